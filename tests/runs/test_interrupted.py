@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
+from support.command_line import convoscope as command
 from support.generated import write_lines
 
 PARTS = 12
@@ -106,17 +107,17 @@ def test_while_it_reads_nothing_is_kept(tmp_path: Path) -> None:
 def test_a_query_that_is_stopped(logs: Path, tmp_path: Path) -> None:
     """The database has an error of its own for it."""
     run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
-    # Long enough that it surely runs when the signal comes.
-    slow = "SELECT count(*) FROM range(40_000_000) AS t(i) WHERE hash(i) % 7 = 3"
+    # It would run for hours: it is stopped inside.
+    slow = "SELECT count(*) FROM range(10_000_000) AS t(i), range(10_000_000) AS u(j) WHERE hash(i, j) % 7 = 3"
     script = """
 import os, signal, sys, threading, time
 from convoscope.cli.main import main
 from convoscope.runs import sql
-shut_in = sql._shut_in
-def soon(connection, runs):
-    shut_in(connection, runs)
+create_views = sql.create_views
+def soon(*arguments):
+    create_views(*arguments)
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-sql._shut_in = soon
+sql.create_views = soon
 main()
 """
     ended = subprocess.run(
@@ -127,3 +128,22 @@ main()
         timeout=120,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
+
+
+def test_a_query_that_takes_too_long(logs: Path, tmp_path: Path) -> None:
+    run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
+    slow = "SELECT count(*) FROM range(10_000_000) AS t(i), range(10_000_000) AS u(j) WHERE hash(i, j) % 7 = 3"
+    ended = command("sql", "--run", run.folder, "--timeout", 0.2, slow)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "error: the query took more than 0.2 seconds, and was stopped\n  ask for less, or allow more with --timeout\n"
+    )
+
+
+def test_an_answer_without_end_is_stopped_while_it_is_fetched(logs: Path, tmp_path: Path) -> None:
+    run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
+    ended = command(
+        "sql", "--run", run.folder, "--timeout", 0.2, "SELECT i, repeat('x', 100) FROM range(1_000_000_000) t(i)"
+    )
+    assert (ended.code, ended.out) == (2, "")
+    assert "the query took more than 0.2 seconds" in ended.err

@@ -453,7 +453,7 @@ def by_the_book(run: Run) -> list[tuple[str, float | None]]:
 def _measured(run: Run) -> list[tuple[str, str, float, float | None]]:
     from convoscope.runs.database import connect
 
-    with connect() as connection:
+    with connect(run.folder) as connection:
         query = (
             f"SELECT c.conversation, if(variant = '', metric, metric || '@' || variant), value, score "
             f"FROM {run.table('conversation_scores')} JOIN {run.table('conversations')} c USING (number) "

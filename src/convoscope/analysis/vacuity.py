@@ -201,7 +201,7 @@ def audit_run(
     known = {one.key for one in chosen}
     recorded = [text for text in run.receipt.config.get("targets", ()) if _metric_of(text) in known]
     given = kept_texts(targets, chosen)
-    with connect() as connection:
+    with connect(run.folder) as connection:
         query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {int(limit)}"
         bodies = connection.execute(query).fetchall()
     conversations = [from_json(body) for (body,) in bodies if body is not None]

@@ -119,12 +119,13 @@ def inspect(
 
 def _suggest_map(paths: Sequence[Path]) -> None:
     """Print a mapping of the first of these logs that one can be made of."""
+    from convoscope.harmless import clean
     from convoscope.ingest.io.streams import as_files
     from convoscope.ingest.mapping.suggestion import suggested_map
 
     files = as_files(paths)
     try:
-        sys.stdout.write(suggested_map([Path(path) for path in files.paths]))
+        sys.stdout.write(clean(suggested_map([Path(path) for path in files.paths])))
     finally:
         if files.folder is not None:
             files.folder.cleanup()

@@ -120,7 +120,8 @@ def _end(error: BaseException) -> None:
     if "duckdb" in type(error).__module__:
         reason = str(error).partition("\n")[0]
         _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
-    hint = "this is a fault of convoscope: please report it. CONVOSCOPE_DEBUG=1 shows where it happened."
+    hint = "this is a fault of convoscope, or a run that was changed by others: please report it. "
+    hint += "CONVOSCOPE_DEBUG=1 shows where it happened."
     _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
 
 

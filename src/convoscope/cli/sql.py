@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, MetricsFrom
 
 
 def sql(
@@ -21,6 +21,10 @@ def sql(
         list[Path] | None, typer.Option("--run", help="A run; may be repeated. Default: the latest in runs/.")
     ] = None,
     all_runs: Annotated[bool, typer.Option("--all-runs", help="Ask all runs in runs/ together.")] = False,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.001, help="Seconds after which the query is stopped.")
+    ] = 60.0,
+    metrics_from: MetricsFrom = None,
     json: Json = False,
 ) -> None:
     """Ask runs in SQL (DuckDB's)."""
@@ -33,6 +37,7 @@ def sql(
     from convoscope.report.table import text_table
     from convoscope.runs.run import RECEIPT, Run, find_runs
     from convoscope.runs.sql import query as ask
+    from convoscope.scoring.job import choose
 
     if run and all_runs:
         raise UsageError("--run and --all-runs cannot be combined")
@@ -42,7 +47,8 @@ def sql(
         latest = max(runs, key=lambda one: (one.receipt.finished_at, (one.folder / RECEIPT).stat().st_mtime))
         Screen(sys.stderr).line(f"asked {latest.folder}, the latest of {len(runs)} runs; --all-runs asks all")
         runs = [latest]
-    answer = ask(runs, query)
+    tables = choose(None, metrics_from).tables if metrics_from else ()
+    answer = ask(runs, query, tables, seconds=timeout)
     screen = Screen()
     if json:
         screen.json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])

@@ -362,7 +362,7 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     return Input(str(path), name, best.name, container, grouping, best.claim.why)
 
 
-def sample_of(path: Path, readers: Iterable[Reader] = ()) -> Sample:
+def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_RECORDS) -> Sample:
     """How a file is built, and its first records. Raises `InputError` or `BadJson` for one that holds none.
 
     Of a large document that one of the readers can read member by member, these are its first members.
@@ -374,7 +374,7 @@ def sample_of(path: Path, readers: Iterable[Reader] = ()) -> Sample:
     if container == "table":
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
             raise InputError("is not a text file", hint="write it again")
-        return Sample(path, container, tables.first_rows(path, SAMPLE_RECORDS))
+        return Sample(path, container, tables.first_rows(path, most))
     if b"\0" in head[:1024] or (container != "lines" and not _begins_like_json(path, head)):
         if is_yaml(path):
             raise InputError(
@@ -383,7 +383,7 @@ def sample_of(path: Path, readers: Iterable[Reader] = ()) -> Sample:
         return Sample(path, "text", _first_lines(head))
     if container == "document" and len(head) >= HEAD_BYTES and any(one.holds_members(head) for one in readers):
         container = "members"
-    return Sample(path, container, _first_values(path, head, container))
+    return Sample(path, container, _first_values(path, head, container, most))
 
 
 def _begins_like_json(path: Path, head: bytes) -> bool:
@@ -464,18 +464,18 @@ def _stands_alone(line: bytes) -> bool:
     return line[:1] in (b"{", b"[") and _is_json(line)
 
 
-def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
+def _first_values(path: Path, head: bytes, container: Container, most: int) -> list[Any]:
     """The first few records, to tell the format by."""
     if container == "document":
         return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
     values: list[Any] = []
     if container == "lines":
-        for line in [line for line in head.split(b"\n") if line.strip()][:MANY_LINES]:
+        for line in [line for line in head.split(b"\n") if line.strip()][: max(most, MANY_LINES)]:
             try:
                 values.append(decode(line).value)
             except BadJson:
                 continue
-            if len(values) == SAMPLE_RECORDS:
+            if len(values) == most:
                 break
         return values
     stretches = files.member_stretches if container == "members" else files.element_stretches
@@ -488,7 +488,7 @@ def _first_values(path: Path, head: bytes, container: Container) -> list[Any]:
             values.append(decode(stretch.data or b"").value)
         except BadJson:
             continue
-        if len(values) >= SAMPLE_RECORDS:
+        if len(values) >= most:
             break
     return values
 

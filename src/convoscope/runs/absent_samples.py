@@ -25,7 +25,7 @@ def absent_samples(inputs: Iterable[Input], tables: Tables, report: ReadReport) 
     paths = sorted({path for item in inputs for path in item.companions if path.endswith(gold.FILE_ENDING)})
     if not paths:
         return []
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         rows = connection.execute(f"SELECT conversation FROM {tables.table(CONVERSATIONS)}").fetchall()
     present = {name for (id,) in rows for name in (id, gold.stem(id))}
     present |= {gold.stem(item.name) for item in inputs if _is_read(item, report)}

@@ -12,10 +12,8 @@ from typing import IO
 
 import msgspec
 
+from convoscope.runs.folder import ANSWERS
 from convoscope.scores.observation import ERROR, Observation
-
-ANSWERS = "answers"
-"""The folder of these files, in that of an unfinished run."""
 
 
 class KeptAnswer(msgspec.Struct, frozen=True, array_like=True):
@@ -105,4 +103,4 @@ def answer_file(folder: Path, part: int) -> Path:
     return folder / ANSWERS / f"{part:06d}.jsonl"
 
 
-__all__ = ["ANSWERS", "AnswerFile", "answer_file"]
+__all__ = ["AnswerFile", "answer_file"]

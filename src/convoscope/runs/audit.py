@@ -84,7 +84,7 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
     first. A conversation whose integration broke must have no rows.
     """
     recount = Recount(table)
-    with connect() as connection:
+    with connect(run.folder) as connection:
         for conversations, stored in _stretches(connection, run, table, values=values):
             for number, name, flow, error, body in conversations:
                 rows = stored.pop(number, [])

@@ -60,7 +60,7 @@ class KeptConversation(NamedTuple):
 
 def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
     """The conversations with these numbers, in this order; as many at a time as fit into little memory."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         source = run.tables.at(CONVERSATIONS, numbers)
         sizes = dict(connection.execute(f"SELECT number, size FROM {source}").fetchall()) if numbers else {}
     batch: list[int] = []
@@ -77,21 +77,21 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
 
 def conversation_ids(tables: Tables) -> list[str]:
     """The ids of all conversations of a run."""
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         rows = connection.execute(f"SELECT conversation FROM {tables.table(CONVERSATIONS)}").fetchall()
     return [id for (id,) in rows]
 
 
 def some_fields(tables: Tables) -> list[str]:
     """The fields that the first conversations of a run have, each once."""
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         query = f"SELECT body FROM {tables.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
         bodies = connection.execute(query).fetchall()
     return list(dict.fromkeys(name for (body,) in bodies for name in field_names(from_json(body))))
 
 
 def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
-    with connect() as connection:
+    with connect(run.folder) as connection:
 
         def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
             by_number: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}

@@ -6,36 +6,51 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convoscope.conversation import DIMENSIONS
 from convoscope.errors import RunError
 from convoscope.harmless import is_utf8
+from convoscope.scores.side_tables import is_side_table_name
 
 if TYPE_CHECKING:
     import duckdb
 
 
-def connect() -> duckdb.DuckDBPyConnection:
-    """A connection to a database in memory that the process has open: only temporary tables and views are its own.
+def connect(folder: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection that can open the files of this run folder and no others; no file at all where none is given.
 
-    To open a database costs a hundred times what a connection to an open one does.
+    The database behind it is in memory and stays open: only temporary tables and views are the connection's own. To
+    open a database costs a hundred times what a connection to an open one does.
     """
-    return _shared(os.getpid()).cursor()
+    return _shared(None if folder is None else folder.resolve()).cursor()
 
 
-@cache
-def _shared(_process: int) -> duckdb.DuckDBPyConnection:
-    """One for each process: a fork cannot go on with what its parent opened."""
-    # A file that was written anew is read anew.
-    return _database(2048, 1, {"enable_external_file_cache": False})
+_open: dict[int, dict[Path | None, duckdb.DuckDBPyConnection]] = {}
+"""By process, as a fork can neither use nor close what its parent opened; and by folder."""
+_MOST_OPEN = 8
 
 
-def connect_alone(scratch: Path, *, memory_mb: int = 256, threads: int = 1) -> duckdb.DuckDBPyConnection:
-    """A database of its own, in memory, that spills to `scratch` when it must."""
-    return _database(memory_mb, threads, {"temp_directory": str(scratch.resolve())})
+def _shared(folder: Path | None) -> duckdb.DuckDBPyConnection:
+    databases = _open.setdefault(os.getpid(), {})
+    if folder not in databases:
+        while len(databases) >= _MOST_OPEN:
+            databases.pop(next(iter(databases)))
+        # A file that was written anew is read anew.
+        databases[folder] = _database(2048, 1, {"enable_external_file_cache": False})
+        _shut_in(databases[folder], [] if folder is None else [folder])
+    return databases[folder]
+
+
+def connect_alone(
+    scratch: Path, *, folders: Sequence[Path] = (), files: Sequence[Path] = (), memory_mb: int = 256, threads: int = 1
+) -> duckdb.DuckDBPyConnection:
+    """A database of its own, in memory, that spills to `scratch` when it must. It opens nothing but `files`, and the
+    files of `folders`."""
+    connection = _database(memory_mb, threads, {"temp_directory": str(scratch.resolve())})
+    _shut_in(connection, folders, files)
+    return connection
 
 
 def _database(memory_mb: int, threads: int, settings: dict[str, str | bool]) -> duckdb.DuckDBPyConnection:
@@ -47,6 +62,19 @@ def _database(memory_mb: int, threads: int, settings: dict[str, str | bool]) -> 
     connection = duckdb.connect(":memory:", config={**local, **sizes, **settings})
     connection.execute("SET enable_progress_bar = false")
     return connection
+
+
+def _shut_in(connection: duckdb.DuckDBPyConnection, folders: Sequence[Path], files: Sequence[Path] = ()) -> None:
+    """From here on the connection opens files of these folders, or these files, and no setting can change that.
+
+    Before anything of a run is read: a run folder may come from anyone.
+    """
+    for setting, paths in (("allowed_directories", folders), ("allowed_paths", files)):
+        names = [name for path in paths for name in (quoted(path.resolve()), pattern(path))]
+        connection.execute(f"SET {setting} = [{', '.join(dict.fromkeys(names))}]")
+    connection.execute("SET allow_community_extensions = false")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def quoted(text: object) -> str:
@@ -62,6 +90,11 @@ def part_file(folder: Path, table: str, part: int) -> Path:
 def table_folders(folder: Path) -> list[Path]:
     """The folders of tables that lie in the folder of a run."""
     return [place for place in folder.glob("*.parquet") if place.is_dir()]
+
+
+def is_table_name(name: str) -> bool:
+    """Whether a table of a run can have this name. It is part of paths and of SQL, and may come from anyone."""
+    return name in TABLES or is_side_table_name(name)
 
 
 CONVERSATIONS = "conversations"
@@ -96,15 +129,24 @@ class Tables:
         """The parts of a table; of a side table, those that have rows."""
         return [path for part in range(len(self.parts)) for path in self.of_part(table, part)]
 
+    def check(self) -> None:
+        """Refuse a run of which a part is missing: its figures would be of the rest."""
+        for table in TABLES:
+            for path in self.files(table):
+                if not path.is_file():
+                    raise RunError(
+                        f"{path} is missing: the run is not whole", hint="score the logs again, into another folder"
+                    )
+
     def of_part(self, table: str, part: int) -> list[Path]:
         """The file of one part of a table, if it has one. Where one must be, it is named though it is missing."""
         path = part_file(self.folder, table, part)
         return [path] if (self.parts[part] and table in TABLES) or path.exists() else []
 
     def side_tables(self) -> list[str]:
-        """The names of the side tables that have rows."""
+        """The names of the side tables that have rows. A folder whose name is not a table's is not of the run."""
         names = (place.stem for place in table_folders(self.folder))
-        return sorted(name for name in names if name not in TABLES and self.files(name))
+        return sorted(name for name in names if is_side_table_name(name) and self.files(name))
 
     def table(self, table: str, paths: Sequence[Path] | None = None, where: str = "true") -> str:
         """A table, or some parts of it, for the FROM of a query; "" where it has no row."""

@@ -76,7 +76,7 @@ class Distribution(NamedTuple):
 
 def distributions(run: Run) -> Iterator[Distribution]:
     """One for each metric of which at least one conversation has a value."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         valued = with_values(connection, run)
         for headline in headlines(run.summary):
             if headline[:3] in valued and (spread := _distribution(connection, run, headline)) is not None:
@@ -85,7 +85,7 @@ def distributions(run: Run) -> Iterator[Distribution]:
 
 def distribution(run: Run, headline: Headline) -> Distribution | None:
     """That of one metric; None where no conversation has a value."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         return _distribution(connection, run, headline)
 
 
@@ -105,7 +105,7 @@ def _distribution(connection: duckdb.DuckDBPyConnection, run: Run, headline: Hea
 
 def histograms(run: Run) -> Iterator[tuple[Headline, Histogram]]:
     """How the conversations spread, for each metric of which at least one has a value."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         valued = with_values(connection, run)
         for headline in headlines(run.summary):
             if headline[:3] not in valued:

@@ -68,7 +68,7 @@ def _cut(folder: Path, done: Sequence[PartDone], limit: int) -> list[int]:
         counts.append(min(left, part.conversations))
         left -= counts[-1]
         if 0 < counts[-1] < part.conversations:
-            with connect() as connection:
+            with connect(folder) as connection:
                 for table in part.tables:
                     path = part_file(folder, table, part.part)
                     query = f"SELECT * FROM {parquet(path)} WHERE row < {counts[-1]}"
@@ -88,7 +88,7 @@ def _remove_strays(folder: Path, parts: set[int]) -> None:
 def _rename(tables: Tables) -> list[str]:
     """A second conversation of an id gets `~2` at its end. Gives back the ids that several had."""
     conversations = tables.table(CONVERSATIONS)
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         # Hashes are enough to know that there is nothing to do, which is the rule.
         hashes = connection.execute(f"SELECT hash(conversation) AS h FROM {conversations}").fetchnumpy()["h"]
         ordered = np.sort(np.asarray(hashes))
@@ -134,5 +134,5 @@ def _write_names(tables: Tables, numbers: Sequence[int], names: Sequence[str]) -
     columns.numbers("part", int, parts)
     columns.numbers("row", int, places - firsts[parts])
     columns.texts("name", names)
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         columns.write(connection, tables.folder / RENAMED)

@@ -36,13 +36,13 @@ from convoscope.runs.outcomes import read_label
 from convoscope.runs.part_files import RunFiles
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, versions
-from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SIDE_TABLES, SUMMARY, Run, write_json, write_summary
+from convoscope.runs.run import FLOWS, READ_REPORT, RECEIPT, SUMMARY, Run, write_json, write_summary
 from convoscope.runs.side_tables import check_tables, write_combined
 from convoscope.runs.subjects import axis_of
 from convoscope.runs.summarise import summarise
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import kept_texts
-from convoscope.scores.side_tables import SideTable, as_kept
+from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import local
 from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.job import Job, choose, plan_job
@@ -387,8 +387,6 @@ class _RunBuilder:
         )
         write_summary(folder / SUMMARY, summary)
         write_json(folder / FLOWS, sorted(self.flows.values(), key=lambda flow: flow.name))
-        if strange := [as_kept(table) for table in self.job.tables if table.name not in installed().tables]:
-            write_json(folder / SIDE_TABLES, strange)
         write_json(folder / READ_REPORT, report.ordered())
         write_json(folder / RECEIPT, receipt)
         run = Run(folder, receipt)

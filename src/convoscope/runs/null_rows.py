@@ -29,7 +29,7 @@ def write_profiles(
     values = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     for name, column in zip(names, values, strict=True):
         columns.texts(name, [text or None for text in column] if name == "detail" else column)
-    with connect() as connection:
+    with connect(folder) as connection:
         columns.write(connection, folder / PROFILES)
 
 

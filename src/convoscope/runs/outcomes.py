@@ -43,7 +43,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 def count_outcomes(tables: Tables) -> OutcomeCounts:
     """Count the outcomes of all conversations."""
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         query = f"SELECT outcome, count(*) FROM {tables.table(CONVERSATIONS)} GROUP BY outcome"
         return OutcomeCounts(**dict(connection.execute(query).fetchall()))
 
@@ -57,7 +57,7 @@ class LabelReading(msgspec.Struct, frozen=True):
 
 def read_label(tables: Tables, rule: LabelRule, warning: str) -> LabelReading:
     """Count what the label says, and tell of conversations that it says nothing of."""
-    with connect() as connection:
+    with connect(tables.folder) as connection:
         values = _values(connection, tables)
     passed = sum(count for text, count in values if rule.passed(text))
     failed = sum(count for text, count in values if rule.passed(text) is False)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,17 +28,7 @@ from convoscope.statistics.columns import Observed, Reduced
 from convoscope.views.fields import field_value
 from convoscope.views.flow.endings import ending_of, outcome_of, shown_value
 
-if TYPE_CHECKING:
-    import duckdb
-
 _encode = msgspec.json.Encoder().encode
-
-
-@cache
-def _connection(process: int) -> duckdb.DuckDBPyConnection:
-    """One for all parts that a process writes: making one takes longer than writing a small part."""
-    del process
-    return connect()
 
 
 class PartFiles:
@@ -98,10 +86,10 @@ class PartFiles:
             CONVERSATION_SCORES: _reduced_columns(batch, names),
             **{side.table.name: side.columns(names) for side in self._sides if side.rows},
         }
-        connection = _connection(os.getpid())
-        for table, columns in tables.items():
-            columns.constant("part", int, self.part)
-            columns.write(connection, part_file(self.folder, table, self.part))
+        with connect(self.folder) as connection:
+            for table, columns in tables.items():
+                columns.constant("part", int, self.part)
+                columns.write(connection, part_file(self.folder, table, self.part))
         return tuple(tables)
 
     def _conversation_columns(self) -> ColumnBuffer:

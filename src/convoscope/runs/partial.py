@@ -20,18 +20,19 @@ import msgspec
 from convoscope.errors import RunError
 from convoscope.ingest.discover import JOURNAL, LOCK, UNFINISHED, is_unfinished
 from convoscope.ingest.report import ReadReport
-from convoscope.runs.answer_files import ANSWERS, answer_file, kept_answers
-from convoscope.runs.database import part_file, table_folders
+from convoscope.runs.answer_files import answer_file, kept_answers
+from convoscope.runs.database import TABLES, is_table_name, part_file, table_folders
+from convoscope.runs.folder import ANSWERS, INSIDE, SCRATCH, check_folder
 from convoscope.runs.receipt import now
-from convoscope.runs.run import INSIDE, READ_REPORT, RECEIPT, read_report
+from convoscope.runs.run import READ_REPORT, RECEIPT, read_report
 from convoscope.scoring.partition import PartDone
 
-_SCRATCH = "scratch"
 FINISHED = "finished"
 _PATIENCE = 2.0
 """Seconds to wait for a lock."""
 _HOLDER_BYTES = 200
 _OF_THE_DISK = "lost+found"
+_MOST_PARTS = 1_000_000
 
 
 class Header(msgspec.Struct, tag="header", kw_only=True):
@@ -92,7 +93,7 @@ class Partial:
 
     @property
     def scratch(self) -> Path:
-        return self.folder / _SCRATCH
+        return self.folder / SCRATCH
 
     @property
     def kept(self) -> str:
@@ -180,9 +181,12 @@ class Partial:
     def _open_lock(self) -> IO[bytes]:
         folder = self.folder
         # Looked at again, as another process may have begun in between: it signs the lock before anything else.
-        if os.path.lexists(folder) and not (is_unfinished(folder) or _is_empty(folder) or is_unfinished(folder)):
+        if folder.is_symlink() or (
+            os.path.lexists(folder) and not (is_unfinished(folder) or _is_empty(folder) or is_unfinished(folder))
+        ):
             raise RunError(f"{folder} is not an unfinished run", hint="choose another --out, or move it away")
         folder.mkdir(parents=True, exist_ok=True)
+        check_folder(folder)
         return os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "rb+", buffering=0)
 
     def _open(self, depends_on: dict[str, str]) -> IO[bytes]:
@@ -198,7 +202,7 @@ class Partial:
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
             self.notice = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
-        for place in (self.folder / _SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
+        for place in (self.folder / SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
             shutil.rmtree(place, ignore_errors=True)
         _rewrite(path, [Header(depends_on=depends_on)])
         return path.open("ab")
@@ -215,7 +219,9 @@ class Partial:
             self.notice = f"resuming: {len(self.done)} parts are done"
 
     def _is_whole(self, done: PartDone) -> bool:
-        return all(part_file(self.folder, table, done.part).exists() for table in done.tables)
+        # The journal may come from anyone: a name in it must not lead out of the folder.
+        names = all(map(is_table_name, done.tables)) and {*TABLES} <= {*done.tables} and 0 <= done.part <= _MOST_PARTS
+        return names and all(part_file(self.folder, table, done.part).is_file() for table in done.tables)
 
     def _write(self, line: _Line) -> None:
         if self._journal is not None:

@@ -198,7 +198,7 @@ def rank(run: Run) -> Ranking:
     count = run.summary.conversations
     columns = headlines(run.summary)
     places = _Places(count, len(columns))
-    with connect() as connection:
+    with connect(run.folder) as connection:
         valued = with_values(connection, run)
         counts = _counting(run, columns, valued)
         families: dict[str, dict[str, list[int]]] = {}
@@ -486,7 +486,7 @@ def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[Standi
 
 def names(run: Run, numbers: Sequence[int]) -> dict[int, str]:
     """The ids of some conversations, by number."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
         query = f"SELECT number, conversation FROM {run.table(CONVERSATIONS)} SEMI JOIN wanted USING (number)"
         return dict(connection.execute(query).fetchall())
@@ -534,6 +534,6 @@ def _first(run: Run, figure: Figure, direction: str, limit: int) -> list[Convers
         "WHERE s.metric = ? AND s.variant = ? AND s.judge = ? AND s.status = 'measured' "
         f"ORDER BY s.value {direction}, number LIMIT {int(limit)}"
     )
-    with connect() as connection:
+    with connect(run.folder) as connection:
         rows = connection.execute(query, [figure.metric, figure.variant, figure.judge]).fetchall()
     return [ConversationValue(conversation, value) for conversation, value in rows]

@@ -16,22 +16,19 @@ from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.registry import installed
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
+from convoscope.runs.folder import INSIDE, check_folder
 from convoscope.runs.null_rows import all_conversation_scores, all_scores
 from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.rows import RunTable, ScoreTable
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
-from convoscope.scores.side_tables import TableAsKept
 from convoscope.views.subjects import Subject
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
 FLOWS = "flows.json"
-SIDE_TABLES = "side-tables.json"
 PAGE = "report.html"
-INSIDE = ".partial"
-"""The folder in which a run is made, where the folder of the run is there already."""
 SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
     "numerator, denominator, tp, fp, fn, reason, detail, details"
@@ -62,17 +59,20 @@ class Run:
         path = Path(folder)
         if not path.is_dir():
             raise RunError(f"there is no run at {path}", hint="`convoscope runs list` lists the runs")
+        check_folder(path)
         try:
             receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)
         except FileNotFoundError:
             unfinished = path.name.endswith(INSIDE) or (path / INSIDE).is_dir()
             hint = "it was not finished; score again to resume" if unfinished else ""
             raise RunError(f"{path} is not a run: it has no {RECEIPT}", hint=hint) from None
-        except msgspec.DecodeError as error:
-            if b'"convoscope.receipt/1"' in (path / RECEIPT).read_bytes():
+        except (msgspec.DecodeError, RecursionError, OSError) as error:
+            if not isinstance(error, OSError) and b'"convoscope.receipt/1"' in (path / RECEIPT).read_bytes():
                 raise RunError(f"{path} is a run of an earlier version", hint="score the logs again") from None
             raise RunError(f"{path / RECEIPT} is damaged: {error}") from None
-        return cls(path, receipt)
+        run = cls(path, receipt)
+        run.tables.check()
+        return run
 
     @property
     def name(self) -> str:
@@ -81,7 +81,14 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """What the run found: `metrics`, `groups`, `conversations`, and what was not measured."""
-        summary: Summary = _read_json(self.folder / SUMMARY, Summary)
+        path = self.folder / SUMMARY
+        summary: Summary = _read_json(path, Summary)
+        try:
+            fits = summary.is_whole and summary.conversations == sum(self.receipt.parts)
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RunError(f"{path} is damaged: it does not fit the rest of the run", hint="score the logs again")
         return summary
 
     @cached_property
@@ -93,14 +100,6 @@ class Run:
     def read_report(self) -> ReadReport:
         """What reading the input did."""
         return read_report(self.folder)
-
-    @cached_property
-    def side_tables(self) -> list[TableAsKept]:
-        """The tables of families that are not ours, as they were declared when the run was made."""
-        if not (self.folder / SIDE_TABLES).is_file():
-            return []
-        tables: list[TableAsKept] = _read_json(self.folder / SIDE_TABLES, list[TableAsKept])
-        return tables
 
     @cached_property
     def flows(self) -> dict[str, Flow]:
@@ -125,10 +124,10 @@ class Run:
             # Part by part: the conversations of one come before those of the next, and little is sorted at a time.
             for part in range(len(self.receipt.parts)):
                 if self.receipt.parts[part]:
-                    for row in _rows(query(part), values):
+                    for row in _rows(self.folder, query(part), values):
                         yield score_of(row)
 
-        return ScoreTable(query(), values, rows)
+        return ScoreTable(self.folder, query(), values, rows)
 
     def conversation_scores(self, metric: str | None = None, *, all: bool = False) -> RunTable:
         """One row for each conversation and metric: the value, and how many turns, events or items it is of.
@@ -137,43 +136,55 @@ class Run:
         """
         where, values = _chosen(metric, None)
         table = self.table(ALL_CONVERSATION_SCORES if all else CONVERSATION_SCORES)
-        return RunTable(f"SELECT * FROM {table} {where} ORDER BY number, metric, variant, judge", values)
+        return RunTable(self.folder, f"SELECT * FROM {table} {where} ORDER BY number, metric, variant, judge", values)
 
     def conversations_table(self) -> RunTable:
         """One row for each conversation: its dimensions and what came of it. `conversation(id)` has its words."""
         table = f"{self.table(CONVERSATIONS)} ORDER BY number"
-        return RunTable(f"SELECT * EXCLUDE (size, notes, body, profile) FROM {table}")
+        return RunTable(self.folder, f"SELECT * EXCLUDE (size, notes, body, profile) FROM {table}")
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations as they were scored, in the order of the input."""
-        for name, body in _rows(f"SELECT conversation, body FROM {self.table(CONVERSATIONS)} ORDER BY number", []):
+        for name, body in _rows(
+            self.folder, f"SELECT conversation, body FROM {self.table(CONVERSATIONS)} ORDER BY number", []
+        ):
             yield named(from_json(body), name)
 
     def conversation(self, id: str) -> Conversation:
         """One conversation, by its id in the run."""
-        row = next(_rows(f"SELECT body FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        row = next(
+            _rows(self.folder, f"SELECT body FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
+        )
         if row is None:
             raise self._unknown(id)
         return named(from_json(row[0]), id)
 
     def number(self, id: str) -> int:
         """The place of a conversation in the order of the input, which its rows carry in every table."""
-        row = next(_rows(f"SELECT number FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        row = next(
+            _rows(self.folder, f"SELECT number FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
+        )
         if row is None:
             raise self._unknown(id)
         return int(row[0])
+
+    def _row(self, columns: str, id: str) -> tuple[Any, ...] | None:
+        query = f"SELECT {columns} FROM {self.table(CONVERSATIONS)} WHERE conversation = ?"
+        return next(_rows(self.folder, query, [id]), None)
 
     def _unknown(self, id: str) -> RunError:
         close = (
             f"SELECT conversation FROM {self.table(CONVERSATIONS)} "
             "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
         )
-        names = ", ".join(one_line(row[0]) for row in _rows(close, [id]))
+        names = ", ".join(one_line(row[0]) for row in _rows(self.folder, close, [id]))
         return RunError(f"{self.folder} has no conversation {id!r}", hint=f"similar ids: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""
-        row = next(_rows(f"SELECT notes FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None)
+        row = next(
+            _rows(self.folder, f"SELECT notes FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
+        )
         return msgspec.json.decode(row[0], type=list[Note]) if row and row[0] else []
 
     def invalidate(self, reason: str, superseded_by: str | None = None) -> None:
@@ -259,12 +270,12 @@ def read_report(folder: Path) -> ReadReport:
 def _read_json(path: Path, kind: Any) -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (FileNotFoundError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"{path} is missing or damaged: {error}") from None
 
 
-def _rows(query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
-    with connect() as connection:
+def _rows(folder: Path, query: str, values: list[str]) -> Iterator[tuple[Any, ...]]:
+    with connect(folder) as connection:
         connection.execute(query, values)
         while rows := connection.fetchmany(_ROWS):
             yield from rows

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from convoscope.errors import DeclarationError
 from convoscope.harmless import one_line
 from convoscope.metrics.registry import installed
 from convoscope.runs.database import connect, write_parquet
 from convoscope.runs.run import Run
-from convoscope.scores.side_tables import COMBINED, SideTable, TableAsKept, as_kept
+from convoscope.scores.side_tables import COMBINED, SideTable
 
 
-def side_tables(runs: Sequence[Run]) -> dict[str, TableAsKept]:
-    """The side tables that are declared here, and those that a run keeps of somebody else, by name."""
-    tables = {name: as_kept(table) for name, table in sorted(installed().tables.items())}
-    for run in runs:
-        for table in run.side_tables:
-            tables.setdefault(table.name, table)
-    return tables
+def declared_tables(more: Iterable[SideTable] = ()) -> dict[str, SideTable]:
+    """The side tables that code declares, by name: the installed families, and what the user named.
+
+    Never the run: what SQL does with a table comes from code, as a run folder may come from anyone.
+    """
+    return dict(sorted({**installed().tables, **{one.name: one for one in more}}.items()))
 
 
-def views_of(table: TableAsKept) -> dict[str, str]:
+def undeclared_tables(runs: Sequence[Run], taken: Iterable[str]) -> list[str]:
+    """The side tables that runs hold and no code here declares: their bare rows can be asked."""
+    return sorted({name for run in runs for name in run.tables.side_tables()} - set(taken))
+
+
+def views_of(table: SideTable) -> dict[str, str]:
     """What a declaration has SQL show of its table: the views that it names, and what groups of its rows come to."""
     views = {name: f'SELECT {columns} FROM "{table.name}"' for name, columns in table.views.items()}
     if table.combine:
@@ -33,7 +37,7 @@ def check_tables(tables: Sequence[SideTable]) -> None:
     """Refuse a declaration whose views or sums no database can make, before anything is done."""
     import duckdb
 
-    strange = [as_kept(table) for table in tables if table.name not in installed().tables]
+    strange = [table for table in tables if table.name not in installed().tables]
     if not strange:
         return
     with connect() as connection:
@@ -49,11 +53,11 @@ def check_tables(tables: Sequence[SideTable]) -> None:
 
 
 def write_combined(run: Run, tables: Sequence[SideTable]) -> None:
-    """Keep what the rows of each subject come to, so that nobody need read all of them for it."""
+    """Keep what the rows of each subject come to, so that a question need not read all of them."""
     for table in tables:
         if table.combine and run.tables.files(table.name):
-            with connect() as connection:
-                query_text = combined(as_kept(table), "flow", run.table(table.name))
+            with connect(run.folder) as connection:
+                query_text = combined(table, "flow", run.table(table.name))
                 write_parquet(connection, query_text, run.folder / combined_file(table.name), "COMPRESSION zstd")
 
 
@@ -62,7 +66,7 @@ def combined_file(name: str) -> str:
     return f"{name}{COMBINED}.parquet"
 
 
-def combined(table: TableAsKept, by: str, source: str = "") -> str:
+def combined(table: SideTable, by: str, source: str = "") -> str:
     """A query for what the rows of groups come to: those of one subject, and of whatever else they are grouped by."""
     sums = ", ".join(f'{expression} AS "{name}"' for name, expression in table.combine.items())
     source = source or f'"{table.name}"'

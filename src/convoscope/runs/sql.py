@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,12 +21,12 @@ from convoscope.runs.database import (
     TABLES,
     connect_alone,
     parquet,
-    pattern,
     quoted,
 )
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.run import ALL_CONVERSATION_SCORES, ALL_SCORES, Run
-from convoscope.runs.side_tables import side_tables, views_of
+from convoscope.runs.side_tables import declared_tables, undeclared_tables, views_of
+from convoscope.scores.side_tables import SideTable
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,30 +39,57 @@ class QueryResult(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-def query(runs: Sequence[Run], sql: str) -> QueryResult:
-    """Ask the runs; `views` names what there is to ask. Only files of the runs are read, and nothing is written."""
-    import duckdb
+def query(
+    runs: Sequence[Run], sql: str, tables: Iterable[SideTable] = (), *, seconds: float | None = None
+) -> QueryResult:
+    """Ask the runs; `views` names what there is to ask. Only files of the runs are read, and nothing is written.
 
+    `tables` are declarations of side tables beside those of the installed families. A query that takes longer than
+    `seconds` is stopped, and so is one during which the user interrupts.
+    """
+    tables = list(tables)
     if not sql.strip():
-        raise UsageError("the query is empty", hint=f"views: {', '.join(views(runs))}")
+        raise UsageError("the query is empty", hint=f"views: {', '.join(views(runs, tables))}")
+    files = [path for run in runs for path in _files(run)]
     with (
         tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
-        connect_alone(Path(scratch), memory_mb=1024, threads=2) as connection,
+        connect_alone(Path(scratch), files=files, memory_mb=1024, threads=2) as connection,
+        ThreadPoolExecutor(1) as pool,
     ):
-        create_views(connection, runs)
-        _shut_in(connection, runs)
+        create_views(connection, runs, tables)
+        stopped = Event()
+        answer = pool.submit(_answer, connection, sql, ", ".join(views(runs, tables)), stopped)
         try:
-            select = _select(connection, sql, runs)
-            answer = connection.execute(select)
-            columns, types = [one[0] for one in answer.description], [str(one[1]) for one in answer.description]
-            if not any(_TIME_ZONE in kind for kind in types):
-                return QueryResult(columns, answer.fetchall())
-            shown = connection.cursor().sql(select).project(", ".join(_shown(*one) for one in enumerate(types, 1)))
-            return QueryResult(columns, shown.fetchall())
-        except duckdb.Error as error:
-            raise UsageError(f"the query failed: {error}", hint=f"views: {', '.join(views(runs))}") from None
+            return answer.result(timeout=seconds)
+        except BaseException as error:
+            stopped.set()
+            connection.interrupt()
+            if isinstance(error, TimeoutError):
+                hint = "ask for less, or allow more with --timeout"
+                raise UsageError(f"the query took more than {seconds:g} seconds, and was stopped", hint=hint) from None
+            raise
 
 
+def _answer(connection: duckdb.DuckDBPyConnection, sql: str, known: str, stopped: Event) -> QueryResult:
+    """The answer to a query; a few rows at a time, so that it can be stopped."""
+    import duckdb
+
+    try:
+        select = _select(connection, sql, known)
+        answer = connection.execute(select)
+        columns, types = [one[0] for one in answer.description], [str(one[1]) for one in answer.description]
+        if any(_TIME_ZONE in kind for kind in types):
+            shown = ", ".join(_shown(*one) for one in enumerate(types, 1))
+            answer = connection.execute(f"SELECT {shown} FROM ({select.strip().rstrip(';')}\n)")
+        rows: list[tuple[Any, ...]] = []
+        while not stopped.is_set() and (some := answer.fetchmany(_ROWS)):
+            rows += some
+        return QueryResult(columns, rows)
+    except duckdb.Error as error:
+        raise UsageError(f"the query failed: {error}", hint=f"views: {known}") from None
+
+
+_ROWS = 10_000
 _TIME_ZONE = "WITH TIME ZONE"
 _READ_ONLY = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
@@ -70,21 +99,12 @@ def _shown(place: int, kind: str) -> str:
     return f"#{place}::VARCHAR AS c{place}" if _TIME_ZONE in kind else f"#{place} AS c{place}"
 
 
-def _shut_in(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
-    """From here on the connection reads the files of these runs and nothing else, and cannot be told otherwise."""
-    names = [one for run in runs for path in _files(run) for one in (quoted(path.resolve()), pattern(path))]
-    connection.execute(f"SET allowed_paths = [{', '.join(dict.fromkeys(names))}]")
-    connection.execute("SET allow_community_extensions = false")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
 def _files(run: Run) -> list[Path]:
     parts = [path for table in (*TABLES, *run.tables.side_tables()) for path in run.tables.files(table)]
     return [*parts, run.folder / PROFILES, run.folder / RENAMED]
 
 
-def _select(connection: duckdb.DuckDBPyConnection, sql: str, runs: Sequence[Run]) -> str:
+def _select(connection: duckdb.DuckDBPyConnection, sql: str, known: str) -> str:
     """The query, if it is one that only reads, by the parse of the database itself.
 
     Its type is not enough: a SELECT may hold an INSERT or a COPY in its WITH.
@@ -99,29 +119,36 @@ def _select(connection: duckdb.DuckDBPyConnection, sql: str, runs: Sequence[Run]
             return statements[0].query
     raise UsageError(
         "a query may only read the views: one SELECT, and nothing that writes, loads or sets anything",
-        hint=f"views: {', '.join(views(runs))}",
+        hint=f"views: {known}",
     )
 
 
 _TABLES = (SCORES, CONVERSATION_SCORES, CONVERSATIONS, ALL_SCORES, ALL_CONVERSATION_SCORES)
 
 
-def views(runs: Sequence[Run]) -> tuple[str, ...]:
+def views(runs: Sequence[Run], tables: Iterable[SideTable] = ()) -> tuple[str, ...]:
     """The names that a query over these runs may use."""
-    side = [name for table in side_tables(runs).values() for name in (table.name, *views_of(table))]
-    return (*_TABLES, *side, "aspect_scores", "profiles", "metrics", "runs")
+    declared = _declared_views(tables)
+    return (*_TABLES, *declared, *undeclared_tables(runs, declared), "aspect_scores", "profiles", "metrics", "runs")
 
 
-def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run]) -> None:
-    """Make the views over the given runs."""
+def _declared_views(tables: Iterable[SideTable]) -> list[str]:
+    return [name for table in declared_tables(tables).values() for name in (table.name, *views_of(table))]
+
+
+def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], tables: Iterable[SideTable] = ()) -> None:
+    """Make the views over the given runs. What they do comes from code; a run gives files and the names of tables."""
     if not runs:
         raise UsageError("no run given", hint="score something first, or name a run with --run")
+    tables = list(tables)
     for table in _TABLES:
         _create_view(connection, table, [(run, run.table(table)) for run in runs])
-    for side in side_tables(runs).values():
+    for side in declared_tables(tables).values():
         _create_view(connection, side.name, [(run, run.tables.table(side.name) or f"({side.nothing})") for run in runs])
         for view, query_text in views_of(side).items():
             connection.execute(f'CREATE VIEW "{view}" AS {query_text}')
+    for name in undeclared_tables(runs, _declared_views(tables)):
+        _create_view(connection, name, [(run, table) for run in runs if (table := run.tables.table(name))])
     _create_view(connection, "profiles", [(run, parquet(run.folder / PROFILES)) for run in runs])
     _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))
     _create_table(connection, "runs", _RUN_COLUMNS, [_run_row(run) for run in runs])

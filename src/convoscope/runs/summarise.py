@@ -39,7 +39,7 @@ def summarise(
     `absent` are samples that have gold labels and no conversation.
     """
     planned = Profiles(metrics, resources)
-    with connect_alone(scratch) as connection:
+    with connect_alone(scratch, folders=[tables.folder]) as connection:
         arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]

@@ -129,6 +129,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
             by_metric[figure.key].append(figure)
         return [figure for figures in by_metric.values() for figure in figures]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether each figure is of a metric that is declared. Raises ValueError where one cannot be."""
+        named = {figure.key for figures in (self.metrics, *(one.metrics for one in self.groups)) for figure in figures}
+        named |= {key for one in (self, *self.groups) for entry in one.not_measured for key in entry.metrics}
+        return named <= self.by_key.keys() and len(self.figures) >= len(self.metrics)
+
     def by_subject(self, names: Sequence[str]) -> list[tuple[dict[str, str], list[Figure]]] | None:
         """The groups by these dimensions and subjects, each with all its figures; None where some were left out."""
         if any(one.by == list(names) for one in self.small_groups):

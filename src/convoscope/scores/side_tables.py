@@ -34,6 +34,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KINDS = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
 
 
+def is_side_table_name(name: str) -> bool:
+    """Whether a side table, or a view of one, can have this name."""
+    return bool(_NAME.fullmatch(name)) and name not in TAKEN and not name.endswith(COMBINED)
+
+
 class SideColumn(msgspec.Struct, frozen=True):
     """A column of a side table."""
 
@@ -93,7 +98,7 @@ class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.views):
-            if not _NAME.fullmatch(name) or name in TAKEN or name.endswith(COMBINED):
+            if not is_side_table_name(name):
                 raise DeclarationError(
                     f"{name!r} cannot be the name of a table",
                     hint=f"small letters, not one of a run's own, and no {COMBINED} at its end",
@@ -137,19 +142,3 @@ def _column(table: str, name: str, kind: Any) -> SideColumn:
         f"the column {name} of {table} has a type that cannot be stored: {kind}",
         hint="numbers, truth values, texts, tuples of these (which are empty rather than None), and JSON objects",
     )
-
-
-class TableAsKept(msgspec.Struct, frozen=True):
-    """What a run keeps of a declaration, so that its table can be asked where the declaration is not at hand."""
-
-    name: str
-    what: str
-    key: str
-    nothing: str
-    combine: dict[str, str]
-    views: dict[str, str]
-
-
-def as_kept(table: SideTable) -> TableAsKept:
-    """The part of a declaration that is data."""
-    return TableAsKept(table.name, table.what, table.key, table.nothing, dict(table.combine), dict(table.views))

@@ -84,7 +84,8 @@ def test_dialogue_state_by_its_names(tmp_path: Path) -> None:
         "slot_values": {"a": "b"},
         "service": "x",
     }
-    log = write_lines(tmp_path / "log.jsonl", {"dialogue_id": "1", "exchange": [turn]})
+    answer = {"speaker": "bot", "utterance": "which area?"}
+    log = write_lines(tmp_path / "log.jsonl", {"dialogue_id": "1", "exchange": [turn, answer]})
     made = made_for(log)
     assert made.conversation.id == "dialogue_id"
     assert (made.message.intent, made.message.state, made.message.domain) == ("intent", "slot_values", "service")
@@ -92,18 +93,19 @@ def test_dialogue_state_by_its_names(tmp_path: Path) -> None:
 
 def test_without_any_text_there_is_none(tmp_path: Path) -> None:
     log = write_lines(tmp_path / "log.jsonl", {"a": 1, "b": [1, 2]})
-    with pytest.raises(InputError, match="no field holds texts of people"):
+    with pytest.raises(InputError, match="what people say was not found:\n    no field holds texts of people"):
         suggested_map([log])
 
 
 def test_names_of_a_hostile_log_are_harmless(tmp_path: Path) -> None:
-    name = 'x"]\n[evil]\n\x1b[31m.\x7f'
-    log = write_lines(tmp_path / "log.jsonl", {name: [{"role": "user\x1b", "text": "Hello you there"}]})
+    name = 'x"]\n[evil]\n\x1b[31m.\x7f\u202e##[command]x\u2028\U000e0041'
+    said = [{"role": "user\x1b", "text": "Hello you there"}, {"role": "bot\n::error::x", "text": "And hello to you"}]
+    log = write_lines(tmp_path / "log.jsonl", {name: said, f"{name}2": "Another text that is not read"})
     text = suggested_map([log])
-    assert "\x1b" not in text
-    assert "\x7f" not in text
+    for raw in ("\x1b", "\x7f", "\u202e", "##[", "\u2028", "\U000e0041", "\n::"):
+        assert raw not in text
     assert "evil" not in parse_mapping(text.encode(), "map.toml").values.role
-    assert read_with_it(tmp_path, log) == [["user: Hello you there"]]
+    assert read_with_it(tmp_path, log) == [["user: Hello you there", "assistant: And hello to you"]]
 
 
 JSON = st.recursive(
@@ -178,3 +180,97 @@ def test_words_by_themselves_are_texts_beside_a_role(tmp_path: Path) -> None:
     made = made_for(log)
     assert (made.conversation.id, made.message.role, made.message.text) == ("chat", "who", "what")
     assert read_with_it(tmp_path, log) == [["user: hi", "assistant: hello"], ["user: hey", "assistant: hello"]]
+
+
+def refused(tmp_path: Path, *records: Any) -> str:
+    with pytest.raises(InputError) as error:
+        suggested_map([write_lines(tmp_path / "log.jsonl", *records)])
+    return str(error.value)
+
+
+CHAT = [
+    {"who": "customer", "say": "My parcel is late", "mail": "ann@example.com"},
+    {"who": "bot", "say": "It comes on Monday", "mail": "bot@example.com"},
+    {"who": "customer", "say": "Thank you", "mail": "ann@example.com"},
+]
+
+
+class TestTriedBeforeItIsPrinted:
+    """A mapping that cannot be right is not given; what is missing is said."""
+
+    def test_it_says_what_it_reads(self, tmp_path: Path) -> None:
+        """Two conversations of three texts; the last text of each has no reply, so 2 of 4; one record is empty."""
+        records = [{"id": "a", "chat": CHAT}, {"id": "b", "chat": CHAT[:1] + CHAT[1:]}, {"id": "c", "chat": []}]
+        records[1]["chat"] = [{**one, "say": f"{one['say']} again"} for one in CHAT]
+        text = suggested_map([write_lines(tmp_path / "log.jsonl", *records)])
+        assert text.splitlines()[1:4] == [
+            "# Tried on its first records: 3. Conversations: 2. Texts of user and agent: 6. Records without a text: 1.",
+            "# Who speaks: customer 4 (user), bot 2 (assistant).",
+            "# Replies follow 2 of 4 times that the user speaks.",
+        ]
+
+    def test_it_says_what_it_does_not_read(self, tmp_path: Path) -> None:
+        log = write_lines(tmp_path / "log.jsonl", {"id": "a", "chat": CHAT, "note": "A note of the team lead"})
+        assert "# Texts that are not read: note 1." in suggested_map([log])
+
+    def test_an_address_is_no_text(self, tmp_path: Path) -> None:
+        """The only texts with a speaker are e-mail addresses."""
+        chat = [{"who": one["who"], "message": one["mail"]} for one in CHAT]
+        assert "ids, names, numbers or data, such as 'ann@example.com'" in refused(tmp_path, {"chat": chat})
+
+    def test_a_role_is_no_text(self, tmp_path: Path) -> None:
+        chat = [{"type": word, "content": word} for word in ("user", "assistant") * 6]
+        assert "2 words that come again, such as 'user'" in refused(tmp_path, {"chat": chat})
+
+    def test_the_name_of_a_span_is_no_text(self, tmp_path: Path) -> None:
+        spans = [{"actor": who, "message": f"{who}.run_step"} for who in ("user", "agent") * 3]
+        assert "ids, names, numbers or data, such as 'user.run_step'" in refused(tmp_path, {"spans": spans})
+
+    def test_words_are_no_turns(self, tmp_path: Path) -> None:
+        """A recogniser's words, each with its speaker."""
+        words = [{"speaker": "customer", "word": word} for word in ["my", "parcel", "is", "late", "again"]]
+        words += [{"speaker": "agent", "word": word} for word in ["it", "comes", "on", "Monday", "morning"]]
+        assert "single words, such as" in refused(tmp_path, {"words": words})
+
+    def test_who_the_agent_is_is_not_guessed(self, tmp_path: Path) -> None:
+        """Contact and user: in a help desk the user may be the agent. A and B: neither is known."""
+        desk = [{**one, "who": {"customer": "contact", "bot": "user"}[one["who"]]} for one in CHAT]
+        assert "no texts of the agent; who speaks: contact 2, user 1" in refused(tmp_path, {"chat": desk})
+        letters = [{**one, "who": {"customer": "A", "bot": "B"}[one["who"]]} for one in CHAT]
+        assert "no texts of a user or an agent; who speaks: A 2, B 1" in refused(tmp_path, {"chat": letters})
+
+    def test_texts_without_a_speaker(self, tmp_path: Path) -> None:
+        texts = [{"text": "My parcel is late"}, {"text": "It comes on Monday"}]
+        assert "no field that says who speaks: no texts of the agent" in refused(tmp_path, {"chat": texts})
+
+    def test_spans_of_a_trace_are_no_messages(self, tmp_path: Path) -> None:
+        spans = [
+            {"span_id": str(number), "parent_id": "0", "input": f"Where is parcel {number}?", "output": "On its way."}
+            for number in range(4)
+        ]
+        assert "says that these are spans of a trace" in refused(tmp_path, {"spans": spans})
+
+    def test_a_message_that_lies_elsewhere_is_not_lost(self, tmp_path: Path) -> None:
+        """The first message of a ticket is not in the list of the others."""
+        first = {"author": {"type": "user"}, "text": "I was charged twice for it"}
+        assert "1 more messages are elsewhere, such as at source" in refused(
+            tmp_path, {"source": first, "parts": [{**one, "who": one["who"]} for one in CHAT]}
+        )
+
+    def test_histories_that_grow(self, tmp_path: Path) -> None:
+        """Each record holds what the one before it held: they are one conversation."""
+        records = [{"id": str(end), "chat": CHAT[:end]} for end in (2, 3)] * 2
+        assert "repeat texts, as where records hold histories" in refused(tmp_path, *records)
+
+    def test_a_path_through_an_id_fits_one_record_only(self, tmp_path: Path) -> None:
+        assert "was not found" in refused(tmp_path, {"0a4fac2553f22f2e": {"chat": CHAT}})
+
+    def test_nobody_answers(self, tmp_path: Path) -> None:
+        chat = [{"who": "bot", "say": f"We have news number {n}"} for n in range(3)]
+        chat += [{"who": "customer", "say": f"Stop it please {n}"} for n in range(3)]
+        assert "only 0 of 1 texts of the user are followed by a reply" in refused(tmp_path, {"chat": chat})
+
+    def test_the_second_candidate_is_taken_where_the_first_is_not_plausible(self, tmp_path: Path) -> None:
+        """`content` has the better name, and holds addresses; `say` holds the texts."""
+        chat = [{"who": one["who"], "content": one["mail"], "say": one["say"]} for one in CHAT]
+        assert made_for(write_lines(tmp_path / "log.jsonl", {"chat": chat})).message.text == "say"

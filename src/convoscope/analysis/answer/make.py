@@ -121,7 +121,7 @@ def look_at_lost(run: Run) -> list[LostConversation]:
     is_lost = ranking.outcome == OUTCOMES.index(LOST)
     numbers = [number for number in ranking.whole.tolist() if is_lost[number]]
     by_number: dict[int, LostConversation] = {}
-    with connect() as connection:
+    with connect(run.folder) as connection:
         connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
         query = f"SELECT number, conversation, body FROM {run.table(CONVERSATIONS)} SEMI JOIN wanted USING (number)"
         rows = connection.execute(query)
@@ -312,7 +312,7 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
 
 
 def _first_conversations(run: Run) -> Iterator[Conversation]:
-    with connect() as connection:
+    with connect(run.folder) as connection:
         query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
         yield from (from_json(body) for (body,) in connection.execute(query).fetchall())
 

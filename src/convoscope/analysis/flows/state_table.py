@@ -24,7 +24,6 @@ from convoscope.runs.side_tables import combined, combined_file
 from convoscope.runs.sql import create_views
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_column, subject_groups
 from convoscope.scores.reducers import Sums
-from convoscope.scores.side_tables import as_kept
 from convoscope.statistics.across import Floats, ratio_of
 from convoscope.statistics.intervals import ratio_interval
 from convoscope.statistics.summary import Figure
@@ -144,7 +143,9 @@ class StateTable:
         """A connection with the table `s`: the rows of states that the question is about."""
         with (
             tempfile.TemporaryDirectory(prefix="convoscope-") as scratch,
-            connect_alone(Path(scratch), memory_mb=_MEMORY_MB, threads=2) as connection,
+            connect_alone(
+                Path(scratch), folders=[run.folder for run in self.runs], memory_mb=_MEMORY_MB, threads=2
+            ) as connection,
         ):
             create_views(connection, self.runs)
             # Most runs have one model for each agent: their rows need no look at the conversations.
@@ -186,7 +187,7 @@ class StateTable:
         """What the rows of each state come to, one row for each flow and state."""
         file = self._alone.folder / combined_file(STATE_TABLE.name) if self._alone is not None else None
         if file is None or not file.exists():
-            return connection.execute(combined(as_kept(STATE_TABLE), "flow", "s"))
+            return connection.execute(combined(STATE_TABLE, "flow", "s"))
         flow = f"coalesce(flow, {quoted(NO_FLOW)})"
         return connection.execute(f"SELECT * REPLACE ({flow} AS flow) FROM {parquet(file)} {self.where()}")
 

@@ -52,32 +52,32 @@ class MappedReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         """What the mapping fits is read by it; what it fits not, and nobody else knows, is told by `build`."""
-        values = [one for value in sample.values for one in self._records(value)]
+        values = [one for value in sample.values for one in self.records_of(value)]
         if any(self._fits(value) for value in values):
-            return Detection(2.0, f"the mapping {self.file} fits", self._grouping())
+            return Detection(2.0, f"the mapping {self.file} fits", self.grouping())
         is_record = any(isinstance(value, dict) for value in sample.values)
         return Detection(0.01, f"the mapping {self.file} was given", "record") if is_record else None
 
-    def _grouping(self) -> Any:
+    def grouping(self) -> Any:
         if self.mapping.conversation.messages is not None or self.mapping.conversation.records is not None:
             return "record"
         return "key" if self.mapping.conversation.id is not None else "file"
 
     def _fits(self, value: Any) -> bool:
-        messages = self._messages(value)
-        return any(self._says(one) for one in messages or ())
+        messages = self.messages_of(value)
+        return any(self.says(one) for one in messages or ())
 
-    def _says(self, message: Any) -> bool:
+    def says(self, message: Any) -> bool:
         where = self.mapping.message
         ways: list[Way | None] = [where.text, *where.texts.values()]
         return any(find(message, way) is not None for way in ways)
 
-    def _records(self, value: Any) -> Sequence[Any]:
+    def records_of(self, value: Any) -> Sequence[Any]:
         where = self.mapping.conversation.records
         listed = [value] if where is None else parsed(value_at(value, where))
         return listed if isinstance(listed, list) else ()
 
-    def _messages(self, record: Any) -> Sequence[Any] | None:
+    def messages_of(self, record: Any) -> Sequence[Any] | None:
         where = self.mapping.conversation.messages
         listed = [record] if where is None else parsed(value_at(record, where))
         return listed if isinstance(listed, list) else None
@@ -91,7 +91,7 @@ class MappedReader(Reader):
             yield self._conversation(group.name, group.records, group, notes)
             return
         for record in group.records:
-            records = [record._replace(value=value) for value in self._records(record.value)]
+            records = [record._replace(value=value) for value in self.records_of(record.value)]
             if not records:
                 raise self._absent("records", conversation.records)
             if conversation.messages is None:
@@ -115,7 +115,7 @@ class MappedReader(Reader):
         first = records[0].value
         messages: list[LoggedMessage] = []
         for record in records:
-            listed = self._messages(record.value)
+            listed = self.messages_of(record.value)
             if listed is None:
                 raise self._absent("messages", where.messages)
             messages += [LoggedMessage(parsed(one), record) for one in listed]

@@ -1,4 +1,4 @@
-"""A mapping for a log that nobody knows, guessed from its fields, for a person to correct."""
+"""A mapping for a log of an unknown kind, guessed from its fields and tried on its records, for a person to correct."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import ConvoscopeError, InputError
+from convoscope.harmless import one_line
 from convoscope.ingest.discover import sample_of
 from convoscope.ingest.io.json import BadJson
-from convoscope.ingest.mapping.paths import parsed, written
+from convoscope.ingest.mapping.paths import parsed, steps_of, written
 from convoscope.ingest.mapping.reader import seconds
+from convoscope.ingest.mapping.trial import Trial, tried
 from convoscope.ingest.reader import Sample
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, TEXT_FIELDS, TIMES
 
 _DEPTH = 4
 _MAX_MESSAGES = 200
 _MAX_ROLES = 8
+_MAX_RECORDS = 200
+_MAX_CANDIDATES = 40
+_MAX_TEXT_FIELDS = 3
+_MAX_ROLE_FIELDS = 2
+_MAX_FAULTS = 4
+_BY_HAND = "write a mapping by hand, as docs/guides/mapping.md shows, or a reader"
 _MAX_WORDS = 40
 """A role is a short text."""
 _ROLE_NAMES = (*ROLE_FIELDS, "who", "actor", "direction", "participant", "participant_role", "type", "name")
@@ -66,10 +74,16 @@ _ANSWERS = re.compile(rf"(bot|agent|assistant|system|ai|model){_SAYS}")
 _PREDICTED = re.compile(r"^(pred|predicted|model|hyp|system|agent|bot)[_A-Z]")
 """What the agent concluded, by the name of the field: `pred_state`."""
 _LABELS = re.compile(r"csat|nps|stars|rating|score|resolved|solved|label|verdict|outcome|satisf", re.IGNORECASE)
-_USERS = re.compile(r"user|usr|cust|client|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE)
-_AGENTS = re.compile(
-    r"bot|agent|assist|system|^sys$|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE
+_USERS = re.compile(
+    r"user|usr|cust|client|contact|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE
 )
+_IS_ID = re.compile(r"(?=.*\d)[\w-]{10,}")
+_OF_OTHERS = re.compile(
+    r"account|user|customer|tenant|project|agent|inbox|org|model|parent|sender|author", re.IGNORECASE
+)
+"""Ids of what has many conversations."""
+_SYSTEMS = re.compile(r"\bsystem\b|^sys$", re.IGNORECASE)
+_AGENTS = re.compile(r"bot|agent|assist|advis|operator|support|rep$|^ai$|^out(bound|going)?$", re.IGNORECASE)
 _MEANINGS = {
     "tool_calls": re.compile(r"tools?(_?calls?)?$|functions?(_?calls?)?$|calls$|actions$", re.IGNORECASE),
     "domain": re.compile(r"(^|_)(domain|service)$", re.IGNORECASE),
@@ -100,15 +114,28 @@ class MessageFields(NamedTuple):
     """What the agent says, where `text` is what the user says."""
 
 
+class Candidate(NamedTuple):
+    """What might be a mapping."""
+
+    where: str
+    """The list of conversations in a document; "" where each record is one."""
+    messages: str
+    """The list of messages in a conversation; "" where each record is a message."""
+    fields: MessageFields
+    records: Sequence[Any]
+    held: Sequence[Any]
+    """The messages."""
+
+
 def suggested_map(paths: Sequence[Path]) -> str:
-    """The TOML of a mapping for the first of these logs whose records hold texts."""
+    """The TOML of a mapping for the first of these logs that one can be made of."""
     refusals: list[str] = []
     for path in islice(_files(paths), 50):
         try:
-            return suggestion(sample_of(path))
+            return suggestion(sample_of(path, most=_MAX_RECORDS))
         except (ConvoscopeError, BadJson, OSError) as error:
             refusals.append(f"{path.name}: {error.message if isinstance(error, ConvoscopeError) else error}")
-    raise InputError("\n  ".join(["no mapping can be made", *refusals[:10]]), hint="docs/guides/mapping.md shows one")
+    raise InputError("\n  ".join(["no mapping can be made", *refusals[:10]]), hint=_BY_HAND)
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -119,26 +146,87 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def suggestion(sample: Sample) -> str:
-    """The TOML of a mapping for the records of a sample."""
-    records, where = list(sample.values), ""
+    """The TOML of a mapping for the records of a sample: of those that were tried, the one that reads most.
+
+    One whose texts, roles or replies are not plausible is not given: a wrong mapping reads as well as a right one.
+    """
+    records = list(sample.values)
     if sample.container == "text" or not any(isinstance(one, dict) for one in records):
         raise InputError("holds no records", hint="a mapping is for JSON, JSON lines, CSV and Parquet")
-    lists = _lists(records)
-    best = _best_list(lists)
+    best: tuple[Trial, Candidate, str] | None = None
+    faults: list[str] = []
+    for candidate in islice(_candidates(records), _MAX_CANDIDATES):
+        toml = _written(candidate)
+        try:
+            trial = tried(toml, records, sample.path)
+        except ConvoscopeError as error:
+            faults.append(f"{_where(candidate)}: {error.message}")
+            continue
+        if wrong := next(trial.faults(), ""):
+            faults.append(f"{_where(candidate)}: {wrong}")
+        elif best is None or trial.weight > best[0].weight:
+            best = trial, candidate, toml
     if best is None:
-        fields = message_fields(records)
-        if fields is None:
-            raise InputError("no field holds texts of people", hint="docs/guides/mapping.md shows what is needed")
-        return _written("", "", fields, records, records)
-    # A document that holds a list of conversations, each with a list of messages.
-    outer = next((one for one in lists if best.path.startswith(f"{one.path}.0.")), None)
-    if outer is not None:
-        where, records = outer.path, outer.values
-        best = RecordField(best.path.removeprefix(f"{outer.path}.0."), best.values)
-    fields = message_fields(best.values)
-    if fields is None:
-        raise InputError("no field holds texts of people", hint="docs/guides/mapping.md shows what is needed")
-    return _written(where, best.path, fields, records, best.values)
+        some = list(dict.fromkeys(faults))[:_MAX_FAULTS] or ["no field holds texts of people"]
+        raise InputError(
+            "\n    ".join(["what people say was not found:", *(one_line(each) for each in some)]), hint=_BY_HAND
+        )
+    trial, candidate, toml = best
+    return "\n".join([*_head(trial, candidate), "", toml])
+
+
+def _where(candidate: Candidate) -> str:
+    """What a candidate takes for texts, and for who says them."""
+    fields, inside = candidate.fields, f"{candidate.messages}." if candidate.messages else ""
+    if fields.answer is not None:
+        return f"texts at {inside}{fields.text.path} and {inside}{fields.answer.path}"
+    role = f"role at {inside}{fields.role.path}" if fields.role is not None else "no field that says who speaks"
+    return f"text at {inside}{fields.text.path}, {role}"
+
+
+def _head(trial: Trial, candidate: Candidate) -> Iterator[str]:
+    """What the mapping reads, as comments."""
+    fields = candidate.fields
+    yield "# A guess from the fields of the log. Correct it, then: convoscope inspect LOG --map THIS-FILE"
+    yield (
+        f"# Tried on its first records: {trial.records:,}. Conversations: {trial.conversations:,}. "
+        f"Texts of user and agent: {len(trial.texts):,}. Records without a text: {trial.empty:,}."
+    )
+    if fields.role is not None:
+        words = (
+            f"{_comment(word)} {count:,} ({ours or 'not known'})" for (word, ours), count in trial.words.most_common()
+        )
+        yield f"# Who speaks: {', '.join(words)}."
+    yield f"# Replies follow {trial.replied:,} of {trial.asked:,} times that the user speaks."
+    if trial.silent:
+        yield f"# {trial.silent:,} of {trial.messages:,} messages of user and agent have neither text nor tool call."
+    if not candidate.messages and trial.conversations == 1 and trial.records > 1:
+        yield "# No field names the conversation: all records of a file are one."
+    if trial.unread:
+        yield "# Texts that are not read: " + ", ".join(f"{_comment(path)} {n:,}" for path, n in trial.unread) + "."
+
+
+def _comment(text: str) -> str:
+    """A name of the log in a comment: one line that steers nothing."""
+    return one_line(text, 80)
+
+
+def _candidates(records: Sequence[Any]) -> Iterator[Candidate]:
+    """What might be messages, and in them who speaks and what; the likeliest first."""
+    lists = _lists(records)
+    # A path through an id leads to one record, and to none of the next.
+    named = [one for one in lists if not any(map(_IS_ID.fullmatch, steps_of(one.path)))]
+    ranked = [(one, fields) for one in named for fields in message_fields(one.values)]
+    ranked.sort(key=lambda pair: (_is_known(pair[1].role), pair[1].role is not None, len(pair[0].values)), reverse=True)
+    for inner, fields in ranked:
+        # A document that holds a list of conversations, each with a list of messages.
+        outer = next((one for one in lists if inner.path.startswith(f"{one.path}.0.")), None)
+        if outer is None:
+            yield Candidate("", inner.path, fields, records, inner.values)
+        else:
+            yield Candidate(outer.path, inner.path.removeprefix(f"{outer.path}.0."), fields, outer.values, inner.values)
+    for fields in message_fields(records):
+        yield Candidate("", "", fields, records, records)
 
 
 def _lists(records: Sequence[Any]) -> list[RecordField]:
@@ -169,30 +257,22 @@ def _walk_first(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str,
         yield (*steps, "0", *inner), held
 
 
-def _best_list(lists: Sequence[RecordField]) -> RecordField | None:
-    """The list whose elements look most like messages: those with roles first, then the most of them."""
-    ranked = [(one, fields) for one in lists if (fields := message_fields(one.values)) is not None]
-    if not ranked:
-        return None
-    return max(ranked, key=lambda pair: (_is_known(pair[1].role), pair[1].role is not None, len(pair[0].values)))[0]
-
-
 def _is_known(role: RecordField | None) -> bool:
     return role is not None and any(_role_of(str(value))[1] for value in role.values)
 
 
-def message_fields(messages: Sequence[Any]) -> MessageFields | None:
-    """Who speaks and what, in messages; None where nothing in them is a text of a person."""
+def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
+    """Who speaks and what, in messages: the likeliest first; nothing where no field is a text of a person."""
     fields = [one for one in fields_of(messages) if all(isinstance(value, str) for value in one.values)]
     asked, answered = _named(fields, _ASKED, _ASKS), _named(fields, _ANSWERED, _ANSWERS)
     if asked is not None and answered is not None:
-        return MessageFields(None, asked, answered)
-    texts = [one for one in fields if _text_rank(one) > 0]
-    text = max(texts, key=_text_rank) if texts else _short_text(fields)
-    if text is None:
-        return None
-    roles = [one for one in fields if one.path != text.path and _role_rank(one) > 0]
-    return MessageFields(max(roles, key=_role_rank, default=None), text)
+        yield MessageFields(None, asked, answered)
+    texts = sorted((one for one in fields if _text_rank(one) > 0), key=_text_rank, reverse=True)[:_MAX_TEXT_FIELDS]
+    short = None if texts else _short_text(fields)
+    for text in [*texts, *([] if short is None else [short])]:
+        roles = [one for one in fields if one.path != text.path and _role_rank(one) > 0]
+        for role in sorted(roles, key=_role_rank, reverse=True)[:_MAX_ROLE_FIELDS] or [None]:
+            yield MessageFields(role, text)
 
 
 def _named(fields: Sequence[RecordField], names: Sequence[str], others: re.Pattern[str]) -> RecordField | None:
@@ -259,18 +339,19 @@ def _role_of(word: str) -> tuple[str, bool]:
     key = word.strip().casefold()
     if key in ROLES:
         return ROLES[key], True
-    if _USERS.search(key):
-        return "user", True
-    return "assistant", bool(_AGENTS.search(key))
+    for ours, pattern in (("system", _SYSTEMS), ("user", _USERS)):
+        if pattern.search(key):
+            return ours, True
+    return ("assistant", True) if _AGENTS.search(key) else ("", False)
 
 
-def _written(where: str, messages: str, fields: MessageFields, records: Sequence[Any], held: Sequence[Any]) -> str:
+def _written(candidate: Candidate) -> str:
     """The TOML: what was guessed, and in comments what else there is."""
+    where, messages, fields, records, held = candidate
     beside = fields_of(records) if messages else []
     spoken = [one.path for one in fields if one is not None]
     own = [one for one in fields_of(held) if one.path not in spoken]
-    lines = ["# A guess from the fields of the log. Correct it, then: convoscope inspect LOG --map THIS-FILE", ""]
-    lines += ["[conversation]"]
+    lines = ["[conversation]"]
     lines += [f"records = {_text(where)}"] if where else []
     lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
     id = _id(beside or own, is_message=not messages)
@@ -297,6 +378,7 @@ def _written(where: str, messages: str, fields: MessageFields, records: Sequence
 def _id(fields: Sequence[RecordField], *, is_message: bool) -> str:
     """The field that names a conversation; of messages, one that several of them share."""
     named = [one for one in fields if one.name in _ID_NAMES or one.name.endswith("id")]
+    named = [one for one in named if not _OF_OTHERS.search(one.name)]
     plain = [one for one in named if all(isinstance(value, str | int) for value in one.values)]
     if is_message:
         plain = [one for one in plain if len(set(one.values)) < len(one.values)] or plain[:1]
@@ -368,12 +450,16 @@ def _is_time(field: RecordField) -> bool:
 def _roles(role: RecordField) -> Iterator[str]:
     """Each word for a role and ours; those that had to be guessed say so."""
     words = [word for word, _ in Counter(str(value).strip() for value in role.values).most_common(_MAX_ROLES)]
-    has_agent = any(_role_of(word) == ("assistant", True) for word in words)
+    known = {word: ours for word in words if (ours := _role_of(word)[0])}
+    if "assistant" not in known.values():  # of a user and a system, the system is the agent
+        known = {word: "assistant" if ours == "system" else ours for word, ours in known.items()}
+    is_clear = {"user", "assistant"} <= {*known.values()}
     for word in words:
-        ours, is_known = _role_of(word)
-        if ours == "system" and not has_agent:  # of a user and a system, the system is the agent
-            ours = "assistant"
-        yield f"{_key(word)} = {_text(ours)}" + ("" if is_known else "  # a guess: user, assistant, system or tool?")
+        if word in known:
+            yield f"{_key(word)} = {_text(known[word])}"
+        elif is_clear:
+            # Beside a user and an agent, one more agent.
+            yield f"{_key(word)} = {_text('assistant')}  # a guess: user, assistant, system or tool?"
 
 
 def _key(name: str) -> str:
@@ -381,6 +467,6 @@ def _key(name: str) -> str:
 
 
 def _text(value: str) -> str:
-    """A text of TOML; a log may hold anything."""
-    harmless = value.encode("utf-8", "replace").decode()
-    return json.dumps(harmless, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """A text of TOML that says the same and steers nothing; a log may hold anything."""
+    harmless = json.dumps(value.encode("utf-8", "replace").decode(), ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in harmless).replace("##", "#\\u0023")

@@ -268,7 +268,7 @@ def _verdict(checks: Sequence[Check]) -> str:
 
 def _worst(run: Run) -> dict[str, list[Example]]:
     """Of each metric with a direction, the conversations with the worst values, from one look at all scores."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         rows = connection.execute(f"""
             SELECT metric, variant, judge,
                    min(struct_pack(rank := value, number, conversation, value), {WORST}) AS low,

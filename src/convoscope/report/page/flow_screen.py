@@ -202,7 +202,7 @@ def has_states(run: Run) -> bool:
     """Whether any conversation of a run was in a state."""
     if not run.tables.files(STATE_TABLE.name):
         return False
-    with connect() as connection:
+    with connect(run.folder) as connection:
         return bool(connection.execute(f"SELECT count(*) FROM {run.table(STATE_TABLE.name)}").fetchall()[0][0])
 
 

@@ -131,7 +131,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
 
 def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[int]) -> Index:
     """The list of the given conversations, in their order."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         connection.register("wanted", _placed(numbers))
         rows = connection.execute(
             f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
@@ -165,7 +165,7 @@ def _tells(facet: ListFacet, total: int) -> bool:
 def _dimensions(run: Run) -> Iterator[ListFacet]:
     """Our own dimensions first, then those of the log, by name."""
     own = ", ".join(f'"{name}"' for name in DIMENSIONS)
-    with connect() as connection:
+    with connect(run.folder) as connection:
         rows = connection.execute(f"SELECT number, dimensions, {own} FROM {run.table(CONVERSATIONS)}").fetchall()
     values: dict[str, dict[int, str]] = {name: {} for name in DIMENSIONS}
     others: dict[str, dict[int, str]] = {}

@@ -1,0 +1,284 @@
+"""A mapping is tried on the first records of a log: what it reads, and why that cannot be a conversation."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean, median_high
+from typing import Any, NamedTuple
+
+from convoscope.conversation import Conversation
+from convoscope.errors import ConvoscopeError
+from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping
+from convoscope.ingest.mapping.paths import parsed, value_at, written
+from convoscope.ingest.mapping.reader import MappedReader
+from convoscope.ingest.reader import Record, RecordGroup
+from convoscope.ingest.record import ROLE_FIELDS, ROLES, as_text
+from convoscope.ingest.report import Notes
+
+_SPEAKERS = ("user", "assistant")
+_MOST_TEXTS = 20_000
+_DEPTH = 9
+_WORDS = re.compile(r"[^\W\d_]{2,}(?:['’.,;:!?…)\"-]*\s+[('\"¿¡-]*[^\W\d_]+)+")
+"""Two words or more."""
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+"""Scripts that put no blanks between words."""
+_NO_SPEECH = re.compile(
+    r"\s*(?:[\w.+-]+@[\w-]+\.[\w.-]+"  # an e-mail address
+    r"|[a-z]+://\S+"
+    r"|(?=[\w-]*\d)[\w-]{8,}"  # an id
+    r"|\w+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*"  # the name of something
+    r"|[\d\s.,:/+TZ-]+|\{.*|\[\s*[\[{\"].*)\s*",
+    re.DOTALL,
+)
+_TREE = re.compile(r"parent_?(id|span|run|observation|message)|span_?id|parent$", re.IGNORECASE)
+_ROLES = (*ROLE_FIELDS, "type", "source", "author_type", "participant_role", "participantrole")
+
+
+class Trial(NamedTuple):
+    """What a mapping reads of some records."""
+
+    records: int
+    empty: int
+    """Records without a text."""
+    messages: int
+    silent: int
+    """Messages of a user or an agent that have neither text nor tool call."""
+    conversations: int
+    is_named: bool
+    """Whether a field says who speaks."""
+    words: Counter[tuple[str, str]]
+    """How often each word for a role has a text, with our word for it."""
+    texts: list[tuple[str, str]]
+    """Who says what, of users and agents."""
+    asked: int
+    """Texts of users that something could follow: one after the other is one."""
+    replied: int
+    run: float
+    """How many texts of one speaker follow each other, on average."""
+    length: int
+    """Texts of a conversation, in the middle."""
+    repeats: int
+    """Conversations that repeat their own texts, or begin with all of another one."""
+    unread: list[tuple[str, int]]
+    """Where else texts are, and how many."""
+    elsewhere: list[tuple[str, int]]
+    """Those of them that have a speaker."""
+    tree: str
+    """A field that says that records are not one after the other."""
+
+    @property
+    def weight(self) -> tuple[float, int]:
+        """How much it reads: of candidates that are plausible, the one that reads most is taken."""
+        return (sum(len(text) for _, text in set(self.texts)), self.replied)
+
+    def count(self, role: str) -> int:
+        return sum(count for (_, ours), count in self.words.items() if ours == role)
+
+    def faults(self) -> Iterator[str]:
+        """Why what was read cannot be conversations of people with an agent, in words."""
+        words = ", ".join(f"{word or '(nothing)'} {count:,}" for (word, _), count in self.words.most_common(6))
+        spoken_by = f"; who speaks: {words}" if self.is_named else ""
+        if not self.texts:
+            yield f"no texts of a user or an agent{spoken_by}"
+            return
+        yield from self._bad_texts()
+        for role, who in (("user", "a user"), ("assistant", "the agent")):
+            if not self.count(role):
+                yield f"no texts of {who}{spoken_by}"
+        if self.tree:
+            yield f"the field {self.tree} says that these are spans of a trace, or branches, and not messages in order"
+        if self.asked and self.replied < 0.3 * self.asked:
+            yield f"only {self.replied:,} of {self.asked:,} texts of the user are followed by a reply"
+        if self.length < 2:
+            yield "most conversations have a single text"
+        if self.empty > 0.5 * self.records:
+            yield f"{self.empty:,} of {self.records:,} records have no text"
+        if self.silent > 0.34 * self.messages:
+            yield f"{self.silent:,} of {self.messages:,} messages of user and agent have no text there"
+        lost = sum(count for _, count in self.elsewhere)
+        if lost > 0.1 * len(self.texts):
+            yield f"{lost:,} more messages are elsewhere, such as at {self.elsewhere[0][0]}: a mapping reads one list"
+
+    def _bad_texts(self) -> Iterator[str]:
+        texts = [text for _, text in self.texts]
+        count = len(texts)
+        for role in _SPEAKERS:
+            own = [text for speaker, text in self.texts if speaker == role]
+            if sum(not is_speech(text) for text in own) > 0.2 * len(own):
+                yield f"what is read as texts are ids, names, numbers or data, such as {_shown(own)}"
+                return
+        several = sum(is_language(text) for text in texts)
+        if several < 0.25 * count and self.run >= 2:
+            yield f"what is read as texts are single words, such as {_shown(texts)}"
+        if self.repeats > 0.3 * self.conversations:
+            some = f"{self.repeats:,} of {self.conversations:,}"
+            yield f"{some} conversations repeat texts, as where records hold histories"
+        short = Counter(text.strip().casefold() for text in texts)
+        if count >= 10 and len(short) < 0.25 * count and several < 0.5 * count:
+            yield f"what is read as texts are {len(short):,} words that come again, such as {_shown(texts)}"
+
+
+def is_speech(text: str) -> bool:
+    """Whether a person or an agent could have said this."""
+    return any(map(str.isalpha, text)) and _NO_SPEECH.fullmatch(text[:300]) is None
+
+
+def is_language(text: str) -> bool:
+    """Whether it is surely language: two words, or a script that puts no blanks between them."""
+    head = text[:300]
+    return is_speech(head) and (_WORDS.search(head) is not None or _UNSPACED.search(head) is not None)
+
+
+def _shown(texts: Sequence[str]) -> str:
+    return repr(next((text for text in texts if not is_language(text)), texts[0])[:40])
+
+
+def tried(toml: str, records: Sequence[Any], path: Path) -> Trial:
+    """Read the records by a mapping."""
+    reader = MappedReader(MappingFile(parse_mapping(toml.encode(), "map.toml"), "map.toml", ""))
+    conversations, empty = _conversations(reader, records, path)
+    messages = [
+        message for record in records for one in reader.records_of(record) for message in _messages(reader, one)
+    ]
+    where = reader.mapping.message
+    words = Counter[tuple[str, str]]()
+    silent = counted = 0
+    for message in messages:
+        word = as_text(value_at(message, where.role)).strip()
+        ours = {one.casefold(): role for one, role in reader.mapping.values.role.items()}.get(word.casefold(), "")
+        if reader.says(message):
+            words.update([(word, ours)] if where.role else [(role, role) for role in where.texts])
+        if where.texts or ours in _SPEAKERS:
+            counted += 1
+            silent += not (reader.says(message) or parsed(value_at(message, where.tool_calls)))
+    timelines = [_spoken(one) for one in conversations]
+    turns = [[(role, len(list(run))) for role, run in groupby(role for role, _ in said)] for said in timelines if said]
+    texts = [pair for said in timelines for pair in said]
+    unread, elsewhere = _unread(records, {said.meant().strip() for one in conversations for said in one.utterances})
+    return Trial(
+        records=len(records),
+        empty=empty,
+        messages=counted,
+        silent=silent,
+        conversations=len(conversations),
+        is_named=where.role is not None,
+        words=words,
+        texts=texts,
+        asked=sum(role == "user" for one in turns for role, _ in one),
+        replied=sum(role == "user" and place + 1 < len(one) for one in turns for place, (role, _) in enumerate(one)),
+        run=fmean(count for one in turns for _, count in one) if turns else 0.0,
+        length=median_high(map(len, timelines)) if timelines else 0,
+        repeats=_repeats(timelines),
+        unread=unread,
+        elsewhere=elsewhere,
+        tree=next((name for one in messages for name in _names(one, 3) if _TREE.search(name)), ""),
+    )
+
+
+def _names(value: Any, depth: int) -> Iterator[str]:
+    """The names of fields, also of the objects inside."""
+    value = parsed(value)
+    if isinstance(value, dict):
+        yield from map(str, value)
+    if depth and isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _names(inner, depth - 1)
+
+
+def _messages(reader: MappedReader, record: Any) -> Sequence[Any]:
+    return [parsed(one) for one in reader.messages_of(record) or ()]
+
+
+def _conversations(reader: MappedReader, records: Sequence[Any], path: Path) -> tuple[list[Conversation], int]:
+    """The conversations of the records, grouped as the log would be, and how many records gave none."""
+    groups: dict[str, list[Record]] = {}
+    grouping = reader.grouping()
+    for number, value in enumerate(records, 1):
+        name = reader.key(value) if grouping == "key" else None if grouping == "file" else str(number)
+        groups.setdefault(name or "", []).append(Record(value, number))
+    conversations: list[Conversation] = []
+    empty = 0
+    for name, members in groups.items():
+        try:
+            conversations += reader.build(RecordGroup(name or path.name, path, members), Notes())
+        except ConvoscopeError:
+            empty += len(members)
+    return conversations, empty
+
+
+def _spoken(conversation: Conversation) -> list[tuple[str, str]]:
+    """Who says what, of users and agents."""
+    roles = {one.id: one.role for one in conversation.participants}
+    said = [(roles.get(one.speaker, ""), one.meant().strip()) for one in conversation.utterances]
+    return [(role, text) for role, text in said if role in _SPEAKERS and text]
+
+
+def _repeats(timelines: Sequence[list[tuple[str, str]]]) -> int:
+    """How many conversations repeat a third of their own long texts, or begin with all of another one."""
+    whole = {_chain(said)[-1] for said in timelines if len(said) > 1}
+    count = 0
+    for said in timelines:
+        long = [text for _, text in said if len(text.split()) > 3]
+        count += len(set(long)) < 0.67 * len(long) or not whole.isdisjoint(_chain(said)[:-1])
+    return count
+
+
+def _chain(said: Sequence[tuple[str, str]]) -> list[int]:
+    """A number for each beginning of what was said."""
+    beginnings: list[int] = []
+    for pair in said:
+        beginnings.append(hash((beginnings[-1] if beginnings else 0, pair)))
+    return beginnings
+
+
+def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """Texts of the records that were not read, by where they are; and messages none of whose texts was read."""
+    unread, elsewhere = Counter[str](), Counter[str]()
+    known = set(read)
+    budget = [_MOST_TEXTS]
+
+    def look(value: Any, steps: tuple[str, ...]) -> tuple[list[str], bool]:
+        """The texts below, and whether a message is among what is below."""
+        budget[0] -= 1
+        value = parsed(value)
+        if budget[0] < 0 or len(steps) > _DEPTH:
+            return [], False
+        if isinstance(value, str):
+            text = value.strip()
+            if not is_language(text) or len(text.split()) < 3:
+                return [], False
+            if text not in known:
+                known.add(text)
+                unread[written(steps)] += 1
+            return [text], False
+        if isinstance(value, list):
+            below = [look(inner, steps) for inner in value]
+        elif isinstance(value, dict):
+            below = [look(inner, (*steps, str(name))) for name, inner in value.items()]
+        else:
+            return [], False
+        texts = [text for some, _ in below for text in some]
+        has_message = any(inside for _, inside in below)
+        if isinstance(value, dict) and not has_message and texts and _has_speaker(value):
+            elsewhere[written(steps)] += read.isdisjoint(texts)
+            has_message = True
+        return texts, has_message
+
+    for record in records:
+        look(record, ())
+    return unread.most_common(4), [(path, count) for path, count in elsewhere.most_common(4) if count]
+
+
+def _has_speaker(value: dict[Any, Any]) -> bool:
+    """Whether an object says that a user or an agent speaks."""
+    for name, word in value.items():
+        if str(name).casefold() in _ROLES:
+            inner = parsed(word)
+            words = inner.values() if isinstance(inner, dict) else [inner]
+            if any(ROLES.get(str(one).strip().casefold()) in _SPEAKERS for one in words if isinstance(one, str)):
+                return True
+    return False
