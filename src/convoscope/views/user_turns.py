@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
+from convoscope.views.tool_outcomes import outcome_of_call
 
 PAUSE = 4.0
 """Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""
@@ -96,8 +97,8 @@ def hands_over(call: ToolCall) -> bool:
 def _was_handed_over(conversation: Conversation, call: ToolCall) -> bool:
     if not hands_over(call):
         return False
-    result = conversation.tool_results.get(call.seq)
-    return result is None or result.success is not False
+    outcome = outcome_of_call(conversation, call)
+    return outcome is None or not outcome.failed
 
 
 def breakdown(conversation: Conversation) -> str:
