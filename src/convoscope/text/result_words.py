@@ -32,47 +32,53 @@ def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -
     `is_status`: the tool returns the status of something. `is_passage`: it returns texts that others wrote.
     """
     start = text[: LONGEST_READ + 1].strip()
+    lower = start.lower()
     short = len(start) <= LONGEST_SHORT
-    if match := _begins_as_failure(start, short):
+    if match := _begins_as_failure(start, lower, short):
         return Statement("failed", _shown(match[0]), is_strong=True)
-    if match := _HTTP_GOOD.match(start):
+    if match := _HTTP_GOOD.match(lower):
         return Statement("succeeded", _shown(match[0]))
     if is_status:
         return None
     if not short:
-        heading = start.partition("\n")[0]
+        heading = lower.partition("\n")[0]
         words = None if is_passage or len(heading) > LONGEST_SHORT else _phrase(heading)
         return words if words is not None and words.stated in ("failed", "nothing_found") else None
-    return _phrase(start)
+    return _phrase(lower)
 
 
-def _phrase(start: str) -> Statement | None:
+def _phrase(lower: str) -> Statement | None:
     """What the words of a short message state."""
-    if match := _NOTHING_FOUND.search(start):
+    words = frozenset(_WORD.findall(lower))
+    if _SIGNS.isdisjoint(words):
+        return None
+    if match := _NOTHING_FOUND.search(lower):
         return Statement("nothing_found", _shown(match[0]))
-    if not _EXPLAINS.search(start):
+    if not _EXPLAINS.search(lower):
         for pattern in (_FAILS, _HTTP_BAD):
-            for match in pattern.finditer(start):
-                if not _NEGATION.search(start, max(0, match.start() - 16), match.start()):
+            for match in pattern.finditer(lower):
+                if not _NEGATION.search(lower, max(0, match.start() - 16), match.start()):
                     return Statement("failed", _shown(match[0]))
-    if match := _PENDING.search(start):
+    if match := _PENDING.search(lower):
         return Statement("pending", _shown(match[0]))
-    match = _WORKED.match(start) or _WORKED_SOMEWHERE.search(start)
-    if match and not _DOUBT.search(start):
+    match = _WORKED.match(lower) or _WORKED_SOMEWHERE.search(lower)
+    if match and not _DOUBT.search(lower):
         return Statement("succeeded", _shown(match[0]))
     return None
 
 
-def _begins_as_failure(start: str, short: bool) -> re.Match[str] | None:
-    match = _FAILURE_BEGINS.match(start) or _EXCEPTION_BEGINS.match(start) or _REASON_LINE.match(start)
+def _begins_as_failure(start: str, lower: str, short: bool) -> re.Match[str] | None:
+    match = _FAILURE_BEGINS.match(lower) or _EXCEPTION_BEGINS.match(start) or _REASON_LINE.match(lower)
     if match:
         return match
-    if match := _EXIT_CODE.search(start, max(0, len(start) - 200)) or _EXIT_CODE.match(start):
+    if ("exit" in lower or "return" in lower) and (
+        match := _EXIT_CODE.search(lower, max(0, len(start) - 200)) or _EXIT_CODE.match(lower)
+    ):
         return match
-    if match := _TRACEBACK.search(start):
+    if ("raceback" in start or "goroutine" in start) and (match := _TRACEBACK.search(start)):
         return match
     # The lines of a short text: `Result:` and below it `Error: no such card`.
-    return _FAILURE_LINE.search(start) if short and start.count("\n") < 3 else None
+    return _FAILURE_LINE.search(lower) if short and start.count("\n") < 3 else None
 
 
 def _shown(words: str) -> str:
@@ -107,7 +113,6 @@ _FAILURE_BEGINS = re.compile(
     r"|<(?:\?xml[^>]{0,100}\?>\s*<)?(?:\w+[:_-])?(?:\w+[_-])?(?:error|fault|exception)s?\b"
     r"|<(?:!doctype[^>]{0,100}>\s*<)?(?:html|head)[^>]{0,100}>\s*(?:<head[^>]{0,50}>\s*)?<title>\s*(?:[45]\d\d|error)\b"
     r")",
-    re.IGNORECASE,
 )
 _EXCEPTION_BEGINS = re.compile(
     r"[\W_]{0,6}(?:Uncaught |Unhandled |Caught |Caused by: |Exception in thread \"[^\"\n]{0,60}\" )?"
@@ -128,7 +133,6 @@ _REASONS = (
 _CODED = r"(?:http(?:/\d(?:\.\d)?)?(?:\s+(?:error|status(?:\s+code)?))?|status(?:[ _]?code)?|(?:error|response)\s+code)"
 _REASON_LINE = re.compile(
     rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}[45]\d\d\b|(?:error\s+)?[45]\d\d\W{{1,3}}{_REASONS}\b|{_REASONS}\W*$)",
-    re.IGNORECASE,
 )
 _HTTP_BAD = re.compile(
     rf"\b(?:{_CODED}(?:\s+of)?[\s:=#(]{{1,3}}[45]\d\d\b|[45]\d\d\W{{1,3}}{_REASONS}\b)", re.IGNORECASE
@@ -139,13 +143,11 @@ _HTTP_GOOD = re.compile(
 _EXIT_CODE = re.compile(
     r"\b(?:(?:process |command )?exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code|exited with)[\s:=]{1,3}"
     r"-?[1-9]\d{0,9}\b",
-    re.IGNORECASE,
 )
 _FAILURE_LINE = re.compile(
     rf"\n{_DECORATION}(?:error|exception|failed){_NO_ERROR}\s*[:!]"
     r"|(?:^|\n)\W{0,3}(?:status|result|outcome)\s*[:=]\s*[\"']?(?:error|failed|failure|fail)\b"
     r"|(?:^|\n)\W{0,3}(?:success|ok)\s*[:=]\s*(?:false|no|0)\b",
-    re.IGNORECASE,
 )
 
 # Phrases of short messages
@@ -180,13 +182,11 @@ _FAILS = re.compile(
     r"|multiple |new )?(?:\w+ )?errors?\b|e(?:connrefused|connreset|timedout|hostunreach|notfound)"
     r"|not (?:authori[sz]ed|permitted|allowed) to|no such file|command not found|is not recognized as"
     rf"|unsuccessful|(?:not|n['’]t|never) (?:been |be )?(?:successful(?:ly)?|succeed(?:ed)?|{_DONE}))\b",
-    re.IGNORECASE,
 )
-_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?$", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?$")
 _EXPLAINS = re.compile(
     r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policy|faq"
     r"|customers?|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
-    re.IGNORECASE,
 )
 _NOTHING_FOUND = re.compile(
     r"^\W{0,4}(?:there (?:are|is|were|was) )?(?:no|0|zero) (?:[\w'’-]+ ){0,4}?"
@@ -195,22 +195,35 @@ _NOTHING_FOUND = re.compile(
     r"|^\W{0,4}(?:nothing|none) (?:was |were )?found|^(?:[\w'’#-]+ ){1,5}(?:was |were |could )?not (?:be )?found\W*$"
     r"|\b(?:data|results?|information|records?|test) (?:[\w'’-]+ ){0,6}?(?:is |are )?not available\b"
     r"|^(?:[\w'’#-]+ ){1,6}(?:does not|doesn['’]t|do not) exist\W*$",
-    re.IGNORECASE,
 )
 _PENDING = re.compile(
     r"\b(?:queued|enqueued|pending|in progress|in the queue|processing|being processed|submitted|delegated|received"
     r"|acknowledged|initiated|please wait|will be \w+ed|on its way|scheduled for|awaiting|waiting for)\b",
-    re.IGNORECASE,
 )
 _WORKED = re.compile(
     r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good|yes, done"
     rf"|{_DONE})\b(?!\s*\?)(?!\s+\w+\s*:\s*\d)",
-    re.IGNORECASE,
 )
 _WORKED_SOMEWHERE = re.compile(
     r"\b(?:success(?:ful|full?y|fuly)?|succeeded"
     rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|on|off|available)"
     rf"|{_DONE} (?:to|at|on|for|in|by|with|from|without)|all set)\b|\b{_DONE}[.!]*$",
-    re.IGNORECASE,
 )
-_DOUBT = re.compile(r"\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$", re.IGNORECASE)
+_DOUBT = re.compile(r"\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$")
+
+_WORD = re.compile(r"[a-z0-9]+")
+_SIGN_WORDS = (
+    "timed time timeout connection broken rate too quota limit permission access unavailable down unreachable"
+    " offline internal bad something memory segmentation stack could can cannot couldn unable failed fail"
+    " errored crashed aborted rejected unsuccessful denied declined refused error errors exception not no t"
+    " never file command econnrefused econnreset etimedout ehostunreach enotfound http status code zero 0"
+    " nothing none exist available found queued enqueued pending progress queue processing processed submitted"
+    " delegated received acknowledged initiated wait will its scheduled awaiting waiting ok okay done success"
+    " successful successfully successfuly succeeded complete finished all yes on off created updated deleted"
+    " removed added sent booked canceled cancelled stored recorded reserved registered transfered transferred"
+    " delivered generated analyzed analysed applied assigned saved completed confirmed changed refunded issued"
+    " paid activated deactivated enabled disabled notified entered uploaded rescheduled modified placed"
+    " approved set reset written executed merged installed logged connected pulled"
+)
+_SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(400, 600))
+"""A short text without any of these words states nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,44 +15,44 @@ def _words(text: str) -> frozenset[str]:
 # Fields
 
 
-class ResultField(Enum):
-    """What a field of a result says by its name."""
-
-    GOOD_FLAG = "true where the call worked"
-    BAD_FLAG = "true where it failed"
-    ERROR = "what went wrong; empty where nothing did"
-    WEAK_ERROR = "the type or code of an error, or data about one"
-    STATUS = "a word or number: of the call, or of the thing returned"
-    TYPE = "the type of the object"
-    HTTP = "the code of an HTTP answer"
-    CODE = "a code: of an error, or of a product"
-    EXIT = "the exit code of a program"
-    TEXT = "a message"
-    DESCRIPTION = "a message, or a description of the thing returned"
-    WRAPPED = "what the tool returned, inside of what carries it"
-    META = "about the request"
-
+GOOD_FLAG, BAD_FLAG = "good flag", "bad flag"
+ERROR = "error"
+"""What went wrong; empty where nothing did."""
+WEAK_ERROR = "weak error"
+"""The type or code of an error, or data about one."""
+STATUS = "status"
+"""A word or number: of the call, or of the thing returned."""
+TYPE, HTTP, EXIT = "type", "http", "exit"
+CODE = "code"
+"""Of an error, or of a product."""
+TEXT = "text"
+DESCRIPTION = "description"
+"""A message, or a description of the thing returned."""
+WRAPPED = "wrapped"
+"""What the tool returned, inside of what carries it."""
+META = "meta"
+"""About the request."""
 
 _NAMES = {
-    ResultField.GOOD_FLAG: "success ok succeeded issuccess successful issuccessful isok worked",
-    ResultField.BAD_FLAG: "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout",
-    ResultField.ERROR: (
+    GOOD_FLAG: "success ok succeeded issuccess successful issuccessful isok worked",
+    BAD_FLAG: "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout",
+    ERROR: (
         "error errors err exception exceptions fault faultstring traceback stacktrace errormessage errormsg"
         " errordescription errordetail errordetails errorinfo lasterror toolerror"
     ),
-    ResultField.WEAK_ERROR: "errortype errorcode errorname errno errorreason failurereason exceptiontype failuretype",
-    ResultField.STATUS: "status outcome state responsestatus callstatus resultstatus executionstatus toolstatus",
-    ResultField.TYPE: "type kind object",
-    ResultField.HTTP: "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
-    ResultField.CODE: "code resultcode responsecode grpccode",
-    ResultField.EXIT: "exitcode exitstatus returncode retcode",
-    ResultField.TEXT: "message msg detail reason statusmessage statustext statusdescription hint stderr",
-    ResultField.DESCRIPTION: "title description details info note",
-    ResultField.WRAPPED: (
+    WEAK_ERROR: "errortype errorcode errorname errno errorreason failurereason exceptiontype failuretype",
+    STATUS: "status outcome state responsestatus callstatus resultstatus executionstatus toolstatus",
+    TYPE: "type kind object",
+    HTTP: "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
+    CODE: "code resultcode responsecode grpccode",
+    EXIT: "exitcode exitstatus returncode retcode",
+    TEXT: "message msg detail reason statusmessage statustext statusdescription hint stderr",
+    DESCRIPTION: "title description details info note",
+    WRAPPED: (
         "result results output outputs response data content body value payload structuredcontent toolresponse"
         " functionresponses functionresponse functionresult returnvalue toolresult text stdout"
     ),
-    ResultField.META: (
+    META: (
         "requestid traceid correlationid spanid timestamp tool toolname apiname function functionname callid toolcallid"
         " tooluseid retryafter durationms elapsedms latencyms took jsonrpc version path instance method"
         " interrupted isimage nooutputexpected annotations meta"
@@ -64,7 +63,7 @@ _LONGEST = 40
 
 
 @lru_cache(maxsize=4096)
-def field_of(key: str) -> ResultField | None:
+def field_of(key: str) -> str | None:
     """What a field is by its name; None of data."""
     if len(key) > _LONGEST:
         return None

@@ -17,8 +17,9 @@ import msgspec
 
 from convoscope.conversation import Conversation, Json, ToolCall, ToolResult
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.identifiers import name_words
+from convoscope.text.identifiers import snake_case
 from convoscope.text.result_words import LONGEST_READ, LONGEST_SHORT, Statement, statement
+from convoscope.views import result_fields as fields
 from convoscope.views.result_fields import (
     BAD_OF_THINGS,
     BAD_WORDS,
@@ -29,7 +30,6 @@ from convoscope.views.result_fields import (
     NO_ERROR,
     PENDING_WORDS,
     TRUE,
-    ResultField,
     ToolKind,
     field_of,
     tool_kind,
@@ -134,7 +134,7 @@ def _read(value: Json, kind: ToolKind, depth: int) -> ToolOutcome:
     if isinstance(value, str):
         return _read_text(value, kind, depth)
     if isinstance(value, dict):
-        return _Object(value, kind, depth).outcome() if value else _NOTHING
+        return _read_object(value, kind, depth)
     if isinstance(value, list | tuple):
         return _read_list(value, kind, depth)
     if value is None:
@@ -142,6 +142,15 @@ def _read(value: Json, kind: ToolKind, depth: int) -> ToolOutcome:
     if value is True or kind.reads or kind.counts or kind.runs:
         return _DATA
     return _NEITHER
+
+
+def _read_object(value: dict[str, Json], kind: ToolKind, depth: int) -> ToolOutcome:
+    if not value:
+        return _NOTHING
+    for key in islice(value, _MOST_FIELDS):
+        if field_of(key) is not None:
+            return _Object(value, kind, depth).outcome()
+    return _DATA if _is_filled(value) else _NO_DATA
 
 
 def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int) -> ToolOutcome:
@@ -163,15 +172,19 @@ def _is_text_block(value: Json) -> bool:
     )
 
 
-def _is_filled(value: Json) -> bool:
+def _is_filled(value: Json, depth: int = 0) -> bool:
     """Whether there is anything in it: an empty list inside of a list is nothing."""
     if isinstance(value, str):
-        return bool(value.strip())
+        return value != "" and not value.isspace()
     if isinstance(value, dict):
-        return any(_is_filled(inner) for inner in islice(value.values(), 50))
-    if isinstance(value, list | tuple):
-        return any(_is_filled(inner) for inner in islice(value, 50))
-    return value is not None
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return value is not None
+    # A loop, because this runs for each field of each result, and a generator costs more than the rest.
+    for inner in islice(value, 50):  # noqa: SIM110
+        if depth > _DEEPEST or _is_filled(inner, depth + 1):
+            return True
+    return False
 
 
 # Text
@@ -246,9 +259,11 @@ def _is_data(content: str, kind: ToolKind) -> bool:
         return False
     if kind.runs or kind.status:
         return True
+    if len(content) > LONGEST_SHORT:
+        return any(blank in start for blank in (" ", "\n"))
     if _BARE.fullmatch(start):
         return kind.counts and start.replace(",", "").lstrip("-$€£").replace(".", "", 1).isdigit()
-    if len(_PAIR.findall(start)) >= 2 or start.count("\n") >= 3 or len(content) > LONGEST_SHORT:
+    if start.count("\n") >= 3 or len(_PAIR.findall(start)) >= 2:
         return True
     return kind.reads and len(_WORD.findall(start)) >= 3
 
@@ -259,26 +274,28 @@ _STATUS_LINE = re.compile(r"\s{0,3}(?:HTTP(?:/\d(?:\.\d)?)?\s{1,3})?(\d{3})(?:\s
 _MOST_FIELDS = 200
 
 
-class _Object:
-    """An object, field by field: what speaks of the call, and what is data."""
+_NO_TEXTS: tuple[str, ...] = ()
 
-    def __init__(self, fields: Mapping[str, Json], kind: ToolKind, depth: int) -> None:
+
+class _Object:
+    """An object, field by field: what speaks of the call, and what is data.
+
+    `good` and `bad` are signs that have no other reading; `weak` are types and codes of errors, which may also be
+    data; `ids` and `data` count the fields that are the thing returned.
+    """
+
+    __slots__ = ("bad", "code", "data", "depth", "described", "descriptions", "errors", "flag", "good", "ids", "kind")
+    __slots__ += ("pending", "status", "texts", "weak", "wrapped")
+
+    def __init__(self, given: Mapping[str, Json], kind: ToolKind, depth: int) -> None:
         self.kind, self.depth = kind, depth
-        self.good: list[str] = []
-        """Signs of success."""
-        self.bad: list[str] = []
-        """Signs of failure that have no other reading."""
+        self.good = self.bad = self.errors = self.weak = self.texts = self.descriptions = _NO_TEXTS
+        self.wrapped: tuple[Json, ...] = ()
         self.flag: bool | None = None
-        self.errors: list[str] = []
-        self.weak: list[str] = []
-        """Types and codes of errors, which may also be data."""
-        self.status = self.pending = ""
         self.code: int | None = None
-        self.texts: list[str] = []
-        self.descriptions: list[str] = []
-        self.wrapped: list[Json] = []
+        self.status = self.pending = ""
         self.ids = self.data = self.described = 0
-        for key, value in islice(fields.items(), _MOST_FIELDS):
+        for key, value in islice(given.items(), _MOST_FIELDS):
             role = field_of(key)
             if role is None:
                 if _is_filled(value):
@@ -299,36 +316,39 @@ class _Object:
         truth = _truth(value)
         if truth is not None:
             self.flag = truth if self.flag is None else self.flag and truth
-            (self.good if truth else self.bad).append(f"{key}: {str(truth).lower()}")
+            if truth:
+                self.good += (f"{key}: true",)
+            else:
+                self.bad += (f"{key}: false",)
         elif _is_filled(value):
             self.data += 1
 
     def take_bad_flag(self, key: str, value: Json) -> None:
         truth = _truth(value) if isinstance(value, bool | str) else None
         if truth:
-            self.bad.append(f"{key}: true")
+            self.bad += (f"{key}: true",)
         elif truth is False:
             self.flag = True if self.flag is None else self.flag
             if key.lower().replace("_", "") == "iserror":
-                self.good.append(f"{key}: false")
+                self.good += (f"{key}: false",)
         elif _is_filled(value):
             self.data += 1
 
     def take_error(self, key: str, value: Json) -> None:
         if isinstance(value, bool):
             if value:
-                self.bad.append(f"{key}: true")
+                self.bad += (f"{key}: true",)
         elif isinstance(value, float) or (key.lower().endswith("s") and (isinstance(value, int) or self.kind.errors)):
             self.data += _is_filled(value)  # a measure, a count, the errors that were looked up
         elif words := _error_words(value):
-            self.bad.append(key)
-            self.errors.append(words)
+            self.bad += (key,)
+            self.errors += (words,)
 
     def take_weak_error(self, key: str, value: Json) -> None:
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip().lower() not in NO_ERROR:
-            self.weak.append(f"{key}: {str(value)[:40]}")
+            self.weak += (f"{key}: {str(value)[:40]}",)
             if isinstance(value, str):
-                self.errors.append(value)
+                self.errors += (value,)
 
     def take_status(self, key: str, value: Json) -> None:
         if (code := _code(value)) is not None:
@@ -338,13 +358,13 @@ class _Object:
             if isinstance(value, bool):
                 self.take_good_flag(key, value)
             elif isinstance(value, dict | list) and _is_filled(value):
-                self.wrapped.append(value)
+                self.wrapped += (value,)
             return
-        word = "_".join(name_words(value[:60]))
+        word = snake_case(value[:60])
         if word in BAD_WORDS or word in BAD_OF_THINGS:
             self.status = word
         elif word in GOOD_WORDS:
-            self.good.append(f"{key}: {value}")
+            self.good += (f"{key}: {value}",)
         elif not PENDING_WORDS.isdisjoint((word, word.rpartition("_")[2])):
             self.pending = value[:40]
         elif word:
@@ -362,39 +382,42 @@ class _Object:
 
     def _judge_code(self, key: str, code: int) -> None:
         if 400 <= code < 600:
-            self.bad.append(f"{key}: {code}")
+            self.bad += (f"{key}: {code}",)
         elif 200 <= code < 300:
-            self.good.append(f"{key}: {code}")
+            self.good += (f"{key}: {code}",)
 
     def take_code(self, key: str, value: Json) -> None:
         number = value if isinstance(value, int) and not isinstance(value, bool) else _code(value)
         if number is not None:
             self.code = number
         elif isinstance(value, str) and value.strip():
-            self.weak.append(f"{key}: {value[:40]}")
+            self.weak += (f"{key}: {value[:40]}",)
 
     def take_exit(self, key: str, value: Json) -> None:
         text = str(value).strip()
         if isinstance(value, bool) or not text.lstrip("-").isdigit():
             return
-        (self.good if int(text[:12]) == 0 else self.bad).append(f"{key}: {text[:12]}")
+        if int(text[:12]) == 0:
+            self.good += (f"{key}: 0",)
+        else:
+            self.bad += (f"{key}: {text[:12]}",)
 
     def take_text(self, _key: str, value: Json) -> None:
         if isinstance(value, str):
             if value.strip():
-                self.texts.append(value)
+                self.texts += (value,)
         elif _is_filled(value):
-            self.wrapped.append(value)
+            self.wrapped += (value,)
 
     def take_description(self, _key: str, value: Json) -> None:
         if _is_filled(value):
             self.described += 1
             if isinstance(value, str):
-                self.descriptions.append(value)
+                self.descriptions += (value,)
 
     def take_wrapped(self, _key: str, value: Json) -> None:
         if _is_filled(value):
-            self.wrapped.append(value)
+            self.wrapped += (value,)
 
     def take_meta(self, _key: str, _value: Json) -> None:
         """Ids of requests, times: they say nothing."""
@@ -402,6 +425,9 @@ class _Object:
     # What they say together
 
     def outcome(self) -> ToolOutcome:
+        is_plain = not (self.bad or self.good or self.status or self.texts or self.wrapped or self.weak or self.pending)
+        if is_plain and self.code is None and (self.data or self.ids):
+            return _DATA
         if self.bad and self.good and self.flag is True and self.errors:
             return _unstated(CONTRADICTS, f"{self.good[0]} beside {self.bad[0]}")
         if self.bad:
@@ -431,14 +457,15 @@ class _Object:
         word = self.status
         if not word:
             return None
-        said_why = bool(self.texts or self.errors or self.weak)
-        is_error = word in ERROR_WORDS
-        if self._has_data:
-            of_the_call = (is_error and (said_why or self.data + len(self.wrapped) < 2)) or self.weak
-            of_the_call = of_the_call or (self.kind.acts and word in BAD_WORDS)
-            of_the_call = of_the_call or (said_why and not self.data and not self.wrapped and not self.kind.reads)
+        has_reason, is_error = bool(self.texts or self.errors or self.weak), word in ERROR_WORDS
+        if not self._has_data:
+            is_data = self.kind.status or (self.kind.reads and word in BAD_OF_THINGS)
+            of_the_call = has_reason or is_error or not is_data
+        elif is_error:
+            of_the_call = has_reason or self.kind.acts or self.data + len(self.wrapped) < 2
         else:
-            of_the_call = said_why or is_error or not (self.kind.status or (self.kind.reads and word in BAD_OF_THINGS))
+            echoes_ids = has_reason and not (self.data or self.wrapped or self.kind.reads)
+            of_the_call = bool(self.weak) or (self.kind.acts and word in BAD_WORDS) or echoes_ids
         if of_the_call:
             return self._failure(f"status: {word}", is_strong=not self._has_data or is_error)
         self.data += 1
@@ -456,7 +483,7 @@ class _Object:
         if code != 0 and not 200 <= code < 300:
             self.data += 1
         elif self.texts or self.wrapped:
-            self.good.append(f"code: {code}")
+            self.good += (f"code: {code}",)
         return None
 
     def _is_bad_code(self) -> bool:
@@ -476,7 +503,7 @@ class _Object:
             if words.stated == "failed" and (words.is_strong or not self._has_data) and not self.good:
                 return self._failure(words.sign, is_strong=words.is_strong)
             if words.stated == "succeeded":
-                self.good.append(words.sign)
+                self.good += (words.sign,)
         return None
 
     def _unflagged(self, inner: list[ToolOutcome]) -> ToolOutcome:
@@ -493,19 +520,19 @@ class _Object:
 
 
 _TAKERS = {
-    ResultField.GOOD_FLAG: _Object.take_good_flag,
-    ResultField.BAD_FLAG: _Object.take_bad_flag,
-    ResultField.ERROR: _Object.take_error,
-    ResultField.WEAK_ERROR: _Object.take_weak_error,
-    ResultField.STATUS: _Object.take_status,
-    ResultField.TYPE: _Object.take_type,
-    ResultField.HTTP: _Object.take_http,
-    ResultField.CODE: _Object.take_code,
-    ResultField.EXIT: _Object.take_exit,
-    ResultField.TEXT: _Object.take_text,
-    ResultField.DESCRIPTION: _Object.take_description,
-    ResultField.WRAPPED: _Object.take_wrapped,
-    ResultField.META: _Object.take_meta,
+    fields.GOOD_FLAG: _Object.take_good_flag,
+    fields.BAD_FLAG: _Object.take_bad_flag,
+    fields.ERROR: _Object.take_error,
+    fields.WEAK_ERROR: _Object.take_weak_error,
+    fields.STATUS: _Object.take_status,
+    fields.TYPE: _Object.take_type,
+    fields.HTTP: _Object.take_http,
+    fields.CODE: _Object.take_code,
+    fields.EXIT: _Object.take_exit,
+    fields.TEXT: _Object.take_text,
+    fields.DESCRIPTION: _Object.take_description,
+    fields.WRAPPED: _Object.take_wrapped,
+    fields.META: _Object.take_meta,
 }
 
 
