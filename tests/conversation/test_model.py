@@ -399,20 +399,3 @@ def test_utterances_and_tool_calls_are_the_timeline_by_kind() -> None:
     assert [utterance.seq for utterance in made.utterances] == [0, 3]
     assert [call.seq for call in made.tool_calls] == [1, 4]
     assert made.roles == {"u": "user", "a": "assistant"}
-
-
-@pytest.mark.parametrize(
-    ("success", "error", "failed"),
-    [
-        (None, "", False),  # nothing states an error
-        (None, "busy", True),  # only the error speaks
-        (False, "", True),
-        (False, "busy", True),
-        (True, "", False),
-        (True, "a warning", False),  # what the tool states counts
-    ],
-)
-def test_a_tool_failed_where_it_states_so_or_only_its_error_speaks(
-    success: bool | None, error: str, failed: bool
-) -> None:
-    assert ToolResult(seq=0, success=success, error=error).failed is failed

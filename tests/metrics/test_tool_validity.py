@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 
 from convoscope.conversation import Agent, Conversation, Tool, ToolCall, ToolResult
-from convoscope.ingest.timeline_builder import signs_of_success
 from convoscope.metrics import Metric, Observation
 from convoscope.metrics.tools.calls import (
     bad_argument_rate,
@@ -51,11 +50,10 @@ def called(
     agent: Agent = NOTHING_KNOWN,
     raw: str | None = None,
 ) -> Conversation:
-    """One call; the answer, where there is one, is read as readers do."""
+    """One call, and its answer where there is one."""
     events: list[Any] = [ToolCall(seq=0, name=name, arguments=arguments, raw_arguments=raw)]
     if answer is not None:
-        success, error = signs_of_success(answer)
-        events.append(ToolResult(seq=1, name=name, result=answer, success=success, error=error))
+        events.append(ToolResult(seq=1, name=name, result=answer))
     return chat(*events, agent=agent)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from convoscope.conversation import Agent, Source, Tool
 from convoscope.metrics.tools import calls as tools_module
-from convoscope.metrics.tools.calls import calls, success, tools_of
+from convoscope.metrics.tools.calls import calls, inferred_rate, success, tools_of
 from convoscope.scoring.evaluate import observe
 from support.chats import agent, call, chat, result, told, user
 
@@ -40,18 +40,18 @@ class TestSuccess:
     @pytest.mark.parametrize(
         ("reported", "value", "details"),
         [
-            ({"success": True}, 1.0, {"tool": "book", "stated": True}),
-            ({"success": False}, 0.0, {"tool": "book", "stated": True}),
-            ({"success": False, "error": "full"}, 0.0, {"tool": "book", "stated": True, "error": "full"}),
-            ({}, 1.0, {"tool": "book", "stated": False}),  # shows no error, and does not say more
-            ({"error": "full"}, 0.0, {"tool": "book", "stated": False, "error": "full"}),
+            ({"success": True}, 1.0, {"basis": "stated", "sign": "success: true"}),
+            ({"success": False}, 0.0, {"basis": "stated", "sign": "success: false", "error": "done"}),
+            ({"success": False, "error": "full"}, 0.0, {"basis": "stated", "sign": "success: false", "error": "full"}),
+            ({"result": {"seat": "4A"}}, 1.0, {"basis": "inferred", "sign": "returned data"}),
+            ({"error": "full"}, 0.0, {"basis": "stated", "sign": "error", "error": "full"}),
         ],
-        ids=["stated success", "stated failure", "stated with its error", "unstated", "error text alone"],
+        ids=["stated success", "stated failure", "stated with its error", "inferred", "error text alone"],
     )
     def test_what_the_result_reports(self, reported: dict, value: float, details: dict) -> None:
         (one,) = observe(success, chat(user("hi"), call("book"), result("book", **reported)))
         assert (one.value, one.numerator, one.denominator) == (value, value, 1.0)  # one call
-        assert one.details == details
+        assert one.details == {"tool": "book", **details}
 
     @pytest.mark.parametrize("content", [None, "", "  ", "null", {}])
     def test_a_result_that_says_nothing_is_no_success(self, content: object) -> None:
@@ -59,9 +59,33 @@ class TestSuccess:
         conversation = chat(user("hi"), call("book"), result("book", result=content))
         assert told(observe(success, conversation)) == [("tool call 1", "unmeasured: empty_tool_result")]
 
-    @pytest.mark.parametrize("content", [[], 0, False, "no table free"])
-    def test_an_answer_that_is_little_is_an_answer(self, content: object) -> None:
-        assert told(observe(success, chat(call("book"), result("book", result=content)))) == [("tool call 0", 1.0)]
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            ([], "tool_found_nothing"),
+            ("no table free", "tool_found_nothing"),
+            (0, "tool_result_says_neither"),
+            (False, "tool_result_says_neither"),
+            ("queued", "tool_result_says_neither"),
+            ({"success": True, "error": "full"}, "tool_result_contradicts_itself"),
+        ],
+    )
+    def test_what_says_neither_is_not_counted(self, content: object, reason: str) -> None:
+        """All of them counted as success."""
+        conversation = chat(call("book"), result("book", result=content))
+        assert told(observe(success, conversation)) == [("tool call 0", f"unmeasured: {reason}")]
+        assert told(observe(inferred_rate, conversation)) == [("tool call 0", f"unmeasured: {reason}")]
+
+    def test_inferred_successes_are_counted(self) -> None:
+        results = [
+            result("book", str(n), result=content) for n, content in enumerate([{"seat": 4}, "OK", "Error: full"])
+        ]
+        conversation = chat(*(call("book", str(n)) for n in range(3)), *results)
+        assert told(observe(inferred_rate, conversation)) == [
+            ("tool call 0", 1.0),
+            ("tool call 1", 0.0),
+            ("tool call 2", 0.0),
+        ]
 
     def test_each_call_is_a_subject(self) -> None:
         conversation = chat(

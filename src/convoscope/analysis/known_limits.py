@@ -39,6 +39,7 @@ KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
         "published rule: without a schema only a failed call can be told; tools.parameter_correctness measures both"
     ),
     ("tools.success", "tool_results"): _SAYS_NOTHING,
+    ("tools.success.inferred_rate", "tool_results"): _SAYS_NOTHING,
     ("tools.tool_call_validity", "tool_results"): _SAYS_NOTHING,
     ("tools.tool_call_validity.rejected_rate", "tool_results"): _SAYS_NOTHING,
     ("voice.turn_taking", "ended_reason"): (

@@ -89,11 +89,13 @@ def tool_results(conversation: Conversation) -> OutcomePair | None:
     results = [event for event in conversation.timeline if type(event) is ToolResult]
     if not results:
         return None
-    # Where a log tells of errors alone, a result that went well says nothing.
+    # Where a log states errors alone, a result that went well states nothing.
     states_success = True if any(one.success for one in results) else None
+    worked = {"success": states_success, "error": "", "result": None}
+    failed = {"success": False, "error": "invalid argument"}
 
     def made(well: bool) -> Conversation:
-        facts = {"success": states_success, "error": ""} if well else {"success": False, "error": "invalid argument"}
+        facts = worked if well else failed
         timeline = [replace(one, **facts) if type(one) is ToolResult else one for one in conversation.timeline]
         return replace(conversation, timeline=tuple(timeline))
 

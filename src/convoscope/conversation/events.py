@@ -86,18 +86,17 @@ class ToolCall(Event, frozen=True, kw_only=True, tag="tool_call"):
 
 
 class ToolResult(Event, frozen=True, kw_only=True, tag="tool_result"):
-    """What a tool answered. `success` is None where the log does not say."""
+    """What a tool answered.
+
+    `success` and `error` are what the log states beside the result. What the result itself says is read by
+    `views.tool_outcomes`.
+    """
 
     name: str = ""
     call_id: str = ""
     result: Json = None
     success: bool | None = None
     error: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """Whether the tool reports an error: what it states counts, and only where it states nothing its error."""
-        return self.success is False or (self.success is None and bool(self.error))
 
 
 class StateEntered(Event, frozen=True, kw_only=True, tag="state_entered"):

@@ -27,6 +27,7 @@ from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import Facts, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
+from convoscope.views.tool_outcomes import tool_outcome
 
 _DEEPEST = 4
 _MAX_REFUSALS = 10
@@ -245,12 +246,7 @@ def set_tool_outcome(timeline: TimelineBuilder, *, worked: bool, error: str) -> 
 def error_of(timeline: TimelineBuilder) -> str:
     """What the last event, a tool's result, says of an error."""
     event = timeline.events[-1]
-    return event.error if isinstance(event, ToolResult) else ""
-
-
-def says_it_failed(timeline: TimelineBuilder) -> bool:
-    event = timeline.events[-1]
-    return isinstance(event, ToolResult) and event.success is False
+    return tool_outcome(event).error if isinstance(event, ToolResult) else ""
 
 
 class SpokenStretch(NamedTuple):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from convoscope.conversation import Conversation, turn_rule
+from convoscope.conversation import Conversation, ToolResult, turn_rule
 from convoscope.errors import UsageError
 from convoscope.ingest.tool_speech import with_tool_speech
+from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
+from convoscope.views.tool_outcomes import HOUSE_RULE
 
 SESSION_GAP_HOURS = 24.0
 """A session id that returns after so long a silence is another conversation."""
@@ -33,7 +34,28 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             conversation = msgspec.structs.replace(conversation, turn_rule=self.turn_rule)
         if conversation.contents.has_tool_calls:
             conversation = with_tool_speech(conversation, self.speech_tools)
+        if self.tool_failed:
+            conversation = self._with_failed_tools(conversation)
         return conversation
+
+    def _with_failed_tools(self, conversation: Conversation) -> Conversation:
+        """The results that match a pattern of the user are stated to have failed."""
+        timeline = list(conversation.timeline)
+        changed = False
+        for index, event in enumerate(timeline):
+            if type(event) is not ToolResult or (pattern := self._house_rule(event)) is None:
+                continue
+            extras = {**event.extras, HOUSE_RULE: pattern}
+            timeline[index] = msgspec.structs.replace(event, success=False, extras=extras)
+            changed = True
+        return msgspec.structs.replace(conversation, timeline=tuple(timeline)) if changed else conversation
+
+    def _house_rule(self, result: ToolResult) -> str | None:
+        """The first pattern that a result matches, in its text or its JSON."""
+        value = result.result
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
+        text = (f"{text}\n{result.error}" if result.error else text)[:LONGEST_TEXT]
+        return next((pattern for pattern in self.tool_failed if _matches(pattern, text)), None)
 
 
 DEFAULT_SETTINGS = ReadSettings()
@@ -62,7 +84,21 @@ def _texts(values: str | Iterable[str]) -> Sequence[str]:
 
 def _checked_pattern(pattern: str) -> str:
     try:
-        re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"--tool-failed {pattern!r} is not a regular expression: {error}") from None
+        checked(pattern)
+    except BadPattern as error:
+        hint = "write a regular expression without look-around and back references, such as '(?i)no longer served'"
+        raise UsageError(f"--tool-failed {pattern!r} cannot be used: {error}", hint=hint) from None
     return pattern
+
+
+def _matches(pattern: str, text: str) -> bool:
+    check = checked(pattern)
+    try:
+        return check.search(text) is not None
+    except Untried:
+        # Longer than this pattern can be tried on, or with letters that `\\b` is not supported for.
+        plain = text[: LONGEST_TEXT // 10].encode("ascii", "replace").decode()
+        try:
+            return check.search(plain) is not None
+        except Untried:
+            return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,13 +20,6 @@ from convoscope.conversation.model import DIMENSIONS
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
-
-_FAILED = frozenset({"error", "failed", "failure", "fail"})
-_WORKED = frozenset({"success", "succeeded", "successful", "ok", "completed"})
-_ERROR_TEXT = re.compile(r"(?i:(?:error|exception)(?![\w-])|traceback \(most)|[\w.]*(?:Error|Exception):")
-"""How a result begins that only its words tell to be a failure: `Error: no such card`, `KeyError: 'C-402'`."""
-_TELLING = frozenset({"error", "error_message", "error_type", "success", "ok", "is_error", "status"})
-"""The names in a result that say whether it is one."""
 
 
 class TimelineBuilder:
@@ -146,24 +138,19 @@ class TimelineBuilder:
         id: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
-        """A tool's answer; a string of JSON is read, and signs of success or failure are taken from it."""
+        """A tool's answer; a string of JSON is read. What it says of success is for `tool_outcome` to read."""
         value = content
         if isinstance(content, str) and content.lstrip().startswith(("{", "[")):
             try:
                 value = self._decoded(content)
             except BadJson:
                 value = content
-        verdict, error = signs_of_success(value)
-        if verdict is not None and not isinstance(value, dict):
-            self.notes.inferred("tool_error_from_text", str(value)[:80], self.seq)
         self.events.append(
             ToolResult(
                 seq=self.seq,
                 name=name,
                 call_id=call_id,
                 result=value,
-                success=verdict,
-                error=error,
                 time=time,
                 id=id,
                 extras=extras or {},
@@ -199,32 +186,6 @@ class TimelineBuilder:
         """A message that says nothing and calls nothing is no turn: it is kept as a marker, and counted."""
         self.notes.set_aside("message_without_text", role, self.seq)
         self.mark("message_without_text", {"role": role, **extras}, time, id)
-
-
-def signs_of_success(result: object) -> tuple[bool | None, str]:
-    """Whether a tool's result says that it worked, and its error; (None, "") where it says neither."""
-    if isinstance(result, str):
-        first = result.lstrip()
-        if _ERROR_TEXT.match(first):
-            return False, first.splitlines()[0][:500]
-        return None, ""
-    if not isinstance(result, dict):
-        return None, ""
-    if _TELLING.isdisjoint(result):
-        return None, ""
-    error = result.get("error") or result.get("error_message") or result.get("error_type")
-    message = "" if not error else error if isinstance(error, str) else repr(error)[:500]
-    for key in ("success", "ok"):
-        if isinstance(result.get(key), bool):
-            return bool(result[key]), message
-    if isinstance(result.get("is_error"), bool):
-        return not result["is_error"], message
-    status = result.get("status")
-    if isinstance(status, str):
-        word = status.lower()
-        if word in _WORKED or word in _FAILED:
-            return word in _WORKED, message
-    return (False, message) if error else (None, "")
 
 
 def dimensions(*places: object) -> dict[str, str]:

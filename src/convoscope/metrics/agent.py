@@ -28,6 +28,7 @@ from convoscope.text.words import count_words, long_sentences, tokens
 from convoscope.views.hand_over import hands_over
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
+from convoscope.views.tool_outcomes import outcome_of_call
 from convoscope.views.user_turns import AT_END, UserTurn, user_turns
 
 MIN_SENTENCE_WORDS = 4
@@ -132,7 +133,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=3,
+    version=4,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -161,7 +162,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=3,
+    version=4,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -194,7 +195,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=3,
+    version=4,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,
@@ -248,7 +249,7 @@ class _AgentSound:
 
 @conversation_share_metric(
     "agent.declined",
-    version=2,
+    version=4,
     label="handed over or declined",
     importance=3,
     better=NEITHER,
@@ -288,15 +289,14 @@ def _sign_of_declining(conversation: Conversation) -> str:
 
 def _action_done(conversation: Conversation) -> str:
     """The last tool that changes something and came back without an error; nothing where there is none."""
-    results = conversation.tool_results
     for call in reversed(conversation.tool_calls):
         words = name_words(call.name)
         if (
             words
             and words[0] not in _LOOKS_ONLY
             and not hands_over(call)
-            and (result := results.get(call.seq)) is not None
-            and not result.failed
+            and (outcome := outcome_of_call(conversation, call)) is not None
+            and not outcome.failed
         ):
             return call.name
     return ""

@@ -26,6 +26,7 @@ from convoscope.runs.ranking import Ranking
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED
 from convoscope.views.flow.endings import LOST, outcome_of
+from convoscope.views.tool_outcomes import tool_outcomes
 
 WIDTH = 80
 _INDENT = " " * 15
@@ -101,8 +102,9 @@ def _tool(conversation: Conversation, call: ToolCall) -> str:
         return f"{call.name}: no result in the log"
     elapsed = None if call.time is None or result.time is None else conversation.elapsed(call.time, result.time)
     took = f" took {elapsed:.1f} s," if elapsed is not None else ""
-    if result.failed:
-        why = f": {cut_text(result.error, _LONG)}" if result.error else ""
+    outcome = tool_outcomes(conversation)[result.seq]
+    if outcome.failed:
+        why = f": {cut_text(outcome.error, _LONG)}" if outcome.error else ""
         return f"{call.name}{took} failed{why}"
     return f"{call.name}{took} answered"
 

@@ -48,6 +48,7 @@ from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
+from convoscope.views.tool_outcomes import HOUSE_RULE, INFERRED, ToolOutcome, tool_outcomes
 
 MAX_TEXT = 20_000
 """Longer values of tools and annotations are cut, and it is said how much is missing."""
@@ -284,7 +285,7 @@ class _Teller:
                 facts, bad = self._call(event)
             case ToolResult():
                 title = event.name
-                facts, bad = _result(event)
+                facts, bad = _result(event, tool_outcomes(self.conversation)[event.seq])
             case Marker():
                 title = event.name
                 facts = _given(by=self._names.get(event.participant, event.participant))
@@ -305,13 +306,13 @@ class _Teller:
         result = self.conversation.tool_results.get(call.seq)
         if result is None:
             return [*facts, StoryFact("result", "none in the log")], False
-        result_facts, bad = _result(result)
+        result_facts, bad = _result(result, tool_outcomes(self.conversation)[result.seq])
         if call.time is not None and result.time is not None:
             took = self.conversation.elapsed(call.time, result.time)
             if took is not None and took >= 0:
                 result_facts.append(StoryFact("took", self._took(took, call.time, result.time)))
-        if result.extras:
-            result_facts.append(StoryFact("also in the log of the result", json_text(result.extras)))
+        if extras := {name: value for name, value in result.extras.items() if name != HOUSE_RULE}:
+            result_facts.append(StoryFact("also in the log of the result", json_text(extras)))
         return facts + result_facts, bad
 
     def _took(self, seconds: float, *times: Time) -> str:
@@ -436,15 +437,23 @@ def _evidence(observation: Observation) -> Iterator[StoryFact]:
         yield StoryFact(reason_text(name), value if isinstance(value, str) else json_text(value))
 
 
-def _result(result: ToolResult) -> tuple[list[StoryFact], bool]:
+def _result(result: ToolResult, outcome: ToolOutcome) -> tuple[list[StoryFact], bool]:
     facts: list[StoryFact] = []
     if result.result is not None or not result.error:
         facts.append(StoryFact("result", json_text(result.result)))
     if result.error:
         facts.append(StoryFact("error", cut(result.error)))
-    if result.success is not None:
-        facts.append(StoryFact("success", "yes" if result.success else "no"))
-    return facts, result.failed
+    if result.success is not None or not result.error:
+        facts.append(StoryFact("success", _success(result, outcome)))
+    return facts, outcome.failed
+
+
+def _success(result: ToolResult, outcome: ToolOutcome) -> str:
+    """What the log states, or what is read from the result, and by what sign."""
+    if outcome.worked is None:
+        return f"not stated: {reason_text(outcome.reason)}"
+    word = "no" if outcome.failed else "yes, inferred" if outcome.basis == INFERRED else "yes"
+    return word if result.success is outcome.worked and not result.extras else f"{word} ({cut(outcome.sign)})"
 
 
 def _about(conversation: Conversation) -> Iterator[StoryFact]:

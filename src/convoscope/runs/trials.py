@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import ToolCall
+from convoscope.conversation import Conversation, ToolCall, from_json
 from convoscope.runs.database import CONVERSATIONS
 from convoscope.runs.run import Run
 from convoscope.text.identifiers import name_words
-from convoscope.views.user_turns import hands_over
+from convoscope.views.hand_over import hands_over
+from convoscope.views.tool_outcomes import has_failed
 
 if TYPE_CHECKING:
     import duckdb
@@ -70,35 +71,6 @@ class Trial(NamedTuple):
         return self.differ / self.others
 
 
-class _Event(msgspec.Struct):
-    """What is needed of an event; the rest of it is skipped."""
-
-    type: str
-    name: str = ""
-    call_id: str = ""
-    arguments: Any = None
-    raw_arguments: str | None = None
-    success: bool | None = None
-    error: str = ""
-
-
-class _Tool(msgspec.Struct):
-    name: str
-    kind: str = ""
-
-
-class _Agent(msgspec.Struct):
-    tools: list[_Tool] = []
-
-
-class _Body(msgspec.Struct):
-    timeline: list[_Event] = []
-    agent: _Agent | None = None
-
-
-_DECODER = msgspec.json.Decoder(_Body)
-
-
 def read_trials(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[int, Trial]:
     """By number: the conversations of scenarios of which some trial changed something, and at least two were made."""
     key = "scenario_id, dataset, domain"
@@ -110,7 +82,7 @@ def read_trials(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[int, Tr
     )
     while batch := rows.fetchmany(500):
         for number, *scenario, body in batch:
-            scenarios[tuple(scenario)].append((number, changes_of(body)))
+            scenarios[tuple(scenario)].append((number, changes_of(from_json(body))))
     return {number: trial for trials in scenarios.values() for number, trial in _compared(trials)}
 
 
@@ -122,13 +94,11 @@ def _compared(trials: list[tuple[int, tuple[str, ...]]]) -> Iterable[tuple[int, 
         yield number, Trial(len(trials) - 1, len(trials) - counts[changes], len(changes))
 
 
-def changes_of(body: str | bytes) -> tuple[str, ...]:
+def changes_of(conversation: Conversation) -> tuple[str, ...]:
     """The state-changing calls of a conversation that did not fail, with their arguments, in no order."""
-    decoded = _DECODER.decode(body)
-    kinds = {tool.name: tool.kind for tool in decoded.agent.tools} if decoded.agent is not None else {}
-    failed = {one.call_id for one in decoded.timeline if one.type == "tool_result" and _has_failed(one)}
-    calls = [one for one in decoded.timeline if one.type == "tool_call" and one.call_id not in failed]
-    return tuple(sorted(_canonical(one) for one in calls if changes_state(one.name, kinds.get(one.name, ""))))
+    kinds = {tool.name: tool.kind for tool in conversation.agent.tools or ()}
+    calls = [call for call in conversation.tool_calls if changes_state(call.name, kinds.get(call.name, ""))]
+    return tuple(sorted(_canonical(call) for call in calls if not has_failed(conversation, call)))
 
 
 @lru_cache(maxsize=4096)
@@ -146,11 +116,7 @@ def changes_state(name: str, kind: str = "") -> bool:
     return words[0] in _WRITES or words[-1] in _WRITES
 
 
-def _has_failed(result: _Event) -> bool:
-    return bool(result.call_id) and (result.success is False or (result.success is None and bool(result.error)))
-
-
-def _canonical(call: _Event) -> str:
+def _canonical(call: ToolCall) -> str:
     """A call and its arguments, so that equal ones are one text: `1.0` is 1, capitals and free text do not count."""
     arguments = call.raw_arguments if call.raw_arguments is not None else _plain(call.arguments)
     return f"{call.name} {msgspec.json.encode(arguments, order='sorted').decode()}"

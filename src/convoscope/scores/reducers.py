@@ -85,6 +85,16 @@ class Across(msgspec.Struct, frozen=True):
     """Their names."""
 
 
+class AcrossReported(Across, frozen=True):
+    """The same of what reports itself on one side alone: failures say so, what went well may say nothing.
+
+    A figure of 0 has no value where no fewer subjects are missing than were measured.
+    """
+
+    one_sided: str = ""
+    """The reason of that."""
+
+
 class Percentile(msgspec.Struct, frozen=True):
     """From conversations to a group: a percentile of the values of all subjects, pooled.
 
@@ -191,6 +201,13 @@ RATIO_OF_SUMS = Across(
     lambda columns: [Sums("", columns.numerator, columns.denominator)],
     asks="ratio",
 )
+RATIO_OF_REPORTED = AcrossReported(
+    "ratio_of_reported",
+    ("numerator", "denominator"),
+    lambda columns: [Sums("", columns.numerator, columns.denominator)],
+    asks="ratio",
+    one_sided="only_failures_stated",
+)
 SUM_OF_CONVERSATIONS = Across("sum_of_conversations", ("value",), _sum_of_conversations)
 POOLED_COUNTS = Across(
     "pooled_counts", ("tp", "fp", "fn"), _of_counts, asks="counts", figures=("", "precision", "recall")
@@ -242,8 +259,9 @@ def _home(reducer: Within | Across) -> str:
 
 for _within in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
     register(_within)
-for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
+for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, RATIO_OF_REPORTED, SUM_OF_CONVERSATIONS):
     register(_across)
+register(POOLED_COUNTS)
 
 
 def figures_of(across: str) -> tuple[str, ...]:

@@ -30,8 +30,10 @@ from convoscope.scores.reducers import (
     MEAN,
     MEAN_OF_CONVERSATIONS,
     MEAN_OF_SUBJECTS,
+    RATIO_OF_REPORTED,
     RATIO_OF_SUMS,
     Across,
+    AcrossReported,
     Percentile,
     Sums,
 )
@@ -175,7 +177,15 @@ class _Frame:
         # Only what the reducer says that it combines.
         for sums in across.sums(SimpleNamespace(**{name: getattr(self.columns, name) for name in across.combines})):
             bounds = self._bounds(across, sums)
-            yield self._ratio(" ".join(part for part in (name, sums.name) if part), sums, bounds)
+            full_name = " ".join(part for part in (name, sums.name) if part)
+            if isinstance(across, AcrossReported) and self._is_one_sided(sums):
+                yield self._empty(full_name, UNMEASURED, across.one_sided)
+            else:
+                yield self._ratio(full_name, sums, bounds)
+
+    def _is_one_sided(self, sums: Sums) -> bool:
+        """Whether only failures were measured, and no fewer subjects do not say."""
+        return bool(self.count) and not total(sums.above) and total(self.missing) >= self.n
 
     def failed(self, name: str, detail: str) -> Figure:
         """Values that cannot be reduced, such as a sum that no double can hold."""
@@ -186,7 +196,7 @@ class _Frame:
         missing = self.missing
         if not missing.any() or not self.count or not is_bounded(self.declared, sums):
             return None
-        if across in (RATIO_OF_SUMS, MEAN_OF_SUBJECTS) and total(sums.below) == self.n:
+        if across in (RATIO_OF_SUMS, RATIO_OF_REPORTED, MEAN_OF_SUBJECTS) and total(sums.below) == self.n:
             least, all_missing = total(sums.above), total(missing)
             return least / (self.n + all_missing), (least + all_missing) / (self.n + all_missing)
         if across == MEAN_OF_CONVERSATIONS and self.declared.reduce.within == MEAN:

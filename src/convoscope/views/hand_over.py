@@ -9,6 +9,7 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
 from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason
+from convoscope.views.tool_outcomes import has_failed
 
 _HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
 _SOMEBODY = frozenset(
@@ -52,6 +53,11 @@ def hands_over(call: ToolCall) -> bool:
     return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
 
 
+def has_handed_over(conversation: Conversation, call: ToolCall) -> bool:
+    """Whether a call puts the user through to a person, and did not fail."""
+    return hands_over(call) and not has_failed(conversation, call)
+
+
 @cached_on_argument
 def handed_over_by(conversation: Conversation) -> str:
     """What says that the user was put through to a person; nothing where nothing does.
@@ -75,8 +81,7 @@ def _last_hand_over(conversation: Conversation) -> ToolCall | None:
     asked = False
     for event in conversation.timeline:
         if type(event) is ToolCall:
-            result = conversation.tool_results.get(event.seq)
-            if hands_over(event) and (result is None or not result.failed):
+            if has_handed_over(conversation, event):
                 call, asked = event, False
         elif call is not None and type(event) is Utterance and event.meant().strip():
             role = conversation.roles[event.speaker]
@@ -120,4 +125,4 @@ def _kind_of_field(name: str) -> str:
     return "flag" if folded in _TRUE_FIELDS else "status" if folded in _STATUS_FIELDS else ""
 
 
-__all__ = ["handed_over_by", "hands_over"]
+__all__ = ["handed_over_by", "hands_over", "has_handed_over"]

@@ -13,7 +13,7 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
 from convoscope.views.end_reasons import BROKEN, kind_of_reason
-from convoscope.views.hand_over import hands_over
+from convoscope.views.hand_over import has_handed_over
 from convoscope.views.speech_tools import may_speak
 
 PAUSE = 4.0
@@ -63,7 +63,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     for event in conversation.timeline:
         if type(event) is ToolCall:
             calls.append(event)
-            handed_over = handed_over or _was_handed_over(conversation, event)
+            handed_over = handed_over or has_handed_over(conversation, event)
         if type(event) is not Utterance or not _has_content(event):
             continue
         role = conversation.roles[event.speaker]
@@ -99,22 +99,16 @@ def _mark_speech_by_tools(
     conversation: Conversation, turns: list[UserTurn], without: Mapping[int, Sequence[ToolCall]]
 ) -> None:
     """Say of turns without a reply that a tool may have given one, where the agent hardly speaks otherwise."""
-    results = conversation.tool_results
     spoken = [
         number
         for number, calls in without.items()
-        if any(may_speak(call) and not ((result := results.get(call.seq)) and result.failed) for call in calls)
+        if any(
+            may_speak(call) and not ((said := outcome_of_call(conversation, call)) and said.failed) for call in calls
+        )
     ]
     if len(spoken) > sum(turn.reply == "yes" for turn in turns):
         for number in spoken:
             turns[number] = turns[number]._replace(reply="by_tool")
-
-
-def _was_handed_over(conversation: Conversation, call: ToolCall) -> bool:
-    if not hands_over(call):
-        return False
-    result = conversation.tool_results.get(call.seq)
-    return result is None or not result.failed
 
 
 def breakdown(conversation: Conversation) -> str:

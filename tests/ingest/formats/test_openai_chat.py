@@ -12,6 +12,7 @@ import convoscope
 from convoscope.conversation import Conversation, Marker, Participant, ToolResult
 from support.logs import ASK, EXAMPLES, REPLY, Outcome, counts, read, story, write_json
 from support.losses import lost
+from support.tool_outcomes import stated
 
 STORY = ["user: Is the museum open on Monday?", "assistant: It is closed on Mondays."]
 
@@ -167,12 +168,12 @@ class TestTools:
         [
             ('{"error": "no such day"}', False, "no such day"),
             ('{"error_message": "no such day"}', False, "no such day"),
-            ('{"error": {"code": 7}}', False, "{'code': 7}"),
+            ('{"error": {"code": 7}}', False, '{"code":7}'),
             ('{"error": null, "open": true}', None, ""),
             ('{"success": false, "error": "locked"}', False, "locked"),
             ('{"success": true}', True, ""),
             ('{"ok": false}', False, ""),
-            ('{"success": "no"}', None, ""),  # only true and false are a verdict
+            ('{"success": "no"}', False, ""),
             ('{"is_error": true, "error": "down"}', False, "down"),
             ('{"is_error": false}', True, ""),
             ('{"status": "error"}', False, ""),
@@ -189,22 +190,18 @@ class TestTools:
     )
     def test_signs_of_success(self, tmp_path: Path, content: str, success: bool | None, error: str) -> None:
         result = answered(tmp_path, content)
-        assert (result.success, result.error) == (success, error)
+        assert (result.success, result.error) == (None, "")  # the log says nothing beside the result
+        assert stated(result) == (success, error)
 
     def test_an_answer_that_is_an_object_is_its_own_result(self, tmp_path: Path) -> None:
         answer = {"success": False, "error": "locked"}
         result = answered(tmp_path, answer)
-        assert (result.result, result.success, result.error) == (answer, False, "locked")
+        assert (result.result, *stated(result)) == (answer, False, "locked")
 
     def test_a_repair_inside_an_answer_is_named(self, tmp_path: Path) -> None:
         outcome = messages(tmp_path, ASK, {"role": "tool", "content": '{"price": NaN}'})
         assert story(outcome.only)[1:] == ['-> {"price": null}']
         assert outcome.report.repaired["not_a_number"].examples == ["log.json in a tool's JSON"]
-
-    def test_an_error_that_is_told_by_the_text_alone_is_an_inference(self, tmp_path: Path) -> None:
-        outcome = messages(tmp_path, ASK, {"role": "tool", "content": "Error: no such day"})
-        inferred = outcome.report.inferred["tool_error_from_text"]
-        assert (inferred.count, inferred.examples) == (1, ["log.json Error: no such day"])
 
 
 class TestSpeakers:

@@ -10,6 +10,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Clock, Conversation, ExpectedToolCall, Time, Tool
+from convoscope.views.tool_outcomes import tool_outcome
 from support.logs import ASK, CHAT, EXAMPLES, REPLY, Outcome, counts, read, write_json, write_lines
 from support.losses import lost
 
@@ -245,15 +246,15 @@ class TestTheSupportExample:
 
     def test_tools_fail_in_every_way(self, chats: dict[str, Conversation]) -> None:
         failed = [
-            (id, result.error)
+            (id, outcome.error)
             for id, one in chats.items()
-            for result in one.tool_results.values()
-            if result.success is False
+            for outcome in map(tool_outcome, one.tool_results.values())
+            if outcome.failed
         ]
         assert failed == [
             ("chat-2102", "no subscription under this address"),
             ("chat-2108", "out of stock: teapot moss"),
             ("chat-2108", "out of stock: teapot moss"),
             ("chat-2109", "Error: the arguments are not valid JSON"),
-            ("chat-2110", ""),  # it says only "status": "error"
+            ("chat-2110", "the warehouse did not answer in time"),
         ]

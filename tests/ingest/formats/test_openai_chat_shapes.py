@@ -82,12 +82,6 @@ def test_the_id_of_a_message_is_not_the_id_of_its_conversation(tmp_path: Path) -
     assert (outcome.problem.line, outcome.problem.hint) == (2, "add a conversation_id")
 
 
-def test_what_is_done_to_a_message_is_noted_with_its_line(tmp_path: Path) -> None:
-    failed = {"conversation_id": "a", "role": "tool", "content": "Error: no such day"}
-    outcome = read(write_lines(tmp_path / "all.jsonl", *FERRY_A, failed))
-    assert outcome.report.inferred["tool_error_from_text"].examples == ["all.jsonl:3 Error: no such day"]
-
-
 @pytest.mark.parametrize("foreign", [{"meta": 1}, [1, 2], "started", None])
 def test_a_foreign_first_line_in_a_file_of_messages_is_a_marker(tmp_path: Path, foreign: Any) -> None:
     outcome = read(write_lines(tmp_path / "monday.jsonl", foreign, ASK, REPLY))

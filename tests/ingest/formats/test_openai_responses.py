@@ -10,8 +10,10 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, Marker, ToolResult
+from convoscope.views.tool_outcomes import tool_outcome
 from support.logs import EXAMPLES, Outcome, counts, read, story, write, write_json, write_lines
 from support.losses import lost
+from support.tool_outcomes import stated
 
 ASK = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Is the museum open?"}]}
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "hours", "arguments": '{"day": "monday"}'}
@@ -141,7 +143,7 @@ class TestItems:
     )
     def test_signs_of_success(self, tmp_path: Path, output: Any, success: bool | None, error: str) -> None:
         result = answered(tmp_path, {**OUTPUT, "output": output})
-        assert (result.success, result.error) == (success, error)
+        assert stated(result) == (success, error)
 
     def test_an_output_that_is_a_list_of_values_is_its_own_result(self, tmp_path: Path) -> None:
         days = [{"day": "monday", "open": False}]
@@ -166,7 +168,7 @@ class TestItems:
     def test_a_call_on_another_server_that_failed(self, tmp_path: Path) -> None:
         call = {"type": "mcp_call", "id": "m", "name": "hours", "arguments": "{}", "error": "no route"}
         result = answered(tmp_path, call)
-        assert (result.success, result.error, result.call_id) == (False, "no route", "m")
+        assert (*stated(result), result.call_id) == (False, "no route", "m")
 
     def test_reasoning_is_a_marker(self, tmp_path: Path) -> None:
         thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "A question."}]}
@@ -288,14 +290,14 @@ class TestTheExample:
 
     def test_failures(self, orders: dict[str, Conversation]) -> None:
         failed = {
-            id: [result.error for result in order.tool_results.values() if result.success is False]
+            id: [each.error for each in map(tool_outcome, order.tool_results.values()) if each.failed]
             for id, order in orders.items()
         }
         assert failed == {
             "resp_lavender": [],
             "resp_quince": [],
             "resp_ferns": [],
-            "resp_roses": ["{'code': 'closed', 'message': 'no collection on sundays'}"],
+            "resp_roses": ["no collection on sundays"],
             "resp_roses_2": ["Error: the stock system is being restarted"],
         }
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from convoscope.conversation import Marker
 from convoscope.ingest.control_text import TOKEN, may_hold_control, without_control
 from support.logs import ASK, Outcome, counts, read, story, write, write_json
+from support.tool_outcomes import stated
 
 STORY = ["user: Is the museum open on Monday?", "assistant: It is closed on Mondays."]
 TEXTS = ("text", "message", "value", "utterance", "body")
@@ -115,8 +116,7 @@ class TestToolErrors:
         call = {"id": "c", "function": {"name": "find", "arguments": "{}"}}
         tool = {"role": "tool", "tool_call_id": "c", "content": text}
         outcome = messages(tmp_path, ASK, {"role": "assistant", "tool_calls": [call]}, tool)
-        success: bool | None = outcome.only.timeline[-1].success  # type: ignore[attr-defined]
-        assert counts(outcome.report.inferred) == ({} if success is None else {"tool_error_from_text": 1})
+        success, _ = stated(outcome.only.timeline[-1])  # type: ignore[arg-type]
         return success
 
     @pytest.mark.parametrize(
@@ -137,6 +137,6 @@ class TestToolErrors:
     def test_a_failure(self, text: str, tmp_path: Path) -> None:
         assert self.success(text, tmp_path) is False
 
-    @pytest.mark.parametrize("text", ["No errors", "Errors: 0", "error-free", "errorless", "Exceptional", "done", ""])
+    @pytest.mark.parametrize("text", ["No errors", "Errors: 0", "error-free", "errorless", "Exceptional", "closed", ""])
     def test_nothing_is_concluded(self, text: str, tmp_path: Path) -> None:
         assert self.success(text, tmp_path) is None

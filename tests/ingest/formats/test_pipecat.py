@@ -27,6 +27,7 @@ from convoscope.ingest.formats.pipecat.reader import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, read, write_lines
+from support.tool_outcomes import stated
 
 EXAMPLE = EXAMPLES / "pipecat"
 T = 1773144000.0
@@ -248,7 +249,7 @@ class TestTools:
     def test_how_it_settled(self, kind: str, more: dict[str, Any], success: bool, error: str) -> None:
         made = only(function("started", 0), function(kind, 1, **more))
         result = made.tool_results[made.tool_calls[0].seq]
-        assert (result.success, result.error) == (success, error)
+        assert stated(result) == (success, error)
 
 
 class TestLatency:

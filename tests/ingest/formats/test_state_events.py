@@ -18,6 +18,7 @@ from convoscope.conversation import (
     ToolResult,
 )
 from support.event_lines import T, build, codes, entered, event, exited, told, turn
+from support.tool_outcomes import stated
 
 
 class TestTheTableOfEvents:
@@ -109,7 +110,7 @@ class TestTheTableOfEvents:
         booked, look = built.tool_calls
         assert (booked.arguments, look.arguments) == ({"day": 5}, {"x": 1})
         results = [one for one in built.timeline if isinstance(one, ToolResult)]
-        assert [(one.success, one.error) for one in results] == [(False, "full"), (True, ""), (None, ""), (True, "")]
+        assert [stated(one) for one in results] == [(False, "full"), (True, ""), (None, ""), (True, "")]
         assert built.tool_results[booked.seq].call_id == "t1"
         assert notes.taken == []
 

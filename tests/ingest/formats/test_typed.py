@@ -18,6 +18,7 @@ from convoscope.ingest.formats.standard_data.reader import READER as ITEMS
 from convoscope.ingest.reader import Place, Reader
 from convoscope.ingest.report import Notes
 from support.logs import write
+from support.tool_outcomes import stated
 
 ITEM = {
     "task_id": "t1",
@@ -195,7 +196,7 @@ def test_what_is_read_quickly_is_what_the_record_says(tmp_path: Path) -> None:
     assert (chat.id, chat.dimensions, chat.agent.instructions) == ("chat-1", {"model": "m1"}, "You help.")
     assert [type(event).__name__ for event in chat.timeline] == ["Utterance", "ToolCall", "ToolResult", "Utterance"]
     assert chat.tool_calls[0].arguments == {"code": "7"}
-    assert chat.tool_results[1].success is True
+    assert stated(chat.tool_results[1]) == (True, "")
     assert chat.agent.tools is not None
     assert [tool.name for tool in chat.agent.tools] == ["find"]
 

@@ -20,6 +20,7 @@ from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
 from convoscope.scoring.evaluate import observe
 from convoscope.text.words import normalised_words
 from convoscope.views.flow.walk import walk
+from convoscope.views.tool_outcomes import tool_outcomes
 from convoscope.views.user_turns import user_turns
 
 TOOL_SLOW, TOOL_FAILED, ASKED_AGAIN, TALKED_OVER, MISHEARD, LOOP, NO_REPLY, NONE = (
@@ -73,16 +74,16 @@ def cause_of(conversation: Conversation) -> Symptom:
 def _tool(conversation: Conversation) -> Iterator[Symptom]:
     """Near the end, a tool failed and did not work again, gave nothing, or kept the user waiting."""
     slow = SLOW_IN_CALLS if is_call(conversation) else SLOW_IN_CHATS
-    results, calls = conversation.tool_results, conversation.tool_calls
+    results, calls, outcomes = conversation.tool_results, conversation.tool_calls, tool_outcomes(conversation)
     first = _first_of_last_turns(conversation)
     for place in range(len(calls) - 1, -1, -1):
         call = calls[place]
         result = results.get(call.seq)
         if (call if result is None else result).seq < first:
             return
-        if result is not None and result.failed:
+        if result is not None and outcomes[result.seq].failed:
             later = (results.get(one.seq) for one in calls[place + 1 :] if one.name == call.name)
-            if not any(one is not None and one.success is not False and not one.error for one in later):
+            if not any(one is not None and outcomes[one.seq].worked for one in later):
                 yield Symptom(TOOL_FAILED, call.name, f"{call.name} failed", call.seq)
         seconds = _seconds(conversation, call)
         if seconds is not None and seconds >= slow:
@@ -126,7 +127,7 @@ def _same_request(conversation: Conversation) -> Symptom | None:
     worst: _Saying | None = None
     roles = conversation.roles
     for event in conversation.timeline:
-        if _is_progress(event):
+        if _is_progress(conversation, event):
             sayings = []  # something was done: to ask again is to go on
         if type(event) is not Utterance or roles[event.speaker] != ASSISTANT:
             continue
@@ -144,8 +145,8 @@ def _same_request(conversation: Conversation) -> Symptom | None:
     return Symptom(ASKED_AGAIN, state, f"asked {times} times: “{worst.text}”", worst.events[TIMES_AGAIN - 1], times)
 
 
-def _is_progress(event: AnyEvent) -> bool:
-    return type(event) is ToolResult and event.success is not False and not event.error
+def _is_progress(conversation: Conversation, event: AnyEvent) -> bool:
+    return type(event) is ToolResult and not tool_outcomes(conversation)[event.seq].failed
 
 
 def _same_state(conversation: Conversation) -> Symptom | None:
@@ -155,7 +156,7 @@ def _same_state(conversation: Conversation) -> Symptom | None:
     roles = conversation.roles
     asked: list[Utterance] = []
     for event in reversed(conversation.timeline):
-        if _is_progress(event) or type(event) in (SlotFilled, StateEntered):
+        if _is_progress(conversation, event) or type(event) in (SlotFilled, StateEntered):
             break
         if type(event) is Utterance and roles[event.speaker] == ASSISTANT:
             asked += [event] if any(_requests(conversation.text(event))) else []

@@ -36,10 +36,11 @@ from convoscope.views.flow.endings import (
     is_turn_limit,
     is_unsafe_stop,
 )
-from convoscope.views.flow.state_rows import has_worked, percentile_95, state_rows
+from convoscope.views.flow.state_rows import percentile_95, state_rows
 from convoscope.views.flow.totals import totals
 from convoscope.views.flow.walk import walk
 from convoscope.views.subjects import WHOLE
+from convoscope.views.tool_outcomes import tool_outcomes
 
 LOOP = 3
 """A state that is entered again so often is a loop."""
@@ -59,7 +60,7 @@ class _Part(NamedTuple):
 
 @_flow_metric(
     "flow.correctness",
-    version=4,
+    version=5,
     label="flows ended as they should",
     importance=7,
     unit=RATIO,
@@ -94,19 +95,19 @@ def _is_declared(part: _Part) -> bool:
     return part.holds is not None or part is _UNKNOWN
 
 
-@_flow_metric("flow.correctness.success_terminal", version=3, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.success_terminal", version=4, unit=SHARE, better=HIGHER)
 def success_terminal(conversation: Conversation) -> Observation:
     """Did the conversation reach an end that the flow declares as a success?"""
     return _observed(_parts(conversation).success_terminal)
 
 
-@_flow_metric("flow.correctness.slots_filled", version=3, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.slots_filled", version=4, unit=SHARE, better=HIGHER)
 def slots_filled(conversation: Conversation) -> Observation:
     """Is every slot filled that the states it was in, and the flow, require?"""
     return _observed(_parts(conversation).slots_filled)
 
 
-@_flow_metric("flow.correctness.final_status", version=4, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.final_status", version=5, unit=SHARE, better=HIGHER)
 def final_status(conversation: Conversation) -> Observation:
     """Is the final status one that the flow's contract names?
 
@@ -208,7 +209,7 @@ def completion(conversation: Conversation) -> Observation:
 
 @_walk_metric(
     "flow.errors",
-    version=3,
+    version=4,
     label="errors on the way",
     importance=5,
     unit=COUNT,
@@ -225,10 +226,11 @@ def errors(conversation: Conversation) -> Observation:
     """
     reason = conversation.outcome.ended_reason
     tools = guards = marked = 0
+    outcomes = tool_outcomes(conversation)
     for event in conversation.timeline:
         kind = type(event)
         if kind is ToolResult:
-            tools += has_worked(event) is False  # type: ignore[arg-type]
+            tools += outcomes[event.seq].failed
         elif kind is GuardEvaluated:
             guards += bool(event.error)  # type: ignore[union-attr]
         elif kind is Marker:
@@ -249,7 +251,7 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(counts.values())), details=counts or None)
 
 
-@_walk_metric("flow.latency_mean", version=4, unit=SECONDS, better=LOWER, aspect="latency_mean")
+@_walk_metric("flow.latency_mean", version=5, unit=SECONDS, better=LOWER, aspect="latency_mean")
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
@@ -263,7 +265,7 @@ def latency_mean(conversation: Conversation) -> Observation:
 
 @_walk_metric(
     "flow.latency_p95",
-    version=4,
+    version=5,
     label="agent's slow turns",
     importance=5,
     unit=SECONDS,

@@ -34,10 +34,10 @@ from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, N
 from convoscope.metrics.needs import Need
 from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric, share_metric
-from convoscope.metrics.tools.calls import says_nothing
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.identifiers import folded_name
+from convoscope.views.tool_outcomes import outcome_of_call
 from convoscope.views.user_turns import breakdown
 
 MAX_LINES = 20
@@ -166,7 +166,7 @@ def authentication_success(conversation: Conversation) -> Observation:
 
 
 @conversation_share_metric(
-    "outcome.authentication_success.first_try", version=2, needs=(AUTH_TOOLS,), notices=(), falls_silent=(EMPTY_AGENT,)
+    "outcome.authentication_success.first_try", version=5, needs=(AUTH_TOOLS,), notices=(), falls_silent=(EMPTY_AGENT,)
 )
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
@@ -230,7 +230,7 @@ def calls_on_failure(conversation: Conversation) -> Observation:
 
 @share_metric(
     "outcome.authentication_success.call_success_rate",
-    version=2,
+    version=5,
     observes=EVENT,
     better=HIGHER,
     needs=(AUTH_TOOLS,),
@@ -256,7 +256,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
 
 @conversation_share_metric(
     "outcome.conversation_completed_on_time",
-    version=4,
+    version=5,
     label="ended in time",
     importance=5,
     needs=(ENDED_REASON,),
@@ -545,8 +545,6 @@ def _no_auth_calls(conversation: Conversation) -> Observation:
 
 
 def _worked(conversation: Conversation, call: ToolCall) -> bool | None:
-    """Whether a call came back without an error, as `tools.success` has it; None where no result tells."""
-    result = conversation.tool_results.get(call.seq)
-    if result is None or says_nothing(result):
-        return None
-    return not result.failed
+    """Whether a call succeeded, as `tools.success` has it; None where its result does not say."""
+    outcome = outcome_of_call(conversation, call)
+    return None if outcome is None else outcome.worked

@@ -18,9 +18,10 @@ from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import not_applicable, subject_of, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
 from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.tool_outcomes import EMPTY, INFERRED, ToolOutcome, outcome_of_call, tool_outcomes
 
 _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), notices=(), falls_silent=(EMPTY_AGENT,))
 
@@ -52,30 +53,54 @@ def calls(many: Conversations) -> None:
             many.measured(place, WHOLE, float(len(conversation.tool_calls)))
 
 
-@_call_share_metric("tools.success", version=2, label="tool calls that succeed", importance=7, better=HIGHER)
+@_call_share_metric(
+    "tools.success",
+    version=5,
+    label="tool calls that succeed",
+    importance=7,
+    better=HIGHER,
+    reduce=Reduce(RATIO, RATIO_OF_REPORTED),
+)
 def success(many: Conversations) -> None:
-    """What share of the tool calls came back without an error?
+    """What share of the tool calls succeeded?
 
-    Per call: 1 where its result reports no error, 0 where it reports one. A call without a result
-    in the log is unmeasured, and so is one whose result says nothing at all. `stated` in the details
-    says whether the result states its success or merely shows no error.
+    Per call: 0 where its result states a failure, 1 where it states success or returns data without a sign
+    of failure. `basis` in the details says which: `stated` or `inferred`; `sign` says what decided. A call
+    without a result is unmeasured, and so is one whose result says neither. A group in which no call is known
+    to have succeeded, and no fewer calls do not say than failed, has no value: failures report themselves.
     """
-    for place, conversation in enumerate(many.conversations):
-        results = conversation.tool_results
+    for index, conversation in enumerate(many.conversations):
         for call in conversation.tool_calls:
-            result = results.get(call.seq)
-            if result is None:
-                many.add(place, unmeasured(subject_of(call), "no_tool_result", call.name))
-            elif says_nothing(result):
-                many.add(place, unmeasured(subject_of(call), "empty_tool_result", call.name))
+            outcome = outcome_of_call(conversation, call)
+            if outcome is None:
+                many.add(index, unmeasured(subject_of(call), "no_tool_result", call.name))
+            elif outcome.worked is None:
+                many.add(index, unmeasured(subject_of(call), outcome.reason, call.name))
             else:
-                details = {"tool": call.name, "stated": result.success is not None}
-                if result.error:
-                    details["error"] = result.error
-                many.ratio(place, subject_of(call), 0.0 if result.failed else 1.0, 1.0, details)
+                details = {"tool": call.name, "basis": outcome.basis, "sign": outcome.sign}
+                if outcome.error:
+                    details["error"] = outcome.error
+                many.ratio(index, subject_of(call), 0.0 if outcome.failed else 1.0, 1.0, details)
 
 
-@_call_share_metric("tools.tool_call_validity", version=3, label="tool calls well formed", importance=5, better=HIGHER)
+@_call_share_metric("tools.success.inferred_rate", version=3, better=NEITHER)
+def inferred_rate(many: Conversations) -> None:
+    """Of what share of the tool calls is the success inferred from the data that they returned?
+
+    Per call that `tools.success` counts: 1 where its result shows success only by the data, 0 where it states
+    success or failure.
+    """
+    for index, conversation in enumerate(many.conversations):
+        for call in conversation.tool_calls:
+            outcome = outcome_of_call(conversation, call)
+            if outcome is None or outcome.worked is None:
+                reason = "no_tool_result" if outcome is None else outcome.reason
+                many.add(index, unmeasured(subject_of(call), reason, call.name))
+            else:
+                many.ratio(index, subject_of(call), 1.0 if outcome.basis == INFERRED else 0.0, 1.0)
+
+
+@_call_share_metric("tools.tool_call_validity", version=6, label="tool calls well formed", importance=5, better=HIGHER)
 def tool_call_validity(many: Conversations) -> None:
     """What share of the tool calls is made as the tool wants to be called?
 
@@ -97,7 +122,7 @@ def tool_call_validity(many: Conversations) -> None:
             many.ratio(place, look.subject, 0.0 if mistakes else 1.0, 1.0, look.details(mistakes))
 
 
-@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=3, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=6, better=LOWER)
 def unknown_tool_rate(many: Conversations) -> None:
     """What share of the tool calls is of a tool that does not exist?
 
@@ -108,7 +133,7 @@ def unknown_tool_rate(many: Conversations) -> None:
         _rate(many, place, look, look.unknown_tool, "tools_unknown")
 
 
-@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=3, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=6, better=LOWER)
 def missing_argument_rate(many: Conversations) -> None:
     """What share of the tool calls leaves out an argument that the tool requires?
 
@@ -124,7 +149,7 @@ def missing_argument_rate(many: Conversations) -> None:
             _by_schema(many, place, look, look.missing)
 
 
-@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=3, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=6, better=LOWER)
 def bad_argument_rate(many: Conversations) -> None:
     """What share of the tool calls has an argument that the tool cannot take?
 
@@ -139,7 +164,7 @@ def bad_argument_rate(many: Conversations) -> None:
             _by_schema(many, place, look, look.bad)
 
 
-@_call_share_metric("tools.tool_call_validity.rejected_rate", version=3, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.rejected_rate", version=6, better=LOWER)
 def rejected_rate(many: Conversations) -> None:
     """What share of the tool calls is turned down by the tool because of how they were made?
 
@@ -224,12 +249,20 @@ class _Look(msgspec.Struct, frozen=True, gc=False):
 def _looks(conversation: Conversation) -> list[_Look]:
     """What can be said of every call; five metrics ask."""
     tools, results, listed = tools_of(conversation), conversation.tool_results, conversation.agent.tools is not None
-    return [_look(call, results.get(call.seq), tools.get(call.name), listed) for call in conversation.tool_calls]
+    outcomes = tool_outcomes(conversation)
+    looks: list[_Look] = []
+    for call in conversation.tool_calls:
+        result = results.get(call.seq)
+        outcome = None if result is None else outcomes[result.seq]
+        looks.append(_look(call, result, outcome, tools.get(call.name), listed))
+    return looks
 
 
-def _look(call: ToolCall, result: ToolResult | None, tool: CallableTool | None, listed: bool) -> _Look:
+def _look(
+    call: ToolCall, result: ToolResult | None, outcome: ToolOutcome | None, tool: CallableTool | None, listed: bool
+) -> _Look:
     schema = tool.schema if tool else None
-    read = _NOT_READ if result is None else _reading(result, schema, call.arguments)
+    read = _NOT_READ if result is None or outcome is None else _reading(result, outcome, schema, call.arguments)
     # A tool that answers as tools do exists, whatever the list says.
     answered = read.answer in ("worked", "world") and (result is None or result.result is not None)
     unknown_tool = (tool is None and not answered) if listed else None
@@ -419,31 +452,24 @@ _NOT_READ = _Reading(None)
 _WORKED = _Reading("worked")
 
 
-def answer_of(result: ToolResult, schema: Json, arguments: Json) -> Answer | None:
+def answer_of(result: ToolResult, outcome: ToolOutcome, schema: Json, arguments: Json) -> Answer | None:
     """How a tool answered a call; None where its result says nothing."""
-    return _reading(result, schema, arguments).answer
+    return _reading(result, outcome, schema, arguments).answer
 
 
-def _reading(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
-    if says_nothing(result):
-        return _NOT_READ
-    return _read(result, schema, arguments) if result.failed else _WORKED
+def _reading(result: ToolResult, outcome: ToolOutcome, schema: Json, arguments: Json) -> _Reading:
+    if outcome.failed:
+        return _read(result.result, outcome.error, schema, arguments)
+    # What says neither whether it worked was still taken by the tool.
+    return _NOT_READ if outcome.reason == EMPTY else _WORKED
 
 
-def says_nothing(result: ToolResult) -> bool:
-    """A result that neither states its success nor an error, and has no content that could show either."""
-    if result.success is not None or result.error:
-        return False
-    content = result.result.strip() if isinstance(result.result, str) else result.result
-    return content is None or content in ("", "null", "None", {})
-
-
-def _read(result: ToolResult, schema: Json, arguments: Json) -> _Reading:
+def _read(result: Json, message: str, schema: Json, arguments: Json) -> _Reading:
     """Of a result that reports an error: whether it blames the call, is an answer of the world, or cannot be told."""
-    types, texts, numbers = _error_signs(result.result)
-    error = ": ".join(dict.fromkeys(filter(None, [*types[:1], *(texts[:1] or [result.error])])))[:300]
+    types, texts, numbers = _error_signs(result)
+    error = ": ".join(dict.fromkeys(filter(None, [*types[:1], *(texts[:1] or [message])])))[:300]
     names = {*_properties(schema or {}), *(arguments if isinstance(arguments, dict) else ())}
-    for text in (*types, *texts, result.error):
+    for text in (*types, *texts, message):
         words = _words(text)
         for answer, pattern in _READINGS:
             if match := pattern.search(words):

@@ -21,6 +21,7 @@ from convoscope.scores.observation import Observation, measured, not_applicable,
 from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
 from convoscope.views.items import Case, cases
+from convoscope.views.tool_outcomes import STATED, tool_outcome
 
 # Of ten points (standard-data, 2.3): what the name is worth, what its arguments are, what an argument too many costs.
 NAME = 4.0
@@ -66,7 +67,7 @@ _parameter_metric = partial(
 )
 
 
-@_parameter_metric("tools.parameter_correctness", version=3, label="arguments right", importance=5)
+@_parameter_metric("tools.parameter_correctness", version=6, label="arguments right", importance=5)
 def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 
@@ -81,7 +82,7 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     yield from _parameters(conversation, _check_answer, "no schema, and no parameters_passed")
 
 
-@_parameter_metric("tools.parameter_correctness", variant="standard-data", version=1)
+@_parameter_metric("tools.parameter_correctness", variant="standard-data", version=4)
 def parameter_correctness_by_success(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments, and did they succeed?
 
@@ -309,18 +310,20 @@ def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
 
 
 def _check_success(look: _Look, result: ToolResult) -> _Look:
-    if result.success is None and not result.error:
+    outcome = tool_outcome(result, look.call.name)
+    if outcome.basis != STATED:
         return look
-    words = _shown(result.error or result.result)
-    return look.checked("success", not result.failed, f"expected success, got {words}")
+    words = _shown(outcome.error or result.result)
+    return look.checked("success", not outcome.failed, f"expected success, got {words}")
 
 
 def _check_answer(look: _Look, result: ToolResult) -> _Look:
     """Whether the tool took the call; an answer that merely says no took it."""
-    answer = answer_of(result, look.schema, look.call.arguments) if look.checks else None
+    outcome = tool_outcome(result, look.call.name)
+    answer = answer_of(result, outcome, look.schema, look.call.arguments) if look.checks else None
     if answer is None or answer == "undecided":
         return look
-    words = _shown(result.error or result.result)
+    words = _shown(outcome.error or result.result)
     return look.checked("accepted", answer != "rejected", f"the tool turned the call down: {words}")
 
 

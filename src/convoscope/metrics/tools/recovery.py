@@ -12,11 +12,12 @@ from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.views.subjects import WHOLE
+from convoscope.views.tool_outcomes import outcome_of_call
 
 
 @metric(
     "tools.unrecovered_errors",
-    version=1,
+    version=4,
     label="tool errors that stay",
     importance=5,
     observes=CONVERSATION,
@@ -30,16 +31,17 @@ from convoscope.views.subjects import WHOLE
 def unrecovered_errors(many: Conversations) -> None:
     """How many tools failed, and never worked afterwards?
 
-    Tools whose last call that has a result came back with an error. Unmeasured where no call has a result.
+    Tools whose last call with a result that says how it went failed. Only failures that are stated count.
+    Unmeasured where no call has a result.
     """
-    for place, conversation in enumerate(many.conversations):
-        results = conversation.tool_results
-        last = {call.name: results[call.seq].failed for call in conversation.tool_calls if call.seq in results}
-        if last:
+    for index, conversation in enumerate(many.conversations):
+        outcomes = [(call.name, outcome_of_call(conversation, call)) for call in conversation.tool_calls]
+        last = {name: outcome.failed for name, outcome in outcomes if outcome is not None and outcome.basis}
+        if any(outcome is not None for _, outcome in outcomes):
             names = [name for name, failed in last.items() if failed]
-            many.measured(place, WHOLE, float(len(names)), {"tools": names} if names else None)
+            many.measured(index, WHOLE, float(len(names)), {"tools": names} if names else None)
         else:
-            many.add(place, unmeasured(conversation, "no_tool_result"))
+            many.add(index, unmeasured(conversation, "no_tool_result"))
 
 
 @share_metric(

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation, Flow, SlotFilled, Time, ToolResult
+from convoscope.conversation import Conversation, Flow, SlotFilled, Time
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import snake_case
 from convoscope.views.flow.endings import is_completed
 from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
 from convoscope.views.flow.walk import Visit, Walk, has_states, walk
+from convoscope.views.tool_outcomes import tool_outcomes
 
 STATE_METRICS = (
     "progress",
@@ -134,7 +135,7 @@ class _Frame:
     """What the rows of one conversation have in common."""
 
     def __init__(self, conversation: Conversation, walked: Walk) -> None:
-        self.flow = conversation.flow
+        self.conversation, self.flow = conversation, conversation.flow
         self.escalations = self.flow.escalations if self.flow is not None else ESCALATIONS
         self.walked = walked
         self.completed = is_completed(conversation)
@@ -156,7 +157,8 @@ class _Frame:
                 led[visit.to_state] = led.get(visit.to_state, 0) + 1
         turns, latencies = stay.turns, stay.latencies if self.is_timed else []
         fills = [one for one in stay.slots if self.first_fill.get(one.slot) is one] if stay.slots else []
-        results = [has_worked(one) for one in stay.results] if stay.results else []
+        outcomes = tool_outcomes(self.conversation) if stay.results else {}
+        results = [outcomes[one.seq].worked for one in stay.results]
         guard_errors = sum([bool(guard.error) for guard in stay.guards]) if stay.guards else 0
         calls = max(len(stay.calls), len(results))
         has_turns = self.walked.has_turns
@@ -280,11 +282,6 @@ def _why_no_latency(turns: int | None, *, stopped: bool) -> str:
     if turns is None:
         return "no_turns_logged"
     return "no_latency_logged" if turns else "no_turn_ran"
-
-
-def has_worked(result: ToolResult) -> bool | None:
-    """Whether a tool did what it was called for; None where the log does not say."""
-    return False if result.failed else result.success
 
 
 def _verdict(visit: Visit) -> bool | None:

@@ -20,7 +20,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, says_it_failed, set_tool_outcome
+from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.record import (
     Facts,
     as_list,
@@ -298,8 +298,7 @@ class History:
         content, failed = facts.pop("output", None), facts.pop("is_error", None)
         extras = self.timeline.unknown("item", filled(facts), _USUAL_IN_ITEM)
         self.timeline.result(content, call_id=call_id or id, name=name, time=time, id=id, extras=extras)
-        if isinstance(failed, bool) and (failed or not says_it_failed(self.timeline)):
-            # A tool that says itself that it failed did, even where nothing was raised.
+        if isinstance(failed, bool):
             error = (error_of(self.timeline) or as_text(content) or "error")[:500]
             set_tool_outcome(self.timeline, worked=not failed, error=error)
 

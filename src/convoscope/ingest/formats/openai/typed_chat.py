@@ -33,7 +33,6 @@ from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.reader import Place
 from convoscope.ingest.record import CONVERSATION_IDS, filled
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import signs_of_success
 
 _Word = Annotated[str, msgspec.Meta(min_length=1)]
 """Text that is not empty: where an empty one is given, `build` keeps it, and says so."""
@@ -217,16 +216,11 @@ class _Talk:
         value: Any = message.content
         if value is not None and value.lstrip().startswith(("{", "[")):
             value = _decode(value)
-        success, error = signs_of_success(value)
-        if success is not None and type(value) is not dict:
-            self.notes.inferred("tool_error_from_text", str(value)[:80], seq)
         return ToolResult(
             seq=seq,
             name=message.name or "",
             call_id=message.tool_call_id or "",
             result=value,
-            success=success,
-            error=error,
             time=time,
             id=id,
         )

@@ -24,7 +24,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
-from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, says_it_failed, set_tool_outcome
+from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
@@ -341,9 +341,7 @@ class _Call:
         self, result: Any, name: str, id: str, time: Time | None, extras: Facts, worked: bool, error: str
     ) -> None:
         self.timeline.result(result, call_id=id, name=name, time=time, extras=extras)
-        # A handler that returned may say itself that it failed; then that counts.
-        if not (worked and says_it_failed(self.timeline)):
-            set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or error)
+        set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or error)
 
     def _logged_call(self, facts: Facts, time: Time | None, step: _Step) -> None:
         """Pipecat Flows logs which functions it runs; the observer's records tell more, where there are any."""

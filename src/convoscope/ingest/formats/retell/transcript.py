@@ -24,6 +24,7 @@ from convoscope.ingest.call_exports import StateTrack, error_of, overlapping_utt
 from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
+from convoscope.views.tool_outcomes import tool_outcome
 
 AUDIO = "audio"
 CALL = "call"
@@ -206,7 +207,7 @@ class Transcript:
         if worked is not None:
             set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or str(content)[:500])
         result = self.timeline.events[-1]
-        if isinstance(result, ToolResult) and result.success is not False:
+        if isinstance(result, ToolResult) and not tool_outcome(result).failed:
             self._fill(result, call)
 
     def _fill(self, result: ToolResult, call: ToolCall | None) -> None:

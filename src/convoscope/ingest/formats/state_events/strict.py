@@ -37,7 +37,6 @@ from convoscope.ingest.formats.state_events.endings import outcome_of
 from convoscope.ingest.formats.state_events.lines import ENDED, TURN
 from convoscope.ingest.formats.state_events.timeline import DAY_MS, ROUNDING, error_of
 from convoscope.ingest.reader import Lines
-from convoscope.ingest.timeline_builder import signs_of_success
 
 _NEAR = 8
 """So many lines of one moment are compared with each other here."""
@@ -314,14 +313,14 @@ class _Stream:
         return ToolCall(seq=seq, name=line.name, arguments=line.arguments, call_id=self._call_id(line), time=time)
 
     def result(self, line: _Result, time: Time, seq: int) -> ToolResult:
-        success: bool | None
-        error, result = line.error or "", line.result
-        if line.success is not UNSET:
-            success = line.success
-        else:
-            success, error = (False, error) if error else signs_of_success(result)
         return ToolResult(
-            seq=seq, name=line.name, call_id=self._call_id(line), result=result, success=success, error=error, time=time
+            seq=seq,
+            name=line.name,
+            call_id=self._call_id(line),
+            result=line.result,
+            success=None if line.success is UNSET else line.success,
+            error=line.error or "",
+            time=time,
         )
 
     def _call_id(self, line: _Call | _Result) -> str:

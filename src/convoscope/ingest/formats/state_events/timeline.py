@@ -30,7 +30,8 @@ from convoscope.ingest.formats.state_events.visits import Concluded, Move, late_
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder, signs_of_success
+from convoscope.ingest.timeline_builder import TimelineBuilder
+from convoscope.views.tool_outcomes import STATED, tool_outcome
 
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 _FATAL = frozenset({"fatal", "critical"})
@@ -324,7 +325,7 @@ class EventWalk:
     def _result(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, given, call = plan.fields
         result = facts.get(given)
-        success, error = _verdict(facts, result)
+        success, error = _verdict(facts)
         for name in ("success", "error"):
             extras.pop(name, None)
         self.events.append(
@@ -518,14 +519,17 @@ def _taken(message: Facts, names: Sequence[str]) -> Any:
     return None
 
 
-def _verdict(facts: Facts, result: Any) -> tuple[bool | None, str]:
-    flag = facts.get("success")
-    if type(flag) is bool and not facts.get("error"):
-        return flag, ""
-    success, error = signs_of_success(facts)
-    if success is None and flag is not None:
-        success = truth(flag)
-    return (success, error) if success is not None else signs_of_success(result)
+def _verdict(facts: Facts) -> tuple[bool | None, str]:
+    """What the line itself states of success, beside the result."""
+    flag, error = truth(facts.get("success")), error_of(facts.get("error"))
+    if flag is not None or error:
+        return flag, error
+    stated = {name: facts[name] for name in _VERDICTS if facts.get(name) is not None}
+    outcome = tool_outcome(ToolResult(seq=0, result=stated)) if stated else None
+    return (outcome.worked, outcome.error) if outcome is not None and outcome.basis == STATED else (None, "")
+
+
+_VERDICTS = ("ok", "is_error", "error_message", "error_type", "status")
 
 
 def _milliseconds(value: Any, times: float) -> float | None:

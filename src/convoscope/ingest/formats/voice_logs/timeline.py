@@ -31,7 +31,6 @@ from convoscope.ingest.formats.voice_logs.logs import UNHEARD, LlmCall, as_logge
 from convoscope.ingest.formats.voice_logs.replies import Reply
 from convoscope.ingest.formats.voice_logs.sounds import END, START, SoundSpan, sound_shift
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import signs_of_success
 
 _USER, _AGENT = "user", "assistant"
 # Usual delays in seconds, as seen in calls whose clocks agree.
@@ -408,8 +407,7 @@ def _tool(join: Join, place: int) -> AnyEvent | None:
         return ToolCall(seq=0, name=name, arguments=arguments, time=_time(join, place))
     if record.kind == "tool_response":
         answer = value.get("response", value.get("result"))
-        success, error = signs_of_success(answer)
-        return ToolResult(seq=0, name=name, result=answer, success=success, error=error, time=_time(join, place))
+        return ToolResult(seq=0, name=name, result=answer, time=_time(join, place))
     if record.kind == "turn_fallback":
         return Marker(seq=0, name="turn_fallback", value=record.text or record.value, time=_time(join, place))
     return None

@@ -1,0 +1,229 @@
+"""What the words of a tool's answer state: that it failed, that it worked, that it is on its way, or nothing.
+
+The patterns take linear time and see the beginning of a text. A long text is data that may speak of errors, so that
+only how it begins counts. A short text is searched as a whole, unless it explains ("if the payment failed …").
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Stated = Literal["failed", "succeeded", "pending", "nothing_found"]
+
+LONGEST_SHORT = 300
+"""Characters of a text that is read as a message as a whole."""
+LONGEST_READ = 2_000
+"""Characters of a text that are looked at."""
+
+
+class Statement(NamedTuple):
+    """What a text states, and the words that say so."""
+
+    stated: Stated
+    sign: str
+    is_strong: bool = False
+    """It begins as failures do; what is around it does not matter."""
+
+
+def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -> Statement | None:
+    """What a text states; None where it says neither.
+
+    `is_status`: the tool returns the status of something. `is_passage`: it returns texts that others wrote.
+    """
+    start = text[: LONGEST_READ + 1].strip()
+    lower = start.lower()
+    short = len(start) <= LONGEST_SHORT
+    if match := _begins_as_failure(start, lower, short):
+        return Statement("failed", _shown(match[0]), is_strong=True)
+    if match := _HTTP_GOOD.match(lower):
+        return Statement("succeeded", _shown(match[0]))
+    if is_status:
+        return None
+    if not short:
+        heading = lower.partition("\n")[0]
+        words = None if is_passage or len(heading) > LONGEST_SHORT else _phrase(heading)
+        return words if words is not None and words.stated in ("failed", "nothing_found") else None
+    return _phrase(lower)
+
+
+def _phrase(lower: str) -> Statement | None:
+    """What the words of a short message state."""
+    words = frozenset(_WORD.findall(lower))
+    if _SIGNS.isdisjoint(words):
+        return None
+    if match := _NOTHING_FOUND.search(lower):
+        return Statement("nothing_found", _shown(match[0]))
+    if not _EXPLAINS.search(lower):
+        for pattern in (_FAILS, _HTTP_BAD):
+            for match in pattern.finditer(lower):
+                if not _NEGATION.search(lower, max(0, match.start() - 16), match.start()):
+                    return Statement("failed", _shown(match[0]))
+    if match := _PENDING.search(lower):
+        return Statement("pending", _shown(match[0]))
+    match = _WORKED.match(lower) or _WORKED_SOMEWHERE.search(lower)
+    if match and not _DOUBT.search(lower):
+        return Statement("succeeded", _shown(match[0]))
+    return None
+
+
+def _begins_as_failure(start: str, lower: str, short: bool) -> re.Match[str] | None:
+    match = _FAILURE_BEGINS.match(lower) or _EXCEPTION_BEGINS.match(start) or _REASON_LINE.match(lower)
+    if match:
+        return match
+    if ("exit" in lower or "return" in lower) and (
+        match := _EXIT_CODE.search(lower, max(0, len(start) - 200)) or _EXIT_CODE.match(lower)
+    ):
+        return match
+    if ("raceback" in start or "goroutine" in start) and (match := _TRACEBACK.search(start)):
+        return match
+    # The lines of a short text: `Result:` and below it `Error: no such card`.
+    return _FAILURE_LINE.search(lower) if short and start.count("\n") < 3 else None
+
+
+def _shown(words: str) -> str:
+    return " ".join(words.split()).strip(" :-,(")[:60]
+
+
+# Beginnings of failures
+
+_NO_ERROR = r"(?!\s*[:=]\s*(?:0|none|no|null|false|nil|n/?a|ok|\[\]|\{\}|\"\"|''|-)\s*(?:$|[\n,;.!]))"
+_DECORATION = r"[\W_]{0,6}"
+_AFTER_ERROR = (
+    r"(?=\s*(?:[:!.,;(\[\]–—]|-\s|\d|$|\n)|\s+(?:while|when|in|at|from|on|with|during|code|occurred|calling|\w+ing)\b)"
+)
+_ADJECTIVES = (
+    r"(?:(?:an?|the|unexpected|unknown|internal|fatal|critical|tool|api|server|system|runtime|network|database|db"
+    r"|validation|http|syntax|parse|parsing|connection|backend|service|request|execution|authentication|timeout|unhandled"
+    r"|uncaught|sql|json|type|value|remote|upstream|application|function|mcp)\s+){0,4}"
+)
+_FAILURE_BEGINS = re.compile(
+    rf"{_DECORATION}(?:{_ADJECTIVES}(?:error|exception|failure){_NO_ERROR}{_AFTER_ERROR}"
+    rf"|errors{_NO_ERROR}\s*[:=]\s*(?!\d)\S"
+    r"|failed(?=\s+(?:to|with|because|due|after|while|on|in|for|as|at)\b|\s*[:!.,;(\-]|\s*$)"
+    r"|(?:sorry,?\s+)?(?:but\s+)?(?:(?:i|we|it|the \w+)\s+)?(?:(?:was|am|are|were|is)\s+)?(?:unable|not able)\s+to\b"
+    r"|(?:sorry,?\s+)?(?:(?:i|we)\s+)?(?:could(?: not|n['’]t)|can(?:not| not|['’]t))\s+(?!be\b)\w"
+    r"|invalid\s+\w|missing\s+(?:required|mandatory|parameter|argument|field)"
+    r"|unknown\s+(?:tool|function|command|method|error|action)\b|unauthori[sz]ed\b|forbidden\b|bad request\b"
+    r"|bad gateway\b|gateway time-?out\b|method not allowed\b|not found\W*$|access (?:is |was )?denied"
+    r"|permission (?:to [^.\n]{1,80} )?(?:has been |was |is )?(?:denied|rejected)|no such (?:file|tool|function|method)"
+    r"|(?:(?:the )?(?:request|operation|connection|call|query|tool|read|gateway|server|api) )?time(?:d[ -]?|-)?out\b"
+    r"(?! (?:is|are|of|in|can|for)\b)"
+    r"|rejected\b|fatal:|panic:|(?:operation |request |call )?(?:was )?aborted\b|segmentation fault"
+    r"|<(?:\?xml[^>]{0,100}\?>\s*<)?(?:\w+[:_-])?(?:\w+[_-])?(?:error|fault|exception)s?\b"
+    r"|<(?:!doctype[^>]{0,100}>\s*<)?(?:html|head)[^>]{0,100}>\s*(?:<head[^>]{0,50}>\s*)?<title>\s*(?:[45]\d\d|error)\b"
+    r")",
+)
+_EXCEPTION_BEGINS = re.compile(
+    r"[\W_]{0,6}(?:Uncaught |Unhandled |Caught |Caused by: |Exception in thread \"[^\"\n]{0,60}\" )?"
+    r"(?:[A-Za-z_$][\w$]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Timeout|Fault|Failure)(?=[:(]|\s*$|\s*\n| at )"
+    r"|[\W_]{0,4}(?:rpc error: code = (?!OK\b)\w+|(?:grpc\.)?StatusCode\.(?!OK\b)[A-Z_]+"
+    r"|(?:UNAVAILABLE|DEADLINE_EXCEEDED|UNAUTHENTICATED|PERMISSION_DENIED|RESOURCE_EXHAUSTED|NOT_FOUND|INVALID_ARGUMENT"
+    r"|FAILED_PRECONDITION|UNIMPLEMENTED|DATA_LOSS|OUT_OF_RANGE)(?=[:\s]|$)|(?:INTERNAL|UNKNOWN|ABORTED|CANCELLED):"
+    r"|E(?:CONNREFUSED|CONNRESET|TIMEDOUT|NOENT|ACCES|HOSTUNREACH|NOTFOUND|PIPE)\b"
+    r"|thread '[^'\n]{0,60}' panicked at)"
+)
+_TRACEBACK = re.compile(r"(?:^|\n)\s{0,8}(?:Traceback \(most recent call last\)|goroutine \d+ \[running\])")
+_REASONS = (
+    r"(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|not acceptable"
+    r"|request time-?out|conflict|gone|payload too large|unsupported media type|unprocessable \w+|too many requests"
+    r"|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out"
+    r"|client error|server error)"
+)
+_CODED = r"(?:http(?:/\d(?:\.\d)?)?(?:\s+(?:error|status(?:\s+code)?))?|status(?:[ _]?code)?|(?:error|response)\s+code)"
+_REASON_LINE = re.compile(
+    rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}[45]\d\d\b|(?:error\s+)?[45]\d\d\W{{1,3}}{_REASONS}\b|{_REASONS}\W*$)",
+)
+_HTTP_BAD = re.compile(
+    rf"\b(?:{_CODED}(?:\s+of)?[\s:=#(]{{1,3}}[45]\d\d\b|[45]\d\d\W{{1,3}}{_REASONS}\b)", re.IGNORECASE
+)
+_HTTP_GOOD = re.compile(
+    rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}2\d\d\b|20[0-6]\s+(?:ok|created|accepted|no content)\b)", re.IGNORECASE
+)
+_EXIT_CODE = re.compile(
+    r"\b(?:(?:process |command )?exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code|exited with)[\s:=]{1,3}"
+    r"-?[1-9]\d{0,9}\b",
+)
+_FAILURE_LINE = re.compile(
+    rf"\n{_DECORATION}(?:error|exception|failed){_NO_ERROR}\s*[:!]"
+    r"|(?:^|\n)\W{0,3}(?:status|result|outcome)\s*[:=]\s*[\"']?(?:error|failed|failure|fail)\b"
+    r"|(?:^|\n)\W{0,3}(?:success|ok)\s*[:=]\s*(?:false|no|0)\b",
+)
+
+# Phrases of short messages
+
+_SUBJECT = (
+    r"(?:request|operation|transaction|lookup|search|execution|job|query|command|tool|call|api|booking|upload|download"
+    r"|authentication|login|verification|connection|update|cancellation|reservation|transfer|refund|fetch|server|service"
+    r"|backend|system|it|this|that)"
+)
+_DONE = (
+    r"(?:created|updated|deleted|removed|added|sent|booked|cancell?ed|stored|recorded|reserved|registered|transferr?ed"
+    r"|delivered|processed|generated|analy[sz]ed|applied|assigned|saved|completed|confirmed|changed|refunded|issued|paid"
+    r"|activated|deactivated|enabled|disabled|notified|entered|uploaded|rescheduled|modified|placed|approved"
+    r"|set|reset|written|executed|merged|installed|logged|connected|pulled up)"
+)
+_FAILS = re.compile(
+    r"\b(?:timed[ -]?out|time-?out (?:after|error|exceeded|occurred|while|waiting|reached)|request time-?out"
+    r"|connection (?:was |is |has been )?(?:refused|reset|closed|aborted|lost|failed|dropped)|broken pipe"
+    r"|rate[ -]limit(?:ed| \w+ (?:exceeded|reached)| exceeded| reached| hit)|too many requests"
+    r"|(?:quota|limit) (?:has been |was )?exceeded|(?:permission|access) (?:was |is |has been )?denied"
+    r"|(?:service|server|backend|system|api|host) (?:is )?(?:currently |temporarily )?"
+    r"(?:unavailable|down|unreachable|offline)"
+    r"|internal server error|bad gateway|something went wrong|out of memory|segmentation fault|stack overflow"
+    r"|(?:could|can)(?: not|not|n['’]t) (?:\w+ ){0,2}?(?:connect|reach|find|complete|process|load|verify|access"
+    r"|retrieve|fetch|be (?:found|completed|processed|reached|loaded|verified|booked|cancell?ed|updated|created|sent"
+    r"|retrieved|executed|made|saved|done|parsed))"
+    r"|unable to|failed to|failed with|failed due"
+    rf"|{_SUBJECT} (?:has |have |was |did )?(?:failed|errored|crashed|aborted|rejected|unsuccessful)"
+    r"|has been (?:rejected|denied|declined|refused)"
+    r"|(?:error|exception) (?:has |was )?(?:occurred|raised|thrown|encountered)"
+    r"|(?:with|had|has|encountered|parsing|introduced|caused|raised) (?!no |zero |0 )(?:[1-9]\d* |an? |some |several "
+    r"|multiple |new )?(?:\w+ )?errors?\b|e(?:connrefused|connreset|timedout|hostunreach|notfound)"
+    r"|not (?:authori[sz]ed|permitted|allowed) to|no such file|command not found|is not recognized as"
+    rf"|unsuccessful|(?:not|n['’]t|never) (?:been |be )?(?:successful(?:ly)?|succeed(?:ed)?|{_DONE}))\b",
+)
+_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?$")
+_EXPLAINS = re.compile(
+    r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policy|faq"
+    r"|customers?|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
+)
+_NOTHING_FOUND = re.compile(
+    r"^\W{0,4}(?:there (?:are|is|were|was) )?(?:no|0|zero) (?:[\w'’-]+ ){0,4}?"
+    r"(?:(?:results?|match(?:es|ing)?|records?|entries|items|hits)\b(?! (?:of|for the))"
+    r"|(?:\S+ ){0,2}?(?:found|available|match|free|left|in stock)\b)"
+    r"|^\W{0,4}(?:nothing|none) (?:was |were )?found|^(?:[\w'’#-]+ ){1,5}(?:was |were |could )?not (?:be )?found\W*$"
+    r"|\b(?:data|results?|information|records?|test) (?:[\w'’-]+ ){0,6}?(?:is |are )?not available\b"
+    r"|^(?:[\w'’#-]+ ){1,6}(?:does not|doesn['’]t|do not) exist\W*$",
+)
+_PENDING = re.compile(
+    r"\b(?:queued|enqueued|pending|in progress|in the queue|processing|being processed|submitted|delegated|received"
+    r"|acknowledged|initiated|please wait|will be \w+ed|on its way|scheduled for|awaiting|waiting for)\b",
+)
+_WORKED = re.compile(
+    r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good|yes, done"
+    rf"|{_DONE})\b(?!\s*\?)(?!\s+\w+\s*:\s*\d)",
+)
+_WORKED_SOMEWHERE = re.compile(
+    r"\b(?:success(?:ful|full?y|fuly)?|succeeded"
+    rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|on|off|available)"
+    rf"|{_DONE} (?:to|at|on|for|in|by|with|from|without)|all set)\b|\b{_DONE}[.!]*$",
+)
+_DOUBT = re.compile(r"\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$")
+
+_WORD = re.compile(r"[a-z0-9]+")
+_SIGN_WORDS = (
+    "timed time timeout connection broken rate too quota limit permission access unavailable down unreachable"
+    " offline internal bad something memory segmentation stack could can cannot couldn unable failed fail"
+    " errored crashed aborted rejected unsuccessful denied declined refused error errors exception not no t"
+    " never file command econnrefused econnreset etimedout ehostunreach enotfound http status code zero 0"
+    " nothing none exist available found queued enqueued pending progress queue processing processed submitted"
+    " delegated received acknowledged initiated wait will its scheduled awaiting waiting ok okay done success"
+    " successful successfully successfuly succeeded complete finished all yes on off created updated deleted"
+    " removed added sent booked canceled cancelled stored recorded reserved registered transfered transferred"
+    " delivered generated analyzed analysed applied assigned saved completed confirmed changed refunded issued"
+    " paid activated deactivated enabled disabled notified entered uploaded rescheduled modified placed"
+    " approved set reset written executed merged installed logged connected pulled"
+)
+_SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(400, 600))
+"""A short text without any of these words states nothing."""
