@@ -15,6 +15,7 @@ from convoscope.text.identifiers import name_words
 from convoscope.views.end_reasons import BROKEN, kind_of_reason
 from convoscope.views.hand_over import has_handed_over
 from convoscope.views.speech_tools import may_speak
+from convoscope.views.tool_outcomes import has_failed
 
 PAUSE = 4.0
 """Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""
@@ -102,9 +103,7 @@ def _mark_speech_by_tools(
     spoken = [
         number
         for number, calls in without.items()
-        if any(
-            may_speak(call) and not ((said := outcome_of_call(conversation, call)) and said.failed) for call in calls
-        )
+        if any(may_speak(call) and not has_failed(conversation, call) for call in calls)
     ]
     if len(spoken) > sum(turn.reply == "yes" for turn in turns):
         for number in spoken:

@@ -21,7 +21,7 @@ _LONGEST = 40
 @cached_on_argument
 def endings_of(run: Run) -> Endings:
     """How conversations ended, most first; nothing for a run that does not keep it."""
-    with connect() as connection:
+    with connect(run.folder) as connection:
         table = run.table(CONVERSATIONS)
         columns = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
         if "ending" not in columns:

@@ -41,7 +41,7 @@ def _replies_by_tool(run: Run) -> bool:
     """Whether turns are without a reply, and a tool looks as if it gave one."""
     reason = AT_END["by_tool"]
     query = f"SELECT 1 FROM {run.table(SCORES)} WHERE metric = 'agent.unanswered_turns' AND reason = '{reason}' LIMIT 1"
-    with connect() as connection:
+    with connect(run.folder) as connection:
         return bool(connection.execute(query).fetchall())
 
 
@@ -56,7 +56,7 @@ def _speech_words(tools: Counter[str], noun: Noun) -> str:
 def _conversations(run: Run) -> Iterator[Conversation]:
     """The first conversations of a run, as many as cost little."""
     size = 0
-    with connect() as connection:
+    with connect(run.folder) as connection:
         rows = connection.execute(
             f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {MOST_CONVERSATIONS}"
         )

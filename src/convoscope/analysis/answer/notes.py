@@ -45,7 +45,7 @@ def _clocks(run: Run, noun: Noun) -> Iterator[str]:
         return
     total = counted(wait.samples_total, noun)
     if wait.skipped_reasons.get(CLOCKS_DISAGREE):
-        with connect() as connection:
+        with connect(run.folder) as connection:
             rows = connection.execute(
                 f"SELECT number, min(detail) FROM {run.table(SCORES)} "
                 f"WHERE metric = {quoted(WAIT)} AND reason = {quoted(CLOCKS_DISAGREE)} GROUP BY number"
@@ -63,7 +63,7 @@ def _waits(run: Run, noun: Noun) -> Iterator[str]:
     if "" not in figures or "p50" not in figures:
         return
     where = f"metric = {quoted(WAIT)} AND variant = '' AND status = 'measured' AND value >= {LONG}"
-    with connect() as connection:
+    with connect(run.folder) as connection:
         rows = connection.execute(f"SELECT number, value FROM {run.table(SCORES)} WHERE {where}").fetchall()
         if not rows:
             return

@@ -43,7 +43,7 @@ class Samples:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._connection: duckdb.DuckDBPyConnection = connect()
+        self._connection: duckdb.DuckDBPyConnection = connect(run.folder)
         self.count = run.summary.conversations
         self.dimension = cache(self._read_dimension)
         self.sample = cache(self._read_sample)
