@@ -157,8 +157,8 @@ class _Clusters(NamedTuple):
 def _by_cluster(sample: Sample, rows: Rows, clusters: Codes) -> _Clusters:
     indices = np.flatnonzero(rows & (sample.below > 0))
     dense = clusters[indices]
-    above = np.bincount(dense, weights=sample.above[indices])
-    below = np.bincount(dense, weights=sample.below[indices])
+    above: Floats = np.bincount(dense, weights=sample.above[indices]).astype(np.float64)
+    below: Floats = np.bincount(dense, weights=sample.below[indices]).astype(np.float64)
     codes = np.flatnonzero(below)
     return _Clusters(codes, above[codes], below[codes])
 
