@@ -1,8 +1,9 @@
 """Does the ranking find failures? 100 τ-bench trajectories, whose rewards the ranking is not shown.
 
 `python -m benchmarks.ranking [FILE]` prints the area under the ROC curve of the ranking against the reward, with an
-interval that draws whole tasks anew, and how many of the worst 20 failed. No rule of the ranking was chosen by these
-rewards: run it to report, not to tune.
+interval that draws whole tasks anew, and how many of the first 20 failed: by the trials of each task, and by roughness
+alone, where the ranking is not shown which trials are of one task. No rule of the ranking was chosen by these rewards:
+run it to report, not to tune.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,16 +23,17 @@ import convoscope
 from convoscope.runs.ranking import rank
 
 NAME = "data/formats/tau-bench/gpt-4o-airline_all_even_tasks.json"
-SHOWN = ("task_id", "trial", "traj")
-"""All that the ranking gets to see."""
+SHOWN = {"trials": ("task_id", "trial", "traj"), "roughness": ("traj",)}
+"""All that the ranking gets to see, by what leads it."""
 WORST = 20
 DRAWS = 2000
-BEFORE = "before outcomes, pass marks and signs of failure led the ranking: 0.60, and 14 of the worst 20"
 
 
 class Found(NamedTuple):
     """How well failures are found."""
 
+    basis: str
+    """What leads the ranking."""
     auc: float
     low: float
     high: float
@@ -39,19 +42,23 @@ class Found(NamedTuple):
     conversations: int
 
 
-def measure(path: Path) -> Found:
+def measure(path: Path, shown: Sequence[str] = SHOWN["trials"]) -> Found:
     """Rank the trajectories without their rewards, and hold the order against these."""
     records = json.loads(path.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="convoscope-") as folder:
         log = Path(folder) / "trajectories.jsonl"
-        log.write_text("".join(json.dumps({name: one[name] for name in SHOWN}) + "\n" for one in records))
-        order = rank(convoscope.score(log, out=Path(folder) / "run", workers=1)).order
+        log.write_text("".join(json.dumps({name: one[name] for name in shown}) + "\n" for one in records))
+        ranking = rank(convoscope.score(log, out=Path(folder) / "run", workers=1))
+    order = ranking.order
+    if len(order) != len(records):
+        raise ValueError(f"{len(order)} of {len(records)} trajectories were read")
     place = np.empty(len(order))
     place[order] = np.arange(len(order))
     failed = np.array([one["reward"] < 1 for one in records])
     tasks = np.array([str(one["task_id"]) for one in records])
     low, high = _interval(place, failed, tasks)
-    return Found(auc(place, failed), low, high, int(failed[order[:WORST]].sum()), int(failed.sum()), len(records))
+    first = int(failed[order[:WORST]].sum())
+    return Found(ranking.basis, auc(place, failed), low, high, first, int(failed.sum()), len(records))
 
 
 def auc(place: NDArray[np.float64], failed: NDArray[np.bool_]) -> float:
@@ -75,11 +82,13 @@ def _interval(place: NDArray[np.float64], failed: NDArray[np.bool_], tasks: NDAr
 def main(arguments: list[str]) -> None:
     """Print what is found."""
     path = Path(arguments[0]) if arguments else Path(os.environ.get("CONVOSCOPE_SHARED", "../shared")) / NAME
-    found = measure(path)
-    print(f"{path.name}: {found.failed} of {found.conversations} trajectories failed")
-    print(f"AUC of the ranking against the reward: {found.auc:.3f} (95 % {found.low:.3f} to {found.high:.3f}, by task)")
-    print(f"failed among the worst {WORST}: {found.failed_among_worst}")
-    print(BEFORE)
+    for number, shown in enumerate(SHOWN.values()):
+        found = measure(path, shown)
+        if not number:
+            print(f"{path.name}: {found.failed} of {found.conversations} trajectories failed")
+        interval = f"95 % {found.low:.3f} to {found.high:.3f}, by task"
+        print(f"by {found.basis}: AUC against the reward {found.auc:.3f} ({interval})")
+        print(f"  failed among the first {WORST}: {found.failed_among_worst}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ it are known by their tools: as the log declares them, else by the verb of the n
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 FREE_TEXT = 8
 """Words from which on an argument is a note in somebody's own words."""
+
+
+_PREFIX = re.compile(r"^.*(?:[./:]|__)(?=.)", re.DOTALL)
+"""Of `mcp__crm__create_ticket` and `crm.create_ticket`, what stands before the name of the tool."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -106,7 +111,7 @@ def changes_state(name: str, kind: str = "") -> bool:
     """Whether a tool changes something: as it is declared, else by a verb that its name begins or ends with."""
     if kind in ("read", "write"):
         return kind == "write"
-    words = name_words(name)
+    words = name_words(_PREFIX.sub("", name))
     if hands_over(ToolCall(seq=0, name=name)):  # an end of the conversation, and none of what it is about
         return False
     if not words or words[0] in _READS or words[-1] in _READS:

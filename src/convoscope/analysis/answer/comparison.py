@@ -68,6 +68,8 @@ def compare(sample: Sample, first: Rows, second: Rows, scenarios: Codes, cluster
 def paired(sample: Sample, first: Rows, second: Rows, scenarios: Codes) -> Comparison | None:
     """The mean difference inside of the scenarios that both have; None where these are too few."""
     known = scenarios >= 0
+    if not known.any():
+        return None
     a, b = (_by_cluster(sample, rows & known, scenarios) for rows in (first, second))
     shared, left, right = np.intersect1d(a.codes, b.codes, assume_unique=True, return_indices=True)
     if len(shared) < MIN_CLUSTERS:
@@ -154,10 +156,11 @@ class _Clusters(NamedTuple):
 
 def _by_cluster(sample: Sample, rows: Rows, clusters: Codes) -> _Clusters:
     indices = np.flatnonzero(rows & (sample.below > 0))
-    codes, dense = np.unique(clusters[indices], return_inverse=True)
-    above = np.bincount(dense, weights=sample.above[indices], minlength=len(codes))
-    below = np.bincount(dense, weights=sample.below[indices], minlength=len(codes))
-    return _Clusters(codes, above, below)
+    dense = clusters[indices]
+    above: Floats = np.bincount(dense, weights=sample.above[indices]).astype(np.float64)
+    below: Floats = np.bincount(dense, weights=sample.below[indices]).astype(np.float64)
+    codes = np.flatnonzero(below)
+    return _Clusters(codes, above[codes], below[codes])
 
 
 def _probability(difference: float, error: float, degrees: float) -> float:

@@ -76,7 +76,7 @@ class _Candidate(NamedTuple):
 
     @property
     def is_minor(self) -> bool:
-        return self.declared.importance <= LEAST_IMPORTANCE and not self.notable
+        return self.declared.importance < LEAST_IMPORTANCE
 
     @property
     def importance(self) -> int:
@@ -87,7 +87,7 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> Cho
     """At most eight: all that is bad, then what has a target, then the most important."""
     targets = {check.name: check for check in checks}
     candidates = _without_twins(list(_candidates(summary, targets)))
-    must = [one for one in candidates if one.named or (one.bad and one.declared.importance >= LEAST_IMPORTANCE)]
+    must = [one for one in candidates if one.named or one.notable or (one.bad and not one.is_minor)]
     must.sort(key=lambda one: (not one.bad, -one.importance, -one.weight))
     kept = must[:MOST]
     kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
@@ -103,8 +103,7 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
     What is spotless gives way to what is not, but for what matters little.
     """
     enough = [one for one in others if one.figure.n >= LEAST_N]
-    enough = [*enough, *(one for one in others if one.notable and one not in enough)] if enough else [*others]
-    ordered = sorted(enough, key=lambda one: (one.spotless or one.is_minor, -one.weight))
+    ordered = sorted(enough or others, key=lambda one: (one.spotless or one.is_minor, -one.weight))
     families: dict[str, int] = {}
     taken = [_twin(one.figure.key) for one in kept]
     for one in ordered:

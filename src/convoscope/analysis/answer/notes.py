@@ -111,7 +111,7 @@ def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> 
     if share > GIANT:
         return share, noun, samples.ids([largest])[0]
     scenarios = samples.scenarios
-    sums = np.bincount(scenarios[scenarios >= 0], weights=weights[scenarios >= 0]) if np.any(scenarios >= 0) else []
+    sums = np.bincount(scenarios[scenarios >= 0], weights=weights[scenarios >= 0])
     if np.count_nonzero(sums) < LEAST_CONVERSATIONS:
         return 0.0, "", ""
     first = int(np.argmax(sums))

@@ -55,6 +55,8 @@ class Samples:
         for name in ("dataset", "domain"):  # scenarios of one name are others in another data set
             other = self.dimension(name)
             codes = np.where(codes >= 0, codes * (len(other.values) + 1) + other.codes + 1, -1)
+        known = np.flatnonzero(codes >= 0)
+        codes[known] = np.unique(codes[known], return_inverse=True)[1]
         return codes
 
     @cached_property

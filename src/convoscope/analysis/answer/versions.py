@@ -127,7 +127,9 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     found = list(_differences(summary, samples, first, second))
     kept = holm([one.p for one in found])
     seeming = holm([one.raw.p for one in found])
-    claimed, explained, undecided = [], [], []
+    claimed: list[Difference] = []
+    explained: list[Difference] = []
+    undecided: list[Difference] = []
     for one, holds, seems in zip(found, kept, seeming, strict=True):
         (claimed if holds else explained if seems or one.mixed else undecided).append(one)
     for differences in (claimed, explained, undecided):
@@ -173,7 +175,7 @@ def _is_unshared(scenarios: Codes, first: Rows, second: Rows) -> bool:
     """Whether each side was tried on scenarios of its own, several times each: then the scenarios may differ."""
     sides = [scenarios[rows] for rows in (first, second)]
     are_tried_again = all(side.min() >= 0 and len(np.unique(side)) * 2 <= len(side) for side in sides)
-    return are_tried_again and len(np.intersect1d(*sides)) < MIN_CLUSTERS
+    return are_tried_again and len(np.intersect1d(sides[0], sides[1])) < MIN_CLUSTERS
 
 
 def _differences(summary: Summary, samples: Samples, first: Rows, second: Rows) -> Iterator[Difference]:

@@ -1,0 +1,544 @@
+"""What the answer says of figures, versions, groups, clocks and order: attempts to mislead it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from support.scenarios import Record, Scenario, chat, check, each, said, tool
+
+NO_CLAIM = (r"(completes|replies|does|has|talks|leaves|meets) [a-z ]*(more|fewer|sooner|later|better|worse)",)
+"""Of versions: what is not said where nothing differs."""
+
+
+def ended(id: str, good: bool, **fields: Any) -> Record:
+    """A chat that says whether it was resolved; both kinds say as much."""
+    return chat("Book it, please.", "It is booked now." if good else "It did not work.", id=id, resolved=good, **fields)
+
+
+def cells(*kinds: tuple[dict[str, str], int, int]) -> list[Record]:
+    """Of each kind so many chats, so many of them resolved."""
+    return [
+        ended("-".join((*fields.values(), str(number))), number < good, **fields)
+        for fields, size, good in kinds
+        for number in range(size)
+    ]
+
+
+def timed(id: str, *messages: tuple[str, str, float], **fields: Any) -> Record:
+    """A chat with times."""
+    dated = [
+        {"role": role, "content": f"{text} {id}" if role == "user" else text, "timestamp": 1_770_000_000 + at}
+        for role, text, at in messages
+    ]
+    return {"id": id, "messages": dated, **fields}
+
+
+def turns(count: int, wait: float, *, agent: float = 0.0, user: float = 0.0) -> Iterator[tuple[str, str, float]]:
+    """Question and answer each minute, by clocks that may be ahead."""
+    for number in range(count):
+        yield "user", f"What about item {number}?", 60.0 * number + user
+        yield "assistant", f"Item {number} is in stock, at a good price.", 60.0 * number + wait + agent
+
+
+def booked(id: str, scenario: str, *calls: tuple[str, dict[str, Any]], **fields: Any) -> Record:
+    """A trial of a scenario that called these tools."""
+    used = [one for at, (name, arguments) in enumerate(calls) for one in tool({"id": 7}, name, f"t{at}", **arguments)]
+    return chat("I need a flight.", *used, said("assistant", "All is done."), id=id, scenario_id=scenario, **fields)
+
+
+FEW = ("-m", "outcome.success,timing.response_latency,agent.unanswered_turns")
+"""The metrics that matter here: less to compute."""
+VERSION = ("--by", "version", "--label", "resolved", *FEW)
+EASY_HARD = {(v, d): {"version": v, "domain": d} for v in ("v1", "v2") for d in ("easy", "hard")}
+DOWN = "Error: backend down"
+
+
+def asked(number: int, *results: str) -> Record:
+    """A chat in which tools gave these results, and the agent replied."""
+    used = [one for at, text in enumerate(results) for one in tool(text, "lookup", f"t{at}", order=number)]
+    return chat(f"Where is order {number}?", *used, said("assistant", f"Order {number}: I see."), id=f"c{number}")
+
+
+FIGURES = [
+    Scenario(
+        "every tool fails beside figures of zero",
+        "No tool call succeeded.",
+        {"a.jsonl": [asked(number, DOWN) for number in range(60)]},
+        says=[r"tool calls that succeed 0\.0 % .* n 60 bad"],
+        figures={"tools.success": 0.0},
+    ),
+    Scenario(
+        "few tool calls, all failed, among many good chats",
+        "The three tool calls failed; that they are few hides nothing.",
+        {"a.jsonl": [asked(number, DOWN) if number < 3 else asked(number) for number in range(60)]},
+        says=[r"tool calls that succeed 0\.0 % .* n 3 "],
+    ),
+    Scenario(
+        "the agent declines always",
+        "The agent did nothing but decline.",
+        {"a.jsonl": [chat(f"Cancel order {n}.", "I am sorry, I cannot do that.", id=f"c{n}") for n in range(15)]},
+        says=[r"handed over or declined 100\.0 % .* n 15 notable"],
+    ),
+    Scenario(
+        "half declines",
+        "The agent declines now and then, which is no news.",
+        {
+            "a.jsonl": [
+                chat(f"Cancel order {n}.", "I am sorry, I cannot." if n % 2 else "It is cancelled.", id=f"c{n}")
+                for n in range(30)
+            ]
+        },
+        never=["notable"],
+    ),
+    Scenario(
+        "all is well",
+        "Nothing is bad.",
+        {"a.jsonl": [asked(number, '{"state": "sent"}') for number in range(30)]},
+        says=[r"turns without a reply 0\.0 %"],
+        never=[" bad", "more bad figure", "notable"],
+    ),
+    Scenario(
+        "many turns of five scenarios",
+        "The turns are of five scenarios only.",
+        {
+            "a.jsonl": [
+                timed(f"c{n}", *turns(10, 2.0 + n % 3), scenario_id=f"s{n % 5}", trial=str(n)) for n in range(15)
+            ]
+        },
+        says=[r"turns without a reply .* n 150 in 5 scenarios"],
+    ),
+    Scenario(
+        "one giant",
+        "600 of 720 turns are of one chat, which sets the slowest 5 %.",
+        {
+            "a.jsonl": [
+                timed("c-17", *turns(600, 9.0)),
+                *(timed(f"c{n}", *turns(4, 2.0)) for n in range(30)),
+            ]
+        },
+        says=[r"83 % of the values behind “wait for a reply, slowest 5 %”.* are of one chat, c-17\."],
+    ),
+    Scenario(
+        "no giant",
+        "All chats are about as long.",
+        {"a.jsonl": [timed(f"c{n}", *turns(3 + n % 3, 2.0)) for n in range(30)]},
+        never=["of the values behind"],
+    ),
+    Scenario(
+        "counts, not a rate of a hundred",
+        "204 of 304 chats were resolved.",
+        {"a.jsonl": cells(({"version": "v1"}, 304, 204))},
+        options=("--label", "resolved"),
+        says=[r"^204 of 304 chats reach their goal \(67 %\)\."],
+        never=["of 100 chats"],
+    ),
+]
+
+VERSIONS = [
+    Scenario(
+        "better in each domain, worse together, and few",
+        "v2 has more hard chats; within domains nothing is decided.",
+        {
+            "a.jsonl": cells(
+                (EASY_HARD["v1", "easy"], 90, 81),
+                (EASY_HARD["v1", "hard"], 10, 3),
+                (EASY_HARD["v2", "easy"], 10, 10),
+                (EASY_HARD["v2", "hard"], 90, 36),
+            )
+        },
+        options=VERSION,
+        says=[r"[Ww]ithin domain.* no clear difference yet .*easy 100\.0 %, was 90\.0 %; hard 40\.0 %, was 30\.0 %"],
+        never=["completes fewer", "is worse"],
+    ),
+    Scenario(
+        "better in each domain, worse together, and many",
+        "Within each domain v2 is better; it has more hard chats.",
+        {
+            "a.jsonl": cells(
+                (EASY_HARD["v1", "easy"], 300, 270),
+                (EASY_HARD["v1", "hard"], 100, 30),
+                (EASY_HARD["v2", "easy"], 100, 100),
+                (EASY_HARD["v2", "hard"], 300, 130),
+            )
+        },
+        options=VERSION,
+        says=[
+            r"Within each domain v2 completes more chats than v1: .*hard 43\.3 %, was 30\.0 %",
+            r"easy 100\.0 %, was 90\.0 %",
+            # (100 + 130) ÷ 400 and (270 + 30) ÷ 400
+            r"Together they say the opposite \(chats that reach their goal 57\.5 %, was 75\.0 %\)",
+            "because v2 has more hard chats",
+        ],
+        never=["completes fewer"],
+    ),
+    Scenario(
+        "waits that are shorter in each domain, longer together",
+        "Within each domain v2 replies sooner.",
+        {
+            "a.jsonl": [
+                timed(f"{v}{d}{n}", *turns(1, wait + 0.01 * (n % 7)), version=v, domain=d)
+                for v, d, size, wait in (
+                    ("v1", "easy", 40, 1.0),
+                    ("v1", "hard", 10, 6.0),
+                    ("v2", "easy", 10, 0.5),
+                    ("v2", "hard", 40, 5.0),
+                )
+                for n in range(size)
+            ]
+        },
+        options=("--by", "version", *FEW),
+        says=["Within each domain v2 replies sooner than v1"],
+        never=["replies later"],
+    ),
+    Scenario(
+        "the domain decides which version is better",
+        "v2 is better at booking and worse at billing.",
+        {
+            "a.jsonl": cells(
+                ({"version": "v1", "domain": "booking"}, 100, 50),
+                ({"version": "v1", "domain": "billing"}, 60, 54),
+                ({"version": "v2", "domain": "booking"}, 60, 57),
+                ({"version": "v2", "domain": "billing"}, 100, 40),
+            )
+        },
+        options=VERSION,
+        says=["depends on the domain: .*booking 95.0 %, was 50.0 %", "billing 40.0 %, was 90.0 %"],
+        never=["completes (more|fewer) chats than v1:"],
+    ),
+    Scenario(
+        "each version has a language of its own",
+        "v2 is German only, v1 English only: the reason cannot be known.",
+        {
+            "a.jsonl": cells(
+                ({"version": "v1", "language": "en"}, 50, 45), ({"version": "v2", "language": "de"}, 50, 20)
+            )
+        },
+        options=("--by", "language", *VERSION),
+        says=["but so do their languages, and which of the two makes the difference cannot be known"],
+        never=["completes fewer"],
+    ),
+    Scenario(
+        "a true difference with the same mix",
+        "v2 completes fewer chats, whatever the domain.",
+        {
+            "a.jsonl": cells(
+                (EASY_HARD["v1", "easy"], 50, 48),
+                (EASY_HARD["v1", "hard"], 50, 40),
+                (EASY_HARD["v2", "easy"], 50, 30),
+                (EASY_HARD["v2", "hard"], 50, 20),
+            )
+        },
+        options=VERSION,
+        # 88 and 50 of 100
+        says=[r"v2 completes fewer chats than v1: chats that reach their goal 50\.0 %, was 88\.0 %\."],
+        never=["[Ww]ithin", "Together"],
+    ),
+    Scenario(
+        "no difference",
+        "Both resolve three of four.",
+        {"a.jsonl": cells(({"version": "v1"}, 40, 30), ({"version": "v2"}, 40, 30))},
+        options=VERSION,
+        says=["No clear difference yet in whether v2 completes more chats than v1"],
+        never=[r"v2 completes (more|fewer) chats than v1:", "Like the"],
+    ),
+    Scenario(
+        "what is better and what is worse",
+        "v2 replies sooner and completes fewer chats.",
+        {
+            "a.jsonl": [
+                timed(f"{v}{n}", *turns(2, wait + 0.1 * (n % 5)), version=v, resolved=n < good)
+                for v, wait, good in (("v1", 4.0, 38), ("v2", 2.0, 15))
+                for n in range(40)
+            ]
+        },
+        options=VERSION,
+        says=["v2 completes fewer chats than v1: ", "v2 replies sooner than v1: wait for a reply 2.20 s, was 4.20 s"],
+        never=["is better than"],
+    ),
+    Scenario(
+        "replies sooner, and completion is open",
+        "v2 replies sooner; whether it completes more cannot be said.",
+        {
+            "a.jsonl": [
+                timed(f"{v}{n}", *turns(2, wait + 0.1 * (n % 5)), version=v, resolved=n < 30)
+                for v, wait in (("v1", 4.0), ("v2", 2.0))
+                for n in range(40)
+            ]
+        },
+        options=VERSION,
+        says=["v2 replies sooner than v1", "No clear difference yet in whether v2 completes more chats than v1"],
+    ),
+    Scenario(
+        "pairs show what the whole hides",
+        "Each scenario waits half a second less with v2.",
+        {
+            "a.jsonl": [
+                timed(f"{v}{n}", *turns(1, 1.0 + 2 * n - less + 0.01 * (n % 3)), version=v, scenario_id=f"s{n}")
+                for v, less in (("v1", 0.0), ("v2", 0.5))
+                for n in range(20)
+            ]
+        },
+        options=("--by", "version", *FEW),
+        says=["v2 replies sooner than v1: .*in 20 shared scenarios"],
+    ),
+    Scenario(
+        "scenarios that only one version has",
+        "In the twelve shared scenarios both are equal; v2 also has twenty that all fail.",
+        {
+            "a.jsonl": [
+                *(
+                    ended(f"{v}{n}", n % 2 == 0, version=v, scenario_id=f"s{n}")
+                    for v in ("v1", "v2")
+                    for n in range(12)
+                ),
+                *(ended(f"x{n}", False, version="v2", scenario_id=f"x{n}") for n in range(20)),
+            ]
+        },
+        options=VERSION,
+        says=[r"No clear difference yet in whether v2 completes more chats than v1 \(12 shared scenarios\)"],
+        never=["completes fewer"],
+    ),
+    Scenario(
+        "each version was tried on scenarios of its own",
+        "The scenarios differ, so the versions cannot be compared.",
+        {
+            "a.jsonl": [
+                ended(f"{v}{n}-{t}", n % 10 < good, version=v, scenario_id=f"{v}-{n}", trial=str(t))
+                for v, good in (("v1", 9), ("v2", 3))
+                for n in range(10)
+                for t in range(4)
+            ]
+        },
+        options=VERSION,
+        says=["v1 and v2 were tried on different scenarios: they cannot be compared"],
+        never=NO_CLAIM,
+    ),
+    Scenario(
+        "the tenth version comes after the ninth",
+        "v10 is worse than v9; what v2 did is long ago.",
+        {"a.jsonl": cells(*(({"version": v}, 50, good) for v, good in (("v2", 20), ("v9", 45), ("v10", 20))))},
+        options=VERSION,
+        says=["v10 completes fewer chats than v9"],
+        never=["v9 completes", "v2 completes"],
+    ),
+    Scenario(
+        "versions by date",
+        "November is better than October.",
+        {
+            "a.jsonl": cells(
+                *(({"version": v}, 50, good) for v, good in (("2026-11-02", 48), ("2026-9-30", 10), ("2026-10-05", 20)))
+            )
+        },
+        options=VERSION,
+        says=["2026-11-02 completes more chats than 2026-10-05"],
+    ),
+    Scenario(
+        "too few",
+        "Four chats of v2 say nothing.",
+        {"a.jsonl": cells(({"version": "v1"}, 40, 38), ({"version": "v2"}, 4, 0))},
+        options=VERSION,
+        says=["4 chats of v2 are too few to compare v2 with v1"],
+        never=["completes fewer"],
+    ),
+]
+
+GROUPS = [
+    Scenario(
+        "forty groups of noise",
+        "The teams differ by chance alone.",
+        {"a.jsonl": [ended(f"c{n}", random.Random(n).random() < 0.7, team=f"team{n % 40:02}") for n in range(480)]},
+        options=("--by", "team", "--label", "resolved", "--full", *FEW),
+        never=["Like the others", r"team\d\d: chats that reach"],
+    ),
+]
+
+CLOCKS = [
+    Scenario(
+        "the agent's clock is two hours ahead in some chats",
+        "In 12 chats the clocks disagree; elsewhere replies take 2 s.",
+        {"a.jsonl": [timed(f"c{n}", *turns(3, 2.0 + n % 2, agent=7200.0 if n < 12 else 0.0)) for n in range(40)]},
+        options=FEW,
+        says=[r"In 12 of 40 chats the times of user and agent disagree by about 2 h: waits are not measured there"],
+        never=[r"7,20\d"],
+        counts={"timing.response_latency": 28 * 3},
+    ),
+    Scenario(
+        "the user's clock is two hours ahead",
+        "No wait can be measured, and it is said.",
+        {"a.jsonl": [timed(f"c{n}", *turns(3, 2.0, user=7200.0)) for n in range(30)]},
+        options=FEW,
+        says=["In 30 of 30 chats the times of user and agent disagree by about 2 h"],
+        figures={"timing.response_latency": None},
+    ),
+    Scenario(
+        "the user's clock is ahead in chats of one question",
+        "Replies are dated before the questions.",
+        {"a.jsonl": [timed(f"c{n}", *turns(1, 2.0, user=3600.0)) for n in range(30)]},
+        options=FEW,
+        says=["In 30 of 30 chats replies are dated before what they answer: waits are not measured there"],
+        figures={"timing.response_latency": None},
+    ),
+    Scenario(
+        "the agent's clock is ahead in chats of one question",
+        "Every reply comes two hours and two seconds later, which is a zone of time.",
+        {"a.jsonl": [timed(f"c{n}", *turns(1, 2.0, agent=7200.0)) for n in range(30)]},
+        options=FEW,
+        says=["In 30 of 30 chats the agent seems to reply just after 2 h: its clock may be ahead by that"],
+    ),
+    Scenario(
+        "one true wait of two hours",
+        "One reply took two hours: it counts, and it is named.",
+        {
+            "a.jsonl": [
+                timed("slow", *list(turns(2, 2.0))[:3], ("assistant", "Here it is.", 7400.0), ("user", "Ok.", 7500.0)),
+                *(timed(f"c{n}", *turns(3, 2.0)) for n in range(30)),
+            ]
+        },
+        options=FEW,
+        # asked at 60 s, answered at 7,400 s: 2.04 h
+        says=[r"The longest wait, 2 h, is in slow; the median is 2\.0 s\."],
+        never=["disagree"],
+        counts={"timing.response_latency": 2 + 90},
+    ),
+    Scenario(
+        "users who go away for hours",
+        "The user pauses, the agent does not: waits are 2 s.",
+        {
+            "a.jsonl": [
+                timed(
+                    f"c{n}",
+                    ("user", "One question first.", 0.0),
+                    ("assistant", "Go ahead, please do.", 2.0),
+                    ("user", "I was away, sorry.", 9000.0),
+                    ("assistant", "No problem at all for us.", 9002.0),
+                )
+                for n in range(25)
+            ]
+        },
+        options=FEW,
+        figures={"timing.response_latency": 2.0},
+        never=["disagree", "longest wait", "clock"],
+    ),
+    Scenario(
+        "a true slow desk",
+        "Replies take hours, each another time: that is how it is.",
+        {
+            "a.jsonl": [
+                timed(f"c{n}", ("user", "Where is it?", 0.0), ("assistant", "On its way to you.", 4000.0 + 611.0 * n))
+                for n in range(25)
+            ]
+        },
+        options=FEW,
+        # 4,000 to 18,664 s in steps of 611: the mean is 4,000 + 12 × 611
+        figures={"timing.response_latency": 4000.0 + 12 * 611.0},
+        never=["disagree", "clock"],
+    ),
+]
+
+BOOK = ("book_flight", {"flight": "HAT1"})
+OTHER = ("book_flight", {"flight": "HAT9"})
+LOOK = ("search_flights", {"day": "May 1"})
+ORDER = [
+    Scenario(
+        "one trial books another flight",
+        "Four trials book one flight, the fifth books another.",
+        {"a.jsonl": [booked(f"t{n}", "s1", LOOK, OTHER if n == 3 else BOOK, trial=str(n)) for n in range(5)]},
+        worst=["t3"],
+        says=["trial 4 of the 4 other trials of its scenario made other changes t3"],
+    ),
+    Scenario(
+        "trials that only look elsewhere",
+        "Trials search for other days, and change the same.",
+        {
+            "a.jsonl": [
+                booked(f"t{n}", "s1", ("search_flights", {"day": f"May {n}"}), BOOK, trial=str(n)) for n in range(5)
+            ]
+        },
+        never=["made other changes"],
+    ),
+    Scenario(
+        "the same arguments written otherwise",
+        "2 and 2.0, hat1 and HAT1 are the same booking.",
+        {
+            "a.jsonl": [
+                booked("a", "s1", ("book_flight", {"flight": "HAT1", "seats": 2}), trial="0"),
+                booked("b", "s1", ("book_flight", {"seats": 2.0, "flight": "hat1"}), trial="1"),
+                booked("c", "s1", ("book_flight", {"flight": "HAT1", "seats": "2"}), trial="2"),
+            ]
+        },
+        never=["made other changes"],
+    ),
+    Scenario(
+        "a label leads, whatever the trials do",
+        "The labelled failure comes first, though it did what most did.",
+        {
+            "a.jsonl": [
+                booked(f"t{n}", "s1", OTHER if n == 3 else BOOK, trial=str(n), resolved=n != 1) for n in range(5)
+            ]
+        },
+        options=("--label", "resolved"),
+        worst=["t1"],
+        never=["made other changes"],
+    ),
+    Scenario(
+        "neither outcome nor trials",
+        "Nothing says which chat failed; some were slower.",
+        {"a.jsonl": [timed(f"c{n}", *turns(2, 30.0 if n == 7 else 2.0)) for n in range(20)]},
+        worst=["c7"],
+        says=["rough wait for a reply 30.00 s, worse than 19 of 20 c7"],
+        never=["worst", "failed"],
+    ),
+    Scenario(
+        "a scenario that nothing changes",
+        "No trial changed anything: nothing tells them apart.",
+        {"a.jsonl": [booked(f"t{n}", "s1", LOOK, trial=str(n)) for n in range(4)]},
+        never=["made other changes"],
+    ),
+]
+
+
+@each([*FIGURES, *VERSIONS, *GROUPS, *CLOCKS, *ORDER])
+def test_answer(scenario: Scenario, tmp_path: Path) -> None:
+    check(scenario, tmp_path)
+
+
+ADDED = '''
+from convoscope import Conversation, metric
+from convoscope.metrics import CONVERSATION, COUNT, HIGHER, Observation, measured
+
+@metric("mine.letters", version=1, observes=CONVERSATION, unit=COUNT, better=HIGHER, importance=9)
+def letters(conversation: Conversation) -> Observation:
+    """How many letters does the id have?"""
+    return measured(conversation, float(len(conversation.id)))
+'''
+
+
+def test_an_added_metric_does_not_change_the_order(tmp_path: Path) -> None:
+    """By letters, `c0` would come before `c10`; the slow chat comes first all the same."""
+    chats = [timed(f"c{n}", *turns(2, 30.0 if n == 12 else 2.0)) for n in range(14)]
+    (tmp_path / "mine.py").write_text(ADDED)
+    files = {"a.jsonl": chats}
+    check(
+        Scenario(
+            "added",
+            "The slow chat is the roughest.",
+            files,
+            ("--metrics-from", tmp_path / "mine.py"),
+            worst=["c12", "c0"],
+        ),
+        tmp_path / "plain",
+    )
+
+
+def test_an_added_metric_with_a_target_does(tmp_path: Path) -> None:
+    chats = [timed(f"c{n}", *turns(2, 30.0 if n == 12 else 2.0)) for n in range(14)]
+    (tmp_path / "mine.py").write_text(ADDED)
+    options = ("--metrics-from", tmp_path / "mine.py", "--target", "mine.letters >= 3")
+    # c0 to c9 have two letters, and the target asks for three: 10 of 14 miss it.
+    scenario = Scenario(
+        "asked", "Ids of two letters miss the target.", {"a.jsonl": chats}, options, worst=["c0"], code=1
+    )
+    check(scenario, tmp_path / "asked")
