@@ -40,7 +40,7 @@ _NEVER_THE_USER = frozenset((ASSISTANT, SYSTEM, "tool", "developer"))
 _SAYS_NOTHING = re.compile(r"[\s.…·\-–—_*]*")
 _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "finish"))
 _INPUT = frozenset(
-    ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript"]
+    ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript", "transcribed"]
 )
 _FEW_STATES = 2
 _WORDS = re.compile(r"[^\W_]+")
@@ -53,7 +53,7 @@ def no_dialogue(conversation: Conversation) -> str:
     Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
     logs without utterances, which record no speech at all, and conversations whose integration broke.
     """
-    if conversation.items or conversation.frames or conversation.annotations or _is_simulated(conversation):
+    if conversation.items or conversation.frames or _is_labelled(conversation) or _is_simulated(conversation):
         return ""
     stated = _stated_machine(conversation)
     spoken = _user_texts(conversation)
@@ -64,6 +64,10 @@ def no_dialogue(conversation: Conversation) -> str:
     if spoken:
         return _machine_in_words(spoken)
     return NO_USER_SPEECH if _nobody_spoke(conversation) else ""
+
+
+def _is_labelled(conversation: Conversation) -> bool:
+    return any(one.origin == "gold" for one in conversation.annotations)
 
 
 def _is_simulated(conversation: Conversation) -> bool:
@@ -85,7 +89,8 @@ def _nobody_spoke(conversation: Conversation) -> bool:
     if states > _FEW_STATES or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
         return False
     if not conversation.contents.has_assistant_speech:
-        return kind_of_reason(conversation.outcome.ended_reason) == NO_ANSWER
+        outcome = conversation.outcome
+        return NO_ANSWER in (kind_of_reason(outcome.ended_reason), kind_of_reason(outcome.final_status))
     is_call = conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
     return is_call or all(_ends_it(call) for call in conversation.tool_calls)
@@ -105,8 +110,8 @@ def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
 
 def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
     """Whether the user did something else than speak, or spoke without a transcript, or wrote what cannot be read."""
-    if marker.name == "message_without_text":
-        return isinstance(marker.value, dict) and marker.value.get("role") == USER
+    if isinstance(marker.value, dict) and marker.value.get("role") == USER:
+        return True
     by_user = roles.get(marker.participant) == USER
     words = name_words(marker.name)
     return (by_user or "user" in words or "dtmf" in words) and not _INPUT.isdisjoint(words)
