@@ -132,7 +132,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=3,
+    version=2,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -161,7 +161,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=3,
+    version=2,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -194,7 +194,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=3,
+    version=2,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,

@@ -34,8 +34,9 @@ NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
 """Why a conversation is none, as reason codes."""
 _A_DIALOGUE = 3
 """So many turns of the user without a phrase of a machine are a dialogue, whatever a field says."""
-_LONGEST = 2_000
+_LONGEST = 1_000
 """Letters of a turn that are looked at: the greeting of a machine is shorter."""
+_MOST_TURNS = 20
 _NEVER_THE_USER = frozenset((ASSISTANT, SYSTEM, "tool", "developer"))
 _SAYS_NOTHING = re.compile(r"[\s.…·\-–—_*]*")
 _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "finish"))
@@ -212,7 +213,7 @@ def _machine_in_words(texts: Sequence[str]) -> str:
     # Most conversations end with words of a person, and nothing more is looked at.
     if not _phrase(texts[-1]) or not any(map(_phrase, texts[:2])):
         return ""
-    kinds = [_phrase(text) for text in texts]
+    kinds = [_phrase(text) for text in texts[:_MOST_TURNS]]
     if 2 * sum(map(bool, kinds)) < len(kinds):
         return ""
     return next((kind for kind in (VOICEMAIL, IVR) if kind in kinds), "")
@@ -226,7 +227,9 @@ def _phrase(text: str) -> str:
         return ""
     plain = " ".join(plain.split())
     kind = next((name for name, phrases in lexicon.phrases.items() if phrases.search(plain)), "")
-    return "" if kind and lexicon.quotes.search(plain) else kind
+    if not kind or lexicon.quotes.search(plain) or (kind == IVR and lexicon.person.search(plain)):
+        return ""
+    return kind
 
 
 def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
@@ -250,6 +253,7 @@ class _Lexicon(NamedTuple):
     """Phrases of languages that write no blanks."""
     phrases: Mapping[str, re.Pattern[str]]
     quotes: re.Pattern[str]
+    person: re.Pattern[str]
 
 
 @cache
@@ -257,7 +261,7 @@ def _lexicon() -> _Lexicon:
     data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     fields, silence = data.pop("fields"), data.pop("not_speech")
     kinds = (VOICEMAIL, IVR, "weak")
-    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes")}
+    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes", "person")}
     machine = [one for kind in kinds for one in phrases[kind]]
     hints: dict[str, list[frozenset[str]]] = {}
     for phrase in machine:
@@ -273,12 +277,22 @@ def _lexicon() -> _Lexicon:
         tuple(filter(_is_unspaced, machine)),
         {kind: _any_phrase(phrases[kind]) for kind in kinds},
         _any_phrase(phrases["quotes"]),
+        _any_phrase(phrases["person"]),
     )
 
 
 def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
-    """Whole phrases; a `*` is up to three words."""
-    spaced = [re.escape(one).replace(r"\ \*\ ", r"(?: [^ ]{1,20}){0,3} ") for one in phrases if not _is_unspaced(one)]
+    """Whole phrases; `**` is up to twelve words, with what stands at them."""
+    gap = r"[^ ]{0,2}(?: [^ ]++){0,12} "
+    after: dict[str, list[str]] = {}
+    for phrase in phrases:
+        if not _is_unspaced(phrase):
+            first, _, rest = phrase.partition(" ** ")
+            after.setdefault(re.escape(first), []).extend([re.escape(rest)] if rest else [""])
+    spaced = []
+    for first, rests in after.items():
+        spaced += [f"{first}{gap}(?:{'|'.join(filter(None, rests))})"] if any(rests) else []
+        spaced += [first] if "" in rests else []
     unspaced = [re.escape(one) for one in phrases if _is_unspaced(one)]
     return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
 

@@ -59,7 +59,7 @@ class _Part(NamedTuple):
 
 @_flow_metric(
     "flow.correctness",
-    version=4,
+    version=3,
     label="flows ended as they should",
     importance=7,
     unit=RATIO,
@@ -94,19 +94,19 @@ def _is_declared(part: _Part) -> bool:
     return part.holds is not None or part is _UNKNOWN
 
 
-@_flow_metric("flow.correctness.success_terminal", version=3, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.success_terminal", version=2, unit=SHARE, better=HIGHER)
 def success_terminal(conversation: Conversation) -> Observation:
     """Did the conversation reach an end that the flow declares as a success?"""
     return _observed(_parts(conversation).success_terminal)
 
 
-@_flow_metric("flow.correctness.slots_filled", version=3, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.slots_filled", version=2, unit=SHARE, better=HIGHER)
 def slots_filled(conversation: Conversation) -> Observation:
     """Is every slot filled that the states it was in, and the flow, require?"""
     return _observed(_parts(conversation).slots_filled)
 
 
-@_flow_metric("flow.correctness.final_status", version=4, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.final_status", version=3, unit=SHARE, better=HIGHER)
 def final_status(conversation: Conversation) -> Observation:
     """Is the final status one that the flow's contract names?
 
@@ -183,7 +183,7 @@ _NO_CONTRACT, _UNKNOWN = _Part(None, "no_contract_declared"), _Part(None, "final
 
 @_walk_metric(
     "flow.completion",
-    version=3,
+    version=2,
     label="flows completed",
     importance=9,
     unit=SHARE,
@@ -208,7 +208,7 @@ def completion(conversation: Conversation) -> Observation:
 
 @_walk_metric(
     "flow.errors",
-    version=3,
+    version=2,
     label="errors on the way",
     importance=5,
     unit=COUNT,
@@ -249,7 +249,7 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(counts.values())), details=counts or None)
 
 
-@_walk_metric("flow.latency_mean", version=4, unit=SECONDS, better=LOWER, aspect="latency_mean")
+@_walk_metric("flow.latency_mean", version=3, unit=SECONDS, better=LOWER, aspect="latency_mean")
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
@@ -263,7 +263,7 @@ def latency_mean(conversation: Conversation) -> Observation:
 
 @_walk_metric(
     "flow.latency_p95",
-    version=4,
+    version=3,
     label="agent's slow turns",
     importance=5,
     unit=SECONDS,
