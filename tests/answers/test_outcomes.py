@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,16 @@ def by_tool(name: str, number: int, **arguments: Any) -> dict[str, Any]:
         *tool("ok", name, "t2", **arguments),
         id=f"c{number}",
     )
+
+
+def livekit(reason: str) -> str:
+    """A session report of LiveKit in which the user spoke once."""
+    items = [
+        {"id": f"i{at}", "type": "message", "role": role, "content": [text], "created_at": 1_700_000_000.0 + 5 * at}
+        for at, (role, text) in enumerate((("assistant", GREETING), ("user", "It is broken"), ("assistant", "I see.")))
+    ]
+    report = {"job_id": "j", "room_id": "r", "room": "room", "chat_history": {"items": items}, "close_reason": reason}
+    return json.dumps({**report, "events": [], "options": {"allow_interruptions": True}, "timestamp": 1_700_000_030.0})
 
 
 NOBODY_SPOKE = [
@@ -243,6 +254,17 @@ MACHINES = [
     ),
 ]
 
+
+def flow_log(*, hangup: bool) -> list[Record]:
+    """A flow that logs states and no speech."""
+    states = ("greet",) if hangup else ("greet", "ask", "confirm")
+    events: list[Record] = [
+        {"type": "StateEntered", "ts": at, "data": {"state": name}} for at, name in enumerate(states)
+    ]
+    end = {"completed": not hangup, "stop_reason": "hangup" if hangup else "terminal"}
+    return [*events, {"type": "ConversationEnded", "ts": 9, "data": end}]
+
+
 ENDINGS = [
     Scenario(
         "reasons of a voice platform",
@@ -282,6 +304,29 @@ ENDINGS = [
         {"calls.jsonl": [retell(n, "user_hangup", *TALK) for n in range(6)]},
         figures={"outcome.conversation_correctly_finished": 1.0},
         never=["broke"],
+    ),
+    Scenario(
+        "a flow without speech",
+        "Two of three flows came to their end; the log records no speech, so nobody was silent in it.",
+        {f"call-{n}.jsonl": flow_log(hangup=n == 2) for n in range(3)},
+        says=[r"2 of 3 \w+ reach their goal"],
+        never=["never spoke", "no average"],
+        figures={"outcome.success": 2 / 3},
+    ),
+    Scenario(
+        "a participant who disconnects",
+        "The caller hung up after an answer.",
+        {"session_report.json": livekit("CR_PARTICIPANT_DISCONNECTED")},
+        says=[r"1 of 1 \w+ ended, not whether they reached their goal: 1 the user"],
+        figures={"outcome.conversation_correctly_finished": 1.0, "outcome.conversation_completed_on_time": 1.0},
+        never=["broke"],
+    ),
+    Scenario(
+        "a session that broke",
+        "The session ended with an error: that is a fault, and stays one.",
+        {"session_report.json": livekit("CR_ERROR")},
+        says=["broke"],
+        figures={"outcome.conversation_correctly_finished": 0.0},
     ),
     Scenario(
         "handed over by a tool",
@@ -482,6 +527,13 @@ SPEECH = [
         options=["--speech-tool", "deliver"],
         figures={"agent.unanswered_turns": 0.0},
         never=["--speech-tool"],
+    ),
+    Scenario(
+        "a named tool that nobody calls",
+        "The named tool is not in the log: the command says so.",
+        {"a.jsonl": [served(n) for n in range(3)]},
+        options=["--speech-tool", "delivr"],
+        says=["--speech-tool delivr: no call"],
     ),
     Scenario(
         "an agent that talks and once is silent",

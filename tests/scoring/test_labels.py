@@ -32,6 +32,11 @@ class TestALabelAsItIsWritten:
             ("csat>=4.0", "csat", "csat >= 4"),
             ("my field ≥ .5", "my field", "my field >= 0.5"),
             ("wait < 1e2", "wait", "wait < 100"),
+            ("escalated=false", "escalated", "escalated = false"),
+            ("escalated == false", "escalated", "escalated = false"),
+            ("status ≠ still open", "status", "status != still open"),
+            ("status in solved,closed", "status", "status in solved, closed"),
+            ("status not in open", "status", "status != open"),
         ],
     )
     def test_has_a_field_and_perhaps_a_mark(self, text: str, field: str, kept: str) -> None:
@@ -43,6 +48,27 @@ class TestALabelAsItIsWritten:
     def test_else_it_is_refused(self, text: str) -> None:
         with pytest.raises(UsageError, match="is not a label"):
             label_rule(text)
+
+
+class TestNamedValues:
+    @pytest.mark.parametrize(
+        ("label", "passing", "failing"),
+        [
+            ("escalated = false", [False, "false", "No"], [True, "yes", "maybe", 3]),
+            ("escalated != true", [False, "no", "maybe"], [True, "TRUE", "yes"]),
+            ("stars = 5", [5, 5.0, "5"], [4, "five"]),
+            ("status in solved, closed", ["Solved", " closed "], ["open", True]),
+        ],
+    )
+    def test_pass_where_they_are_named(self, label: str, passing: list[object], failing: list[object]) -> None:
+        rule = label_rule(label)
+        assert [rule.passed(value) for value in passing] == [True] * len(passing)  # type: ignore[arg-type]
+        assert [rule.passed(value) for value in failing] == [False] * len(failing)  # type: ignore[arg-type]
+
+    def test_grades_count_only_where_all_are_grades(self) -> None:
+        grades = LabelRule("grade", letters=True)
+        assert [grades.passed(one) for one in "CIPN"] == [True, False, None, False]
+        assert LabelRule("grade").passed("C") is None
 
 
 class TestWhatAValueSays:

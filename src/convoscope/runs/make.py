@@ -288,6 +288,11 @@ class _RunBuilder:
         unused = [flow.name for flow in self.job.definitions if flow.name not in self.flows]
         if unused:
             report.warnings.append(f"no conversation uses these declared flows: {', '.join(unused)}")
+        if self.job.settings.speech_tools and "speech_through_tool" not in report.inferred:
+            tools = ", ".join(self.job.settings.speech_tools)
+            report.warnings.append(
+                f"--speech-tool {tools}: no call says anything that the log does not have as a message"
+            )
         # One that nobody ran is kept too: all of its states are untested.
         self.flows = {flow.name: flow for flow in self.job.definitions} | self.flows
         _refuse_problems(report, strict)

@@ -34,13 +34,14 @@ NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
 """Why a conversation is none, as reason codes."""
 _A_DIALOGUE = 3
 """So many turns of the user without a phrase of a machine are a dialogue, whatever a field says."""
-_LONGEST = 2_000
+_LONGEST = 1_000
 """Letters of a turn that are looked at: the greeting of a machine is shorter."""
+_MOST_TURNS = 20
 _NEVER_THE_USER = frozenset((ASSISTANT, SYSTEM, "tool", "developer"))
 _SAYS_NOTHING = re.compile(r"[\s.…·\-–—_*]*")
 _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "finish"))
 _INPUT = frozenset(
-    ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript"]
+    ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript", "transcribed"]
 )
 _FEW_STATES = 2
 _WORDS = re.compile(r"[^\W_]+")
@@ -53,7 +54,7 @@ def no_dialogue(conversation: Conversation) -> str:
     Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
     logs without utterances, which record no speech at all, and conversations whose integration broke.
     """
-    if conversation.items or conversation.frames or conversation.annotations or _is_simulated(conversation):
+    if conversation.items or conversation.frames or _is_labelled(conversation) or _is_simulated(conversation):
         return ""
     stated = _stated_machine(conversation)
     spoken = _user_texts(conversation)
@@ -64,6 +65,10 @@ def no_dialogue(conversation: Conversation) -> str:
     if spoken:
         return _machine_in_words(spoken)
     return NO_USER_SPEECH if _nobody_spoke(conversation) else ""
+
+
+def _is_labelled(conversation: Conversation) -> bool:
+    return any(one.origin == "gold" for one in conversation.annotations)
 
 
 def _is_simulated(conversation: Conversation) -> bool:
@@ -85,7 +90,8 @@ def _nobody_spoke(conversation: Conversation) -> bool:
     if states > _FEW_STATES or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
         return False
     if not conversation.contents.has_assistant_speech:
-        return kind_of_reason(conversation.outcome.ended_reason) == NO_ANSWER
+        outcome = conversation.outcome
+        return NO_ANSWER in (kind_of_reason(outcome.ended_reason), kind_of_reason(outcome.final_status))
     is_call = conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
     return is_call or all(_ends_it(call) for call in conversation.tool_calls)
@@ -105,8 +111,8 @@ def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
 
 def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
     """Whether the user did something else than speak, or spoke without a transcript, or wrote what cannot be read."""
-    if marker.name == "message_without_text":
-        return isinstance(marker.value, dict) and marker.value.get("role") == USER
+    if isinstance(marker.value, dict) and marker.value.get("role") == USER:
+        return True
     by_user = roles.get(marker.participant) == USER
     words = name_words(marker.name)
     return (by_user or "user" in words or "dtmf" in words) and not _INPUT.isdisjoint(words)
@@ -207,7 +213,7 @@ def _machine_in_words(texts: Sequence[str]) -> str:
     # Most conversations end with words of a person, and nothing more is looked at.
     if not _phrase(texts[-1]) or not any(map(_phrase, texts[:2])):
         return ""
-    kinds = [_phrase(text) for text in texts]
+    kinds = [_phrase(text) for text in texts[:_MOST_TURNS]]
     if 2 * sum(map(bool, kinds)) < len(kinds):
         return ""
     return next((kind for kind in (VOICEMAIL, IVR) if kind in kinds), "")
@@ -221,7 +227,9 @@ def _phrase(text: str) -> str:
         return ""
     plain = " ".join(plain.split())
     kind = next((name for name, phrases in lexicon.phrases.items() if phrases.search(plain)), "")
-    return "" if kind and lexicon.quotes.search(plain) else kind
+    if not kind or lexicon.quotes.search(plain) or (kind == IVR and lexicon.person.search(plain)):
+        return ""
+    return kind
 
 
 def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
@@ -245,6 +253,7 @@ class _Lexicon(NamedTuple):
     """Phrases of languages that write no blanks."""
     phrases: Mapping[str, re.Pattern[str]]
     quotes: re.Pattern[str]
+    person: re.Pattern[str]
 
 
 @cache
@@ -252,7 +261,7 @@ def _lexicon() -> _Lexicon:
     data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     fields, silence = data.pop("fields"), data.pop("not_speech")
     kinds = (VOICEMAIL, IVR, "weak")
-    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes")}
+    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes", "person")}
     machine = [one for kind in kinds for one in phrases[kind]]
     hints: dict[str, list[frozenset[str]]] = {}
     for phrase in machine:
@@ -268,12 +277,22 @@ def _lexicon() -> _Lexicon:
         tuple(filter(_is_unspaced, machine)),
         {kind: _any_phrase(phrases[kind]) for kind in kinds},
         _any_phrase(phrases["quotes"]),
+        _any_phrase(phrases["person"]),
     )
 
 
 def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
-    """Whole phrases; a `*` is up to three words."""
-    spaced = [re.escape(one).replace(r"\ \*\ ", r"(?: [^ ]{1,20}){0,3} ") for one in phrases if not _is_unspaced(one)]
+    """Whole phrases; `**` is up to twelve words, with what stands at them."""
+    gap = r"[^ ]{0,2}(?: [^ ]++){0,12} "
+    after: dict[str, list[str]] = {}
+    for phrase in phrases:
+        if not _is_unspaced(phrase):
+            first, _, rest = phrase.partition(" ** ")
+            after.setdefault(re.escape(first), []).extend([re.escape(rest)] if rest else [""])
+    spaced = []
+    for first, rests in after.items():
+        spaced += [f"{first}{gap}(?:{'|'.join(filter(None, rests))})"] if any(rests) else []
+        spaced += [first] if "" in rests else []
     unspaced = [re.escape(one) for one in phrases if _is_unspaced(one)]
     return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
 

@@ -184,7 +184,7 @@ _NO_CONTRACT, _UNKNOWN = _Part(None, "no_contract_declared"), _Part(None, "final
 
 @_walk_metric(
     "flow.completion",
-    version=3,
+    version=2,
     label="flows completed",
     importance=9,
     unit=SHARE,

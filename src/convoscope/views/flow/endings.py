@@ -57,6 +57,9 @@ _PASS_WORDS = frozenset(
         "satisfied",
         "positive",
         "thumbs_up",
+        "like",
+        "liked",
+        "upvote",
     )
 )
 _FAIL_WORDS = frozenset(
@@ -88,6 +91,9 @@ _FAIL_WORDS = frozenset(
         "dissatisfied",
         "negative",
         "thumbs_down",
+        "dislike",
+        "disliked",
+        "downvote",
     )
 )
 
