@@ -145,11 +145,9 @@ def test_what_only_a_database_can_tell_is_unmeasured() -> None:
     tells = turn(ARMS, "book_hotel", "book_hotel", said="Booked. Their phone number is 01223 351241.")
     assert "system_correctness" not in figures(tells)
     assert figures(tells)["goal_completion"] == 1  # it was booked, and nothing was asked
-    # An act that tells nothing of a venue cannot be made up.
-    silent = turn(dear, "find_restaurant", "search_restaurant")
-    assert figures(silent)["system_correctness"] == 1
-    named = turn(dear, "find_restaurant", act("Restaurant-Inform", name="golden dragon"))
-    assert "system_correctness" not in figures(named)
+    # Were only wrong answers to searches told, the figure would fall: none is.
+    for answer in ("search_restaurant", "general-bye", act("Restaurant-Inform", name="golden dragon")):
+        assert not {"system_correctness", "goal_completion"} & figures(turn(dear, "find_restaurant", answer)).keys()
 
 
 def test_a_name_that_the_user_gave_needs_no_database() -> None:
@@ -172,10 +170,17 @@ def test_goals_are_not_missed_where_nobody_says_what_was_done() -> None:
     assert "goal_completion" not in figures(states, venues=VenueDatabase({"hotel": [{"name": "university arms"}]}))
 
 
-def test_a_request_is_missed_for_sure_only_where_nothing_was_said() -> None:
+def test_a_goal_with_a_question_is_measured_with_a_database_alone_whatever_came_of_it() -> None:
     asks = {"requested": [("hotel", "phone")]}
-    assert figures(turn({}, "find_hotel", "general-bye", **asks))["goal_completion"] == 0
-    assert "goal_completion" not in figures(turn({}, "find_hotel", "Hotel-Inform", said="0123456789", **asks))
+    venues = VenueDatabase({"hotel": [{"name": "university arms", "phone": "01223351241"}]})
+    for acts, said, met in (
+        (["book_hotel"], "University Arms: 01223 351241", 1),
+        (["book_hotel"], "University Arms: 01223 999999", 0),
+        (["general-bye"], "", 0),
+    ):
+        one = turn(ARMS, "book_hotel", *acts, said=said, **asks)
+        assert "goal_completion" not in figures(one)
+        assert figures(one, venues=venues)["goal_completion"] == met
 
 
 # The judge is shown what was predicted (dialogue, 1.11).

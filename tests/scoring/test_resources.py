@@ -266,3 +266,22 @@ def test_each_process_makes_its_own_and_closes_it(start: Any, folder: Path, monk
     opened, closed = ([pid for what, pid in notes if what == word] for word in ("opened", "closed"))
     assert len(set(opened)) == len(opened) <= 2
     assert sorted(opened) == sorted(closed)
+
+
+@metric("test.helped", **FACTS)
+def helped(conversation: Conversation, glossary: Glossary | None = None, limit: int | None = None) -> Observation:
+    """Was there a glossary?"""
+    return measured(conversation, float(glossary is not None and limit is None))
+
+
+class TestAResourceThatAMetricCanDoWithout:
+    def test_is_no_need(self) -> None:
+        assert helped.needs == ()
+
+    def test_is_given_where_there_is_one(self, tmp_path: Path) -> None:
+        run = score(tmp_path / "with", helped, resources=[Glossary("hello")])
+        assert [one.value for one in run.summary.metrics] == [1.0]
+        assert "resources" in run.receipt.config  # what it says depends on it
+        alone = score(tmp_path / "alone", helped)
+        assert [one.value for one in alone.summary.metrics] == [0.0]
+        assert "resources" not in alone.receipt.config

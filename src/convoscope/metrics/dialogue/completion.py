@@ -19,7 +19,7 @@ from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.values import State
 from convoscope.metrics.dialogue.venues import ADDRESS, NAME, VenueDatabase, information
-from convoscope.metrics.dialogue.without_venues import NO_VENUES, names_something
+from convoscope.metrics.dialogue.without_venues import NO_VENUES
 
 _NO_STATE: State = {}
 
@@ -74,7 +74,8 @@ def completion(
 
     What a turn with an invented name or detail says, is no answer. A search without a request wants a reply that tells
     something. A value in the words of a reply is an answer where the database has it for a venue that was named.
-    Without a database a booking can be told, and an answer only where the reply holds nothing to be looked up.
+    Without a database it can be told whether a booking was made. Where the user also asks or looks for something,
+    nothing is told, not even that a booking failed: were only failures told, the figure would fall.
     """
     goals = goals_of(turns)
     violations = sum([score.is_violation for score in scores if score.attempts])
@@ -92,7 +93,7 @@ def completion(
         (unanswered, doubts.of_words),
     ]
     is_failed = bool(violations) or any(goal and not doubt for goal, doubt in missed)
-    undecided = "" if is_failed else next((doubt for goal, doubt in missed if goal), doubts.of_facts)
+    undecided = doubts.of_facts or ("" if is_failed else next((doubt for goal, doubt in missed if goal), ""))
     return Completion(
         None if undecided else not is_failed,
         violations,
@@ -110,9 +111,8 @@ class _Doubts(NamedTuple):
     """Nobody says what the agent did, or its names do not say."""
     of_state: str
     of_words: str
-    """The words may answer what no act does."""
     of_facts: str
-    """What was told may be made up."""
+    """What was told may be made up, and there is no database to look it up."""
 
     @classmethod
     def of(cls, turns: Sequence[DialogueTurn], scores: Sequence[TurnScores], goals: Goals) -> _Doubts:
@@ -121,12 +121,10 @@ class _Doubts(NamedTuple):
         acts = next(filter(None, unknown), "") if is_acting else NOT_PREDICTED
         state = "" if any(turn.predicted.state is not None for turn in turns) else NOT_PREDICTED
         has_words = any(turn.response.strip() for turn in turns)
-        words, facts = "" if is_acting or has_words else NOT_PREDICTED, ""
-        if all(score.entities is None for score in scores):  # there is no database
-            words = NO_VENUES if has_words else words
-            is_told = bool(goals.requests or goals.searches - goals.bookings)
-            facts = NO_VENUES if is_told and (has_words or any(map(names_something, turns))) else ""
-        return cls(acts, state, words, facts)
+        words = "" if is_acting or has_words else NOT_PREDICTED
+        asks = goals.requests or goals.searches - goals.bookings
+        has_venues = any(score.entities is not None for score in scores)
+        return cls(acts, state, words, NO_VENUES if asks and not has_venues else "")
 
 
 def _last_state(turns: Sequence[DialogueTurn]) -> State:

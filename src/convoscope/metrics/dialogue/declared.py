@@ -465,8 +465,8 @@ def system_correctness(conversation: Conversation, venues: VenueDatabase | None 
 
     The right thing follows from the truth: search where the user wants to find something, book where all slots of a
     booking are there, request where one is missing, else acknowledge. It is wrong with a slot value or an entity that
-    is made up, and with a booking against the rules. Without a database of venues, a reply that tells of one, or may,
-    is unmeasured unless it is wrong anyway. So is a turn whose acts do not say what was done.
+    is made up, and with a booking against the rules. Without a database of venues a turn with a search is unmeasured,
+    and so is a right reply that names a venue or a detail. So is a turn whose acts do not say what was done.
     """
     for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
         subject = in_turn(turn.number)
@@ -494,8 +494,8 @@ def goal_completion(conversation: Conversation, venues: VenueDatabase | None = N
     """Did the user get what they came for?
 
     Every booking was made with its slots filled, everything they asked for was answered by something that is not made
-    up, and no booking was against the rules. Without a database of venues it is known whether a booking was made; an
-    answer that may be made up is unmeasured.
+    up, and no booking was against the rules. Without a database of venues a dialogue in which they only book is
+    measured; one in which they ask or look for something is not.
     """
     result = completion_of(conversation, venues)
     if result.is_complete is None or not _has_intents(conversation):

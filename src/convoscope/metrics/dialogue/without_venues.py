@@ -20,14 +20,16 @@ def judge_without_venues(turns: Sequence[DialogueTurn], scores: Sequence[TurnSco
 
 
 def _judged(turn: DialogueTurn, score: TurnScores) -> TurnScores:
-    """What is wrong without a look into a database is wrong. What is right may still name a venue that is made up."""
+    """An answer to a search tells of venues, so it is left open, right or wrong: were only the wrong ones told, the
+    figure would fall. In other turns a reply that names something may make it up.
+    """
     if not score.expected or score.joint_goal is None or turn.predicted.acts is None:
         return score
+    if score.expected == SEARCH:
+        return score._replace(undecided=NO_VENUES)
     is_wrong = is_against_rules(score.attempts, score.invented)
     is_correct, undecided = verdict(is_wrong, score.expected, turn.predicted.act_types, turn.calls)
-    if is_correct and (
-        names_something(turn) or (score.expected == SEARCH and turn.response.strip())
-    ):  # an answer to a search tells of venues, in whatever words
+    if is_correct and names_something(turn):
         is_correct, undecided = None, NO_VENUES
     return score._replace(is_correct=is_correct, undecided=undecided)
 

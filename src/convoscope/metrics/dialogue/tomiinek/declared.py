@@ -9,9 +9,9 @@ from typing import Any
 from convoscope.conversation import Conversation, Frame
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, TURN, metric
+from convoscope.metrics.dialogue.actions import is_booking
 from convoscope.metrics.dialogue.declared import PREDICTIONS, STATE_MEMORY, TRACKING, TRUTH, WHOLE_SYSTEM
 from convoscope.metrics.dialogue.frames import GOLD, PREDICTED, dialogue_turns
-from convoscope.metrics.dialogue.policy import is_booking
 from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, judge_prediction
 from convoscope.metrics.dialogue.tomiinek.forms import placeholder, state_form
 from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, Judgement
