@@ -244,11 +244,13 @@ class TestRefusedFiles:
             b"RIFF\x24\x00\x00\x00WAVEfmt ",
             b"\x89PNG\r\n\x1a\n\x00\x00",
             b"{\x00\x00\x01",
-            b"# Notes\n",
-            b"time,speaker,text\n",
-            b'"only a text"',
         ],
     )
+    def test_binary(self, tmp_path: Path, content: bytes) -> None:
+        problem = refused(write(tmp_path / "log.bin", content))
+        assert (problem.message, problem.hint) == ("is a binary file", "`convoscope formats` lists what can be read")
+
+    @pytest.mark.parametrize("content", [b"# Notes\n", b"time,speaker,text\n", b'"only a text"'])
     def test_not_json(self, tmp_path: Path, content: bytes) -> None:
         problem = refused(write(tmp_path / "log.bin", content))
         assert (problem.message, problem.hint) == ("is not JSON", "`convoscope formats` lists what can be read")

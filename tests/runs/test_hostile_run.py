@@ -298,3 +298,17 @@ class TestUnfinished:
         assert again.done == {}
         again.close()
         assert outside.read_bytes() == b"kept"
+
+
+def test_what_only_its_owner_may_read_stays_so(run: Path) -> None:
+    (run / "receipt.json").chmod(0o600)
+    Run.open(run).invalidate("wrong logs")
+    assert (run / "receipt.json").stat().st_mode & 0o777 == 0o600
+    assert not Run.open(run).receipt.valid
+
+
+def test_a_report_to_share_does_not_name_the_folders_of_this_machine(run: Path, tmp_path: Path) -> None:
+    assert command("report", run, "--markdown", tmp_path / "report.md").code == 0
+    text = (tmp_path / "report.md").read_text()
+    assert str(run.parent) not in text
+    assert "`run`" in text

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from convoscope.errors import UsageError
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
 Metrics = Annotated[
     str | None,
@@ -90,4 +92,7 @@ def split(names: str | None) -> list[str] | None:
 
 def sources(readers_from: list[str] | None, map: str | None) -> list[str]:
     """Where readers come from: code that was named, and a mapping, which makes one."""
-    return [*(readers_from or ()), *([map] if map else ())]
+    if map is not None and not map.endswith(".toml"):
+        hint = "docs/guides/mapping.md shows one"
+        raise UsageError(f"--map {map}: a mapping is a TOML file, with the ending .toml", hint=hint)
+    return [*(readers_from or ()), *([map] if map is not None else ())]

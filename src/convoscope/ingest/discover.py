@@ -22,6 +22,7 @@ from convoscope.ingest.beside.venue_tables import VenueTable, VenueTables
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.kinds import ARCHIVE_ENDINGS, is_binary, legacy_text, not_text
 from convoscope.ingest.reader import (
     Container,
     Detection,
@@ -40,7 +41,8 @@ MANY_LINES = 100
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
-_TEXT_ENDINGS = (".txt", ".log", ".srt", ".vtt", ".sbv")
+_SUBTITLE_ENDINGS = (".srt", ".vtt", ".sbv")
+_TEXT_ENDINGS = (".txt", ".log", *_SUBTITLE_ENDINGS)
 _MANY_KEYS = 8
 
 
@@ -221,7 +223,9 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
     if not path.is_dir():
         yield _name(path), path
         return
-    pending, seen = [path], set[Path]()
+    pending, seen, inside = [path], set[Path](), path.resolve()
+    if _is_of_the_system(inside):
+        raise InputError("is of the operating system, and holds no logs", file=str(path), hint="name another folder")
     while pending:
         folder = pending.pop()
         # A link may lead back to where we were.
@@ -244,13 +248,40 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
-                if not _is_run(entry):
+            name = entry.relative_to(path).as_posix()
+            try:
+                is_folder = entry.is_dir()
+                if wrong := _cannot_be_entered(entry, inside, is_folder=is_folder):
+                    report.problem(Problem(name, 0, wrong.message, hint=wrong.hint))
+                elif not is_folder:
+                    yield name, entry
+                elif not _is_run(entry):
                     pending.append(entry)
-            elif entry.is_file():
-                yield entry.relative_to(path).as_posix(), entry
-            elif entry.is_symlink():
-                report.problem(Problem(entry.relative_to(path).as_posix(), 0, "is a broken link"))
+            except OSError as error:
+                # A path may be longer than the system allows, deep in folders.
+                report.problem(Problem(name, 0, f"cannot be opened: {error.strerror}", hint=_SHORTER))
+
+
+_SHORTER = "move it to a folder whose path is shorter"
+_OF_THE_SYSTEM = (Path("/proc"), Path("/sys"))
+
+
+def _is_of_the_system(path: Path) -> bool:
+    return any(path == root or root in path.parents for root in _OF_THE_SYSTEM)
+
+
+def _cannot_be_entered(entry: Path, inside: Path, *, is_folder: bool) -> InputError | None:
+    """Why an entry of a folder is not read: a link that leads out of what was given, a pipe; None for the rest."""
+    if not is_folder and not entry.is_file():
+        if entry.is_symlink() and not entry.exists():
+            return InputError("is a broken link")
+        return InputError("is neither a file nor a folder", hint="a pipe is read where it is named itself")
+    if entry.is_symlink():
+        target = entry.resolve()
+        if _is_of_the_system(target) or (is_folder and not target.is_relative_to(inside)):
+            words = "is a link that leads out of the folder, and was not followed"
+            return InputError(words, hint="name its target too")
+    return None
 
 
 def _name(path: Path) -> str:
@@ -323,7 +354,7 @@ def _is_log_name(name: str) -> bool:
     lower = name.lower()
     for ending in files.PACKED_ENDINGS:
         lower = lower.removesuffix(ending)
-    return lower.endswith(_LOG_ENDINGS)
+    return lower.endswith((*_LOG_ENDINGS, *_SUBTITLE_ENDINGS, *ARCHIVE_ENDINGS))
 
 
 def _file_input(
@@ -357,7 +388,7 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     container = sample.container
     best = _best(sample, claimants) if sample.values or container != "text" else None
     if best is None:
-        raise _unknown(path.name, container, sample.values, claimants)
+        raise _unknown(path, container, sample.values, claimants)
     grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
     return Input(str(path), name, best.name, container, grouping, best.claim.why)
 
@@ -375,7 +406,7 @@ def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
             raise InputError("is not a text file", hint="write it again")
         return Sample(path, container, tables.first_rows(path, most))
-    if b"\0" in head[:1024] or (container != "lines" and not _begins_like_json(path, head)):
+    if is_binary(head) or (container != "lines" and not _begins_like_json(path, head)):
         if is_yaml(path):
             raise InputError(
                 "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
@@ -395,13 +426,13 @@ def _begins_like_json(path: Path, head: bytes) -> bool:
 
 
 def _unknown(
-    name: str, container: Container, values: Sequence[Any], claimants: Sequence[Reader | Companion]
+    path: Path, container: Container, values: Sequence[Any], claimants: Sequence[Reader | Companion]
 ) -> InputError:
-    """What is known of a file that nobody claims."""
+    """What is known of a file that no reader claims."""
     if container == "text":
-        return InputError("is not JSON", hint=_SEE_FORMATS)
+        return not_text(files.head_of(path, HEAD_BYTES)) or InputError("is not JSON", hint=_SEE_FORMATS)
     readers = (claimant for claimant in claimants if isinstance(claimant, Reader))
-    part = next(filter(None, (reader.part_of(name) for reader in readers)), "")
+    part = next(filter(None, (reader.part_of(path.name) for reader in readers)), "")
     if part:
         return InputError(f"is {part}")
     if container == "table":
@@ -497,11 +528,8 @@ def _first_lines(head: bytes) -> list[Any]:
     """The first lines of a file of plain text; none where it is no text."""
     # The last line may have been cut by the size of the head, in the middle of a letter.
     whole = head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head
-    try:
-        text = whole.decode()
-    except UnicodeDecodeError:
-        return []
-    return [] if "\0" in text else [line.strip() for line in text.split("\n") if line.strip()][:MANY_LINES]
+    text = None if is_binary(whole) else legacy_text(whole)
+    return [] if text is None else [line.strip() for line in text.split("\n") if line.strip()][:MANY_LINES]
 
 
 def _describe(values: Sequence[Any]) -> str:

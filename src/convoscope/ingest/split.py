@@ -23,6 +23,7 @@ from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_
 from convoscope.ingest.histories import histories_of, with_repetitions, without_repetitions
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.kinds import legacy_text
 from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
@@ -460,9 +461,17 @@ def _records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
     """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
     for number, text in _whole_texts(piece, report):
         if piece.input.container == "text":
-            yield Record(text.decode("utf-8", "replace"), number)
+            yield _line(text, number)
         elif (record := _record(text, number, piece.input.name, report)) is not None:
             yield record
+
+
+def _line(text: bytes, number: int) -> Record:
+    """A line of plain text; one that is not UTF-8 is read as the Latin-1 of western systems."""
+    try:
+        return Record(text.decode(), number)
+    except UnicodeDecodeError:
+        return Record(legacy_text(text) or text.decode("utf-8", "replace"), number, ("encoding",))
 
 
 def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -46,6 +47,8 @@ def write_bytes(path: Path, content: bytes) -> None:
             return
         try:
             fresh.write_bytes(content)
+            if place.exists():
+                shutil.copymode(place, fresh)
             os.replace(fresh, place)
         finally:
             fresh.unlink(missing_ok=True)

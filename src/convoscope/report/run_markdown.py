@@ -75,7 +75,9 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
         _reading(run),
     ]
     receipt = run.receipt
-    where = f"Run {code(str(run.folder))}, {code(receipt.run_id)}, finished {plain(receipt.finished_at)}."
+    # A report is shared: the folders of this machine are not.
+    folder = run.name if run.folder.is_absolute() else str(run.folder)
+    where = f"Run {code(folder)}, {code(receipt.run_id)}, finished {plain(receipt.finished_at)}."
     return "\n".join([*fit(blocks, MAX_CHARACTERS - _RESERVED), where]) + "\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -237,7 +238,13 @@ def write_summary(path: Path, summary: Summary) -> None:
 
 def _write(path: Path, text: bytes) -> None:
     fresh = path.with_name(path.name + ".new")
-    fresh.write_bytes(text + b"\n")
+    fresh.unlink(missing_ok=True)
+    # What only its owner may read stays so.
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode), "wb") as file:
+        if mode is not None:
+            os.chmod(fresh, mode)
+        file.write(text + b"\n")
     os.replace(fresh, path)
 
 

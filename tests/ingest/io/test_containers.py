@@ -179,11 +179,11 @@ class TestPlainText:
         file.write_bytes(gzip.compress(b"DIARY\nx\n"))
         assert len(read(file).only.utterances) == 2
 
-    @pytest.mark.parametrize("data", [b"DIARY\0\n", b"DIARY\n\xff\xfe\n", b"another\n"])
-    def test_what_is_no_text_or_nobodys_is_not_json(self, tmp_path: Path, data: bytes) -> None:
+    @pytest.mark.parametrize("data", [b"DIARY\0\n", b"DIARY\n" + b"\xff\xfe" * 9, b"another\n"])
+    def test_what_is_no_text_or_of_no_reader_is_said(self, tmp_path: Path, data: bytes) -> None:
         file = tmp_path / "may.log"
         file.write_bytes(data)
-        with pytest.raises(InputError, match="is not JSON"):
+        with pytest.raises(InputError, match=r"is not JSON|is a binary file|is not UTF-8 text"):
             read(file)
 
     def test_in_a_folder_what_nobody_claims_is_skipped_silently(self, tmp_path: Path) -> None:

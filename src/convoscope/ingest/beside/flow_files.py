@@ -100,5 +100,7 @@ def is_yaml(path: Path) -> bool:
     return path.name.lower().endswith(YAML_ENDINGS)
 
 
-_SEEMS = re.compile(rb"""^(?:[ \t]*[{\[-])*[ \t]*["']?(?:states|required_slots)["']?\s*:""", re.MULTILINE)
+_SEEMS = re.compile(
+    rb"""^(?:[ \t]*[{\[-])*[ \t]*["']?(?:flows?|states|transitions|required_slots)["']?\s*:""", re.MULTILINE
+)
 """What a broken file holds that was meant to be a flow definition."""

@@ -8,7 +8,8 @@ import stat
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from time import monotonic, sleep
+from typing import IO, NamedTuple
 
 from convoscope.errors import NO_ROOM, InputError
 
@@ -33,7 +34,11 @@ def as_files(paths: Sequence[PathLike]) -> SpooledFiles:
     for place, stream in enumerate(dict.fromkeys(streams)):
         files[stream] = Path(folder.name) / str(place) / ("stdin" if stream == STANDARD_INPUT else Path(stream).name)
         files[stream].parent.mkdir()
-        _write(stream, files[stream])
+        try:
+            _write(stream, files[stream])
+        except BaseException:
+            folder.cleanup()
+            raise
     return SpooledFiles([files.get(os.fspath(path), path) for path in paths], folder)
 
 
@@ -45,16 +50,48 @@ def _is_stream(path: PathLike) -> bool:
     except OSError:
         return False  # whoever opens it says what is wrong
     # A file behind /dev/stdin is another one for each process.
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or Path(path).parts[:2] in (("/", "dev"), ("/", "proc"))
+    if stat.S_ISDIR(mode):
+        return False
+    return not stat.S_ISREG(mode) or Path(path).parts[:2] in (("/", "dev"), ("/", "proc"))
+
+
+_PATIENCE = 5.0
+"""Seconds to wait for a program that writes to a named pipe."""
 
 
 def _write(stream: str, path: Path) -> None:
     is_input = stream == STANDARD_INPUT
     try:
-        with path.open("wb") as target, open(0 if is_input else stream, "rb", closefd=not is_input) as source:
-            shutil.copyfileobj(source, target)
+        if is_input:
+            with path.open("wb") as target, open(0, "rb", closefd=False) as source:
+                shutil.copyfileobj(source, target)
+            return
+        stream_file, first = _opened(stream)
+        with path.open("wb") as target, stream_file:
+            target.write(first)
+            shutil.copyfileobj(stream_file, target)
     except OSError as error:
         if error.errno in NO_ROOM:
             raise
         name = "standard input" if is_input else stream
         raise InputError(f"cannot be read: {error.strerror}", file=name) from None
+
+
+def _opened(stream: str) -> tuple[IO[bytes], bytes]:
+    """A stream, and what was read of it. A named pipe to which no program writes is refused: it would wait for ever."""
+    if not stat.S_ISFIFO(os.stat(stream).st_mode) or Path(stream).parts[:2] in (("/", "dev"), ("/", "proc")):
+        return open(stream, "rb"), b""
+    pipe = os.open(stream, os.O_RDONLY | os.O_NONBLOCK)
+    patience, first = monotonic() + _PATIENCE, b""
+    while not first:
+        try:
+            first = os.read(pipe, 65_536)
+        except BlockingIOError:  # there is a program, and it has not written yet
+            break
+        if not first and monotonic() > patience:
+            os.close(pipe)
+            hint = "start the program that writes, or give a file"
+            raise InputError("is a pipe to which no program writes", file=stream, hint=hint)
+        sleep(0 if first else 0.02)
+    os.set_blocking(pipe, True)
+    return os.fdopen(pipe, "rb"), first

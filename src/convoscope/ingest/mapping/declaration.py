@@ -112,9 +112,11 @@ def load_mapping(path: Path) -> MappingFile:
 def parse_mapping(data: bytes, name: str) -> Mapping:
     """The mapping that some TOML says."""
     try:
-        content: Any = tomllib.loads(data.decode())
+        content: Any = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is no TOML: {error}", file=name, hint=_SEE) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", file=name, hint=_SEE) from None
     try:
         mapping = msgspec.convert(content, Mapping)
     except msgspec.ValidationError as error:
