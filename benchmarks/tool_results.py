@@ -89,7 +89,7 @@ def read_results(data: Path = SHARED / "data") -> Iterator[Read]:
 
 
 def quality(results: list[Read]) -> Quality:
-    counts = Counter((each.label.label, each.outcome.status) for each in results)
+    counts: Counter[tuple[str, str]] = Counter((each.label.label, each.outcome.status) for each in results)
 
     def precision(status: str) -> Share:
         return Share(counts[status, status], sum(count for (_, read), count in counts.items() if read == status))

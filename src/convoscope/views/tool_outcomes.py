@@ -290,9 +290,6 @@ class _Object:
     data; `ids` and `data` count the fields that are the thing returned.
     """
 
-    __slots__ = ("bad", "code", "data", "depth", "described", "descriptions", "errors", "flag", "good", "ids", "kind")
-    __slots__ += ("pending", "status", "texts", "weak", "wrapped")
-
     def __init__(self, given: Mapping[str, Json], kind: ToolKind, depth: int) -> None:
         self.kind, self.depth = kind, depth
         self.good = self.bad = self.errors = self.weak = self.texts = self.descriptions = _NO_TEXTS
