@@ -11,6 +11,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import ASSISTANT, USER, Marker, ToolResult, Utterance
+from convoscope.views.tool_outcomes import tool_outcome
 from support.shared_data import begins_with, facts, values_of
 
 Shared = Callable[[str], Path]
@@ -36,7 +37,9 @@ def test_tau_bench(shared: Shared, ran: Ran) -> None:
             assert [len(run.tool_calls) for run in runs] == counted["calls_per_conversation"]
             results = [event for run in runs for event in run.timeline if isinstance(event, ToolResult)]
             assert len(results) == counted["roles"]["tool"]
-            assert sum(result.success is False for result in results) == counted["tool_results_starting_Error"]
+            errors = [each for each in results if str(each.result).startswith("Error")]
+            assert len(errors) == counted["tool_results_starting_Error"]
+            assert all(tool_outcome(each).failed for each in errors)
             marks = [event for run in runs for event in run.timeline if isinstance(event, Marker)]
             assert [mark.value for mark in marks] == ["###STOP###"] * counted["stop_marker"]
             first = next(one for one in runs[0].utterances if runs[0].roles[one.speaker] == USER)

@@ -20,6 +20,23 @@ def read(content: Any, tool: str = "") -> ToolOutcome:
 
 
 FAILURES: list[tuple[str, Any]] = [
+    ("", "Fehler: Verbindung abgelehnt"),
+    ("", "<Response [404]>"),
+    ("", "\x1b[31mError: boom\x1b[0m"),
+    ("", "Max retries exceeded with url: /orders"),
+    ("", "get_order failed: upstream gone"),
+    ("", "Tool 'lookup' failed"),
+    ("", "The tool is not available right now."),
+    ("", "<tool_use_error>InputValidationError</tool_use_error>"),
+    ("", [{"error": "a"}, {"error": "b"}]),
+    ("", {"success": True, "data": {"success": False}}),
+    ("", "Success: false"),
+    ("", {"result": {"status": 404}}),
+    ("book_table", {"booked": False, "reason": "no seats"}),
+    ("send_email", {"sent": False}),
+    ("process_payment", "Payment declined."),
+    ("cancel_order", {"data": {"order_id": 7, "status": "failed"}}),
+    ("", "openai.BadRequestError: Error code: 400 - {'error': {}}"),
     ("", "HTTP 503 Service Unavailable"),
     ("", {"code": 500, "message": "Internal error"}),
     ("", {"errors": [{"message": "x"}]}),
@@ -115,6 +132,10 @@ FAILURES: list[tuple[str, Any]] = [
     ("send_email", {"sent": False, "error": "smtp down"}),
 ]
 STATED_SUCCESSES: list[tuple[str, Any]] = [
+    ("book_table", {"booked": True, "table": 4}),
+    ("schedule_visit", "Scheduled for Monday at ten."),
+    ("send_email", "Email sent to ada@example.com."),
+    ("", {"message": "Success"}),
     ("", "OK"),
     ("", "done"),
     ("", "Success"),
@@ -134,6 +155,14 @@ STATED_SUCCESSES: list[tuple[str, Any]] = [
     ("", "Command completed without errors."),
 ]
 INFERRED_SUCCESSES: list[tuple[str, Any]] = [
+    ("list_jobs", [{"id": 1, "status": "error"}]),
+    ("check_table", {"available": False}),
+    ("validate_card", {"valid": False, "reason": "expired card"}),
+    ("get_flight", {"flight": "SK1", "cancelled": False, "delivered": False}),
+    ("get_stats", {"success": 95, "failed": 5}),
+    ("get_temperature", 21.5),
+    ("", {"results": [{"success": False, "id": 1}, {"success": True, "id": 2}]}),
+    ("get_report", "Failed payments this month are down by half, says the new report."),
     ("", {"errors": 0, "warnings": 2, "passed": 33}),
     ("", {"error": None, "balance": 12}),
     ("", {"error": "", "balance": 12}),
@@ -179,6 +208,10 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_build", {"build": 12, "status": "failed", "duration": 33, "commit": "abc"}),
 ]
 NOT_STATED_AT_ALL: list[tuple[str, Any]] = [
+    ("get_order", 404),
+    ("", "Errors: 0"),
+    ("", "Error: none"),
+    ("", {"status": "cancelled"}),
     ("", ""),
     ("", None),
     ("", "[]"),

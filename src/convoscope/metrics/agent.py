@@ -133,7 +133,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=4,
+    version=6,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -162,7 +162,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=4,
+    version=6,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -195,7 +195,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=4,
+    version=6,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,
@@ -249,7 +249,7 @@ class _AgentSound:
 
 @conversation_share_metric(
     "agent.declined",
-    version=4,
+    version=6,
     label="handed over or declined",
     importance=3,
     better=NEITHER,

@@ -32,6 +32,8 @@ def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -
     `is_status`: the tool returns the status of something. `is_passage`: it returns texts that others wrote.
     """
     start = text[: LONGEST_READ + 1].strip()
+    if "\x1b" in start:
+        start = _COLOURS.sub("", start)
     lower = start.lower()
     short = len(start) <= LONGEST_SHORT
     if match := _begins_as_failure(start, lower, short):
@@ -109,6 +111,7 @@ _FAILURE_BEGINS = re.compile(
     r"|permission (?:to [^.\n]{1,80} )?(?:has been |was |is )?(?:denied|rejected)|no such (?:file|tool|function|method)"
     r"|(?:(?:the )?(?:request|operation|connection|call|query|tool|read|gateway|server|api) )?time(?:d[ -]?|-)?out\b"
     r"(?! (?:is|are|of|in|can|for)\b)"
+    r"|(?:fehler|erreur|erro|fallo|ошибка|エラー|错误|錯誤|오류)\s*[:：!]"
     r"|rejected\b|fatal:|panic:|(?:operation |request |call )?(?:was )?aborted\b|segmentation fault"
     r"|<(?:\?xml[^>]{0,100}\?>\s*<)?(?:\w+[:_-])?(?:\w+[_-])?(?:error|fault|exception)s?\b"
     r"|<(?:!doctype[^>]{0,100}>\s*<)?(?:html|head)[^>]{0,100}>\s*(?:<head[^>]{0,50}>\s*)?<title>\s*(?:[45]\d\d|error)\b"
@@ -132,7 +135,8 @@ _REASONS = (
 )
 _CODED = r"(?:http(?:/\d(?:\.\d)?)?(?:\s+(?:error|status(?:\s+code)?))?|status(?:[ _]?code)?|(?:error|response)\s+code)"
 _REASON_LINE = re.compile(
-    rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}[45]\d\d\b|(?:error\s+)?[45]\d\d\W{{1,3}}{_REASONS}\b|{_REASONS}\W*$)",
+    rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}[45]\d\d\b|(?:error\s+)?[45]\d\d\W{{1,3}}{_REASONS}\b|{_REASONS}\W*$"
+    r"|response\s*\[[45]\d\d\])",
 )
 _HTTP_BAD = re.compile(
     rf"\b(?:{_CODED}(?:\s+of)?[\s:=#(]{{1,3}}[45]\d\d\b|[45]\d\d\W{{1,3}}{_REASONS}\b)", re.IGNORECASE
@@ -160,7 +164,7 @@ _SUBJECT = (
 _DONE = (
     r"(?:created|updated|deleted|removed|added|sent|booked|cancell?ed|stored|recorded|reserved|registered|transferr?ed"
     r"|delivered|processed|generated|analy[sz]ed|applied|assigned|saved|completed|confirmed|changed|refunded|issued|paid"
-    r"|activated|deactivated|enabled|disabled|notified|entered|uploaded|rescheduled|modified|placed|approved"
+    r"|activated|deactivated|enabled|disabled|notified|entered|uploaded|scheduled|rescheduled|modified|placed|approved"
     r"|set|reset|written|executed|merged|installed|logged|connected|pulled up)"
 )
 _FAILS = re.compile(
@@ -170,12 +174,17 @@ _FAILS = re.compile(
     r"|(?:quota|limit) (?:has been |was )?exceeded|(?:permission|access) (?:was |is |has been )?denied"
     r"|(?:service|server|backend|system|api|host) (?:is )?(?:currently |temporarily )?"
     r"(?:unavailable|down|unreachable|offline)"
+    r"|(?:service|tool|system|server) (?:is )?not available|max retries exceeded|network is unreachable"
+    r"|no route to host|name or service not known|getaddrinfo failed|certificate.verify.failed"
+    r"|deadline exceeded|context cancell?ed"
+    r"|(?:payment|card|transaction|charge) (?:was |has been |is )?(?:declined|denied|rejected|failed)"
+    r"|(?:tool|function|command|step|task) \S{1,60} (?:has |was )?(?:failed|errored|crashed|not found)"
     r"|internal server error|bad gateway|something went wrong|out of memory|segmentation fault|stack overflow"
     r"|(?:could|can)(?: not|not|n['’]t) (?:\w+ ){0,2}?(?:connect|reach|find|complete|process|load|verify|access"
     r"|retrieve|fetch|be (?:found|completed|processed|reached|loaded|verified|booked|cancell?ed|updated|created|sent"
     r"|retrieved|executed|made|saved|done|parsed))"
-    r"|unable to|failed to|failed with|failed due"
-    rf"|{_SUBJECT} (?:has |have |was |did )?(?:failed|errored|crashed|aborted|rejected|unsuccessful)"
+    r"|unable to|failed to|failed with|failed due|failed(?=:(?!\s*(?:\d|none)))"
+    rf"|{_SUBJECT} (?:has |have |was |did )?(?:failed|errored|crashed|aborted|rejected|denied|unsuccessful)"
     r"|has been (?:rejected|denied|declined|refused)"
     r"|(?:error|exception) (?:has |was )?(?:occurred|raised|thrown|encountered)"
     r"|(?:with|had|has|encountered|parsing|introduced|caused|raised) (?!no |zero |0 )(?:[1-9]\d* |an? |some |several "
@@ -198,7 +207,7 @@ _NOTHING_FOUND = re.compile(
 )
 _PENDING = re.compile(
     r"\b(?:queued|enqueued|pending|in progress|in the queue|processing|being processed|submitted|delegated|received"
-    r"|acknowledged|initiated|please wait|will be \w+ed|on its way|scheduled for|awaiting|waiting for)\b",
+    r"|acknowledged|initiated|please wait|will be \w+ed|on its way|awaiting|waiting for)\b",
 )
 _WORKED = re.compile(
     r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good|yes, done"
@@ -211,19 +220,22 @@ _WORKED_SOMEWHERE = re.compile(
 )
 _DOUBT = re.compile(r"\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$")
 
+_COLOURS = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _WORD = re.compile(r"[a-z0-9]+")
 _SIGN_WORDS = (
-    "timed time timeout connection broken rate too quota limit permission access unavailable down unreachable"
-    " offline internal bad something memory segmentation stack could can cannot couldn unable failed fail"
-    " errored crashed aborted rejected unsuccessful denied declined refused error errors exception not no t"
-    " never file command econnrefused econnreset etimedout ehostunreach enotfound http status code zero 0"
-    " nothing none exist available found queued enqueued pending progress queue processing processed submitted"
-    " delegated received acknowledged initiated wait will its scheduled awaiting waiting ok okay done success"
-    " successful successfully successfuly succeeded complete finished all yes on off created updated deleted"
-    " removed added sent booked canceled cancelled stored recorded reserved registered transfered transferred"
-    " delivered generated analyzed analysed applied assigned saved completed confirmed changed refunded issued"
-    " paid activated deactivated enabled disabled notified entered uploaded rescheduled modified placed"
-    " approved set reset written executed merged installed logged connected pulled"
+    "service tool system server max network name getaddrinfo certificate deadline context payment card"
+    " transaction charge function command step task timed time timeout connection broken rate too quota limit"
+    " permission access unavailable down unreachable offline internal bad something memory segmentation stack"
+    " could can cannot couldn unable failed fail errored crashed aborted rejected unsuccessful denied declined"
+    " refused error errors exception not no t never file command econnrefused econnreset etimedout"
+    " ehostunreach enotfound http status code zero 0 nothing none exist available found queued enqueued"
+    " pending progress queue processing processed submitted delegated received acknowledged initiated wait"
+    " will its scheduled awaiting waiting ok okay done success successful successfully successfuly succeeded"
+    " complete finished all yes on off created updated deleted removed added sent booked canceled cancelled"
+    " stored recorded reserved registered transfered transferred delivered generated analyzed analysed applied"
+    " assigned saved completed confirmed changed refunded issued paid activated deactivated enabled disabled"
+    " notified entered uploaded rescheduled modified placed approved set reset written executed merged"
+    " installed logged connected pulled"
 )
 _SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(400, 600))
 """A short text without any of these words states nothing."""

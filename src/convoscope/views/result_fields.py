@@ -89,6 +89,11 @@ PENDING_WORDS = _words(
     " cancelled canceled"
 )
 """Words that say neither: it is not done yet, or something is cancelled, by this call or before it."""
+DONE_WORDS = _words(
+    "booked sent created updated deleted cancelled canceled confirmed completed accepted processed transferred saved"
+    " approved executed delivered refunded paid charged scheduled added removed applied verified authenticated reserved"
+)
+"""Fields of tools that act: `{"booked": false}` says that they did not."""
 NO_ERROR = _words("0 false no none null nil n/a na ok success - [] {}") | {"", "no error", "no errors"}
 """What `error` says where there was none."""
 EMPTY_WORDS = _words("null none nil undefined {} [] \"\" '' n/a")
@@ -127,7 +132,10 @@ _ACTS = _words(
     " approve reject grant block unblock execute trigger start stop restart purchase buy confirm checkout"
     " authenticate login verify"
 )
-_COUNTS = _words("calculate compute calculator count convert sum total balance price rate amount number distance")
+_COUNTS = _words(
+    "calculate compute calculator count convert sum total balance price rate amount number distance"
+    " temperature score quantity stock cost fee tax duration age length size"
+)
 _RUNS = _words("bash shell terminal python cmd console powershell ipython notebook interpreter")
 _LONGEST_NAME = 200
 

@@ -23,6 +23,7 @@ from convoscope.views import result_fields as fields
 from convoscope.views.result_fields import (
     BAD_OF_THINGS,
     BAD_WORDS,
+    DONE_WORDS,
     EMPTY_WORDS,
     ERROR_WORDS,
     FALSE,
@@ -145,7 +146,7 @@ def _read(value: Json, kind: ToolKind, depth: int) -> ToolOutcome:
         return _read_list(value, kind, depth)
     if value is None:
         return _NOTHING
-    if value is True or kind.reads or kind.counts or kind.runs:
+    if value is True or kind.counts or kind.runs or (value is False and kind.reads):
         return _DATA
     return _NEITHER
 
@@ -154,7 +155,7 @@ def _read_object(value: dict[str, Json], kind: ToolKind, depth: int) -> ToolOutc
     if not value:
         return _NOTHING
     for key in islice(value, _MOST_FIELDS):
-        if field_of(key) is not None:
+        if kind.acts or field_of(key) is not None:
             return _Object(value, kind, depth).outcome()
     return _DATA if _is_filled(value) else _NO_DATA
 
@@ -167,9 +168,14 @@ def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int
         if texts and len(texts) == min(len(values), 20):
             return _read_text("\n".join(texts), kind, depth + 1)
         inner = [_read(value, kind, depth + 1) for value in islice(values, 5) if isinstance(value, dict)]
-        if inner and len(inner) == min(len(values), 5) and all(each.failed and each.is_strong for each in inner):
+        if inner and len(inner) == min(len(values), 5) and all(map(_is_failure_itself, inner)):
             return inner[0]
     return _DATA
+
+
+def _is_failure_itself(outcome: ToolOutcome) -> bool:
+    """Whether an object in a list is a failure: the status of a thing that is listed is its own."""
+    return outcome.failed and outcome.is_strong and not outcome.sign.startswith("status:")
 
 
 def _is_text_block(value: Json) -> bool:
@@ -290,9 +296,6 @@ class _Object:
     data; `ids` and `data` count the fields that are the thing returned.
     """
 
-    __slots__ = ("bad", "code", "data", "depth", "described", "descriptions", "errors", "flag", "good", "ids", "kind")
-    __slots__ += ("pending", "status", "texts", "weak", "wrapped")
-
     def __init__(self, given: Mapping[str, Json], kind: ToolKind, depth: int) -> None:
         self.kind, self.depth = kind, depth
         self.good = self.bad = self.errors = self.weak = self.texts = self.descriptions = _NO_TEXTS
@@ -312,6 +315,9 @@ class _Object:
     # Fields
 
     def _count(self, key: str, value: Json) -> None:
+        if isinstance(value, bool) and self.kind.acts and key.lower() in DONE_WORDS:
+            self.take_good_flag(key, value)
+            return
         scalar = not isinstance(value, dict | list)
         if scalar and key.lower().endswith(("id", "number", "ref", "reference", "no", "uuid", "key", "ticket")):
             self.ids += 1
