@@ -50,9 +50,6 @@ TEXT_FIELDS = ("text", "message", "value", "utterance", "body")
 """Other names for the content of a message, as loggers of one's own call it."""
 
 
-CONVERSATION_IDS = ("conversation_id", "session_id", "thread_id", "chat_id")
-
-
 TIMES = ("timestamp", "created_at", "created", "time", "ts")
 
 
@@ -183,15 +180,6 @@ def answer_of(content: Any, notes: Notes, seq: int) -> Any:
         text_and_parts = take_content({"content": content}, Notes(), seq)
         return without_payload(content, notes, seq) if text_and_parts.parts else text_and_parts.text
     return content
-
-
-def conversation_id(record: Facts) -> str | None:
-    """The conversation that a message or item says it belongs to."""
-    for name in CONVERSATION_IDS:
-        value = record.get(name)
-        if isinstance(value, str | int) and value != "":
-            return str(value)
-    return None
 
 
 def as_object(value: Any) -> Facts:

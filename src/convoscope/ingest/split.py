@@ -18,14 +18,15 @@ from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
 from convoscope.ingest.beside.companion import Attach, companions
 from convoscope.ingest.beside.flows import FlowDefinitions
+from convoscope.ingest.copies import Row, copied_inputs, copied_rows, message_row
 from convoscope.ingest.discover import Input
 from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_bucket, spread
-from convoscope.ingest.histories import histories_of, with_repetitions, without_repetitions
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+from convoscope.ingest.same_records import same_records, with_same, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 
 PART_BYTES = 4 * 1024 * 1024
@@ -76,21 +77,24 @@ def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = 
 
 def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[InputPiece, int]]:
     by_key: dict[str, list[tuple[int, Input]]] = {}
-    histories = histories_of(inputs, size)
+    same = same_records(inputs, size, report)
+    copied = copied_inputs(inputs, [_size(item) for item in inputs])
     for place, item in enumerate(inputs):
-        said_again = histories.get(place)
+        said_again = same.get(place)
         report.files[item.name] = FileRead(item.reader, item.why)
-        if item.grouping == "key":
+        if place in copied:
+            report.drop_file(item.name, inputs[copied[place]].name)
+        elif item.grouping == "key":
             by_key.setdefault(item.reader, []).append((place, item))
         elif item.grouping == "record" and item.container in CUTTERS:
             cuts = cut_up(InputPiece(item, place), size)
-            for piece in cuts if said_again is None else without_repetitions(cuts, said_again):
+            for piece in cuts if said_again is None else without_same(cuts, said_again):
                 yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
             whole = InputPiece(item, place)
             # The logs of a folder say most things more than once: little of them is left in the conversation.
             yield (
-                whole if said_again is None else with_repetitions(whole, said_again),
+                whole if said_again is None else with_same(whole, said_again),
                 _size(item) // (4 if item.grouping == "folder" else 1),
             )
     for reader, keyed in sorted(by_key.items()):
@@ -377,6 +381,8 @@ def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup
         yield RecordGroup(item.name, path, companions=beside), item.name, Origin(piece.place, 0, 0)
     elif item.grouping == "file":
         records = tuple(_all_records(piece, report))
+        if item.container != "text" and reader_named(item.reader).joins_messages:
+            records = _without_copies(records, item.name, report)
         if records:
             called = _stem(item.name, _TEXT_ENDINGS if item.container == "text" else ())
             yield RecordGroup(called, path, records), item.name, Origin(piece.place, 0, 0)
@@ -402,20 +408,54 @@ _UNKEYED = "\0"
 
 def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
     """What is read of each key of a bucket."""
-    for number, keyed in enumerate(read_bucket(Path(piece.input.path))):
+    for number, spread_records in enumerate(read_bucket(Path(piece.input.path))):
         origin = Origin(piece.place, number, 0)
+        keyed = spread_records if reader.joins_messages else _without_copied_lines(spread_records, report)
         read = _quick_read(reader, keyed, origin, report)
         if read is not None:
             first = keyed.runs[0]
             yield (read,), Notes(first.name, first.numbers[0])
             continue
         records = tuple(record for run in keyed.runs for record in _decoded(run, report))
+        if reader.joins_messages:
+            records = _without_copies(records, "", report)
         if records:
+            report.join_records(len(records))
             name = records[0].file
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
             group = RecordGroup(keyed.key.removeprefix(_UNKEYED) or keyed.key, Path(name), records, names)
             notes = _repairs(group, name, numbered=True)
             yield _build(reader, group, name, origin, notes, report, by_key=True), notes
+
+
+def _without_copied_lines(keyed: KeyedRecords, report: ReadReport) -> KeyedRecords:
+    """The lines of one key without those that other files have, too."""
+    if len({run.name for run in keyed.runs}) < 2:
+        return keyed
+    copies = set(copied_rows([Row(run.name, text) for run in keyed.runs for text in run.texts]))
+    if not copies:
+        return keyed
+    runs: list[SortedRun] = []
+    index = 0
+    for run in keyed.runs:
+        kept = [at for at in range(len(run.texts)) if index + at not in copies]
+        for at in range(len(run.texts)):
+            if index + at in copies:
+                report.drop_copy(run.name, run.numbers[at])
+        index += len(run.texts)
+        repairs = {new: run.repairs[at] for new, at in enumerate(kept) if at in run.repairs}
+        if kept:
+            texts, offsets = [run.texts[at] for at in kept], [run.offsets[at] for at in kept]
+            runs.append(run._replace(texts=texts, offsets=offsets, repairs=repairs))
+    return keyed._replace(runs=runs)
+
+
+def _without_copies(records: tuple[Record, ...], name: str, report: ReadReport) -> tuple[Record, ...]:
+    """The messages of one conversation without copies."""
+    copies = frozenset(copied_rows([message_row(record.file or name, record.value) for record in records]))
+    for index in copies:
+        report.drop_copy(records[index].file or name, records[index].number)
+    return tuple(record for index, record in enumerate(records) if index not in copies) if copies else records
 
 
 def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: ReadReport) -> Read | None:
@@ -428,6 +468,7 @@ def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: Rea
         return None
     report.conversations += 1
     report.records_used += len(lines.texts)
+    report.join_records(len(lines.texts))
     for name in lines.files:
         file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
@@ -460,7 +501,7 @@ def _records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
 
 def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
     """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
-    name, repeated = piece.input.name, piece.repeated
+    name, repeated, copies = piece.input.name, piece.repeated, piece.copies
     if piece.problem:
         report.records_seen += 1
         usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "everything before it was read"
@@ -474,8 +515,9 @@ def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, b
                 continue
             report.records_seen += 1
             if repeated and number in repeated:
-                report.ignore("repeated_history")
-                report.records_used += 1
+                report.merge_record()
+            elif copies and number in copies:
+                report.drop_copy(name, number)
             elif len(text) > files.MAX_RECORD_BYTES:
                 report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
             else:

@@ -43,6 +43,8 @@ class LoggedMessage(NamedTuple):
 class MappedReader(Reader):
     """Records of any shape, by a mapping."""
 
+    joins_messages = True
+
     def __init__(self, file: MappingFile) -> None:
         self.mapping = file.mapping
         self.file = file.name

@@ -10,9 +10,9 @@ from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_b
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
+from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Place, Sample
 from convoscope.ingest.record import (
-    CONVERSATION_IDS,
     TIMES,
     Facts,
     answer_of,

@@ -22,14 +22,20 @@ from convoscope.conversation import (
     Tool,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.repeated import has_reply, message_signature, quick_key
+from convoscope.ingest.formats.openai.repeated import message_signature, quick_key, role_of
+from convoscope.ingest.ids import (
+    RECORD_IDS,
+    conversation_id,
+    is_call,
+    is_id_of_call,
+    kept_apart,
+    names_conversation,
+)
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
-    CONVERSATION_IDS,
     TIMES,
     Facts,
-    conversation_id,
     filled,
     take,
     take_content,
@@ -40,11 +46,10 @@ from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
 ENVELOPES = ("request", "response", "body", "input", "output")
 
-_RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
 _TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
 # Fields of the API that say nothing about the conversation: kept in extras, and no surprise.
 _USUAL = frozenset(
-    {*_RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
+    {*RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
     | {"temperature", "top_p", "tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "stream"}
     | {"system_fingerprint", "service_tier", "previous_response_id", "store", "user", "text", "reasoning"}
     | {"truncation", "incomplete_details", "instructions", "data", "system_messages"}
@@ -53,7 +58,8 @@ _USUAL = frozenset(
 
 def one_by_one(sample: Sample, entry: str) -> Detection:
     """Records that are single entries: brought together by id where any has one, else by file."""
-    if any(isinstance(value, dict) and conversation_id(value) is not None for value in sample.values):
+    # A field that is empty in all records says that there are several conversations, not which.
+    if any(isinstance(value, dict) and names_conversation(value) for value in sample.values):
         return Detection(0.8, f"each record is one {entry}, with the id of its conversation", "key")
     return Detection(0.7, f"each record is one {entry}", "file")
 
@@ -102,6 +108,7 @@ class OpenAIReader(Reader, ABC):
     list_name = b""
     """Where the list begins in a record that is written as JSON."""
     logs_calls = True
+    joins_messages = True
 
     @abstractmethod
     def stands_alone(self, value: Any) -> bool:
@@ -145,16 +152,19 @@ class OpenAIReader(Reader, ABC):
         if search(facts, "error", kind=(str, dict)):
             return None  # a call that failed is a failure, whatever another one says
         messages = [one for one in listed if not (isinstance(one, dict) and one.get("type") == "reasoning")]
+        roles = [role_of(one) if isinstance(one, dict) else "" for one in messages]
         metadata = facts.get("metadata")
-        dims = dimensions(facts, metadata)
-        named = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        by_record = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        id = by_record or take_text(facts, *RECORD_IDS)
+        is_one_call = not by_record and (is_call(value) or is_id_of_call(id))
         return CallHistory(
             messages=[message_signature(one) for one in messages],
-            replied=has_reply(messages),
-            conversation=named or "",
-            id=take_text(facts, *_RECORD_IDS),
-            apart=(dims.get("scenario_id"), dims.get("trial")),
-            is_call="request" in facts,
+            by_agent=[role == "assistant" for role in roles],
+            by_user=[role == "user" for role in roles],
+            conversation="" if is_one_call else id,
+            call=id if is_one_call else "",
+            apart=kept_apart(facts, metadata),
+            is_call=is_one_call,
         )
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
@@ -223,7 +233,7 @@ def _assembled(
     model = dims.get("model") or search(facts, "model")
     if model:
         dims["model"] = model
-    named = take_text(facts, *_RECORD_IDS)
+    named = take_text(facts, *RECORD_IDS)
     if not named and isinstance(metadata, dict):
         named = conversation_id(metadata) or ""
     tools = search(facts, "tools", "functions", kind=list)

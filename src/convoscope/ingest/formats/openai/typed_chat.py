@@ -30,8 +30,9 @@ from convoscope.conversation.model import DIMENSIONS
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.control_text import may_hold_control
 from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Place
-from convoscope.ingest.record import CONVERSATION_IDS, filled
+from convoscope.ingest.record import filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import signs_of_success
 
