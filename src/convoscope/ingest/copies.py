@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.ingest.discover import Input, fingerprint
-from convoscope.ingest.ids import comparable, has_own_id, has_time, message_id
+from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial, message_id
 from convoscope.ingest.record import ROLE_FIELDS
 
 FEW_WORDS = 12
@@ -42,9 +42,15 @@ def quick_copy_key(text: bytes) -> int:
     return hash(text.translate(None, _DELETED))
 
 
-def apart_by_input(item: Input) -> Hashable:
-    """What keeps the records of an input apart from equal ones: its trial by its name, and the files beside it."""
-    return tuple(match.lower() for match in _TRIAL.findall(item.name)), item.companions
+class ApartByInput(NamedTuple):
+    """What keeps the records of an input apart from equal ones: the files beside it, and its trial by its name."""
+
+    companions: tuple[str, ...]
+    trial: tuple[str, ...]
+
+
+def apart_by_input(item: Input) -> ApartByInput:
+    return ApartByInput(item.companions, tuple(match.lower() for match in _TRIAL.findall(item.name)))
 
 
 class CopyFinder:
@@ -56,9 +62,11 @@ class CopyFinder:
         self._numbers = array("q")
         self._kinds = bytearray()
 
-    def add(self, record: RecordKey, value: Any, apart: Hashable) -> None:
+    def add(self, record: RecordKey, value: Any, apart: ApartByInput) -> None:
         is_known = has_own_id(value)
         kind = _KNOWN if is_known or has_time(value) else _SHORT if _words(value) < FEW_WORDS else _UNKNOWN
+        if has_trial(value):
+            apart = apart._replace(trial=())
         self._content.append(hash((apart, kind == _KNOWN, _encode(comparable(value) if is_known else value))))
         self._places.append(record.place)
         self._numbers.append(record.number)

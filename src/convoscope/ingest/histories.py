@@ -7,7 +7,8 @@ trials are never parts of each other.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -59,8 +60,8 @@ def call_of(record: RecordKey, history: CallHistory) -> Call:
     return Call(record, tuple(prefixes), history)
 
 
-def parts_of(calls: Iterable[Call]) -> dict[RecordKey, RecordKey]:
-    """Which record is a part of which.
+def parts_of(calls: Iterable[Call], others: Mapping[int, int]) -> dict[RecordKey, RecordKey]:
+    """Which record is a part of which. `others` has, by input, the earlier exchanges of records that are alike to none.
 
     By content alone a conversation takes in one record of each length: two users who said the same are two, and only
     as many are taken in as there are conversations that go on. Records that do not say that they are calls are taken
@@ -87,8 +88,8 @@ def parts_of(calls: Iterable[Call]) -> dict[RecordKey, RecordKey]:
             parts[call.record] = longer.pop().record
         else:
             file.parts.append((call, longer.pop()))
-    for file in by_file.values():
-        if file.holds_calls():
+    for place, file in by_file.items():
+        if file.holds_calls(others.get(place, 0)):
             parts |= {call.record: longer.record for call, longer in file.parts}
     return parts
 
@@ -100,14 +101,17 @@ class _File:
         self.wholes: list[Call] = []
         self.parts: list[tuple[Call, Call]] = []
 
-    def holds_calls(self) -> bool:
+    def holds_calls(self, absent: int) -> bool:
         """Whether nearly all earlier exchanges of the chats are there as records of their own, some with a reply."""
         if not any(call.has_reply for call, _ in self.parts):
+            return False
+        # Long chats that are equal come from a template: then one may begin like another one, too.
+        if self._equal_wholes() > 1 - _MOST:
             return False
         lengths: dict[RecordKey, list[int]] = {}
         for call, longer in self.parts:
             lengths.setdefault(longer.record, []).append(len(call.prefixes))
-        there = expected = 0
+        there, expected = 0, absent
         for whole in self.wholes:
             if whole.by_content is None or whole.history.is_call:
                 continue
@@ -116,6 +120,12 @@ class _File:
                 expected += 1
                 there += any(start < length <= end for length in ends)
         return there >= _MOST * expected
+
+    def _equal_wholes(self) -> float:
+        """The share of chats of several exchanges that are equal to another one."""
+        long = [one for one in self.wholes if _earlier_exchanges(one.history.by_agent, one.history.by_user)]
+        counts = Counter(one.prefixes[-1] for one in long)
+        return sum(count - 1 for count in counts.values()) / max(1, len(long))
 
 
 def _earlier_exchanges(by_agent: Sequence[bool], by_user: Sequence[bool]) -> list[tuple[int, int]]:

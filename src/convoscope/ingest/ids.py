@@ -101,6 +101,10 @@ def has_own_id(record: Any) -> bool:
     return any(_id(one[name]) is not None for one in _wrapped(record) for name in _OWN_IDS.intersection(one))
 
 
+def has_trial(record: Any) -> bool:
+    return any(_id(one.get("trial")) is not None for one in _wrapped(record))
+
+
 def message_id(record: Mapping[str, Any]) -> str | None:
     """The id of a single message."""
     return next((id for name in _MESSAGE_IDS if (id := _id(record.get(name))) is not None), None)

@@ -11,6 +11,7 @@ from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Time
+from convoscope.conversation.events import is_media
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -141,11 +142,15 @@ def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
             texts.append(part)
             continue
         unread = dict(part) if isinstance(part, dict) else part
+        if not isinstance(part, dict):
+            notes.set_aside("content_not_text", repr(part)[:80], seq)
         text = take(unread, "text", "refusal", "transcript") if isinstance(unread, dict) else None
         if text is not None:
             texts.append(text)
         if not isinstance(unread, dict) or filled({**unread, "type": None if text is not None else unread.get("type")}):
             parts.append(without_payload(unread, notes, seq))
+    if not texts and parts and not any(map(is_media, parts)) and isinstance(parts[0], dict):
+        notes.set_aside("content_not_text", ", ".join(map(str, parts[0]))[:80], seq)
     return Content("\n".join(texts), parts)
 
 

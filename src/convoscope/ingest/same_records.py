@@ -29,6 +29,7 @@ from convoscope.ingest.report import ReadReport
 
 _FEW = 100_000
 """Of fewer records the keys are counted without an array."""
+_USER = b'"user"'
 
 
 class SameRecords(NamedTuple):
@@ -57,17 +58,18 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
     keys = _FirstLook(wholes, size)
     if not keys.copies and not keys.histories:
         return {}
-    finder, calls = CopyFinder(), list[Call]()
+    finder, calls, others = CopyFinder(), list[Call](), dict[int, int]()
     for whole in wholes:
         comparison = _Comparison(whole, keys, finder, calls)
         for piece in cut_up(whole, size):
             for number, text in _readable_texts(piece):
                 comparison.take(RecordKey(piece.place, number), text)
+        others[whole.place] = comparison.exchanges
     copies = finder.copies(keys.counts)
     dropped = set(copies.dropped)
     for record in copies.equal:
         report.keep_equal(inputs[record.place].name, record.number)
-    parts = parts_of(call for call in calls if call.record not in dropped)
+    parts = parts_of((call for call in calls if call.record not in dropped), others)
     return _by_place(parts, copies.dropped)
 
 
@@ -133,11 +135,15 @@ class _Comparison:
     def __init__(self, whole: InputPiece, keys: _FirstLook, finder: CopyFinder, calls: list[Call]) -> None:
         self.reader, self.apart = reader_named(whole.input.reader), apart_by_input(whole.input)
         self.keys, self.finder, self.calls = keys, finder, calls
+        self.exchanges = 0
+        """About how many earlier exchanges the records have that are no beginnings of others, nor go on with one."""
 
     def take(self, record: RecordKey, text: bytes) -> None:
         reader, keys = self.reader, self.keys
         may_be_copy = bool(keys.copies) and quick_copy_key(text) in keys.copies
         may_be_part = reader.logs_calls and bool(keys.histories) and _history_key(reader, text) in keys.histories
+        if reader.logs_calls and not may_be_part:
+            self.exchanges += max(0, text.count(_USER) - 1)
         if not (may_be_copy or may_be_part):
             return
         try:

@@ -131,7 +131,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=1,
+    version=2,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -146,8 +146,9 @@ def unanswered_turns(many: Conversations) -> None:
     calls meanwhile; else 0. Who goes on within 4 s is still in the same turn. After the user's last turn a
     reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
     error, or, if nothing tells how it ended, where the turn is a question. None is owed to a user who is put
-    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells.
-    Backchannels, and words to somebody else, are no turns.
+    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells, and where
+    the log has something of the agent that could not be read (`reply_not_read`). A reply has words or a symbol:
+    "..." is none. Backchannels, and words to somebody else, are no turns; a picture of the user is one.
     """
     for place, conversation in enumerate(many.conversations):
         turns = user_turns(conversation)
@@ -159,7 +160,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=1,
+    version=2,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -181,8 +182,8 @@ def ignored_questions(many: Conversations) -> None:
 
 
 def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
-    if turn.reply == "unknown":
-        many.add(place, unmeasured(turn.utterances[0], AT_END["unknown"]))
+    if turn.reply in ("unknown", "not_read"):
+        many.add(place, unmeasured(turn.utterances[0], AT_END[turn.reply]))
     elif turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}
         many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)

@@ -6,9 +6,12 @@ questions has one such turn. Here each of the nine is one.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
+from unicodedata import category
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
+from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
 
@@ -24,8 +27,13 @@ _SOMEBODY = frozenset(
     ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
 )
 
-Reply = Literal["yes", "no", "ended", "unknown"]
-"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
+_WORD = re.compile(r"[^\W_]")
+
+Reply = Literal["yes", "no", "ended", "unknown", "not_read"]
+"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come.
+
+`not_read`: the log has something of the agent there that could not be read.
+"""
 
 
 class UserTurn(NamedTuple):
@@ -65,9 +73,12 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
             continue
         role = conversation.roles[event.speaker]
         if role == ASSISTANT:
+            if not _says_something(event):
+                continue
             spoke = True
             if utterances:
-                turns.append(UserTurn(tuple(utterances), "yes", used_tool))
+                reply: Reply = "not_read" if event.extras and _is_illegible(event) else "yes"
+                turns.append(UserTurn(tuple(utterances), reply, used_tool))
                 utterances = []
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
@@ -80,7 +91,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
         # Who is put through to a person gets no more words of the agent.
         if handed_over and not outcome.error:
-            reply: Reply = "yes"
+            reply = "yes"
         else:
             reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
         turns.append(last._replace(reply=reply))
@@ -115,7 +126,25 @@ def breakdown(conversation: Conversation) -> str:
 
 
 def _has_content(utterance: Utterance) -> bool:
-    return bool(utterance.segments) or bool(utterance.meant().strip() or utterance.received().strip())
+    return bool(utterance.segments) or bool(
+        utterance.meant().strip() or utterance.received().strip() or utterance.is_unread
+    )
+
+
+def _says_something(utterance: Utterance) -> bool:
+    """Whether a message of the agent is a reply: "..." and "-" are none, a picture and "👍" are."""
+    if _WORD.search(utterance.meant()) or utterance.segments:
+        return True
+    text = utterance.meant() + utterance.received()
+    return utterance.is_unread or any(letter.isalnum() or category(letter) == "So" for letter in text)
+
+
+def _is_illegible(utterance: Utterance) -> bool:
+    """Whether it may or may not be a reply: it could not be read, and it is no picture, sound or file."""
+    if not utterance.is_unread:
+        return False
+    parts = utterance.extras.get("content")
+    return not (type(parts) is list and any(map(is_media, parts)))
 
 
 def _goes_on(conversation: Conversation, earlier: Utterance, later: Utterance) -> bool:
@@ -141,7 +170,12 @@ def reply_at_end(text: str, ended_reason: str, *, spoke: bool) -> Reply:
     return "no" if is_question(text) else "unknown"
 
 
-AT_END: dict[Reply, str] = {"no": "no_reply", "ended": "user_left", "unknown": "end_unknown"}
+AT_END: dict[Reply, str] = {
+    "no": "no_reply",
+    "ended": "user_left",
+    "unknown": "end_unknown",
+    "not_read": "reply_not_read",
+}
 """Why the last turn of the user has no reply, as a reason code."""
 
 

@@ -44,6 +44,8 @@ from convoscope.ingest.record import (
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
+UNREAD_STREAM = "streamed_response"
+"""Names a stream of events in the content of a message, where it could not be read."""
 ENVELOPES = ("request", "response", "body", "input", "output")
 
 _TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
@@ -151,7 +153,7 @@ class OpenAIReader(Reader, ABC):
             return None
         if search(facts, "error", kind=(str, dict)):
             return None  # a call that failed is a failure, whatever another one says
-        messages = [one for one in listed if not (isinstance(one, dict) and one.get("type") == "reasoning")]
+        messages = [one for one in listed if not (isinstance(one, dict) and _is_never_sent_again(one))]
         roles = [role_of(one) if isinstance(one, dict) else "" for one in messages]
         metadata = facts.get("metadata")
         by_record = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
@@ -167,7 +169,17 @@ class OpenAIReader(Reader, ABC):
             is_call=is_one_call,
         )
 
+    def from_text(self, text: str, notes: Notes) -> Any:
+        """The entry that a file of plain text is; None where it is none."""
+        del text, notes
+
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        if group.records and all(isinstance(record.value, str) for record in group.records):
+            entry = self.from_text("\n".join(record.value for record in group.records), notes)
+            if entry is None:
+                raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+            yield self._conversation({}, [(1, entry)], group, notes, group.name)
+            return
         single = [record for record in group.records if self.stands_alone(record.value)]
         if single:
             entries = [(record.number, record.value) for record in group.records]
@@ -211,6 +223,12 @@ class OpenAIReader(Reader, ABC):
         if any(beside):
             facts["system_messages"] = beside
         return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+
+
+def _is_never_sent_again(entry: Facts) -> bool:
+    """A thought, or a reply that could not be read: the next call does not repeat them."""
+    content = entry.get("content")
+    return entry.get("type") == "reasoning" or (isinstance(content, dict) and UNREAD_STREAM in content)
 
 
 def _system(facts: Facts, notes: Notes) -> str:

@@ -234,7 +234,7 @@ class _Talk:
 
 
 def _text(content: str, role: str) -> Text:
-    if may_hold_control(content, role):
+    if may_hold_control(content, role) or (content[:5] == "data:" or content[:6] == "event:"):
         raise _Odd
     return Text(content, "message.content")
 
