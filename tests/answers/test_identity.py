@@ -25,6 +25,23 @@ PREFIX = [
     chat("Do you open on Sunday?", "Yes, from ten to four.", id="x3", resolved=True),
 ]
 
+TWO_TURNS = [
+    timed("user", ASK, 0),
+    timed("assistant", REPLY, 2),
+    timed("user", "When will it be here?", 10),
+    timed("assistant", "On Monday.", 12),
+]
+
+
+def session(field: str) -> list[dict[str, object]]:
+    """Two questions, nine days apart, with the same id in this field."""
+    return [
+        {field: "s", **timed(role, text, at)}
+        for start in (0, 9 * DAY)
+        for role, text, at in (("user", ASK, start), ("assistant", REPLY, start + 2))
+    ]
+
+
 SCENARIOS = [
     Scenario(
         "a chat that begins like another one",
@@ -221,6 +238,92 @@ SCENARIOS = [
         {"chats.jsonl": [chat(ASK, reply, "Hello?", "Yes.", id=reply) for reply in ("...", "…", "-", "👍")]},
         figures={"agent.unanswered_turns": 3 / 8},
         counts={"agent.unanswered_turns": 8},
+    ),
+    Scenario(
+        "a session that returns after nine days",
+        "Two conversations; nobody waited nine days for a reply.",
+        {"rows.jsonl": session("session_id")},
+        says=["read 2 conversations", "1 session split after a long silence"],
+        never=["777,"],
+        conversations=2,
+    ),
+    Scenario(
+        "a ticket that goes on after nine days",
+        "One ticket.",
+        {"rows.jsonl": session("ticket_id")},
+        says=["read 1 conversation "],
+        never=["split"],
+        conversations=1,
+    ),
+    Scenario(
+        "a session whose gap is a setting",
+        "The user allows ten days of silence.",
+        {"rows.jsonl": session("session_id")},
+        options=["--session-gap", 240],
+        says=["read 1 conversation "],
+        conversations=1,
+    ),
+    Scenario(
+        "fifty messages of a session, and a gap of three days",
+        "Two conversations, whatever the order of the lines.",
+        {
+            "rows.jsonl": [
+                {"session_id": "s", **timed("user" if n % 2 == 0 else "assistant", f"Text {n}.", at)}
+                for n, at in reversed([(n, n * 5 + (3 * DAY if n >= 20 else 0)) for n in range(50)])
+            ]
+        },
+        says=["read 2 conversations", "1 session split"],
+        figures={"agent.unanswered_turns": 0.0},
+        counts={"agent.unanswered_turns": 25},
+        conversations=2,
+    ),
+    Scenario(
+        "an export that is newest first",
+        "The user asked twice, and the agent replied each time.",
+        {"chats.jsonl": [chat(*reversed(TWO_TURNS), id="a"), chat(*TWO_TURNS, id="b")]},
+        figures={"agent.unanswered_turns": 0.0},
+        counts={"agent.unanswered_turns": 4},
+        conversations=2,
+    ),
+    Scenario(
+        "an agent whose clock is behind",
+        "The order of the messages is right, whatever the clock of the agent says.",
+        {
+            "chats.jsonl": [
+                chat(
+                    timed("user", ASK, 10),
+                    timed("assistant", REPLY, 3),
+                    timed("user", "When will it be here?", 20),
+                    timed("assistant", "On Monday.", 13),
+                )
+            ]
+        },
+        figures={"agent.unanswered_turns": 0.0},
+        counts={"agent.unanswered_turns": 2},
+    ),
+    Scenario(
+        "one conversation in two files in the order of neither name",
+        "The question is in the second file.",
+        {
+            "a.jsonl": [{"conversation_id": "k", **timed("assistant", REPLY, 5)}],
+            "b.jsonl": [{"conversation_id": "k", **timed("user", ASK, 0)}],
+        },
+        figures={"agent.unanswered_turns": 0.0},
+        counts={"agent.unanswered_turns": 1},
+    ),
+    Scenario(
+        "server-sent events of something else",
+        "This is no conversation.",
+        {"events.txt": 'event: tick\ndata: {"n": 1}\n\nevent: tick\ndata: {"n": 2}\n'},
+        says=["no conversation could be read"],
+        code=2,
+    ),
+    Scenario(
+        "a log with levels",
+        "This is no conversation.",
+        {"service.txt": "INFO: the server has started\nERROR: the file is gone\nINFO: the agent is there\n" * 3},
+        says=["no conversation could be read"],
+        code=2,
     ),
     Scenario(
         "messages exported twice",

@@ -15,6 +15,7 @@ CONVERSATION_FIELDS = ("conversation_id", "conversationId", "thread_id", "thread
 """Hold the id of a conversation."""
 SESSION_FIELDS = ("session_id", "sessionId", "chat_id", "chatId")
 """Hold the id of a session: a user who comes back days later may have the same."""
+_USER_FIELDS = frozenset({"user_id", "userId", "user", "customer_id", "phone", "phone_number", "sender_id", "session"})
 CONVERSATION_IDS = CONVERSATION_FIELDS + SESSION_FIELDS
 RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
 """Where a record with a list of messages has its id, the surest first."""
@@ -29,15 +30,17 @@ _CALL_FIELDS = frozenset({"request", "response", "choices", "request_id", "respo
 _EMPTY_IDS = frozenset({"", "null", "none", "undefined", "nan", "n/a", "-"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # fmt: off
-_APART = frozenset(
+_LABELS = frozenset(
     {
-        "resolved", "solved", "success", "successful", "reward", "outcome", "label", "labels", "rating",
-        "csat", "nps", "score", "passed", "failed", "escalated", "verdict", "grade", "correct", "completed",
-        "converted", "satisfied", "feedback", "thumbs", "disposition", "goal", "trial", "attempt", "seed",
-        "epoch", "rollout", "replica", "episode", "repeat", "experiment", "variant", "arm", "user",
-        "customer", "tenant", "account", "org", "organization", "workspace", "scenario", "task", "version",
+        "resolved", "solved", "success", "successful", "reward", "outcome", "label", "labels", "rating", "csat", "nps",
+        "score", "passed", "failed", "escalated", "verdict", "grade", "correct", "completed", "converted", "satisfied",
+        "feedback", "thumbs", "disposition", "goal",
     }
 )
+_APART = _LABELS | {
+    "trial", "attempt", "seed", "epoch", "rollout", "replica", "episode", "repeat", "experiment", "variant", "arm",
+    "user", "customer", "tenant", "account", "org", "organization", "workspace", "scenario", "task", "version",
+}
 # fmt: on
 """Words in the names of fields whose values keep records apart: labels, trials, and whose conversation it is."""
 _TIME = re.compile(r"@?(?:.*_)?(?:time|timestamp|ts|date|datetime|at|created|updated|received|ingested|logged)", re.I)
@@ -59,6 +62,11 @@ def is_session(record: Mapping[str, Any]) -> bool:
     """Whether the id of its conversation is that of a session."""
     field = next((name for name in CONVERSATION_IDS if _id(record.get(name)) is not None), "")
     return field in SESSION_FIELDS
+
+
+def is_session_field(name: str) -> bool:
+    """Whether a field of this name, as a user's mapping has it, holds the id of a session or of a user."""
+    return name in SESSION_FIELDS or name in _USER_FIELDS
 
 
 def names_conversation(record: Mapping[str, Any]) -> bool:
@@ -89,11 +97,24 @@ def kept_apart(*facts: Any) -> Hashable:
     values: list[tuple[str, str]] = []
     for mapping in facts:
         for name, value in mapping.items() if isinstance(mapping, dict) else ():
-            if not isinstance(value, str | int | float) or value == "" or name == "model":
+            if not _is_scalar(value) or name == "model":
                 continue
-            if name in DIMENSIONS or not _APART.isdisjoint(word.lower() for word in _WORD.findall(name)):
+            if name in DIMENSIONS or not _APART.isdisjoint(_words(name)):
                 values.append((name, str(value)))
     return tuple(sorted(values))
+
+
+def has_label(facts: Mapping[str, Any]) -> bool:
+    """Whether a field says how a conversation went."""
+    return any(_is_scalar(value) and not _LABELS.isdisjoint(_words(name)) for name, value in facts.items())
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+def _words(name: str) -> Iterator[str]:
+    return (word.lower() for word in _WORD.findall(name))
 
 
 def has_own_id(record: Any) -> bool:

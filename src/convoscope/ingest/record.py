@@ -145,6 +145,8 @@ def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
         if not isinstance(part, dict):
             notes.set_aside("content_not_text", repr(part)[:80], seq)
         text = take(unread, "text", "refusal", "transcript") if isinstance(unread, dict) else None
+        if text is None and isinstance(unread, dict) and unread.get("text") == "":
+            text = unread.pop("text")
         if text is not None:
             texts.append(text)
         if not isinstance(unread, dict) or filled({**unread, "type": None if text is not None else unread.get("type")}):

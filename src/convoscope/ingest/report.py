@@ -203,6 +203,8 @@ class Notes:
         """Records that a reader of folders counted itself."""
         self.unused: list[object] = []
         """Records of the group that are in no conversation; what is wrong with them was noted."""
+        self.is_session = False
+        """The id of the conversation is that of a session, which may go on days later."""
 
     def begin(self, file: str, line: int) -> None:
         """Begin another conversation, which stands here; nothing is noted of it yet."""
@@ -211,6 +213,7 @@ class Notes:
         if self.taken:
             self.taken = []
         self.records = 0
+        self.is_session = False
         if self.unused:
             self.unused = []
 

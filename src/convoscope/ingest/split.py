@@ -27,6 +27,7 @@ from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, with_same, without_same
+from convoscope.ingest.sessions import split_by_silence
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 
 PART_BYTES = 4 * 1024 * 1024
@@ -54,6 +55,8 @@ class Read(NamedTuple):
     conversation: Conversation
     notes: tuple[Note, ...]
     origin: Origin
+    is_session: bool = False
+    """Its id is that of a session, which may go on days later."""
     exact: bool = False
     """Its values are those of the JSON that it was read from, which holds no NaN and no infinity."""
 
@@ -227,7 +230,8 @@ def read_partition(
     for piece in partition.pieces:
         files_beside = [Path(companion) for companion in piece.input.companions]
         attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
-        for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
+        for whole, notes in _reads(piece, reader_named(piece.input.reader), report):
+            plain = _sessions(whole, settings.session_gap, report)
             reads = _attached(attachers, plain, notes, report) if attachers else plain
             yield from reads if settings == DEFAULT_SETTINGS else (_as_set(settings, read) for read in reads)
 
@@ -270,7 +274,7 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
         if file is None:
             file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
-        yield new(Read, (conversation, taken, new(Origin, (place, number, 0)), True))
+        yield new(Read, (conversation, taken, new(Origin, (place, number, 0)), False, True))
 
 
 @cache
@@ -322,6 +326,22 @@ def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, 
         yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
+def _sessions(reads: Iterable[Read], gap: float, report: ReadReport) -> Iterator[Read]:
+    """Sessions that went on after a long silence as several conversations."""
+    for read in reads:
+        if not read.is_session or len(parts := split_by_silence(read.conversation, gap)) < 2:
+            yield read
+            continue
+        report.split_session(read.conversation.id)
+        report.conversations += len(parts) - 1
+        for file in read.conversation.source.files:
+            if file in report.files:
+                report.files[file].conversations += len(parts) - 1
+        for number, conversation in enumerate(parts):
+            notes = read.notes if number == 0 else ()
+            yield Read(conversation, notes, read.origin._replace(part=read.origin.part + number))
+
+
 def _as_set(settings: ReadSettings, read: Read) -> Read:
     conversation = settings.applied(read.conversation)
     return read if conversation is read.conversation else read._replace(conversation=conversation)
@@ -354,7 +374,8 @@ def _build(
             for file_name in dict.fromkeys(record.file or name for record in used) or (name,):
                 file = report.files.get(file_name) or report.files.setdefault(file_name, FileRead(reader.name))
                 file.conversations += 1
-            yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
+            at = Origin(origin.place, origin.record, part) if part else origin
+            yield Read(conversation, taken, at, notes.is_session)
     except InputError as error:
         count = max(lost, error.count)
         report.problem(Problem(name, error.line or line, error.message, error.field, error.hint, count))

@@ -58,9 +58,12 @@ class _Joined:
         self.refusals: list[str] = []
         self.calls: dict[Any, Facts] = {}
         self.blocks: dict[Any, Facts] = {}
+        self.is_known = False
+        """A chunk was met that is known."""
 
     def take(self, chunk: Facts) -> None:
         kind = chunk.get("type")
+        self.is_known = self.is_known or kind in ("content_block_start", "message_delta") or bool(chunk.get("choices"))
         if isinstance(chunk.get("choices"), list):
             self._name(chunk)
             for choice in chunk["choices"]:
@@ -102,9 +105,11 @@ class _Joined:
     def message(self) -> Facts | None:
         content: Any = "".join(self.texts)
         if self.blocks:
-            content = [_finished(block) for _, block in sorted(self.blocks.items(), key=lambda item: str(item[0]))]
+            finished = [_finished(block) for _, block in sorted(self.blocks.items(), key=lambda item: str(item[0]))]
+            content = [block for block in finished if block != {"type": "text", "text": ""}]
         said = filled({"content": content, "refusal": "".join(self.refusals), "tool_calls": list(self.calls.values())})
-        return {"role": "assistant", "content": None, **self.facts, **said} if said else None
+        is_message = said or self.is_known
+        return {"role": "assistant", "content": None, **self.facts, **said} if is_message else None
 
 
 def _finished(block: Facts) -> Facts:

@@ -21,6 +21,7 @@ from convoscope.conversation import (
     Source,
     Tool,
 )
+from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.repeated import message_signature, quick_key, role_of
 from convoscope.ingest.ids import (
@@ -28,20 +29,23 @@ from convoscope.ingest.ids import (
     conversation_id,
     is_call,
     is_id_of_call,
+    is_session,
     kept_apart,
     names_conversation,
 )
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.reader import CallHistory, Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import (
     TIMES,
     Facts,
+    as_object,
     filled,
     take,
     take_content,
     take_text,
 )
 from convoscope.ingest.report import Notes
+from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
 UNREAD_STREAM = "streamed_response"
@@ -182,7 +186,9 @@ class OpenAIReader(Reader, ABC):
             return
         single = [record for record in group.records if self.stands_alone(record.value)]
         if single:
-            entries = [(record.number, record.value) for record in group.records]
+            records = self._in_rows(group.records, notes)
+            entries = [(record.number, record.value) for record in records]
+            notes.is_session = is_session(single[0].value)
             yield self._conversation({}, entries, group, notes, conversation_id(single[0].value) or group.name)
             return
         for record in group.records:
@@ -194,7 +200,24 @@ class OpenAIReader(Reader, ABC):
                 listed = self.take_entries(facts, notes)
             else:
                 raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+            metadata = facts.get("metadata")
+            notes.is_session = is_session(facts) or (not conversation_id(facts) and is_session(as_object(metadata)))
+            listed = self._in_list(listed, notes)
             yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
+
+    def _in_rows(self, records: Sequence[Record], notes: Notes) -> list[Record]:
+        """Single entries in the order of time, where that is plainly another one."""
+        ordered = in_rows([_timed(record.value, record.file) for record in records])
+        if ordered.repaired:
+            notes.repaired(ordered.repaired, f"{len(records)} records")
+        return [records[index] for index in ordered.order]
+
+    def _in_list(self, entries: list[Any], notes: Notes) -> list[Any]:
+        ordered = in_list([_timed(entry) for entry in entries])
+        if not ordered.repaired:
+            return entries
+        notes.repaired(ordered.repaired, f"{len(entries)} entries")
+        return [entries[index] for index in ordered.order]
 
     def _conversation(
         self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
@@ -223,6 +246,14 @@ class OpenAIReader(Reader, ABC):
         if any(beside):
             facts["system_messages"] = beside
         return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+
+
+def _timed(entry: Any, file: str = "") -> TimedMessage:
+    if not isinstance(entry, dict):
+        return TimedMessage("", None, file)
+    value = next((entry[name] for name in TIMES if entry.get(name) not in (None, "")), None)
+    read = None if value is None else moment(value)
+    return TimedMessage(role_of(entry), None if read is None else read.at, file)
 
 
 def _is_never_sent_again(entry: Facts) -> bool:

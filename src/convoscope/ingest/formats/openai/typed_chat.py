@@ -115,6 +115,8 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
         talk.take(chat.messages)
     except (_Odd, msgspec.DecodeError, RecursionError):
         return None
+    if talk.clocks and _ends_before_it_begins(talk.events):
+        return None
     model, truth = chat.model, chat.ground_truth
     return Conversation(
         id=chat.conversation_id or chat.id or place.name,
@@ -231,6 +233,12 @@ class _Talk:
             time=time,
             id=id,
         )
+
+
+def _ends_before_it_begins(events: list[AnyEvent]) -> bool:
+    """It may be written newest first."""
+    first, last = events[0].time, events[-1].time
+    return first is not None and last is not None and last.at < first.at
 
 
 def _text(content: str, role: str) -> Text:
