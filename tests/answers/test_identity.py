@@ -326,6 +326,23 @@ SCENARIOS = [
         code=2,
     ),
     Scenario(
+        "two bots by name",
+        "One bot answers, the other one does not.",
+        {
+            "chats.jsonl": [
+                chat(ASK, said("assistant", REPLY, name="bot_a"), "Thanks.", said("assistant", "Bye.", name="bot_a"))
+                for _ in range(5)
+            ]
+            + [
+                chat(ASK, said("user", "Hello?"), said("assistant", "One moment.", name="bot_b"), "Now?")
+                for _ in range(5)
+            ]
+        },
+        options=["--by", "agent", "--full"],
+        says=["bot_a", "bot_b"],
+        conversations=10,
+    ),
+    Scenario(
         "messages exported twice",
         "One chat of two messages; the second export holds them again.",
         {

@@ -22,7 +22,7 @@ from convoscope.ingest.copies import Row, copied_inputs, copied_rows, message_ro
 from convoscope.ingest.discover import Input
 from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_bucket, spread
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.json import BadJson, decode, has_name_twice
 from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
@@ -555,6 +555,8 @@ def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record |
     except BadJson as error:
         report.problem(_not_json(name, number, error))
         return None
+    if has_name_twice(text):
+        repairs = (*repairs, "name_twice")
     return Record(value, number, repairs)
 
 

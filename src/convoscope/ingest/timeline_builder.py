@@ -29,6 +29,8 @@ _ERROR_TEXT = re.compile(r"(?i:(?:error|exception)(?![\w-])|traceback \(most)|[\
 _TELLING = frozenset({"error", "error_message", "error_type", "success", "ok", "is_error", "status"})
 """The names in a result that say whether it is one."""
 
+MAX_AGENT = 200
+
 
 class TimelineBuilder:
     """The events, participants and clocks of a conversation under construction."""
@@ -225,6 +227,15 @@ def signs_of_success(result: object) -> tuple[bool | None, str]:
         if word in _WORKED or word in _FAILED:
             return word in _WORKED, message
     return (False, message) if error else (None, "")
+
+
+def agent_of(participants: Iterable[Participant], notes: Notes) -> str:
+    """The agent, where nothing but the names beside its messages tells which one it is; several with a + between."""
+    names = sorted({one.name for one in participants if one.role == "assistant" and one.name})
+    agent = " + ".join(names)[:MAX_AGENT]
+    if agent:
+        notes.inferred("agent_from_name", agent)
+    return agent
 
 
 def dimensions(*places: object) -> dict[str, str]:

@@ -46,7 +46,7 @@ from convoscope.ingest.record import (
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
-from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
 
 UNREAD_STREAM = "streamed_response"
 """Names a stream of events in the content of a message, where it could not be read."""
@@ -279,6 +279,8 @@ def _assembled(
             del facts[dimension]
     if facts.get("agent_name") == dims.get("agent"):
         facts.pop("agent_name", None)
+    if "agent" not in dims and (agent := agent_of(timeline.participants, notes)):
+        dims["agent"] = agent
     model = dims.get("model") or search(facts, "model")
     if model:
         dims["model"] = model
