@@ -326,6 +326,32 @@ SCENARIOS = [
         code=2,
     ),
     Scenario(
+        "one conversation as a record and as a table",
+        "One chat, exported in two shapes.",
+        {
+            "chats.jsonl": [chat(ASK, REPLY, conversation_id="k1")],
+            "rows.csv": f'conversation_id,role,content\nk1,user,"{ASK}"\nk1,assistant,{REPLY}\n'
+            "k2,user,Hello?\nk2,assistant,Hi there.\n",
+        },
+        says=["read 2 conversations", "1 record dropped as copies"],
+        conversations=2,
+    ),
+    Scenario(
+        "messages as lines and as a table",
+        "One chat of two messages, exported in two shapes.",
+        {
+            "rows.jsonl": [
+                {"conversation_id": "k", **timed("user", ASK, 0)},
+                {"conversation_id": "k", **timed("assistant", REPLY, 2)},
+            ],
+            "rows.csv": f'conversation_id,role,content,timestamp\nk,user,"{ASK}",1780000000\n'
+            f"k,assistant,{REPLY},1780000002\n",
+        },
+        says=["read 1 conversation ", "2 records dropped as copies"],
+        counts={"agent.unanswered_turns": 1},
+        conversations=1,
+    ),
+    Scenario(
         "two bots by name",
         "One bot answers, the other one does not.",
         {

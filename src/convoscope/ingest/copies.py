@@ -11,13 +11,15 @@ from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from convoscope.conversation import Conversation
 from convoscope.ingest.discover import Input, fingerprint
-from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial, message_id
+from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial
 from convoscope.ingest.record import ROLE_FIELDS
 
 FEW_WORDS = 12
@@ -129,48 +131,13 @@ def _words(value: Any) -> int:
     return 0
 
 
-class Row(NamedTuple):
-    """A single message, or a line of a log: what it says, and the file that it is in."""
-
-    file: str
-    text: bytes
-    id: str | None = None
-    is_timed: bool = False
-
-
-def message_row(file: str, value: Any) -> Row:
-    """A message as its copies have it."""
-    if not isinstance(value, dict):
-        return Row(file, _encode(value))
-    id = message_id(value)
-    return Row(file, _encode(value if id is None else comparable(value)), id, has_time(value))
-
-
-def copied_rows(rows: Sequence[Row]) -> list[int]:
-    """The indexes of the rows of one conversation that are copies of others.
-
-    Equal rows with one id or time are copies, where that id is of no other row. Of the others the file that has most
-    of them is believed: somebody may say the same twice.
-    """
-    if len({row.text for row in rows}) == len(rows):
-        return []
-    texts_of: dict[str, set[bytes]] = {}
-    for row in rows:
-        if row.id is not None:
-            texts_of.setdefault(row.id, set()).add(row.text)
-    by_text: dict[bytes, list[int]] = {}
-    for index, row in enumerate(rows):
-        by_text.setdefault(row.text, []).append(index)
-    copies: list[int] = []
-    for same in by_text.values():
-        row = rows[same[0]]
-        if row.is_timed or (row.id is not None and len(texts_of[row.id]) == 1):
-            copies += same[1:]
-        elif len({rows[index].file for index in same}) > 1:
-            counts = Counter(rows[index].file for index in same)
-            most = min(counts, key=lambda file: (-counts[file], file))
-            copies += [index for index in same if rows[index].file != most]
-    return sorted(copies)
+def spoken_digest(conversation: Conversation) -> int:
+    """What was said in a conversation, and by which role, however it was logged."""
+    whole = blake2b(digest_size=8)
+    for one in conversation.utterances:
+        if words := one.meant().strip():
+            whole.update(f"{conversation.roles[one.speaker]}: {words}\n".encode("utf-8", "replace"))
+    return int.from_bytes(whole.digest(), "big")
 
 
 def copied_inputs(inputs: Sequence[Input], sizes: Sequence[int]) -> dict[int, int]:

@@ -31,6 +31,8 @@ class InputPiece(msgspec.Struct, frozen=True):
     """How many records are part of a record, by its number."""
     copies: frozenset[int] = frozenset()
     """Records that are copies of others."""
+    elsewhere: dict[str, int] = {}
+    """What was said in the conversations of these ids, by records of another shape."""
 
 
 def cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:

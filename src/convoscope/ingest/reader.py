@@ -213,6 +213,11 @@ class Reader:
         del value
         return None
 
+    def says(self, value: Any) -> Hashable:
+        """Where `joins_messages`: what a single message says, and when, however it is written; None for the record."""
+        del value
+        return None
+
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""
         del group, notes

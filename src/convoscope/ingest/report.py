@@ -125,6 +125,10 @@ class ReadReport(msgspec.Struct):
         self.files[file].skipped = f"a copy of {other}"
         self._count_same(COPIES, 1, file)
 
+    def drop_conversation(self, id: str) -> None:
+        """A conversation of single messages is a copy of a record that holds all of it."""
+        self._count_same(COPIES, 1, id)
+
     def keep_equal(self, file: str, line: int) -> None:
         """A record is equal to another one, and nothing says that it is a copy."""
         self._count_same(EQUAL, 1, f"{file}:{line}")

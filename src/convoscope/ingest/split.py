@@ -6,7 +6,7 @@ Where the cuts fall depends on the input alone, never on who works on it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -18,14 +18,15 @@ from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
 from convoscope.ingest.beside.companion import Attach, companions
 from convoscope.ingest.beside.flows import FlowDefinitions
-from convoscope.ingest.copies import Row, copied_inputs, copied_rows, message_row
+from convoscope.ingest.copies import copied_inputs, spoken_digest
 from convoscope.ingest.discover import Input
-from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_bucket, spread
+from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, bucket_of, read_bucket, spread
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode, has_name_twice
 from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+from convoscope.ingest.row_copies import without_copied_lines, without_copied_messages
 from convoscope.ingest.same_records import same_records, with_same, without_same
 from convoscope.ingest.sessions import split_by_silence
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
@@ -112,8 +113,25 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
         beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
-        for place, bucket in enumerate(spilled):
-            yield InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place), size
+        elsewhere = _said_elsewhere(inputs, size) if by_name.joins_messages else {}
+        for place, (number, bucket) in enumerate(spilled):
+            known = {id: said for id, said in elsewhere.items() if bucket_of(id, buckets) == number}
+            whole = InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place, elsewhere=known)
+            yield whole, size
+
+
+def _said_elsewhere(inputs: Sequence[Input], size: int) -> dict[str, int]:
+    """What was said in the conversations of records that hold a whole one, by their ids.
+
+    Single messages of the same conversations, in another file of another shape, are copies of them.
+    """
+    said: dict[str, int] = {}
+    for place, item in enumerate(inputs):
+        if item.grouping == "record" and item.container != "text":
+            for piece in cut_up(InputPiece(item, place), size):
+                for read in read_partition(Partition(0, (piece,)), ReadReport()):
+                    said.setdefault(read.conversation.id, spoken_digest(read.conversation))
+    return said
 
 
 def _size(item: Input) -> int:
@@ -230,8 +248,9 @@ def read_partition(
     for piece in partition.pieces:
         files_beside = [Path(companion) for companion in piece.input.companions]
         attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
-        for whole, notes in _reads(piece, reader_named(piece.input.reader), report):
-            plain = _sessions(whole, settings.session_gap, report)
+        for built, notes in _reads(piece, reader_named(piece.input.reader), report):
+            distinct = _without_known(built, piece.elsewhere, report) if piece.elsewhere else built
+            plain = _sessions(distinct, settings.session_gap, report)
             reads = _attached(attachers, plain, notes, report) if attachers else plain
             yield from reads if settings == DEFAULT_SETTINGS else (_as_set(settings, read) for read in reads)
 
@@ -326,6 +345,17 @@ def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, 
         yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
+def _without_known(reads: Iterable[Read], elsewhere: Mapping[str, int], report: ReadReport) -> Iterator[Read]:
+    """Without conversations that records of another shape hold."""
+    for read in reads:
+        conversation = read.conversation
+        if elsewhere.get(conversation.id) != spoken_digest(conversation):
+            yield read
+            continue
+        report.conversations -= 1
+        report.drop_conversation(conversation.id)
+
+
 def _sessions(reads: Iterable[Read], gap: float, report: ReadReport) -> Iterator[Read]:
     """Sessions that went on after a long silence as several conversations."""
     for read in reads:
@@ -402,8 +432,9 @@ def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup
         yield RecordGroup(item.name, path, companions=beside), item.name, Origin(piece.place, 0, 0)
     elif item.grouping == "file":
         records = tuple(_all_records(piece, report))
-        if item.container != "text" and reader_named(item.reader).joins_messages:
-            records = _without_copies(records, item.name, report)
+        reader = reader_named(item.reader)
+        if item.container != "text" and reader.joins_messages:
+            records = without_copied_messages(records, reader, item.name, report)
         if records:
             called = _stem(item.name, _TEXT_ENDINGS if item.container == "text" else ())
             yield RecordGroup(called, path, records), item.name, Origin(piece.place, 0, 0)
@@ -431,7 +462,7 @@ def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
     """What is read of each key of a bucket."""
     for number, spread_records in enumerate(read_bucket(Path(piece.input.path))):
         origin = Origin(piece.place, number, 0)
-        keyed = spread_records if reader.joins_messages else _without_copied_lines(spread_records, report)
+        keyed = spread_records if reader.joins_messages else without_copied_lines(spread_records, report)
         read = _quick_read(reader, keyed, origin, report)
         if read is not None:
             first = keyed.runs[0]
@@ -439,7 +470,7 @@ def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
             continue
         records = tuple(record for run in keyed.runs for record in _decoded(run, report))
         if reader.joins_messages:
-            records = _without_copies(records, "", report)
+            records = without_copied_messages(records, reader, "", report)
         if records:
             report.join_records(len(records))
             name = records[0].file
@@ -447,36 +478,6 @@ def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
             group = RecordGroup(keyed.key.removeprefix(_UNKEYED) or keyed.key, Path(name), records, names)
             notes = _repairs(group, name, numbered=True)
             yield _build(reader, group, name, origin, notes, report, by_key=True), notes
-
-
-def _without_copied_lines(keyed: KeyedRecords, report: ReadReport) -> KeyedRecords:
-    """The lines of one key without those that other files have, too."""
-    if len({run.name for run in keyed.runs}) < 2:
-        return keyed
-    copies = set(copied_rows([Row(run.name, text) for run in keyed.runs for text in run.texts]))
-    if not copies:
-        return keyed
-    runs: list[SortedRun] = []
-    index = 0
-    for run in keyed.runs:
-        kept = [at for at in range(len(run.texts)) if index + at not in copies]
-        for at in range(len(run.texts)):
-            if index + at in copies:
-                report.drop_copy(run.name, run.numbers[at])
-        index += len(run.texts)
-        repairs = {new: run.repairs[at] for new, at in enumerate(kept) if at in run.repairs}
-        if kept:
-            texts, offsets = [run.texts[at] for at in kept], [run.offsets[at] for at in kept]
-            runs.append(run._replace(texts=texts, offsets=offsets, repairs=repairs))
-    return keyed._replace(runs=runs)
-
-
-def _without_copies(records: tuple[Record, ...], name: str, report: ReadReport) -> tuple[Record, ...]:
-    """The messages of one conversation without copies."""
-    copies = frozenset(copied_rows([message_row(record.file or name, record.value) for record in records]))
-    for index in copies:
-        report.drop_copy(records[index].file or name, records[index].number)
-    return tuple(record for index, record in enumerate(records) if index not in copies) if copies else records
 
 
 def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: ReadReport) -> Read | None:

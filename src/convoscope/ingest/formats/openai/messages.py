@@ -7,7 +7,7 @@ be lost by being overlooked.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -143,6 +143,9 @@ class OpenAIReader(Reader, ABC):
 
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
+
+    def says(self, value: Any) -> Hashable:
+        return (message_signature(value), _timed(value).at) if self.stands_alone(value) else None
 
     def history_key(self, text: bytes) -> bytes:
         return quick_key(text, self.list_name)
