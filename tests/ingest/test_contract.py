@@ -60,7 +60,7 @@ def _name(path: str) -> str:
 def read_all(samples: Sequence[LogSample], witness: LogSample, folder: Path) -> Reading:
     """Read samples from one folder, together with one that nothing is wrong with."""
     for number, sample in enumerate(samples):
-        sample.write(folder, f"{number:04d}")
+        sample.write(folder, f"attempt_{number:04d}")
     witness.write(folder, WITNESS)
     reading = Reading({}, {}, ReadReport())
     stream = convoscope.read(folder)
@@ -119,7 +119,7 @@ def assert_nothing_lost_in_silence(samples: Sequence[LogSample], witness: LogSam
     usual = {(note.kind, note.code) for note in reading.notes[WITNESS]}
     silent = []
     for number, sample in enumerate(samples):
-        name = f"{number:04d}"
+        name = f"attempt_{number:04d}"
         missing = set(texts_lost(sample, reading.conversations.get(name, []))) - before
         noted = {(note.kind, note.code) for note in reading.notes.get(name, [])} - usual
         if missing and not noted and not reading.is_refused(name):
@@ -147,14 +147,14 @@ class TestContract:
     def test_empty_files_do_not_stop_the_others(self, reader: str, tmp_path: Path) -> None:
         sample = SAMPLES[reader]
         for number, content in enumerate(EMPTY):
-            for path in paths(sample, sample.write(tmp_path, f"{number:04d}")):
+            for path in paths(sample, sample.write(tmp_path, f"attempt_{number:04d}")):
                 path.write_text(content)
         assert_spoken_words(read_all([], sample, tmp_path), len(EMPTY))
 
     def test_cut_files_do_not_stop_the_others(self, reader: str, tmp_path: Path) -> None:
         sample = SAMPLES[reader]
         for number, share in enumerate(CUTS):
-            for path in paths(sample, sample.write(tmp_path, f"{number:04d}")):
+            for path in paths(sample, sample.write(tmp_path, f"attempt_{number:04d}")):
                 data = path.read_bytes()
                 path.write_bytes(data[: int(share * len(data))])
         reading = read_all([], sample, tmp_path)
@@ -176,7 +176,7 @@ class TestContract:
         samples = [sample.replaced((*steps, "zz_field"), "zz text") for steps in objects(sample)]
         reading = read_all(samples, sample, tmp_path)
         for number, steps in enumerate(objects(sample)):
-            name = f"{number:04d}"
+            name = f"attempt_{number:04d}"
             kept = any(b"zz text" in to_json(one) for one in reading.conversations.get(name, []))
             noted = reading.notes.get(name, []) != reading.notes[WITNESS]
             assert kept or noted or reading.is_refused(name), steps
@@ -188,7 +188,7 @@ class TestContract:
             files={name: [*value, *value] if isinstance(value, list) else value for name, value in sample.files.items()}
         )
         reading = read_all([twice, sample._replace(id="")], sample, tmp_path)
-        assert not reading.is_refused("0000")
+        assert not reading.is_refused("attempt_0000")
         assert_nothing_lost_in_silence([twice], sample, reading)
 
     def test_hostile_texts(self, reader: str, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ class TestContract:
             pytest.skip("no field holds a time of the wall clock")
         shapes: list[Callable[[Any], Any]] = [_iso, _seconds, lambda value: 1000 * _seconds(value), lambda _: None]
         reading = read_all([timed(sample, shape) for shape in shapes], sample, tmp_path)
-        iso, seconds, milliseconds, none = [reading.conversations[f"{n:04d}"][0] for n in range(4)]
+        iso, seconds, milliseconds, none = [reading.conversations[f"attempt_{n:04d}"][0] for n in range(4)]
         assert times(iso) == times(seconds) == times(milliseconds) != []
         assert words(iso) == words(seconds) == words(milliseconds)
         assert sorted(" ".join(words(none)).split()) == sorted(" ".join(words(iso)).split())
@@ -214,7 +214,7 @@ def paths(sample: LogSample, written: Path) -> list[Path]:
 
 def assert_spoken_words(reading: Reading, count: int) -> None:
     """Each of the samples was refused, or read with a note that the whole one has not."""
-    for name in (f"{number:04d}" for number in range(count)):
+    for name in (f"attempt_{number:04d}" for number in range(count)):
         assert reading.is_refused(name) or reading.notes[name] != reading.notes[WITNESS], name
 
 

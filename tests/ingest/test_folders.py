@@ -77,7 +77,10 @@ def test_json_of_an_odd_shape_is_a_problem_and_the_rest_is_read(tmp_path: Path, 
 
 
 def test_files_of_one_name_from_two_folders_are_told_apart(tmp_path: Path) -> None:
-    paths = [write_lines(tmp_path / folder / "log.jsonl", CHAT, CHAT) for folder in ("monday", "tuesday")]
+    paths = [
+        write_lines(tmp_path / day / "log.jsonl", *(chat("", "Is it open?", f"Not on {day} {n}.") for n in range(2)))
+        for day in ("monday", "tuesday")
+    ]
     outcome = read(*paths)
     names = ["monday/log.jsonl", "tuesday/log.jsonl"]
     assert outcome.ids == [f"{name}:{line}" for name in names for line in (1, 2)]

@@ -51,9 +51,9 @@ class TestGrowth:
         assert sorted(len(one.timeline) for one in log(tmp_path, *records).conversations) == [4, 6]
 
     def test_ids_of_calls_differ(self, tmp_path: Path) -> None:
-        records = [{"id": f"call-{n}", **one} for n, one in enumerate(calls(talk("a", "b", "c", "d")))]
+        records = [{"id": f"chatcmpl-{n}", **one} for n, one in enumerate(calls(talk("a", "b", "c", "d")))]
         outcome = log(tmp_path, *records)
-        assert outcome.ids == ["call-2"]
+        assert outcome.ids == ["chatcmpl-2"]
 
     def test_with_the_answer_beside_the_request(self, tmp_path: Path) -> None:
         whole = talk("a", "b", "c", "d")

@@ -30,18 +30,26 @@ anew = settings(
 
 SIZES = st.integers(1, 400)
 GOOD = st.sampled_from(["Hello?", "Un thé 🍵?", "x" * 300]).map(
-    lambda text: json.dumps(chat("c", text), ensure_ascii=False)
+    lambda text: json.dumps(chat("c@@", text), ensure_ascii=False)
 )
 ODD = st.sampled_from(
     [
         json.dumps({**CHAT, "shift": "night"}),  # an unknown name
         json.dumps({"messages": [ASK, {"note": "tape changed"}]}),  # something to ignore
-        json.dumps({"messages": [{**ASK, "timestamp": 1772442000}]}),  # something to infer
-        json.dumps({"messages": [{**ASK, "timestamp": "soon"}]}),  # something to set aside
+        json.dumps({"id": "i@@", "messages": [{**ASK, "timestamp": 1772442000}]}),  # something to infer
+        json.dumps({"id": "a@@", "messages": [{**ASK, "timestamp": "soon"}]}),  # something to set aside
     ]
 )
 REPAIRED = st.just(json.dumps(CHAT)[:-1] + ', "cost": NaN}')
 BROKEN = st.sampled_from(["{oops}", '{"messages": [', '{"event": "started"}', "null"])
+
+
+def records(kind: st.SearchStrategy[str], least: int = 0, most: int = 8) -> st.SearchStrategy[list[str]]:
+    """Some records, each with an id of its own: equal records with one id are copies."""
+    drawn = st.lists(kind, min_size=least, max_size=most)
+    return drawn.map(lambda lines: [line.replace("@@", str(number)) for number, line in enumerate(lines)])
+
+
 BLANK = st.sampled_from(["", "  ", "\t"])
 NEWLINES = st.sampled_from(["\n", "\r\n"])
 ENDS = st.sampled_from(["", "\n", "\r\n", "\n\n", "\n \n", "\n  "])
@@ -71,6 +79,7 @@ class Result(NamedTuple):
             "unknown": report.unknown,
             "repaired": _count(report.repaired),
             "inferred": _count(report.inferred),
+            "same": _count(report.same),
             "problems": (report.problem_count, report.problems),
         }
 
@@ -103,7 +112,7 @@ def same_however_cut(path: Path, scratch: Path, size: int) -> Result:
 
 @anew
 @given(
-    lines=st.lists(GOOD | ODD | REPAIRED | BROKEN | BLANK, max_size=8),
+    lines=records(GOOD | ODD | REPAIRED | BROKEN | BLANK),
     start=STARTS,
     newline=NEWLINES,
     end=ENDS,
@@ -143,7 +152,10 @@ def test_lines_that_are_too_long(
     tmp_path: Path, lengths: list[int], end: str, wrap: Callable[[bytes], bytes], size: int
 ) -> None:
     empty = len(json.dumps(chat("c", "")))
-    lines = [json.dumps(CHAT), *(json.dumps(chat("c", "x" * (length - empty))) for length in lengths)]
+    lines = [
+        json.dumps(CHAT),
+        *(json.dumps(chat("c", f"{number}" + "x" * (length - empty - 1))) for number, length in enumerate(lengths)),
+    ]
     path = write(tmp_path / "log.jsonl", wrap(("\n".join([*lines, json.dumps(CHAT)]) + end).encode()))
     with mock.patch.object(files, "MAX_RECORD_BYTES", 400):
         result = same_however_cut(path, tmp_path, size)
@@ -156,7 +168,7 @@ def test_lines_that_are_too_long(
 
 @anew
 @given(
-    elements=st.lists(GOOD | ODD | REPAIRED, min_size=1, max_size=8),
+    elements=records(GOOD | ODD | REPAIRED, 1),
     start=STARTS,
     between=st.sampled_from([",", ",\n", "\r\n,\r\n", " , "]),
     end=ENDS,
@@ -187,7 +199,7 @@ def test_arrays(
 
 
 @anew
-@given(elements=st.lists(GOOD, min_size=1, max_size=5), size=SIZES, block=st.integers(1, 400))
+@given(elements=records(GOOD, 1, 5), size=SIZES, block=st.integers(1, 400))
 def test_a_broken_array(tmp_path: Path, elements: list[str], size: int, block: int) -> None:
     path = write(tmp_path / "log.json", f"[{','.join(elements)},{{oops}},{elements[0]}]")
     with mock.patch.object(files, "_READ_BYTES", block):
@@ -206,10 +218,10 @@ def test_a_broken_array(tmp_path: Path, elements: list[str], size: int, block: i
 def test_messages_by_key(tmp_path: Path, keys: list[str], split: int, size: int) -> None:
     said = [{"conversation_id": key, **ASK, "content": f"{number}?"} for number, key in enumerate(keys)]
     # Two messages of the first conversation at the start, so that no file holds a single one.
-    start = [{"conversation_id": "a", **ASK}] * 2
+    starts = [[{"conversation_id": "a", **ASK, "content": f"Start {file}."}] * 2 for file in (1, 2)]
     logs = tmp_path / "logs"
-    write(logs / "1.jsonl", as_lines(*start, *said[:split]).rstrip())
-    write(logs / "2.jsonl", as_lines(*start, *said[split:], {"oops": 1}).rstrip())
+    write(logs / "1.jsonl", as_lines(*starts[0], *said[:split]).rstrip())
+    write(logs / "2.jsonl", as_lines(*starts[1], *said[split:], {"oops": 1}).rstrip())
     small, whole = read_cut(logs, tmp_path / "small", size), read_cut(logs, tmp_path / "whole", WHOLE)
     # Buckets come in the order of hashes; a run puts conversations in the order of their ids.
     in_order, at_once = (sorted(one.reads, key=lambda read: read.conversation.id) for one in (small, whole))
@@ -222,7 +234,7 @@ def test_messages_by_key(tmp_path: Path, keys: list[str], split: int, size: int)
     assert by_file == {"1.jsonl": len({"a", *keys[:split]}), "2.jsonl": len({"a", *keys[split:]})}
     told = {one.id: [one.text(event) for event in one.utterances] for one in (read.conversation for read in in_order)}
     wanted = {key: [f"{number}?" for number, mine in enumerate(keys) if mine == key] for key in keys}
-    assert {key: [text for text in texts if text != ASK["content"]] for key, texts in told.items()} == {
+    assert {key: [text for text in texts if not text.startswith("Start")] for key, texts in told.items()} == {
         "a": [],
         **wanted,
     }
@@ -230,7 +242,7 @@ def test_messages_by_key(tmp_path: Path, keys: list[str], split: int, size: int)
 
 
 @anew
-@given(lines=st.lists(GOOD | ODD | REPAIRED | BROKEN, min_size=2, max_size=10), data=st.data())
+@given(lines=records(GOOD | ODD | REPAIRED | BROKEN, 2, 10), data=st.data())
 def test_the_order_in_which_parts_finish_does_not_matter(tmp_path: Path, lines: list[str], data: st.DataObject) -> None:
     write(tmp_path / "logs" / "1.jsonl", "\n".join([json.dumps(CHAT), *lines, json.dumps(CHAT)]))
     write_json(tmp_path / "logs" / "2.json", CHAT)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, SPLIT, ReadReport
 from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
 from convoscope.runs.ranking import Basis, Behind, Failure, Standing
 from convoscope.runs.run import Run
@@ -239,7 +239,25 @@ def reading_text(report: ReadReport) -> str:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:
         text += f"; {report.records_seen - report.records_used:,} of {report.records_seen:,} records were not used"
-    return text
+    return "; ".join([text, *_same_texts(report)])
+
+
+_SAME_TEXTS = {
+    JOINED: ("{} joined by the id of their conversation", "record"),
+    MERGED: ("{} merged into longer ones that begin with them", "record"),
+    COPIES: ("{} dropped as copies", "record"),
+    SPLIT: ("{} split after a long silence", "session"),
+    EQUAL: ("{} kept that equal another one of the same file, without id or time", "record"),
+}
+
+
+def _same_texts(report: ReadReport) -> list[str]:
+    """What was done to records that are not conversations of their own, or might not be."""
+    return [
+        words.format(counted(report.same[kind].count, noun))
+        for kind, (words, noun) in _SAME_TEXTS.items()
+        if kind in report.same
+    ]
 
 
 def decimal_text(value: float | None, digits: int = 2, most: float = math.inf) -> str:

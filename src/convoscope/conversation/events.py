@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -46,6 +47,14 @@ class Event(
     extras: dict[str, Json] = {}
 
 
+_MEDIA = re.compile(r"image|audio|video|file|document")
+
+
+def is_media(part: Any) -> bool:
+    """Whether a part of a message is a picture, a sound or a file: nothing that could be read as text."""
+    return isinstance(part, dict) and _MEDIA.search(str(part.get("type"))) is not None
+
+
 class Utterance(Event, frozen=True, kw_only=True, tag="utterance"):
     """One participant says something.
 
@@ -62,6 +71,13 @@ class Utterance(Event, frozen=True, kw_only=True, tag="utterance"):
     """Participant who made the speaker stop."""
     manner: str = ""
     """How it was said, where the log tells: backchannel, vocal_tic, non_directed, fallback."""
+
+    @property
+    def is_unread(self) -> bool:
+        """Something was said or sent that could not be read: a picture, a number, a stream; it is in `extras`."""
+        if self.segments or not ("content" in self.extras or "text" in self.extras):
+            return False
+        return not (self.meant().strip() or self.received().strip())
 
     def meant(self) -> str:
         """The words as they were meant; where that is not known, as they were spoken or heard."""

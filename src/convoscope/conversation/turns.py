@@ -49,7 +49,7 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
     A turn advances when the user speaks after the agent has spoken; users who speak again before
     any reply stay in their turn. An utterance without words and without sound is a false start of
     speech detection: it stays among the events, but nobody spoke. Words that a recogniser lost were
-    spoken. Turn 0 exists only where
+    spoken, and so was what could not be read, such as a picture. Turn 0 exists only where
     something came before the user.
     """
     roles, native = conversation.roles, conversation.is_audio_native
@@ -61,13 +61,13 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
             role = roles[event.speaker]
             if role == "assistant":
                 text = event.meant()
-                if text.strip() or event.segments:
+                if text.strip() or event.segments or (event.extras and event.is_unread):
                     spoke = True
                     assistant.append(event)
                     assistant_texts.append(text)
             elif role == "user":
                 text = event.meant() if native else event.received()
-                if text.strip() or event.segments or event.meant().strip():
+                if text.strip() or event.segments or event.meant().strip() or event.is_unread:
                     if spoke or not heard_user:
                         events, user, user_texts, assistant, assistant_texts = _begun(drafts)
                         heard_user, spoke = True, False

@@ -81,8 +81,11 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Head).decode
 
 
-def spread(reader: str, pieces: Iterable[Keyed], scratch: Path, buckets: int) -> Iterator[Input]:
-    """Spread records over at most so many bucket files by the hash of their key; each is then read by itself."""
+def spread(reader: str, pieces: Iterable[Keyed], scratch: Path, buckets: int) -> Iterator[tuple[int, Input]]:
+    """Spread records over at most so many bucket files by the hash of their key; each is then read by itself.
+
+    Gives the files with their numbers.
+    """
     buckets = max(1, min(MAX_BUCKETS, buckets))
     scratch.mkdir(parents=True, exist_ok=True)
     paths = [scratch / f"{reader}-{number:03d}.bucket" for number in range(buckets)]
@@ -95,9 +98,13 @@ def spread(reader: str, pieces: Iterable[Keyed], scratch: Path, buckets: int) ->
     finally:
         for stream in streams:
             stream.close()
-    for path in paths:
+    for number, path in enumerate(paths):
         if path.stat().st_size:
-            yield Input(str(path), path.name, reader, "lines", "key", "")
+            yield number, Input(str(path), path.name, reader, "lines", "key", "")
+
+
+def bucket_of(key: str, buckets: int) -> int:
+    return crc32(key.encode()) % max(1, min(MAX_BUCKETS, buckets))
 
 
 def _allow_open_files(count: int) -> None:
@@ -125,7 +132,7 @@ def _frames(piece: Keyed, buckets: int) -> Iterator[tuple[int, bytes]]:
     bodies: dict[int, list[bytes]] = {}
     texts, numbers, repairs = piece.texts, piece.numbers, piece.repairs
     for key, indexes in by_key.items():
-        bucket = crc32(key.encode()) % buckets
+        bucket = bucket_of(key, buckets)
         head = _RunHead(key, indexes if in_a_row else [numbers[index] for index in indexes])
         if repairs:
             head.repairs = {at: repairs[index] for at, index in enumerate(indexes) if index in repairs}

@@ -29,6 +29,10 @@ class InputPiece(msgspec.Struct, frozen=True):
     """Records that a longer one says again: they are part of that one."""
     takes_in: dict[int, int] = {}
     """How many records are part of a record, by its number."""
+    copies: frozenset[int] = frozenset()
+    """Records that are copies of others."""
+    elsewhere: dict[str, int] = {}
+    """What was said in the conversations of these ids, by records of another shape."""
 
 
 def cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:

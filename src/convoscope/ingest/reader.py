@@ -121,16 +121,18 @@ class CallHistory(NamedTuple):
 
     messages: Sequence[Hashable]
     """What each message says; messages that say the same are equal."""
-    replied: bool
-    """The user wrote something and the agent replied: more than an opening that many conversations have."""
+    by_agent: Sequence[bool]
+    """Which of them the agent wrote."""
+    by_user: Sequence[bool]
+    """Which of them the user wrote."""
     conversation: str = ""
     """The id of its conversation; calls that have different ones are of different conversations."""
-    id: str = ""
-    """Another id, which may be that of the call."""
+    call: str = ""
+    """The id of the call alone."""
     apart: Hashable = None
-    """Whatever else tells conversations apart."""
+    """Whatever else tells conversations apart: labels, trials, users."""
     is_call: bool = False
-    """It says itself that it is a call: it holds a request."""
+    """It says itself that it is a call: it holds a request or a response, or has the id of one."""
 
 
 class Reader:
@@ -144,6 +146,8 @@ class Reader:
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
     logs_calls = False
     """With grouping by record: a record may be one call of several of its conversation, with all messages so far."""
+    joins_messages = False
+    """With grouping by key or file: a record is a single message, and its copies are dropped."""
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 
@@ -206,6 +210,11 @@ class Reader:
 
     def history(self, value: Any) -> CallHistory | None:
         """Where `logs_calls`: the messages of a record."""
+        del value
+        return None
+
+    def says(self, value: Any) -> Hashable:
+        """Where `joins_messages`: what a single message says, and when, however it is written; None for the record."""
         del value
         return None
 

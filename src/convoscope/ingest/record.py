@@ -11,6 +11,7 @@ from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Time
+from convoscope.conversation.events import is_media
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -48,9 +49,6 @@ _OWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "fun
 ROLE_FIELDS = ("role", "speaker", "from", "sender", "author")
 TEXT_FIELDS = ("text", "message", "value", "utterance", "body")
 """Other names for the content of a message, as loggers of one's own call it."""
-
-
-CONVERSATION_IDS = ("conversation_id", "session_id", "thread_id", "chat_id")
 
 
 TIMES = ("timestamp", "created_at", "created", "time", "ts")
@@ -144,11 +142,17 @@ def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
             texts.append(part)
             continue
         unread = dict(part) if isinstance(part, dict) else part
+        if not isinstance(part, dict):
+            notes.set_aside("content_not_text", repr(part)[:80], seq)
         text = take(unread, "text", "refusal", "transcript") if isinstance(unread, dict) else None
+        if text is None and isinstance(unread, dict) and unread.get("text") == "":
+            text = unread.pop("text")
         if text is not None:
             texts.append(text)
         if not isinstance(unread, dict) or filled({**unread, "type": None if text is not None else unread.get("type")}):
             parts.append(without_payload(unread, notes, seq))
+    if not texts and parts and not any(map(is_media, parts)) and isinstance(parts[0], dict):
+        notes.set_aside("content_not_text", ", ".join(map(str, parts[0]))[:80], seq)
     return Content("\n".join(texts), parts)
 
 
@@ -183,15 +187,6 @@ def answer_of(content: Any, notes: Notes, seq: int) -> Any:
         text_and_parts = take_content({"content": content}, Notes(), seq)
         return without_payload(content, notes, seq) if text_and_parts.parts else text_and_parts.text
     return content
-
-
-def conversation_id(record: Facts) -> str | None:
-    """The conversation that a message or item says it belongs to."""
-    for name in CONVERSATION_IDS:
-        value = record.get(name)
-        if isinstance(value, str | int) and value != "":
-            return str(value)
-    return None
 
 
 def as_object(value: Any) -> Facts:

@@ -14,6 +14,9 @@ from convoscope.harmless import one_line
 MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
+MERGED, JOINED, COPIES, SPLIT, EQUAL = "merged", "joined", "copies", "split", "equal"
+"""What can be said of a record beside that it is a conversation: see `ReadReport.same`."""
+
 Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
 
 
@@ -85,6 +88,8 @@ class ReadReport(msgspec.Struct):
     repaired: dict[str, NoteTally] = {}
     inferred: dict[str, NoteTally] = {}
     unknown: dict[str, int] = {}
+    same: dict[str, NoteTally] = {}
+    """Records that were not conversations of their own, or might not be: merged, joined, copies, split, equal."""
     problem_count: int = 0
     problems: list[Problem] = []
     """The first 200, by file and line."""
@@ -98,6 +103,45 @@ class ReadReport(msgspec.Struct):
 
     def ignore(self, what: str, count: int = 1) -> None:
         self.ignored[what] = self.ignored.get(what, 0) + count
+
+    def merge_record(self) -> None:
+        """A record is the beginning of a longer one, and part of it."""
+        self.ignore("repeated_history")
+        self.records_used += 1
+        self._count_same(MERGED, 1)
+
+    def join_records(self, count: int) -> None:
+        """Records were brought together by the id of their conversation."""
+        if count > 1:
+            self._count_same(JOINED, count)
+
+    def drop_copy(self, file: str, line: int) -> None:
+        """A record is a copy of another one."""
+        self.records_used += 1
+        self._count_same(COPIES, 1, f"{file}:{line}")
+
+    def drop_file(self, file: str, other: str) -> None:
+        """A file, or a folder, that is one conversation is a copy of another one."""
+        self.files[file].skipped = f"a copy of {other}"
+        self._count_same(COPIES, 1, file)
+
+    def drop_conversation(self, id: str) -> None:
+        """A conversation of single messages is a copy of a record that holds all of it."""
+        self._count_same(COPIES, 1, id)
+
+    def keep_equal(self, file: str, line: int) -> None:
+        """A record is equal to another one, and nothing says that it is a copy."""
+        self._count_same(EQUAL, 1, f"{file}:{line}")
+
+    def split_session(self, where: str) -> None:
+        """A session went on after a long silence: what follows is a conversation of its own."""
+        self._count_same(SPLIT, 1, where)
+
+    def _count_same(self, kind: str, count: int, example: str = "") -> None:
+        tally = self.same.get(kind) or self.same.setdefault(kind, NoteTally())
+        tally.count += count
+        if example and len(tally.examples) < MAX_EXAMPLES:
+            tally.examples.append(example)
 
     @property
     def tallies(self) -> dict[str, dict[str, NoteTally]]:
@@ -131,6 +175,8 @@ class ReadReport(msgspec.Struct):
         for kind, tallies in other.tallies.items():
             for code, tally in tallies.items():
                 self.tallies[kind].setdefault(code, NoteTally()).add(tally.count, tally.examples)
+        for name, tally in other.same.items():
+            self.same.setdefault(name, NoteTally()).add(tally.count, tally.examples)
         self.problem_count += other.problem_count
         self.problems = sorted([*self.problems, *other.problems])[:MAX_PROBLEMS]
         self.warnings = sorted({*self.warnings, *other.warnings})
@@ -145,6 +191,7 @@ class ReadReport(msgspec.Struct):
             repaired=dict(sorted(self.repaired.items())),
             inferred=dict(sorted(self.inferred.items())),
             unknown=dict(sorted(self.unknown.items())),
+            same=dict(sorted(self.same.items())),
             problems=sorted(self.problems)[:MAX_PROBLEMS],
         )
 
@@ -160,6 +207,8 @@ class Notes:
         """Records that a reader of folders counted itself."""
         self.unused: list[object] = []
         """Records of the group that are in no conversation; what is wrong with them was noted."""
+        self.is_session = False
+        """The id of the conversation is that of a session, which may go on days later."""
 
     def begin(self, file: str, line: int) -> None:
         """Begin another conversation, which stands here; nothing is noted of it yet."""
@@ -168,6 +217,7 @@ class Notes:
         if self.taken:
             self.taken = []
         self.records = 0
+        self.is_session = False
         if self.unused:
             self.unused = []
 

@@ -42,6 +42,23 @@ _LONGEST = 90
 """A label and its time are at the very beginning: no more of a line is looked at."""
 _NUMBERED = re.compile(r"(?:speaker|spk|channel)[ _]?\w{1,3}", re.IGNORECASE)
 
+_KEY = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|\w+(?:[_.]\w+)+|(?:[A-Z]\w*-)+[A-Z]\w*")
+"""camelCase, snake_case, dotted.names, Header-Names."""
+# fmt: off
+_MACHINE_KEYS = frozenset(
+    {
+        "event", "data", "id", "retry", "info", "information", "error", "warn", "warning", "debug", "trace", "fatal",
+        "critical", "notice", "verbose", "exception", "traceback", "log", "from", "to", "subject", "date", "cc", "bcc",
+        "sent", "received", "host", "accept", "server", "connection", "cookie", "via", "origin", "referer", "location",
+        "etag", "expires", "vary", "age", "allow", "commit", "author", "merge", "committer", "name", "version", "type",
+        "key", "value", "status", "url", "uri", "path", "file", "port", "mode", "level", "message", "time", "timestamp",
+        "model", "title", "description", "tags", "license", "summary", "note", "todo", "step", "result", "output",
+        "input", "request", "response", "get", "post", "put", "delete", "patch", "http", "https", "enabled", "timeout",
+        "user-agent", "in-reply-to",
+    }
+)
+# fmt: on
+
 
 class LabelledLine(NamedTuple):
     """A line that says who speaks."""
@@ -91,6 +108,19 @@ def role_of(label: str) -> str:
     return roles.pop() if len(roles) == 1 else UNKNOWN
 
 
+def is_machine_key(label: str) -> bool:
+    """Whether a label is a key that programs write: `event`, `INFO`, `Content-Type`, `max_tokens`; never a role."""
+    key = label.strip().casefold()
+    if role_of(label) != UNKNOWN and key not in _MACHINE_KEYS:
+        return False
+    return key in _MACHINE_KEYS or (_KEY.fullmatch(label) is not None and not is_numbered(label))
+
+
+def is_numbered(label: str) -> bool:
+    """`SPEAKER_00`, `spk_1`, `Channel 2`."""
+    return _NUMBERED.fullmatch(label) is not None
+
+
 def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> frozenset[str]:
     """Which labels are of speakers.
 
@@ -103,7 +133,7 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
     counts = Counter(line.label for line in lines)
     chatting = {line.label for line in lines if line.is_chat}
     roles = {label for label in counts if role_of(label) != UNKNOWN}
-    telling = roles | {label for label in counts if _NUMBERED.fullmatch(label)}
+    telling = roles | {label for label in counts if is_numbered(label)}
     are_capitals = bool(telling) and all(label.isupper() for label in telling)
     only_capitals = are_capitals and len(roles) > 1
     again = {

@@ -6,7 +6,7 @@ Where the cuts fall depends on the input alone, never on who works on it.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -18,15 +18,18 @@ from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
 from convoscope.ingest.beside.companion import Attach, companions
 from convoscope.ingest.beside.flows import FlowDefinitions
+from convoscope.ingest.copies import copied_inputs, spoken_digest
 from convoscope.ingest.discover import Input
-from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, read_bucket, spread
-from convoscope.ingest.histories import histories_of, with_repetitions, without_repetitions
+from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, bucket_of, read_bucket, spread
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.json import BadJson, decode, has_name_twice
 from convoscope.ingest.io.kinds import legacy_text
 from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+from convoscope.ingest.row_copies import without_copied_lines, without_copied_messages
+from convoscope.ingest.same_records import same_records, with_same, without_same
+from convoscope.ingest.sessions import split_by_silence
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.tool_speech import moved_notes
 
@@ -55,6 +58,8 @@ class Read(NamedTuple):
     conversation: Conversation
     notes: tuple[Note, ...]
     origin: Origin
+    is_session: bool = False
+    """Its id is that of a session, which may go on days later."""
     exact: bool = False
     """Its values are those of the JSON that it was read from, which holds no NaN and no infinity."""
 
@@ -78,21 +83,24 @@ def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = 
 
 def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[InputPiece, int]]:
     by_key: dict[str, list[tuple[int, Input]]] = {}
-    histories = histories_of(inputs, size)
+    same = same_records(inputs, size, report)
+    copied = copied_inputs(inputs, [_size(item) for item in inputs])
     for place, item in enumerate(inputs):
-        said_again = histories.get(place)
+        said_again = same.get(place)
         report.files[item.name] = FileRead(item.reader, item.why)
-        if item.grouping == "key":
+        if place in copied:
+            report.drop_file(item.name, inputs[copied[place]].name)
+        elif item.grouping == "key":
             by_key.setdefault(item.reader, []).append((place, item))
         elif item.grouping == "record" and item.container in CUTTERS:
             cuts = cut_up(InputPiece(item, place), size)
-            for piece in cuts if said_again is None else without_repetitions(cuts, said_again):
+            for piece in cuts if said_again is None else without_same(cuts, said_again):
                 yield piece, piece.end - piece.start or len(piece.data or b"")
         else:
             whole = InputPiece(item, place)
             # The logs of a folder say most things more than once: little of them is left in the conversation.
             yield (
-                whole if said_again is None else with_repetitions(whole, said_again),
+                whole if said_again is None else with_same(whole, said_again),
                 _size(item) // (4 if item.grouping == "folder" else 1),
             )
     for reader, keyed in sorted(by_key.items()):
@@ -107,8 +115,25 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
         beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
-        for place, bucket in enumerate(spilled):
-            yield InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place), size
+        elsewhere = _said_elsewhere(inputs, size) if by_name.joins_messages else {}
+        for place, (number, bucket) in enumerate(spilled):
+            known = {id: said for id, said in elsewhere.items() if bucket_of(id, buckets) == number}
+            whole = InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place, elsewhere=known)
+            yield whole, size
+
+
+def _said_elsewhere(inputs: Sequence[Input], size: int) -> dict[str, int]:
+    """What was said in the conversations of records that hold a whole one, by their ids.
+
+    Single messages of the same conversations, in another file of another shape, are copies of them.
+    """
+    said: dict[str, int] = {}
+    for place, item in enumerate(inputs):
+        if item.grouping == "record" and item.container != "text":
+            for piece in cut_up(InputPiece(item, place), size):
+                for read in read_partition(Partition(0, (piece,)), ReadReport()):
+                    said.setdefault(read.conversation.id, spoken_digest(read.conversation))
+    return said
 
 
 def _size(item: Input) -> int:
@@ -225,7 +250,9 @@ def read_partition(
     for piece in partition.pieces:
         files_beside = [Path(companion) for companion in piece.input.companions]
         attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, files_beside))]
-        for plain, notes in _reads(piece, reader_named(piece.input.reader), report):
+        for built, notes in _reads(piece, reader_named(piece.input.reader), report):
+            distinct = _without_known(built, piece.elsewhere, report) if piece.elsewhere else built
+            plain = _sessions(distinct, settings.session_gap, report)
             reads = _attached(attachers, plain, notes, report) if attachers else plain
             yield from (_as_set(settings, read, report) for read in reads)
 
@@ -268,7 +295,7 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
         if file is None:
             file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
-        yield new(Read, (conversation, taken, new(Origin, (place, number, 0)), True))
+        yield new(Read, (conversation, taken, new(Origin, (place, number, 0)), False, True))
 
 
 @cache
@@ -320,6 +347,33 @@ def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, 
         yield read if unchanged else Read(conversation, read.notes + taken, read.origin)
 
 
+def _without_known(reads: Iterable[Read], elsewhere: Mapping[str, int], report: ReadReport) -> Iterator[Read]:
+    """Without conversations that records of another shape hold."""
+    for read in reads:
+        conversation = read.conversation
+        if elsewhere.get(conversation.id) != spoken_digest(conversation):
+            yield read
+            continue
+        report.conversations -= 1
+        report.drop_conversation(conversation.id)
+
+
+def _sessions(reads: Iterable[Read], gap: float, report: ReadReport) -> Iterator[Read]:
+    """Sessions that went on after a long silence as several conversations."""
+    for read in reads:
+        if not read.is_session or len(parts := split_by_silence(read.conversation, gap)) < 2:
+            yield read
+            continue
+        report.split_session(read.conversation.id)
+        report.conversations += len(parts) - 1
+        for file in read.conversation.source.files:
+            if file in report.files:
+                report.files[file].conversations += len(parts) - 1
+        for number, conversation in enumerate(parts):
+            notes = read.notes if number == 0 else ()
+            yield Read(conversation, notes, read.origin._replace(part=read.origin.part + number))
+
+
 def _as_set(settings: ReadSettings, read: Read, report: ReadReport) -> Read:
     conversation = settings.applied(read.conversation)
     if conversation is read.conversation:
@@ -358,7 +412,8 @@ def _build(
             for file_name in dict.fromkeys(record.file or name for record in used) or (name,):
                 file = report.files.get(file_name) or report.files.setdefault(file_name, FileRead(reader.name))
                 file.conversations += 1
-            yield Read(conversation, taken, Origin(origin.place, origin.record, part) if part else origin)
+            at = Origin(origin.place, origin.record, part) if part else origin
+            yield Read(conversation, taken, at, notes.is_session)
     except InputError as error:
         count = max(lost, error.count)
         report.problem(Problem(name, error.line or line, error.message, error.field, error.hint, count))
@@ -385,6 +440,9 @@ def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup
         yield RecordGroup(item.name, path, companions=beside), item.name, Origin(piece.place, 0, 0)
     elif item.grouping == "file":
         records = tuple(_all_records(piece, report))
+        reader = reader_named(item.reader)
+        if item.container != "text" and reader.joins_messages:
+            records = without_copied_messages(records, reader, item.name, report)
         if records:
             called = _stem(item.name, _TEXT_ENDINGS if item.container == "text" else ())
             yield RecordGroup(called, path, records), item.name, Origin(piece.place, 0, 0)
@@ -410,15 +468,19 @@ _UNKEYED = "\0"
 
 def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
     """What is read of each key of a bucket."""
-    for number, keyed in enumerate(read_bucket(Path(piece.input.path))):
+    for number, spread_records in enumerate(read_bucket(Path(piece.input.path))):
         origin = Origin(piece.place, number, 0)
+        keyed = spread_records if reader.joins_messages else without_copied_lines(spread_records, report)
         read = _quick_read(reader, keyed, origin, report)
         if read is not None:
             first = keyed.runs[0]
             yield (read,), Notes(first.name, first.numbers[0])
             continue
         records = tuple(record for run in keyed.runs for record in _decoded(run, report))
+        if reader.joins_messages:
+            records = without_copied_messages(records, reader, "", report)
         if records:
+            report.join_records(len(records))
             name = records[0].file
             names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
             group = RecordGroup(keyed.key.removeprefix(_UNKEYED) or keyed.key, Path(name), records, names)
@@ -436,6 +498,7 @@ def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: Rea
         return None
     report.conversations += 1
     report.records_used += len(lines.texts)
+    report.join_records(len(lines.texts))
     for name in lines.files:
         file = report.files.get(name) or report.files.setdefault(name, FileRead(reader.name))
         file.conversations += 1
@@ -476,7 +539,7 @@ def _line(text: bytes, number: int) -> Record:
 
 def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
     """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
-    name, repeated = piece.input.name, piece.repeated
+    name, repeated, copies = piece.input.name, piece.repeated, piece.copies
     if piece.problem:
         report.records_seen += 1
         usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "everything before it was read"
@@ -490,8 +553,9 @@ def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, b
                 continue
             report.records_seen += 1
             if repeated and number in repeated:
-                report.ignore("repeated_history")
-                report.records_used += 1
+                report.merge_record()
+            elif copies and number in copies:
+                report.drop_copy(name, number)
             elif len(text) > files.MAX_RECORD_BYTES:
                 report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
             else:
@@ -508,6 +572,8 @@ def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record |
     except BadJson as error:
         report.problem(_not_json(name, number, error))
         return None
+    if has_name_twice(text):
+        repairs = (*repairs, "name_twice")
     return Record(value, number, repairs)
 
 

@@ -21,6 +21,8 @@ from convoscope.conversation.timestamps import moment
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
 
+MAX_AGENT = 200
+
 
 class TimelineBuilder:
     """The events, participants and clocks of a conversation under construction."""
@@ -186,6 +188,15 @@ class TimelineBuilder:
         """A message that says nothing and calls nothing is no turn: it is kept as a marker, and counted."""
         self.notes.set_aside("message_without_text", role, self.seq)
         self.mark("message_without_text", {"role": role, **extras}, time, id)
+
+
+def agent_of(participants: Iterable[Participant], notes: Notes) -> str:
+    """The agent, where nothing but the names beside its messages tells which one it is; several with a + between."""
+    names = sorted({one.name for one in participants if one.role == "assistant" and one.name})
+    agent = " + ".join(names)[:MAX_AGENT]
+    if agent:
+        notes.inferred("agent_from_name", agent)
+    return agent
 
 
 def dimensions(*places: object) -> dict[str, str]:

@@ -149,8 +149,9 @@ def unanswered_turns(many: Conversations) -> None:
     reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
     error, or, if nothing tells how it ended, where the turn is a question. None is owed to a user who is put
     through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells, and where
-    the agent said nothing and called a tool that looks as if it speaks to the user.
-    Backchannels, and words to somebody else, are no turns.
+    the agent said nothing and called a tool that looks as if it speaks to the user, or the log has something of the
+    agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is none. Backchannels, and
+    words to somebody else, are no turns; a picture of the user is one.
     """
     for place, conversation in enumerate(many.conversations):
         turns = user_turns(conversation)
@@ -184,7 +185,7 @@ def ignored_questions(many: Conversations) -> None:
 
 
 def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
-    if turn.reply in ("unknown", "by_tool"):
+    if turn.reply in ("unknown", "by_tool", "not_read"):
         many.add(place, unmeasured(turn.utterances[0], AT_END[turn.reply]))
     elif turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}

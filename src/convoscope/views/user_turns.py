@@ -6,10 +6,13 @@ questions has one such turn. Here each of the nine is one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
+from unicodedata import category
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
+from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
 from convoscope.views.end_reasons import BROKEN, kind_of_reason
@@ -23,10 +26,13 @@ _NOT_FOR_THE_AGENT = frozenset(("backchannel", "vocal_tic", "non_directed"))
 _QUESTION = ("?", "？", "؟", "՞", "፧")
 _AFTER_MARK = " \t\n\"'”’»)]}*_"
 _LEFT_WAITING = frozenset(("inactivity", "inactive", "silence", "idle", "timeout", "timed"))
-Reply = Literal["yes", "no", "ended", "unknown", "by_tool"]
+Reply = Literal["yes", "no", "ended", "unknown", "by_tool", "not_read"]
 """Whether the agent spoke before the user did again; at the end, whether a reply was still to come.
 
-`by_tool`: it did not, but called a tool that looks as if it spoke."""
+`by_tool`: it did not, but called a tool that looks as if it spoke. `not_read`: the log has something of the agent
+there that could not be read.
+"""
+_WORD = re.compile(r"[^\W_]")
 
 
 class UserTurn(NamedTuple):
@@ -69,9 +75,12 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
             continue
         role = conversation.roles[event.speaker]
         if role == ASSISTANT:
+            if not _says_something(event):
+                continue
             spoke = True
             if utterances:
-                turns.append(UserTurn(tuple(utterances), "yes", bool(calls)))
+                reply: Reply = "not_read" if event.extras and _is_illegible(event) else "yes"
+                turns.append(UserTurn(tuple(utterances), reply, bool(calls)))
                 utterances = []
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
@@ -85,7 +94,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         last, outcome = UserTurn(tuple(utterances), "unknown", bool(calls)), conversation.outcome
         # Who is put through to a person gets no more words of the agent.
         if handed_over and not outcome.error:
-            reply: Reply = "yes"
+            reply = "yes"
         else:
             reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
             if not outcome.error:
@@ -131,7 +140,25 @@ def breakdown(conversation: Conversation) -> str:
 
 
 def _has_content(utterance: Utterance) -> bool:
-    return bool(utterance.segments) or bool(utterance.meant().strip() or utterance.received().strip())
+    return bool(utterance.segments) or bool(
+        utterance.meant().strip() or utterance.received().strip() or utterance.is_unread
+    )
+
+
+def _says_something(utterance: Utterance) -> bool:
+    """Whether a message of the agent is a reply: "..." and "-" are none, a picture and "👍" are."""
+    if _WORD.search(utterance.meant()) or utterance.segments:
+        return True
+    text = utterance.meant() + utterance.received()
+    return utterance.is_unread or any(letter.isalnum() or category(letter) == "So" for letter in text)
+
+
+def _is_illegible(utterance: Utterance) -> bool:
+    """Whether it may or may not be a reply: it could not be read, and it is no picture, sound or file."""
+    if not utterance.is_unread:
+        return False
+    parts = utterance.extras.get("content")
+    return not (type(parts) is list and any(map(is_media, parts)))
 
 
 def _goes_on(conversation: Conversation, earlier: Utterance, later: Utterance) -> bool:
@@ -162,6 +189,7 @@ AT_END: dict[Reply, str] = {
     "ended": "user_left",
     "unknown": "end_unknown",
     "by_tool": "may_speak_by_tool",
+    "not_read": "reply_not_read",
 }
 """Why the last turn of the user has no reply, as a reason code."""
 

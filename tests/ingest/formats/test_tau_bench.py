@@ -39,7 +39,7 @@ class TestARun:
 
     def test_info_is_withheld_and_counted(self, tmp_path: Path) -> None:
         """Nothing of it is in the conversation, in whatever field."""
-        outcome = read(write_json(tmp_path / "runs.json", [run(), run()]))
+        outcome = read(write_json(tmp_path / "runs.json", [run(trial=0), run(trial=1)]))
         written = b"".join(map(to_json, outcome.conversations))
         assert b"secret_action" not in written
         assert b"0.25" not in written

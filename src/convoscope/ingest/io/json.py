@@ -42,6 +42,29 @@ def decode(data: bytes) -> Decoded:
         return _forgiving(data)
 
 
+_TELLING = (b'"messages"', b'"conversation_id"', b'"session_id"', b'"traj"', b'"transcript"')
+
+
+def has_name_twice(data: bytes) -> bool:
+    """Whether an object has a name twice, of which only the last value is read.
+
+    To look at every object takes longer than to read the record: it is done where a name that decides occurs twice.
+    """
+    if all(data.count(name) < 2 for name in _TELLING):
+        return False
+    is_twice = False
+
+    def take(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal is_twice
+        is_twice = is_twice or len({name for name, _ in pairs}) < len(pairs)
+
+    try:
+        json.loads(data, object_pairs_hook=take, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return is_twice
+
+
 def _forgiving(data: bytes) -> Decoded:
     repairs: dict[str, None] = {}
     try:

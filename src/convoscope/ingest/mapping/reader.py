@@ -14,6 +14,7 @@ from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
 from convoscope.ingest.beside.prediction_shapes import TurnPrediction, acts_of, names_of, state_of
 from convoscope.ingest.beside.predictions import MISSING, Exchange, completed, exchanges_of, frames_of
+from convoscope.ingest.ids import is_session_field
 from convoscope.ingest.mapping.declaration import Mapping, MappingFile, MessageMap, PredictedMap, Way, load_mapping
 from convoscope.ingest.mapping.paths import find, parsed, value_at, without
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
@@ -42,6 +43,8 @@ class LoggedMessage(NamedTuple):
 
 class MappedReader(Reader):
     """Records of any shape, by a mapping."""
+
+    joins_messages = True
 
     def __init__(self, file: MappingFile) -> None:
         self.mapping = file.mapping
@@ -87,6 +90,8 @@ class MappedReader(Reader):
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         conversation = self.mapping.conversation
+        way = conversation.id if isinstance(conversation.id, str) else ""
+        notes.is_session = is_session_field(way.rpartition(".")[2])
         if conversation.messages is None and conversation.records is None:
             yield self._conversation(group.name, group.records, group, notes)
             return

@@ -7,12 +7,13 @@ from typing import Any
 from convoscope.conversation import Conversation, Text
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
-from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
+from convoscope.ingest.formats.openai.event_stream import is_chunk_list, is_stream, message_of
+from convoscope.ingest.formats.openai.messages import ENVELOPES, UNREAD_STREAM, OpenAIReader, continued, one_by_one
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
+from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Place, Sample
 from convoscope.ingest.record import (
-    CONVERSATION_IDS,
     TIMES,
     Facts,
     answer_of,
@@ -34,7 +35,6 @@ _USUAL_IN_MESSAGE = frozenset(
     {"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS}
     | {"type", "model", "stop_reason", "stop_sequence", "usage", "container"}
 )
-_STREAMED = ("event: ", "data: ")
 _USUAL_IN_CALL = frozenset({"type", "index"})
 
 
@@ -51,6 +51,10 @@ class OpenAIChatReader(OpenAIReader):
     typed: Any = Chat
 
     def detect(self, sample: Sample) -> Detection | None:
+        if sample.container == "text":
+            lines = "\n".join(map(str, sample.values))
+            readable = is_stream(lines) and message_of(lines) is not None
+            return Detection(0.9, "server-sent events of one response", "file") if readable else None
         for value in sample.values:
             if isinstance(value, list) and value and all(self.stands_alone(one) for one in value):
                 return Detection(0.9, "each record is a list of messages with a role")
@@ -103,9 +107,13 @@ class OpenAIChatReader(OpenAIReader):
                 entries = continued(entries, self.take_entries(inner, notes), notes)
             elif isinstance(inner, dict) and _is_answer(inner):
                 entries = [*entries, facts.pop(name)]
-            elif _is_streamed(inner):
-                notes.set_aside("streamed_response", "a stream of events, kept in extras: write the finished message")
+            elif (stream := _stream_in(inner)) is not None:
+                entries = [*entries, _streamed(stream, notes)]
+                (inner if isinstance(inner, dict) else facts).pop("body" if isinstance(inner, dict) else name)
         return entries
+
+    def from_text(self, text: str, notes: Notes) -> Any:
+        return _streamed(text, notes) if is_stream(text) else None
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
@@ -131,6 +139,12 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
         MessageBlocks(timeline, role, name, time, id, extras).add(blocks)
         return
+    if role == "assistant" and is_stream(facts.get("content")):
+        facts |= _streamed(facts.pop("content"), notes)
+        del facts["role"]
+        if has_blocks(facts["content"]):
+            MessageBlocks(timeline, role, take_text(facts, "name"), time, id, {}).add(facts["content"])
+            return
     content = take_content(facts, notes, timeline.seq)
     text = content.text or take(facts, "refusal") or ""
     played = _take_transcript(facts, notes, timeline.seq)
@@ -170,9 +184,19 @@ def _is_answer(value: Facts) -> bool:
     return is_role(value.get("role")) and isinstance(value.get("content"), str | list)
 
 
-def _is_streamed(value: Any) -> bool:
+def _stream_in(value: Any) -> Any:
+    """The stream of events, or the chunks, that came back; None where it is something else."""
     body = value.get("body") if isinstance(value, dict) else value
-    return isinstance(body, str) and body.startswith(_STREAMED)
+    return body if is_stream(body) or is_chunk_list(body) else None
+
+
+def _streamed(stream: Any, notes: Notes) -> Facts:
+    """The message of a stream; where that cannot be read, a message that says so."""
+    message = message_of(stream)
+    if message is not None:
+        notes.inferred("streamed_response_joined")
+        return message
+    return {"role": "assistant", "content": {UNREAD_STREAM: stream}}
 
 
 def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:

@@ -7,7 +7,7 @@ be lost by being overlooked.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -21,30 +21,41 @@ from convoscope.conversation import (
     Source,
     Tool,
 )
+from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.repeated import has_reply, message_signature, quick_key
+from convoscope.ingest.formats.openai.repeated import message_signature, quick_key, role_of
+from convoscope.ingest.ids import (
+    RECORD_IDS,
+    conversation_id,
+    is_call,
+    is_id_of_call,
+    is_session,
+    kept_apart,
+    names_conversation,
+)
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.reader import CallHistory, Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import (
-    CONVERSATION_IDS,
     TIMES,
     Facts,
-    conversation_id,
+    as_object,
     filled,
     take,
     take_content,
     take_text,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
+from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
 
+UNREAD_STREAM = "streamed_response"
+"""Names a stream of events in the content of a message, where it could not be read."""
 ENVELOPES = ("request", "response", "body", "input", "output")
 
-_RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
 _TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
 # Fields of the API that say nothing about the conversation: kept in extras, and no surprise.
 _USUAL = frozenset(
-    {*_RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
+    {*RECORD_IDS, *_TRUTHS, *TIMES, *ENVELOPES, "object", "usage", "status", "choices", "metadata", "error"}
     | {"temperature", "top_p", "tool_choice", "parallel_tool_calls", "max_tokens", "max_output_tokens", "stream"}
     | {"system_fingerprint", "service_tier", "previous_response_id", "store", "user", "text", "reasoning"}
     | {"truncation", "incomplete_details", "instructions", "data", "system_messages"}
@@ -53,7 +64,8 @@ _USUAL = frozenset(
 
 def one_by_one(sample: Sample, entry: str) -> Detection:
     """Records that are single entries: brought together by id where any has one, else by file."""
-    if any(isinstance(value, dict) and conversation_id(value) is not None for value in sample.values):
+    # A field that is empty in all records says that there are several conversations, not which.
+    if any(isinstance(value, dict) and names_conversation(value) for value in sample.values):
         return Detection(0.8, f"each record is one {entry}, with the id of its conversation", "key")
     return Detection(0.7, f"each record is one {entry}", "file")
 
@@ -102,6 +114,7 @@ class OpenAIReader(Reader, ABC):
     list_name = b""
     """Where the list begins in a record that is written as JSON."""
     logs_calls = True
+    joins_messages = True
 
     @abstractmethod
     def stands_alone(self, value: Any) -> bool:
@@ -131,6 +144,9 @@ class OpenAIReader(Reader, ABC):
     def key(self, value: Any) -> str | None:
         return conversation_id(value) if isinstance(value, dict) else None
 
+    def says(self, value: Any) -> Hashable:
+        return (message_signature(value), _timed(value).at) if self.stands_alone(value) else None
+
     def history_key(self, text: bytes) -> bytes:
         return quick_key(text, self.list_name)
 
@@ -144,23 +160,38 @@ class OpenAIReader(Reader, ABC):
             return None
         if search(facts, "error", kind=(str, dict)):
             return None  # a call that failed is a failure, whatever another one says
-        messages = [one for one in listed if not (isinstance(one, dict) and one.get("type") == "reasoning")]
+        messages = [one for one in listed if not (isinstance(one, dict) and _is_never_sent_again(one))]
+        roles = [role_of(one) if isinstance(one, dict) else "" for one in messages]
         metadata = facts.get("metadata")
-        dims = dimensions(facts, metadata)
-        named = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        by_record = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        id = by_record or take_text(facts, *RECORD_IDS)
+        is_one_call = not by_record and (is_call(value) or is_id_of_call(id))
         return CallHistory(
             messages=[message_signature(one) for one in messages],
-            replied=has_reply(messages),
-            conversation=named or "",
-            id=take_text(facts, *_RECORD_IDS),
-            apart=(dims.get("scenario_id"), dims.get("trial")),
-            is_call="request" in facts,
+            by_agent=[role == "assistant" for role in roles],
+            by_user=[role == "user" for role in roles],
+            conversation="" if is_one_call else id,
+            call=id if is_one_call else "",
+            apart=kept_apart(facts, metadata),
+            is_call=is_one_call,
         )
 
+    def from_text(self, text: str, notes: Notes) -> Any:
+        """The entry that a file of plain text is; None where it is none."""
+        del text, notes
+
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        if group.records and all(isinstance(record.value, str) for record in group.records):
+            entry = self.from_text("\n".join(record.value for record in group.records), notes)
+            if entry is None:
+                raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+            yield self._conversation({}, [(1, entry)], group, notes, group.name)
+            return
         single = [record for record in group.records if self.stands_alone(record.value)]
         if single:
-            entries = [(record.number, record.value) for record in group.records]
+            records = self._in_rows(group.records, notes)
+            entries = [(record.number, record.value) for record in records]
+            notes.is_session = is_session(single[0].value)
             yield self._conversation({}, entries, group, notes, conversation_id(single[0].value) or group.name)
             return
         for record in group.records:
@@ -172,7 +203,24 @@ class OpenAIReader(Reader, ABC):
                 listed = self.take_entries(facts, notes)
             else:
                 raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+            metadata = facts.get("metadata")
+            notes.is_session = is_session(facts) or (not conversation_id(facts) and is_session(as_object(metadata)))
+            listed = self._in_list(listed, notes)
             yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
+
+    def _in_rows(self, records: Sequence[Record], notes: Notes) -> list[Record]:
+        """Single entries in the order of time, where that is plainly another one."""
+        ordered = in_rows([_timed(record.value, record.file) for record in records])
+        if ordered.repaired:
+            notes.repaired(ordered.repaired, f"{len(records)} records")
+        return [records[index] for index in ordered.order]
+
+    def _in_list(self, entries: list[Any], notes: Notes) -> list[Any]:
+        ordered = in_list([_timed(entry) for entry in entries])
+        if not ordered.repaired:
+            return entries
+        notes.repaired(ordered.repaired, f"{len(entries)} entries")
+        return [entries[index] for index in ordered.order]
 
     def _conversation(
         self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
@@ -203,6 +251,20 @@ class OpenAIReader(Reader, ABC):
         return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
 
 
+def _timed(entry: Any, file: str = "") -> TimedMessage:
+    if not isinstance(entry, dict):
+        return TimedMessage("", None, file)
+    value = next((entry[name] for name in TIMES if entry.get(name) not in (None, "")), None)
+    read = None if value is None else moment(value)
+    return TimedMessage(role_of(entry), None if read is None else read.at, file)
+
+
+def _is_never_sent_again(entry: Facts) -> bool:
+    """A thought, or a reply that could not be read: the next call does not repeat them."""
+    content = entry.get("content")
+    return entry.get("type") == "reasoning" or (isinstance(content, dict) and UNREAD_STREAM in content)
+
+
 def _system(facts: Facts, notes: Notes) -> str:
     """The instructions of the Messages API stand beside the messages: a text, or blocks of text."""
     given = search(facts, "system", kind=(str, list))
@@ -220,10 +282,12 @@ def _assembled(
             del facts[dimension]
     if facts.get("agent_name") == dims.get("agent"):
         facts.pop("agent_name", None)
+    if "agent" not in dims and (agent := agent_of(timeline.participants, notes)):
+        dims["agent"] = agent
     model = dims.get("model") or search(facts, "model")
     if model:
         dims["model"] = model
-    named = take_text(facts, *_RECORD_IDS)
+    named = take_text(facts, *RECORD_IDS)
     if not named and isinstance(metadata, dict):
         named = conversation_id(metadata) or ""
     tools = search(facts, "tools", "functions", kind=list)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -50,12 +49,6 @@ def role_of(message: Facts) -> str:
         return "assistant"
     field = speaker_field(message) or "role"
     return ROLES.get(str(message.get(field)).strip().casefold(), "")
-
-
-def has_reply(messages: Sequence[Any]) -> bool:
-    """Whether the agent says or does something after the user."""
-    roles = [role_of(message) for message in messages if isinstance(message, dict)]
-    return "user" in roles and "assistant" in roles[roles.index("user") :]
 
 
 def _content(message: Facts) -> str:

@@ -8,9 +8,9 @@ from convoscope.conversation import Text
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
+from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
-    CONVERSATION_IDS,
     TIMES,
     Facts,
     answer_of,

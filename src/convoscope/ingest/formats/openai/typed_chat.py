@@ -30,9 +30,11 @@ from convoscope.conversation.model import DIMENSIONS
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.control_text import may_hold_control
 from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Place
-from convoscope.ingest.record import CONVERSATION_IDS, filled
+from convoscope.ingest.record import filled
 from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import agent_of
 
 _Word = Annotated[str, msgspec.Meta(min_length=1)]
 """Text that is not empty: where an empty one is given, `build` keeps it, and says so."""
@@ -103,6 +105,8 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
     """The conversation of a chat; None where `build` has to look at it."""
     if chat.id and chat.conversation_id:
         return None  # one of them would be left over
+    if place.text.count(b'"messages"') != 1:
+        return None  # a name that is there twice is noted
     metadata = chat.metadata
     if metadata and not _TOLD_IN_METADATA.isdisjoint(metadata):
         return None
@@ -113,15 +117,23 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
         talk.take(chat.messages)
     except (_Odd, msgspec.DecodeError, RecursionError):
         return None
+    if talk.clocks and _ends_before_it_begins(talk.events):
+        return None
     model, truth = chat.model, chat.ground_truth
+    agent = agent_of(talk.participants.values(), notes) if talk.has_names else ""
+    dims = {"agent": agent} if agent else {}
+    if model:
+        dims["model"] = model
     return Conversation(
         id=chat.conversation_id or chat.id or place.name,
-        dimensions={"model": model} if model else {},
+        dimensions=dims,
         source=Source(format=format, files=place.files, record=place.name),
         pipeline="text",
         participants=tuple(talk.participants.values()),
         clocks=tuple(talk.clocks.values()),
-        agent=Agent(instructions="\n\n".join(talk.instructions), tools=tools, models={"llm": model} if model else {}),
+        agent=Agent(
+            name=agent, instructions="\n\n".join(talk.instructions), tools=tools, models={"llm": model} if model else {}
+        ),
         expected=_NOTHING_EXPECTED if truth is None else Expected(ground_truth=truth),
         timeline=tuple(talk.events),
         outcome=_NO_OUTCOME,
@@ -132,7 +144,7 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
 class _Talk:
     """What the messages of one chat tell."""
 
-    __slots__ = ("clocks", "events", "in_seconds", "inferred", "instructions", "notes", "participants")
+    __slots__ = ("clocks", "events", "has_names", "in_seconds", "inferred", "instructions", "notes", "participants")
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
@@ -141,6 +153,7 @@ class _Talk:
         self.participants: dict[str, Participant] = {}
         self.clocks: dict[str, Clock] = {}
         self.inferred: set[str] = set()
+        self.has_names = False
         self.in_seconds = False
         """It was noted that times are seconds since the epoch."""
 
@@ -188,6 +201,7 @@ class _Talk:
     def _named(self, role: str, name: str) -> str:
         """As `Timeline.participant`."""
         speaker = f"{role}:{name}"
+        self.has_names = True
         if speaker not in self.participants:
             self.participants[speaker] = Participant(speaker, role, name)
         return speaker
@@ -226,8 +240,14 @@ class _Talk:
         )
 
 
+def _ends_before_it_begins(events: list[AnyEvent]) -> bool:
+    """It may be written newest first."""
+    first, last = events[0].time, events[-1].time
+    return first is not None and last is not None and last.at < first.at
+
+
 def _text(content: str, role: str) -> Text:
-    if may_hold_control(content, role):
+    if may_hold_control(content, role) or (content[:5] == "data:" or content[:6] == "event:"):
         raise _Odd
     return Text(content, "message.content")
 

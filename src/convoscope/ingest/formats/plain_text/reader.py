@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from convoscope.conversation import Clock, Conversation, Source, Text, Time
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
-from convoscope.ingest.speaker_labels import UNKNOWN, LabelledLine, labelled, role_of, speaker, speaker_labels
+from convoscope.ingest.speaker_labels import (
+    UNKNOWN,
+    LabelledLine,
+    is_machine_key,
+    is_numbered,
+    labelled,
+    role_of,
+    speaker,
+    speaker_labels,
+)
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _CLOCK = Clock(id="transcript", kind="relative", source="times in the transcript")
 _ENDINGS = (".txt", ".text", ".md", ".log", "", ".gz", ".zst", ".zstd")
+_FEW_WORDS = 3
+"""Keys have values of a word or two; people say more on average."""
+_SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！")
 _HINT = "expected lines such as `Agent: …` and `Customer: …`"
 
 
@@ -27,10 +40,12 @@ class PlainTextReader(Reader):
             return None
         lines = [line for value in sample.values if (line := labelled(str(value))) is not None]
         speakers = speaker_labels(lines)
-        roles = {role_of(label) for label in speakers} - {UNKNOWN}
-        is_named_text = sample.path.suffix.lower() == ".txt"
         known = [line for line in lines if line.label in speakers]
-        if {"user", "assistant"} <= roles or (is_named_text and (roles or _are_most(known, sample))):
+        if not known or _is_machine_text(lines, known):
+            return None
+        roles = {role_of(line.label) for line in known} - {UNKNOWN}
+        is_named_text = sample.path.suffix.lower() == ".txt"
+        if {"user", "assistant"} <= roles or (is_named_text and (roles or _is_talk(known, sample))):
             return Detection(0.6, "lines begin with the label of a speaker", "file")
         return None
 
@@ -64,9 +79,27 @@ class PlainTextReader(Reader):
         )
 
 
-def _are_most(known: list[LabelledLine], sample: Sample) -> bool:
-    """At least two speakers, and half of all lines are theirs."""
-    return len({line.label for line in known}) > 1 and 2 * len(known) >= len(sample.values)
+def _is_machine_text(lines: list[LabelledLine], known: list[LabelledLine]) -> bool:
+    """Whether most labels are keys that programs write: a log, headers, settings, a stream of events."""
+    keys = sum(is_machine_key(line.label) for line in lines)
+    if 2 * keys >= len(lines) or all(is_machine_key(line.label) for line in known):
+        return True
+    # Settings name a user and an agent once each, among other keys.
+    return len({line.label for line in known}) == len(known) < len(lines) - len(known)
+
+
+def _is_talk(known: list[LabelledLine], sample: Sample) -> bool:
+    """Whether people of unknown roles talk: half of all lines are theirs, and two or more take turns, in sentences."""
+    labels = [line.label for line in known]
+    if len(set(labels)) < 2 or 2 * len(known) < len(sample.values):
+        return False
+    if any(line.is_chat or line.at is not None or is_numbered(line.label) for line in known):
+        return True
+    changes = sum(one != other for one, other in pairwise(labels))
+    words = sum(len(line.text.split()) for line in known)
+    sentences = sum(line.text.endswith(_SENTENCE_ENDS) for line in known)
+    are_sentences = words >= _FEW_WORDS * len(known) or 2 * sentences >= len(known)
+    return changes >= 2 and are_sentences and not any(label[0].islower() for label in labels)
 
 
 def _first_utterance(lines: list[tuple[Record, LabelledLine | None]], speakers: frozenset[str]) -> int:

@@ -1,0 +1,129 @@
+"""Streams of server-sent events: the message that the chunks of one response make, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.record import Facts, filled
+
+_STARTS = ("event:", "data:")
+MAX_BLOCKS = 10_000
+
+
+def is_stream(text: Any) -> bool:
+    """Whether a text is written as server-sent events: its first lines are `event:` or `data:`."""
+    return isinstance(text, str) and text.startswith(_STARTS) and ("data: {" in text or "data:{" in text)
+
+
+def is_chunk_list(value: Any) -> bool:
+    """Whether a list holds the chunks of one response."""
+    return isinstance(value, list) and bool(value) and all(_is_chunk(one) for one in value)
+
+
+def message_of(stream: Any) -> Facts | None:
+    """The message that a stream, or a list of its chunks, makes; None where it cannot be read as one."""
+    chunks = stream if isinstance(stream, list) else list(_payloads(stream))
+    joined = _Joined()
+    for chunk in chunks:
+        if isinstance(chunk, dict):
+            joined.take(chunk)
+    return joined.message()
+
+
+def _payloads(text: str) -> Iterator[Any]:
+    for line in text.splitlines():
+        if line.startswith("data:") and line[5:].lstrip().startswith("{"):
+            try:
+                yield decode(line[5:].strip().encode("utf-8", "replace")).value
+            except BadJson:
+                continue
+
+
+def _is_chunk(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    choices = value.get("choices")
+    is_delta = isinstance(choices, list) and all(isinstance(one, dict) and "delta" in one for one in choices)
+    return (is_delta and value.get("object") == "chat.completion.chunk") or value.get("type") == "content_block_delta"
+
+
+class _Joined:
+    """What the chunks say so far, of whichever of three APIs: chat completions, Messages, Responses."""
+
+    def __init__(self) -> None:
+        self.facts: Facts = {}
+        self.texts: list[str] = []
+        self.refusals: list[str] = []
+        self.calls: dict[Any, Facts] = {}
+        self.blocks: dict[Any, Facts] = {}
+        self.is_known = False
+        """A chunk was met that is known."""
+
+    def take(self, chunk: Facts) -> None:
+        kind = chunk.get("type")
+        self.is_known = self.is_known or kind in ("content_block_start", "message_delta") or bool(chunk.get("choices"))
+        if isinstance(chunk.get("choices"), list):
+            self._name(chunk)
+            for choice in chunk["choices"]:
+                if isinstance(choice, dict) and choice.get("index", 0) == 0 and isinstance(choice.get("delta"), dict):
+                    self._delta(choice["delta"])
+        elif kind == "message_start" and isinstance(chunk.get("message"), dict):
+            self._name(chunk["message"])
+        elif kind in ("content_block_start", "content_block_delta"):
+            self._block(chunk)
+        elif kind == "response.output_text.delta" and isinstance(chunk.get("delta"), str):
+            self.texts.append(chunk["delta"])
+
+    def _name(self, facts: Facts) -> None:
+        self.facts |= {name: facts[name] for name in ("id", "model") if isinstance(facts.get(name), str)}
+
+    def _delta(self, delta: Facts) -> None:
+        for name, texts in (("content", self.texts), ("refusal", self.refusals)):
+            if isinstance(delta.get(name), str):
+                texts.append(delta[name])
+        for call in _objects(delta.get("tool_calls")):
+            held = self.calls.setdefault(call.get("index", 0), {"function": {"name": "", "arguments": ""}})
+            held |= filled({name: call.get(name) for name in ("id", "type")})
+            function = call.get("function")
+            for name in ("name", "arguments"):
+                if isinstance(function, dict) and isinstance(function.get(name), str):
+                    held["function"][name] += function[name]
+
+    def _block(self, chunk: Facts) -> None:
+        if len(self.blocks) > MAX_BLOCKS:
+            return
+        block = self.blocks.setdefault(chunk.get("index", 0), {"type": "text", "text": ""})
+        if isinstance(chunk.get("content_block"), dict):
+            block |= chunk["content_block"]
+        delta = chunk.get("delta")
+        for name, text in delta.items() if isinstance(delta, dict) else ():
+            if name in ("text", "thinking", "partial_json") and isinstance(text, str):
+                block[name] = f"{block.get(name) or ''}{text}"
+
+    def message(self) -> Facts | None:
+        content: Any = "".join(self.texts)
+        if self.blocks:
+            finished = [_finished(block) for _, block in sorted(self.blocks.items(), key=lambda item: str(item[0]))]
+            content = [block for block in finished if block != {"type": "text", "text": ""}]
+        said = filled({"content": content, "refusal": "".join(self.refusals), "tool_calls": list(self.calls.values())})
+        is_message = said or self.is_known
+        return {"role": "assistant", "content": None, **self.facts, **said} if is_message else None
+
+
+def _finished(block: Facts) -> Facts:
+    """A block with its arguments as a value."""
+    arguments = block.pop("partial_json", None)
+    if isinstance(arguments, str) and arguments.strip():
+        try:
+            block["input"] = decode(arguments.encode("utf-8", "replace")).value
+        except BadJson:
+            block["input"] = arguments
+    if block.get("type") != "text" and block.get("text") == "":
+        del block["text"]
+    return block
+
+
+def _objects(values: Any) -> Iterable[Facts]:
+    return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else ()

@@ -1,0 +1,182 @@
+"""Which conversation a record is of, by the names of its fields: ids, sessions, calls, labels, times.
+
+The rules are in docs/guides/one-conversation.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+from convoscope.conversation.model import DIMENSIONS
+
+CONVERSATION_FIELDS = ("conversation_id", "conversationId", "thread_id", "threadId", "ticket_id", "ticketId")
+"""Hold the id of a conversation."""
+SESSION_FIELDS = ("session_id", "sessionId", "chat_id", "chatId")
+"""Hold the id of a session: a user who comes back days later may have the same."""
+_USER_FIELDS = frozenset({"user_id", "userId", "user", "customer_id", "phone", "phone_number", "sender_id", "session"})
+CONVERSATION_IDS = CONVERSATION_FIELDS + SESSION_FIELDS
+RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
+"""Where a record with a list of messages has its id, the surest first."""
+_OWN_IDS = frozenset(
+    {*RECORD_IDS, "_id", "trial", "call_id", "call_sid", "request_id", "response_id", "message_id", "event_id"}
+    | {"trace_id", "span_id", "run_id", "interaction_id", "contact_id", "convo_id", "dialogue_id", "job_id", "room_id"}
+)
+"""Two records that say the same and have the same value in one of these are copies."""
+_MESSAGE_IDS = ("message_id", "messageId", "msg_id", "event_id", "id", "_id", "uuid", "seq", "sequence")
+_ID_OF_CALL = re.compile(r"(?:chatcmpl|cmpl|msg|resp|req|gen|batch_req)[-_].|run--?[0-9a-f]{8}")
+_CALL_FIELDS = frozenset({"request", "response", "choices", "request_id", "response_id", "completion_id"})
+_EMPTY_IDS = frozenset({"", "null", "none", "undefined", "nan", "n/a", "-"})
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# fmt: off
+_LABELS = frozenset(
+    {
+        "resolved", "solved", "success", "successful", "reward", "outcome", "label", "labels", "rating", "csat", "nps",
+        "score", "passed", "failed", "escalated", "verdict", "grade", "correct", "completed", "converted", "satisfied",
+        "feedback", "thumbs", "disposition", "goal",
+    }
+)
+_APART = _LABELS | {
+    "trial", "attempt", "seed", "epoch", "rollout", "replica", "episode", "repeat", "experiment", "variant", "arm",
+    "user", "customer", "tenant", "account", "org", "organization", "workspace", "scenario", "task", "version",
+}
+# fmt: on
+"""Words in the names of fields whose values keep records apart: labels, trials, and whose conversation it is."""
+_TIME = re.compile(r"@?(?:.*_)?(?:time|timestamp|ts|date|datetime|at|created|updated|received|ingested|logged)", re.I)
+
+_STORED = re.compile(
+    r"@timestamp|_time|(?:.*_)?(?:ingested|ingestion|received|logged|indexed|exported|stored)(?:_.*)?", re.I
+)
+
+
+def conversation_id(record: Mapping[str, Any]) -> str | None:
+    """The conversation, or the session, that a record says it belongs to."""
+    for name in CONVERSATION_IDS:
+        if (id := _id(record.get(name))) is not None:
+            return id
+    return None
+
+
+def is_session(record: Mapping[str, Any]) -> bool:
+    """Whether the id of its conversation is that of a session."""
+    field = next((name for name in CONVERSATION_IDS if _id(record.get(name)) is not None), "")
+    return field in SESSION_FIELDS
+
+
+def is_session_field(name: str) -> bool:
+    """Whether a field of this name, as a user's mapping has it, holds the id of a session or of a user."""
+    return name in SESSION_FIELDS or name in _USER_FIELDS
+
+
+def names_conversation(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a field for the id of a conversation, be it empty."""
+    return any(name in record for name in CONVERSATION_IDS)
+
+
+def _id(value: Any) -> str | None:
+    if isinstance(value, str):
+        return None if len(value) < 10 and value.strip().casefold() in _EMPTY_IDS else value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def is_id_of_call(id: str) -> bool:
+    """Whether an id is that of one response, request or message of an API: `chatcmpl-…`, `msg_…`, `resp_…`."""
+    return _ID_OF_CALL.match(id) is not None
+
+
+def is_call(record: Any) -> bool:
+    """Whether a record says itself that it is one call of a model: it holds a request, a response or choices."""
+    if not isinstance(record, dict):
+        return False
+    return not _CALL_FIELDS.isdisjoint(record) or record.get("object") in ("chat.completion", "response")
+
+
+def kept_apart(*facts: Any) -> Hashable:
+    """The labels, trials and owners that some mappings name: records in which they differ are never one."""
+    values: list[tuple[str, str]] = []
+    for mapping in facts:
+        for name, value in mapping.items() if isinstance(mapping, dict) else ():
+            if not _is_scalar(value) or name == "model":
+                continue
+            if name in DIMENSIONS or not _APART.isdisjoint(_words(name)):
+                values.append((name, str(value)))
+    return tuple(sorted(values))
+
+
+def has_label(facts: Mapping[str, Any]) -> bool:
+    """Whether a field says how a conversation went."""
+    return any(_is_scalar(value) and not _LABELS.isdisjoint(_words(name)) for name, value in facts.items())
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+def _words(name: str) -> Iterator[str]:
+    return (word.lower() for word in _WORD.findall(name))
+
+
+def has_own_id(record: Any) -> bool:
+    """Whether a record, or what it wraps, has an id of its own."""
+    return any(_id(one[name]) is not None for one in _wrapped(record) for name in _OWN_IDS.intersection(one))
+
+
+def has_trial(record: Any) -> bool:
+    return any(_id(one.get("trial")) is not None for one in _wrapped(record))
+
+
+def message_id(record: Mapping[str, Any]) -> str | None:
+    """The id of a single message."""
+    return next((id for name in _MESSAGE_IDS if (id := _id(record.get(name))) is not None), None)
+
+
+def has_time(record: Any) -> bool:
+    """Whether a record, or an entry of a list in it, has a time."""
+    if isinstance(record, list):
+        return any(_has_time_field(one) for one in record if isinstance(one, dict))
+    if not isinstance(record, dict):
+        return False
+    lists = [value for one in _wrapped(record) for value in one.values() if isinstance(value, list)]
+    return any(map(_has_time_field, _wrapped(record))) or any(map(has_time, lists))
+
+
+def _has_time_field(record: Mapping[str, Any]) -> bool:
+    return any(value not in (None, "") and is_time_field(name) for name, value in record.items())
+
+
+def is_time_field(name: str) -> bool:
+    """Whether the name of a field says that it holds a time: `timestamp`, `ingested_at`, `@timestamp`."""
+    return len(name) < 40 and _TIME.fullmatch(name) is not None
+
+
+def is_storage_time(name: str) -> bool:
+    """Whether a field says when a record was stored or sent on."""
+    return len(name) < 40 and _STORED.fullmatch(name) is not None
+
+
+def comparable(record: Any) -> Any:
+    """A record with an id as its copies have it: when it was written does not matter.
+
+    In a session the same may be said again at another time; only when it was stored does not matter there.
+    """
+    if not isinstance(record, dict):
+        return record
+    left_out = is_storage_time if is_session(record) else is_time_field
+    facts = {name: _plain_id(name, value) for name, value in record.items() if not left_out(name)}
+    if isinstance(facts.get("metadata"), dict):
+        facts["metadata"] = {name: value for name, value in facts["metadata"].items() if not left_out(name)}
+    return facts
+
+
+def _plain_id(name: str, value: Any) -> Any:
+    return str(value) if name in RECORD_IDS and isinstance(value, int) else value
+
+
+def _wrapped(record: Any) -> Iterator[Mapping[str, Any]]:
+    """A record, and the mappings that it wraps where ids are looked for."""
+    if isinstance(record, dict):
+        yield record
+        for name in ("metadata", "request", "response", "body"):
+            if isinstance(record.get(name), dict):
+                yield record[name]

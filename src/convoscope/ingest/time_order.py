@@ -1,0 +1,86 @@
+"""The order of messages by their times, where the order in which they are written is plainly another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+_LEAST = 3
+"""So many times must descend before messages are taken for newest first."""
+_BACKWARDS = 2
+"""So often a speaker's own times must go back before single messages are sorted: once, a clock may have been set."""
+
+
+class TimedMessage(NamedTuple):
+    """What is known of a message before it is read."""
+
+    role: str
+    at: float | None
+    file: str = ""
+
+
+class Ordered(NamedTuple):
+    """Indexes in the order of time, and what had to be repaired for it: "" for nothing."""
+
+    order: Sequence[int]
+    repaired: str = ""
+
+
+def in_list(messages: Sequence[TimedMessage]) -> Ordered:
+    """Messages of one list: as they are written, or the other way round where all times descend."""
+    first = next((index for index, one in enumerate(messages) if one.role != "system"), len(messages))
+    rest = messages[first:]
+    if not _is_newest_first(rest):
+        return Ordered(range(len(messages)))
+    return Ordered([*range(first), *range(len(messages) - 1, first - 1, -1)], "newest_first")
+
+
+def in_rows(messages: Sequence[TimedMessage]) -> Ordered:
+    """Messages that are records of their own, maybe of several files.
+
+    Files that are newest first are turned round. Files are merged by time where each is in order. Rows of one file are
+    sorted where the times of one speaker go back more than once: such a file was written in no order.
+    """
+    order: list[int] = []
+    repaired = ""
+    for _, indexes in groupby(range(len(messages)), key=lambda index: messages[index].file):
+        rows = list(indexes)
+        ordered = in_list([messages[index] for index in rows])
+        order += [rows[index] for index in ordered.order]
+        repaired = repaired or ordered.repaired
+    times = [messages[index].at for index in order]
+    if any(at is None for at in times):
+        return Ordered(order, repaired)
+    known = [at for at in times if at is not None]
+    is_sorted = all(one <= other for one, other in pairwise(known))
+    if is_sorted or not (_is_merge(messages, order) or _goes_back(messages, order)):
+        return Ordered(order, repaired)
+    by_time = [index for _, index in sorted(zip(known, range(len(order)), strict=True))]
+    return Ordered([order[index] for index in by_time], repaired or "sorted_by_time")
+
+
+def _is_newest_first(messages: Sequence[TimedMessage]) -> bool:
+    times = [one.at for one in messages if one.at is not None]
+    if 2 * len(times) < len(messages) or len(times) < 2 or times[0] <= times[-1]:
+        return False
+    if any(one < other for one, other in pairwise(times)):
+        return False
+    # Of two, the clock of the agent may be behind; but no reply comes before its question.
+    roles = [one.role for one in messages]
+    return len(times) >= _LEAST or roles == ["assistant", "user"]
+
+
+def _is_merge(messages: Sequence[TimedMessage], order: Sequence[int]) -> bool:
+    """Whether there are several files, each in the order of time."""
+    times: dict[str, list[float]] = {}
+    for index in order:
+        times.setdefault(messages[index].file, []).append(messages[index].at or 0.0)
+    return len(times) > 1 and all(one <= other for known in times.values() for one, other in pairwise(known))
+
+
+def _goes_back(messages: Sequence[TimedMessage], order: Sequence[int]) -> bool:
+    times: dict[str, list[float]] = {}
+    for index in order:
+        times.setdefault(messages[index].role, []).append(messages[index].at or 0.0)
+    return any(sum(one > other for one, other in pairwise(known)) >= _BACKWARDS for known in times.values())
