@@ -189,7 +189,7 @@ class TestDeclined:
     def test_looking_is_not_doing_and_a_failed_action_neither(self) -> None:
         looked = [call("get_reservation"), result("get_reservation")]
         failed = [call("cancel_reservation"), result("cancel_reservation", error="too late")]
-        assert declining(chat(user("cancel it"), *looked, *failed, agent("I'm sorry."))) == 1
+        assert declining(chat(user("cancel it"), *looked, *failed, agent("I'm sorry, but I can't."))) == 1
         unknown = [call("cancel_reservation")]  # the log has no result
         assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry."))) == 1
 
@@ -198,4 +198,4 @@ class TestDeclined:
 
     def test_the_evidence_is_what_was_said_or_called(self) -> None:
         (observation,) = declined(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))
-        assert observation.details == {"sign": "i cannot"}
+        assert observation.details == {"sign": "i cannot do"}
