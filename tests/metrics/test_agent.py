@@ -191,7 +191,7 @@ class TestDeclined:
         failed = [call("cancel_reservation"), result("cancel_reservation", error="too late")]
         assert declining(chat(user("cancel it"), *looked, *failed, agent("I'm sorry, but I can't."))) == 1
         unknown = [call("cancel_reservation")]  # the log has no result
-        assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry."))) == 1
+        assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry, but I can't."))) == 1
 
     def test_an_ordinary_end(self) -> None:
         assert declining(chat(user("when?"), agent("At nine."))) == 0

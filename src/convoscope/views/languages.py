@@ -39,20 +39,25 @@ class SpokenLanguages:
     def of_speaker(self, speaker: str) -> str:
         """What one participant speaks: as stated, else by their own words; where few, by the others'."""
         if speaker not in self._of_speakers:
-            self._of_speakers[speaker] = self._stated(speaker) or self._by_words(speaker)
+            stated = self._stated(speaker)
+            self._of_speakers[speaker] = stated if _is_believed(stated) else self._by_words(speaker) or stated
         return self._of_speakers[speaker]
 
     def of_text(self, text: str, utterance: Utterance) -> str:
         """The language of some words of an utterance, or of several that begin with it."""
-        said = _stated_of(utterance) or self._stated(utterance.speaker)
-        if said:
-            return said
+        if (stated := _stated_of(utterance)) or _is_believed(stated := self._stated(utterance.speaker)):
+            return stated
         usual = self.of_speaker(utterance.speaker)
         if is_plainly(usual, text):
             return usual
         own = language_of(text)
         # Few words, or a few letters of a script: the speaker's other words say the language.
         return usual if not own or (not is_sure(own) and is_written_in(usual, own)) else own
+
+    def of_all(self) -> str:
+        """The language of all that is said: as stated, else by the words of everyone together."""
+        stated = self._of_all
+        return stated if _is_believed(stated) else _language_of_all(self._texts(lambda _: True)) or stated
 
     def of_role(self, role: str) -> str:
         """What the first participant of a role speaks."""
@@ -99,6 +104,11 @@ def _language_of_all(texts: Sequence[str]) -> str:
     if is_sure(language) or sum(map(len, texts)) <= len(short):
         return language
     return language_of(" ".join(_beginnings(texts, _MOST))) or language
+
+
+def _is_believed(stated: str) -> bool:
+    """A log that states a language is believed. English is what many write where no one chose: words may differ."""
+    return stated not in ("", "en")
 
 
 def _stated_in(facts: Mapping[str, Any]) -> str:

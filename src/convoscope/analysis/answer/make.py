@@ -24,6 +24,7 @@ from convoscope.analysis.answer.causes import (
 from convoscope.analysis.answer.figures import chosen_figures
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
+from convoscope.analysis.answer.unread import unread_languages
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import counted, cut_text, reading_text, reason_text, value_text
@@ -82,6 +83,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
+        unread=unread_languages(summary, noun),
         hint="" if outcomes.known else _label_hint(run),
     )
 

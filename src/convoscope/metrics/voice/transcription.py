@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import USER, Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
@@ -17,6 +17,7 @@ from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.text.spoken import normalise
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.eva import eva_reading
+from convoscope.views.languages import languages_of
 
 ERRORS_PER_WORD = "errors per word"
 """No share: insertions can make more errors than there are words."""
@@ -81,7 +82,7 @@ class Dictation(NamedTuple):
 def dictation(conversation: Conversation) -> Dictation:
     """The user's turns, as they can be compared."""
     context = metric_context(conversation)
-    language = context.language or "en"
+    language = context.language or languages_of(conversation).of_role(USER) or "en"
     heard = _really_heard(conversation, context)
     intended = {turn: text for turn, text in context.intended_user_turns.items() if text}
     turns = sorted({*intended, *heard, *(turn for turn, spans in context.audio_timestamps_user_turns.items() if spans)})
@@ -183,7 +184,7 @@ _wer_metric = partial(
 )
 
 
-@_wer_metric("voice.stt_wer", version=2, label="word error rate", importance=7)
+@_wer_metric("voice.stt_wer", version=3, label="word error rate", importance=7)
 def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong?
 
@@ -196,7 +197,7 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     yield from _wrong_words(conversation)
 
 
-@_wer_metric("voice.stt_wer", variant="eva", version=1)
+@_wer_metric("voice.stt_wer", variant="eva", version=2)
 def stt_wer_eva(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong, in the turns up to the last that it wrote?
 
@@ -232,7 +233,7 @@ def _part(kind: str, question: str) -> Metric:
 
     The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
     """
-    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=2)(part)
+    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=3)(part)
 
 
 substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")
