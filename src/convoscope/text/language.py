@@ -83,13 +83,26 @@ def _language_of(text: str) -> str:
     return modelled or (votes.language if votes.is_alone and letters < LIMITS[0][0] else "")
 
 
-def is_plainly(language: str, text: str) -> bool:
-    """Whether so many common words of a language are in a text that no more has to be asked."""
-    own = dict(_own_words()).get(language)
-    if own is None or len(text) > _RAW:
+def is_plainly(language: str, text: str, least: int = 1) -> bool:
+    """Whether common words of this language are in a text, so many at least, and hardly any of another one."""
+    if language not in _own_words():
         return False
-    words = frozenset(folded_phrases(text).split())
-    return len(words & own) >= max(2, _MIN_SHARE * len(words))
+    words = _words(text)
+    votes = len(words & _own_words()[language])
+    return votes >= least and 2 * len(words & _others_words(language)) < votes
+
+
+def is_foreign(language: str, text: str) -> bool:
+    """Whether a text may be of another language than this: by its letters, or by common words of another one."""
+    if not text.isascii() and any(letter > "\u024f" for letter in text if letter.isalpha()):
+        return True
+    return len(_words(text) & _others_words(language)) > 1
+
+
+def _words(text: str) -> frozenset[str]:
+    """Words as they are compared; most texts need no folding for that."""
+    text = text[:_RAW]
+    return frozenset(text.lower().split() if text.isascii() else folded_phrases(text).split())
 
 
 def has_many_words(text: str) -> bool:
@@ -139,22 +152,28 @@ class _Votes(NamedTuple):
 def _votes(words: frozenset[str]) -> _Votes:
     first = second = 0
     language = ""
-    for code, own in _own_words():
+    for code, own in _own_words().items():
         votes = len(words & own)
         if votes > first:
             first, second, language = votes, first, code
         elif votes > second:
             second = votes
-    is_plain = first >= _MIN_VOTES and first > 3 * second and first >= _MIN_SHARE * len(words)
+    is_plain = first >= _MIN_VOTES and (not second or (first > 3 * second and first >= _MIN_SHARE * len(words)))
     return _Votes(language, is_plain, first >= 2 and not second)
 
 
 @cache
-def _own_words() -> tuple[tuple[str, frozenset[str]], ...]:
+def _own_words() -> dict[str, frozenset[str]]:
     """Of each language that has a lexicon, the common words that no other one has."""
     spaced = [one for one in lexicons() if one.has_blanks]
     counts = Counter(word for one in spaced for word in one.common)
-    return tuple((one.language, frozenset(word for word in one.common if counts[word] == 1)) for one in spaced)
+    return {one.language: frozenset(word for word in one.common if counts[word] == 1) for one in spaced}
+
+
+@cache
+def _others_words(language: str) -> frozenset[str]:
+    """The same of all languages but one."""
+    return frozenset().union(*(own for code, own in _own_words().items() if code != language))
 
 
 def _ordinary_letters(words: list[str]) -> int:

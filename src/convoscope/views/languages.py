@@ -9,6 +9,7 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.language import (
     has_many_words,
+    is_foreign,
     is_plainly,
     is_sure,
     is_written_in,
@@ -26,6 +27,10 @@ _ABOUT_SPEAKERS = {USER: ("user", "customer", "caller", "contact", "client"), AS
 _SAMPLE = 60
 """Characters of a speaker's words that decide; where these say too little, `_MOST`."""
 _MOST = 480
+_UTTERANCE = 120
+"""Characters of an utterance that decide about it alone."""
+_MIN_VOTES = 3
+"""Common words by which a speaker is known to speak what another one speaks."""
 
 
 class SpokenLanguages:
@@ -35,6 +40,9 @@ class SpokenLanguages:
         self._conversation = conversation
         self._of_all = _stated_in(conversation.extras) or _stated_in(conversation.dimensions)
         self._of_speakers: dict[str, str] = {}
+        self._stated_by: dict[str, str] = {}
+        self._uniform: set[str] = set()
+        """Speakers of whom an utterance was asked about, and was what they usually speak."""
 
     def of_speaker(self, speaker: str) -> str:
         """What one participant speaks: as stated, else by their own words; where few, by the others'."""
@@ -47,10 +55,17 @@ class SpokenLanguages:
         """The language of some words of an utterance, or of several that begin with it."""
         if (stated := _stated_of(utterance)) or _is_believed(stated := self._stated(utterance.speaker)):
             return stated
-        usual = self.of_speaker(utterance.speaker)
-        if is_plainly(usual, text):
+        speaker = utterance.speaker
+        usual = self.of_speaker(speaker)
+        if is_sure(usual) and (is_plainly(usual, text) or (speaker in self._uniform and not is_foreign(usual, text))):
             return usual
-        own = language_of(text)
+        own = self._asked(text, usual)
+        if own == usual:
+            self._uniform.add(speaker)
+        return own
+
+    def _asked(self, text: str, usual: str) -> str:
+        own = language_of(text[:_UTTERANCE])
         # Few words, or a few letters of a script: the speaker's other words say the language.
         return usual if not own or (not is_sure(own) and is_written_in(usual, own)) else own
 
@@ -65,6 +80,11 @@ class SpokenLanguages:
         return self._of_all if speaker is None else self.of_speaker(speaker)
 
     def _stated(self, speaker: str) -> str:
+        if speaker not in self._stated_by:
+            self._stated_by[speaker] = self._stated_about(speaker)
+        return self._stated_by[speaker]
+
+    def _stated_about(self, speaker: str) -> str:
         role = self._conversation.roles.get(speaker, "")
         extras = self._conversation.extras
         for name in _ABOUT_SPEAKERS.get(role, ()):
@@ -74,6 +94,10 @@ class SpokenLanguages:
 
     def _by_words(self, speaker: str) -> str:
         own = self._texts(lambda one: one == speaker)
+        beginning = " ".join(_beginnings(own, _MOST // 2))
+        for known in self._of_speakers.values():
+            if is_plainly(known, beginning, _MIN_VOTES):
+                return known
         language = _language_of_all(own)
         # Many words that no language is known by are of none that is: what others speak says nothing about them.
         if language or has_many_words(" ".join(_beginnings(own, _MOST))):
