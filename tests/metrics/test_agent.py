@@ -194,7 +194,7 @@ class TestDeclined:
         assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry, but I can't."))) == 1
 
     def test_an_ordinary_end(self) -> None:
-        assert declining(chat(user("when?"), agent("At nine."))) == 0
+        assert declining(chat(user("when does it open?"), agent("It opens at nine."))) == 0
 
     def test_the_evidence_is_what_was_said_or_called(self) -> None:
         (observation,) = declined(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))

@@ -30,7 +30,7 @@ def spoken(conversation: Conversation) -> list[str]:
         # one who changes is read utterance by utterance
         ([user(GERMAN), agent(ENGLISH), user("No, I want to know where my order is now.")], ["de", "en", "en"]),
         ([user("ok"), agent("ok")], ["", ""]),
-        ([user("when?"), agent("At nine.")], ["en", "en"]),
+        ([user("when and where?"), agent("You get it there.")], ["en", "en"]),
         ([user(ARABIC), agent(ARABIC), user("نعم")], ["ar", "ar", "ar"]),
         ([user(ENGLISH), agent(ENGLISH), user("نعم")], ["en", "en", "und-Arab"]),
         # many words of no known language are not what the agent speaks

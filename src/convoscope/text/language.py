@@ -25,8 +25,14 @@ MIN_HAN = 8
 MAX_CHARACTERS = 240
 """So much of a text decides."""
 _RAW = 600
+_OF_NEIGHBOURS = (
+    "i for in non e na er is to at ma den il of s et sie je del sa ya su una ne der be con ta als dem by al sem qui"
+    " solo c id her m el die n we l t all was of an on so me no de en het een og att som och ja det"
+)
+"""Common words that languages without a lexicon have as well, as Danish, Dutch, Italian, Swedish do."""
 _MIN_VOTES = 4
 _MIN_SHARE = 0.4
+_LONG = 20_000
 _MAX_CODE_SIGNS = 0.08
 """Of all characters. Above it, a text is code or data."""
 
@@ -92,11 +98,11 @@ def is_plainly(language: str, text: str, least: int = 1) -> bool:
     return votes >= least and 2 * len(words & _others_words(language)) < votes
 
 
-def is_foreign(language: str, text: str) -> bool:
-    """Whether a text may be of another language than this: by its letters, or by common words of another one."""
-    if not text.isascii() and any(letter > "\u024f" for letter in text if letter.isalpha()):
-        return True
-    return len(_words(text) & _others_words(language)) > 1
+def is_alone(language: str, text: str) -> bool:
+    """Whether nothing in a text looks like another language: no letters beyond ASCII, no common words of another."""
+    if not text.isascii() or len(text) > _LONG or language not in _own_words():
+        return False
+    return len(_others_words(language).intersection(text.lower().split())) <= 1
 
 
 def _words(text: str) -> frozenset[str]:
@@ -166,7 +172,7 @@ def _votes(words: frozenset[str]) -> _Votes:
 def _own_words() -> dict[str, frozenset[str]]:
     """Of each language that has a lexicon, the common words that no other one has."""
     spaced = [one for one in lexicons() if one.has_blanks]
-    counts = Counter(word for one in spaced for word in one.common)
+    counts = Counter([word for one in spaced for word in one.common] + _OF_NEIGHBOURS.split())
     return {one.language: frozenset(word for word in one.common if counts[word] == 1) for one in spaced}
 
 

@@ -9,7 +9,7 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.language import (
     has_many_words,
-    is_foreign,
+    is_alone,
     is_plainly,
     is_sure,
     is_written_in,
@@ -24,12 +24,12 @@ LANGUAGE_UNKNOWN = "language_unknown"
 
 _FIELDS = ("language", "lang", "locale", "language_code", "detected_language")
 _ABOUT_SPEAKERS = {USER: ("user", "customer", "caller", "contact", "client"), ASSISTANT: ("assistant", "agent", "bot")}
-_SAMPLE = 60
+_SAMPLE = 50
 """Characters of a speaker's words that decide; where these say too little, `_MOST`."""
 _MOST = 480
-_UTTERANCE = 120
+_UTTERANCE = 80
 """Characters of an utterance that decide about it alone."""
-_MIN_VOTES = 3
+_MIN_VOTES = 2
 """Common words by which a speaker is known to speak what another one speaks."""
 
 
@@ -41,8 +41,7 @@ class SpokenLanguages:
         self._of_all = _stated_in(conversation.extras) or _stated_in(conversation.dimensions)
         self._of_speakers: dict[str, str] = {}
         self._stated_by: dict[str, str] = {}
-        self._uniform: set[str] = set()
-        """Speakers of whom an utterance was asked about, and was what they usually speak."""
+        self._uniform: dict[str, bool] = {}
 
     def of_speaker(self, speaker: str) -> str:
         """What one participant speaks: as stated, else by their own words; where few, by the others'."""
@@ -57,12 +56,10 @@ class SpokenLanguages:
             return stated
         speaker = utterance.speaker
         usual = self.of_speaker(speaker)
-        if is_sure(usual) and (is_plainly(usual, text) or (speaker in self._uniform and not is_foreign(usual, text))):
-            return usual
-        own = self._asked(text, usual)
-        if own == usual:
-            self._uniform.add(speaker)
-        return own
+        if speaker not in self._uniform:
+            whole = " ".join(self._texts(lambda one: one == speaker))
+            self._uniform[speaker] = is_alone(usual, whole)
+        return usual if self._uniform[speaker] or is_plainly(usual, text) else self._asked(text, usual)
 
     def _asked(self, text: str, usual: str) -> str:
         own = language_of(text[:_UTTERANCE])
