@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.annotate.annotator import (
-    LANGUAGE_NOT_SUPPORTED,
     NO_WORDS,
     annotated,
     annotations_of,
@@ -19,6 +18,7 @@ from convoscope.annotate.rules.data import rules_hash
 from convoscope.annotate.rules.sentences import _sentences as pieces
 from convoscope.conversation import Annotations, Conversation, Risk
 from convoscope.errors import UsageError
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED
 from support.annotated_calls import call
 from support.steps import steps
 

@@ -189,13 +189,13 @@ class TestDeclined:
     def test_looking_is_not_doing_and_a_failed_action_neither(self) -> None:
         looked = [call("get_reservation"), result("get_reservation")]
         failed = [call("cancel_reservation"), result("cancel_reservation", error="too late")]
-        assert declining(chat(user("cancel it"), *looked, *failed, agent("I'm sorry."))) == 1
+        assert declining(chat(user("cancel it"), *looked, *failed, agent("I'm sorry, but I can't."))) == 1
         unknown = [call("cancel_reservation")]  # the log has no result
-        assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry."))) == 1
+        assert declining(chat(user("cancel it"), *unknown, agent("I'm sorry, but I can't."))) == 1
 
     def test_an_ordinary_end(self) -> None:
-        assert declining(chat(user("when?"), agent("At nine."))) == 0
+        assert declining(chat(user("when does it open?"), agent("It opens at nine."))) == 0
 
     def test_the_evidence_is_what_was_said_or_called(self) -> None:
         (observation,) = declined(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))
-        assert observation.details == {"sign": "i cannot"}
+        assert observation.details == {"sign": "i cannot do"}

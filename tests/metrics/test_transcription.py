@@ -235,7 +235,9 @@ class TestKeyEntities:
 
     def test_only_of_english(self) -> None:
         conversation = heard_call(("Ich heiße Rodriguez", "ich heiße rodriguez"), extras={"language": "de"})
-        assert told(observe(key_entities.key_entities, conversation)) == [("conversation", "unmeasured: not_english")]
+        assert told(observe(key_entities.key_entities, conversation)) == [
+            ("conversation", "unmeasured: language_not_supported")
+        ]
 
     def test_every_type_of_fact_is_of_one_kind(self) -> None:
         # The module, not the function of the same name.

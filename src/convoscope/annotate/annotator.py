@@ -19,7 +19,6 @@ Capability = Literal["topics", "risks", "severity", "actions", "assignee_role", 
 """What an annotator may provide. Whatever it does not provide is not measured, and never counted as wrong."""
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
-LANGUAGE_NOT_SUPPORTED = "language_not_supported"
 NO_WORDS = "no_words"
 ANNOTATION_FAILED = "annotation_failed"
 

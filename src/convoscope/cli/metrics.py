@@ -65,6 +65,7 @@ def metrics(
             facts += [("beside it", also)] if also else []
         else:
             facts += [("computed from", ", ".join(metric.inputs))]
+        facts += [("languages", ", ".join(metric.languages))] if metric.languages else []
         facts += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
         facts += [("0 to 10", _points(metric.ten))] if metric.ten else []
         facts += [("notices", _nonsense(metric.notices))] if metric.notices is not None else []

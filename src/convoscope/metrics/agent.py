@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import NamedTuple
 
 from convoscope.conversation import ASSISTANT, Conversation
 from convoscope.metrics.columns import Conversations
@@ -24,8 +24,11 @@ from convoscope.scores.observation import (
 )
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.text.identifiers import name_words
-from convoscope.text.words import count_words, long_sentences, tokens
+from convoscope.text.language import language_of
+from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages
+from convoscope.text.words import count_words, is_without_blanks, long_sentences, tokens
 from convoscope.views.hand_over import hands_over
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
 from convoscope.views.tool_outcomes import outcome_of_call
@@ -36,38 +39,16 @@ TALKS_ON = 2.0
 """Seconds for which an agent may talk on over the user: from there on it gets no points for giving way."""
 LAST_TURNS = 2
 """Of the agent: what it says in them is its last word, be it followed by a goodbye."""
-_MURMURS = {
-    "ah",
-    "aha",
-    "hm",
-    "hmm",
-    "huh",
-    "mhm",
-    "mm",
-    "oh",
-    "ok",
-    "okay",
-    "right",
-    "sure",
-    "uh",
-    "um",
-    "yeah",
-    "yes",
-}
+MAX_MURMUR = 3
+"""Words. Who says more than that does not just let the other go on."""
 _LOOKS_ONLY = frozenset(
     ("get", "search", "find", "list", "lookup", "look", "check", "calculate", "think", "fetch", "query", "read")
 ) | frozenset(("verify", "authenticate", "describe", "show", "retrieve", "view", "count", "identify", "validate"))
-# One boundary before all of them: where no word begins, nothing else is tried.
-_DECLINES = re.compile(
-    r"\b(?:(?:transfer(?:ring|red)?|connect(?:ing|ed)?|forward(?:ing|ed)?) (?:you|your (?:call|request))\b"
-    r"|hand(?:ing|ed)? you over\b|(?:i|we)(?:(?: am|'m| are|'re) (?:unable|not able) to| cannot| can't| can not"
-    r"| apologi[sz]e|(?:'m| am|'re| are) (?:very |so |really )?sorry)\b|unfortunately\b)"
-)
 
 
 @metric(
     "agent.words_per_turn",
-    version=1,
+    version=2,
     label="words in a turn",
     importance=1,
     observes=TURN,
@@ -83,12 +64,16 @@ def words_per_turn(many: Conversations) -> None:
     """How many words does the agent say in a turn?
 
     Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
-    digit. A turn without a word of the agent is not applicable.
+    digit. A turn without a word of the agent is not applicable. One in a writing without blanks, as Japanese, is
+    unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
         for turn in conversation.turns:
-            count = count_words(turn.assistant_text)
-            if count:
+            text = turn.assistant_text
+            count = count_words(text)
+            if count and not text.isascii() and is_without_blanks(text):
+                many.add(place, unmeasured(turn, LANGUAGE_NOT_SUPPORTED, language_of(text)))
+            elif count:
                 many.measured(place, in_turn(turn.id), float(count))
             else:
                 many.add(place, not_applicable(turn, "no_assistant_text"))
@@ -96,7 +81,7 @@ def words_per_turn(many: Conversations) -> None:
 
 @share_metric(
     "agent.repetition",
-    version=1,
+    version=2,
     label="agent says the same again",
     importance=6,
     observes=TURN,
@@ -108,9 +93,9 @@ def words_per_turn(many: Conversations) -> None:
 def repetition(many: Conversations) -> None:
     """What share of the agent's sentences has it said before?
 
-    Repeated sentences ÷ sentences, per turn. A sentence counts from four words on; it is repeated
-    when an earlier sentence of the agent, in this turn or before, is equal but for case and
-    punctuation. A turn without such a sentence is not applicable.
+    Repeated sentences ÷ sentences, per turn. A sentence counts from four words on (eight letters, in a writing
+    without blanks); it is repeated when an earlier sentence of the agent, in this turn or before, is equal but for
+    case and punctuation. A turn without such a sentence is not applicable.
     """
     for place, conversation in enumerate(many.conversations):
         earlier: set[str] = set()
@@ -202,6 +187,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
     observes=EVENT,
     better=LOWER,
     needs=(USER_SPEECH, SOUND),
+    languages=lexicon_languages(),
     notices=(),
 )
 def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
@@ -210,20 +196,37 @@ def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     Per turn of the user with sound: 1 where the agent, already speaking when the user begins, goes on for
     more than 2 s, or where it begins in the midst and both sound for more than 2 s; else 0. A turn of
     nothing but "okay", "mhm" and the like lets the other go on: not applicable. A turn without sound is
-    unmeasured.
+    unmeasured, and one of up to three words in a language without a lexicon.
     """
     sounds = sounds_of(conversation)
     agent = _AgentSound(conversation)
+    languages = languages_of(conversation)
     for turn in user_turns(conversation):
         spans = [span for one in turn.utterances for span in sounds[one.seq]]
         if not spans:
             yield unmeasured(turn.utterances[0], SOUND.code)
-        elif turn.text and _MURMURS.issuperset(tokens(turn.text)):
+            continue
+        language = languages.of_text(turn.text, turn.utterances[0]) if 0 < _length(turn.text) <= MAX_MURMUR else "any"
+        words = lexicon(language)
+        if words is not None and _is_murmur(turn.text, words):
             yield not_applicable(turn.utterances[0], "backchannel")
+        elif words is None and language != "any":
+            yield unmeasured(turn.utterances[0], reason_unread(language), language)
         else:
             seconds = agent.over(spans)
             details = {"seconds": seconds} if seconds else None
             yield ratio(turn.utterances[0], seconds > TALKS_ON, 1, empty="no_user_speech", details=details)
+
+
+def _length(text: str) -> float:
+    """How many words; where there are no blanks, three letters count as one."""
+    return len(tokens(text)) if not is_without_blanks(text) else sum(map(str.isalpha, text)) / 3
+
+
+def _is_murmur(text: str, words: Lexicon) -> bool:
+    """Whether a text is nothing but words that let the other go on."""
+    folded = folded_phrases(text)
+    return bool(folded.strip(" .?")) and not words.without("murmur", folded).strip(" .?")
 
 
 class _AgentSound:
@@ -255,37 +258,52 @@ class _AgentSound:
     importance=3,
     better=NEITHER,
     needs=(ASSISTANT_SPEECH,),
+    languages=lexicon_languages(),
     notices=(),
 )
 def declined(many: Conversations) -> None:
     """Did the agent hand over or decline in the end, without having done anything?
 
     1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
-    is sorry, and no call of a tool that changes something came back without an error. Else 0. A tool changes
+    must not, and no call of a tool that changes something came back without an error. Else 0. A tool changes
     something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
-    depends on the request: to decline what the rules forbid is right.
+    depends on the request: to decline what the rules forbid is right. Where it depends on words of a language without
+    a lexicon, it is unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
-        sign = _sign_of_declining(conversation)
-        if not sign:
-            many.measured(place, WHOLE, 0.0)
-        elif done := _action_done(conversation):
-            many.measured(place, WHOLE, 0.0, {"sign": sign, "done": done})
+        tool = next((call.name for call in conversation.tool_calls if hands_over(call)), "")
+        said = _words_of_declining(conversation)
+        sign = tool or said.sign
+        if (done := _action_done(conversation)) or sign:
+            details = {name: value for name, value in (("sign", sign), ("done", done)) if value and sign}
+            many.measured(place, WHOLE, 0.0 if done else 1.0, details or None)
+        elif said.unread is not None:
+            many.add(place, unmeasured(conversation, reason_unread(said.unread), said.unread))
         else:
-            many.measured(place, WHOLE, 1.0, {"sign": sign})
+            many.measured(place, WHOLE, 0.0)
 
 
-def _sign_of_declining(conversation: Conversation) -> str:
-    """What the agent did or said that hands over or declines; nothing where it did not."""
-    for call in conversation.tool_calls:
-        if hands_over(call):
-            return call.name
-    speaking = [text for turn in conversation.turns if (text := turn.assistant_text)]
-    for text in reversed(speaking[-LAST_TURNS:]):
-        plain = text.casefold().replace("’", "'")
-        if match := _DECLINES.search(plain):
-            return match[0]
-    return ""
+class _Declining(NamedTuple):
+    """What the agent says at the end that hands over or declines, and the language that could not be read."""
+
+    sign: str = ""
+    unread: str | None = None
+
+
+def _words_of_declining(conversation: Conversation) -> _Declining:
+    languages = languages_of(conversation)
+    unread: str | None = None
+    for turn in reversed([turn for turn in conversation.turns if turn.assistant_text.strip()][-LAST_TURNS:]):
+        text = turn.assistant_text
+        language = languages.of_text(text, turn.assistant[0])
+        words = lexicon(language)
+        if words is None:
+            unread = language
+            continue
+        folded = folded_phrases(text)
+        if sign := words.find("hand_over", folded) or words.find("refusal", folded):
+            return _Declining(sign)
+    return _Declining(unread=unread)
 
 
 def _action_done(conversation: Conversation) -> str:

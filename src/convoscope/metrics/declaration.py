@@ -26,6 +26,7 @@ from convoscope.metrics.nonsense import NONSENSE, Nonsense
 from convoscope.resources.registry import asked_by, optional_for
 from convoscope.scores.observation import Observation, Status
 from convoscope.scores.reducers import Across, Percentile, Reduce
+from convoscope.text.language import language_code
 from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
 from convoscope.views.registry import ITEM as ITEM_VIEW
 from convoscope.views.registry import MANY as MANY_VIEW
@@ -157,6 +158,10 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The nonsense that makes it worse (another, where neither direction is better); None where nobody has said."""
     falls_silent: tuple[Nonsense, ...] = ()
     """The nonsense that leaves it rightly without a value, because there is nothing left to measure."""
+    languages: tuple[str, ...] = ()
+    """The codes of the languages whose words it reads; none where it reads no words, or any language's.
+
+    Words of other languages are unmeasured: `language_not_supported`."""
 
     def __post_init__(self) -> None:
         for kind in (*(self.notices or ()), *self.falls_silent):
@@ -166,6 +171,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise DeclarationError(f"{self.name!r} is not a metric's name", hint="write family.name, in small letters")
         if self.variant and not _VARIANT.fullmatch(self.variant):
             raise DeclarationError(f"{self.variant!r} is not a variant's name", hint="small letters, digits, . _ -")
+        for language in self.languages:
+            if language_code(language) != language:
+                raise DeclarationError(f"{self.key}: {language!r} is no code of a language", hint="two letters: en, ja")
         if not 0 <= self.importance <= 10:
             raise DeclarationError(f"{self.key} has importance {self.importance}", hint="from 0 to 10")
         if self.version < 1:
@@ -340,6 +348,7 @@ def metric(
     importance: int = 2,
     notices: tuple[Nonsense, ...] | None = None,
     falls_silent: tuple[Nonsense, ...] = (),
+    languages: tuple[str, ...] = (),
 ) -> Callable[[Measure], Metric]:
     """Declare a metric. The decorated function yields observations; its docstring is the definition."""
 
@@ -363,6 +372,7 @@ def metric(
             importance=importance,
             notices=notices,
             falls_silent=falls_silent,
+            languages=languages,
         )
 
     return declare
@@ -392,6 +402,7 @@ def derived(
     importance: int = 2,
     notices: tuple[Nonsense, ...] | None = None,
     falls_silent: tuple[Nonsense, ...] = (),
+    languages: tuple[str, ...] = (),
     unscored: str = "not_enough",
 ) -> Callable[[Callable[..., Any]], Derived]:
     """Declare a figure that is computed from other figures, in the order of `inputs`."""
@@ -415,6 +426,7 @@ def derived(
             importance=importance,
             notices=notices,
             falls_silent=falls_silent,
+            languages=languages,
             unscored=unscored,
         )
 

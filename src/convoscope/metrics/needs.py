@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from convoscope.resources.registry import RECORDING as RECORDING_TYPE
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.text.identifiers import split_camel
 from convoscope.views.end_reasons import IVR, VOICEMAIL
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of
 from convoscope.views.machines import NO_USER_SPEECH, no_dialogue
 from convoscope.views.registry import short_name
 
@@ -215,6 +216,20 @@ def needs_of(resource: str) -> tuple[Need, ...]:
     kind = short_name(resource)
     words = split_camel(kind, "_").lower().strip("_")
     return (Need(code=f"no_{words}", field=words, unlock=f"a resource of the type {kind}", resource=resource),)
+
+
+def english_words(role: str) -> Need:
+    """Words of this role that are not known to be of a language other than English."""
+    return Need(
+        code=LANGUAGE_NOT_SUPPORTED,
+        field=f"words of the {role}",
+        unlock="a conversation in English: these rules read no other language",
+        present=partial(_is_english, role),
+    )
+
+
+def _is_english(role: str, conversation: Conversation) -> bool:
+    return languages_of(conversation).of_role(role) in ("", "en")
 
 
 NOT_BROKEN = Need(

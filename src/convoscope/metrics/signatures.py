@@ -25,6 +25,7 @@ from convoscope.errors import UsageError
 from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.registry import installed
 from convoscope.scores.side_tables import SideTable
+from convoscope.text.lexicon import lexicon_digest, lexicon_languages
 from convoscope.views.registry import CONVERSATION
 
 _FRAME = (
@@ -36,6 +37,7 @@ _FRAME = (
     "convoscope.views.registry",
 )
 FILE = Path(__file__).with_name("signatures.json")
+_KINDS = ("*.py", "*.toml")
 _COMPUTES = ("conversation", "metrics", "scores", "text", "views")
 
 
@@ -69,7 +71,8 @@ def sources() -> str:
     """A hash of everything that our own metrics may compute with."""
     whole = hashlib.sha256()
     root = Path(__file__).parents[1]
-    for place in sorted(place for part in _COMPUTES for place in (root / part).rglob("*.py")):
+    files = (place for part in _COMPUTES for kind in _KINDS for place in (root / part).rglob(kind))
+    for place in sorted(files):
         whole.update(place.relative_to(root).as_posix().encode() + b"\0" + place.read_bytes() + b"\0")
     return "sha256:" + whole.hexdigest()[:16]
 
@@ -116,7 +119,7 @@ def computed(declared: Metric | Derived) -> str:
     home = getattr(declared.function, "__module__", None) or type(declared.function).__module__
     source = _Source(home.split(".", maxsplit=1)[0])
     for name in declared.__struct_fields__:
-        if name not in ("function", "version", "needs", "notices", "falls_silent"):
+        if name not in ("function", "version", "needs", "notices", "falls_silent", "languages"):
             source.constant(f"declared {name}", getattr(declared, name))
     if isinstance(declared, Metric):
         for need in declared.needs:
@@ -128,6 +131,8 @@ def computed(declared: Metric | Derived) -> str:
             source.function(declared.view.make)
         if declared.observes in AXES:
             source.constant("axis", AXES[declared.observes])
+    if set(lexicon_languages()) <= set(declared.languages):
+        source.constant("lexicons", lexicon_digest())
     source.function(declared.function)
     return _hashed(source)
 

@@ -12,6 +12,7 @@ from convoscope.metrics.presets import SUM_OVER_SUM
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.done import says_done
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of
 from convoscope.views.subjects import Subject
 
 TOPIC = axis("topic")
@@ -128,12 +129,20 @@ def actions_found(conversation: Conversation) -> Observation:
     return _promises(conversation, annotations.actions)
 
 
-@_counted("semantic.open_actions", version=2, label="promises that are still to be kept", importance=2, better=NEITHER)
+@_counted(
+    "semantic.open_actions",
+    version=3,
+    label="promises that are still to be kept",
+    importance=2,
+    better=NEITHER,
+    languages=("en",),
+)
 def open_actions(conversation: Conversation) -> Observation:
     """How many promises are open when the conversation ends?
 
     A promise is done where its `status` says so, else where a later utterance does: "I've sent it", "that's done".
-    Unmeasured where the annotator did not look for actions, or neither gives their status nor looks for what follows.
+    Such words are read in English: without a status, a conversation in another language is unmeasured. Unmeasured
+    too where the annotator did not look for actions, or neither gives their status nor looks for what follows.
     The details hold the descriptions.
     """
     annotations = predicted(conversation)
@@ -141,6 +150,9 @@ def open_actions(conversation: Conversation) -> Observation:
         return _unmeasured(annotations, "actions")
     if annotations.extraction.get(RESOLUTION) != "success" and not all(one.status for one in annotations.actions):
         return _unmeasured(annotations, "whether actions were done")
+    language = languages_of(conversation).of_all()
+    if language not in ("", "en") and not all(one.status for one in annotations.actions):
+        return unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language)
     return _promises(conversation, [one for one in annotations.actions if not _is_done(one, conversation)])
 
 

@@ -1,111 +1,171 @@
-"""Metrics of what the user says: whether they object or ask again, and how much they have to say. English words."""
+"""Metrics of what the user says: whether they object or ask again, and how much they have to say."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.turns import Turn
 from convoscope.metrics.columns import Conversations
-from convoscope.metrics.declaration import CONVERSATION, LOWER, TURN, WORDS, metric
+from convoscope.metrics.declaration import CONVERSATION, EVENT, LOWER, WORDS, metric
 from convoscope.metrics.needs import USER_SPEECH
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import in_turn, not_applicable
+from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.text.words import count_words, long_sentences
+from convoscope.text.language import language_of
+from convoscope.text.lexicon import AFTER_STATEMENT, SENTENCE, Lexicon, folded_phrases, lexicon, lexicon_languages
+from convoscope.text.words import count_words, is_without_blanks
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 from convoscope.views.subjects import WHOLE
 
-MIN_REQUEST_WORDS = 5
-ALIKE = 0.6
-"""Sentences that share so much of their words ask for the same thing."""
-MAX_REQUESTS = 100
-"""So many earlier sentences of the user are compared."""
-
-# One boundary before all of them: where no word begins, nothing else is tried.
-_OBJECTS = re.compile(
-    r"\b(?:no,? (?:i|we) (?:want|wanted|need|needed|meant|would like)\b"
-    r"|(?:that|this|it)(?:'s| is| was) (?:not (?:what|right|correct|true|the)|wrong|incorrect)|not what i\b"
-    r"|i (?:(?:already|just) (?:told|said|gave|asked|provided|mentioned|explained)|said|asked for|meant)\b"
-    r"|are you sure\b|you(?:'re| are) (?:wrong|mistaken)\b|as i (?:said|mentioned)\b"
-    r"|(?:doesn't|does not|didn't|did not) (?:work|help|make sense|answer)\b)"
-)
+MIN_REQUEST_WORDS = 4
+MIN_REQUEST_LETTERS = 8
+"""Of a sentence without blanks."""
+ALIKE = 0.75
+"""Sentences that share so much of their content ask for the same thing."""
+MIN_CONTENT = 2
+"""So many words of content, or pairs of letters where there are no blanks, must be the same."""
+MIN_CONTENT_LONG_AGO = 3
+MAX_TURNS = 10
+"""So many earlier turns of the user are compared."""
 
 
 @share_metric(
     "user.pushback",
-    version=1,
+    version=2,
     label="user objects or asks again",
     importance=7,
-    observes=TURN,
+    observes=EVENT,
     better=LOWER,
     needs=(USER_SPEECH,),
+    languages=lexicon_languages(),
     notices=(),
 )
 def pushback(many: Conversations) -> None:
-    """In what share of their turns does the user object, or ask for the same thing again?
+    """In what share of their turns does the user object to the agent, or ask for the same thing again?
 
-    1 of a turn in which the user says that something is wrong or was said before ("that is not what I asked"), or
-    says a sentence of five words or more that shares 60 % of its words with an earlier one of theirs; else 0. A turn
-    without words of the user is not applicable, and one before which the agent said nothing.
+    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that
+    they have said something before ("that is not what I asked"); or asks again for what they asked for in an earlier
+    turn; else 0. What describes the problem ("it does not work") is no objection, nor is what opens the
+    conversation. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however often they
+    are said. A turn without words of the user is not applicable, and one before which the agent said nothing. A turn
+    in a language without a lexicon is unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
-        _pushback_in(conversation, many, place)
-
-
-def _pushback_in(conversation: Conversation, many: Conversations, place: int) -> None:
-    requests: list[frozenset[str]] = []
-    answered = False
-    for turn in conversation.turns:
-        text = turn.user_text
-        if not text:
-            many.add(place, not_applicable(turn, "no_user_text"))
+        turns = [turn for turn in conversation.turns if turn.user]
+        if not turns:
+            many.add(place, not_applicable(conversation, "no_user_speech"))
         else:
-            sentences = _requests(text)
-            if not answered:
-                many.add(place, not_applicable(turn, "nothing_to_object_to"))
-            elif sign := _objection(text, sentences, requests):
-                many.ratio(place, in_turn(turn.id), 1.0, 1.0, {"sign": sign})
-            else:
-                many.ratio(place, in_turn(turn.id), 0.0, 1.0)
-            requests += [sentence.words for sentence in sentences]
-            del requests[:-MAX_REQUESTS]
-        answered = answered or bool(turn.assistant_text)
+            _pushback_in(conversation, turns, many, place)
 
 
-class _Request(NamedTuple):
+def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conversations, place: int) -> None:
+    languages = languages_of(conversation)
+    earlier: list[Sequence[_Sentence]] = []
+    reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
+    for turn in turns:
+        first, text, answered = turn.user[0], turn.user_text, reply
+        reply = turn.assistant_text or reply
+        if not text.strip():
+            many.add(place, not_applicable(first, "no_user_text"))
+            continue
+        language = languages.of_text(text, first)
+        words = lexicon(language)
+        folded = folded_phrases(text)
+        sentences = [] if words is None else list(_sentences(folded, words))
+        if not answered.strip():
+            many.add(place, not_applicable(first, "nothing_to_object_to"))
+        elif words is None:
+            many.add(place, unmeasured(first, reason_unread(language), language))
+        elif sign := _sign(folded, words, folded_phrases(answered), sentences, earlier):
+            many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": sign})
+        else:
+            many.ratio(place, subject_of(first), 0.0, 1.0)
+        earlier.append(sentences)
+        del earlier[:-MAX_TURNS]
+
+
+def _sign(
+    text: str, words: Lexicon, reply: str, sentences: Sequence[_Sentence], earlier: Sequence[Sequence[_Sentence]]
+) -> str:
+    """The words by which the user objects or asks again; nothing where they do neither."""
+    if sign := words.find("objection", text):
+        return sign
+    questioned = " ? " in reply
+    if not questioned and (sign := words.find(AFTER_STATEMENT, text)):
+        return sign
+    if not any(map(len, earlier)) or words.find("agreement", text):
+        return ""
+    for sentence in sentences:
+        if _was_asked(sentence.content, earlier):
+            asked = questioned or bool(words.find("request", reply))
+            if _asks_again(sentence, words, reply, asked):
+                return sentence.text
+    return ""
+
+
+class _Sentence(NamedTuple):
     """A sentence of the user that is long enough to be known again."""
 
     text: str
-    words: frozenset[str]
+    content: frozenset[str]
+    is_question: bool
 
 
-def _requests(text: str) -> list[_Request]:
-    return [
-        _Request(one.text, frozenset(one.normalised_words.split())) for one in long_sentences(text, MIN_REQUEST_WORDS)
-    ]
+def _sentences(text: str, words: Lexicon) -> Iterator[_Sentence]:
+    for sentence in SENTENCE.findall(text):
+        plain = sentence.strip(" .?")
+        if content := _content(plain, words):
+            yield _Sentence(plain, content, sentence.endswith("?"))
 
 
-def _objection(text: str, sentences: Sequence[_Request], earlier: Sequence[frozenset[str]]) -> str:
-    match = _OBJECTS.search(text.casefold().replace("’", "'"))
-    if match:
-        return match[0]
-    return next((sentence.text for sentence in sentences if _is_among(sentence.words, earlier)), "")
+def _content(sentence: str, words: Lexicon) -> frozenset[str]:
+    """What tells a sentence apart: words that carry content, or pairs of letters where there are no blanks."""
+    if words.has_blanks:
+        all_words = sentence.split()
+        long_enough = len(all_words) >= MIN_REQUEST_WORDS
+        return frozenset(word for word in all_words if word not in words.common) if long_enough else _NOTHING
+    letters = sentence.replace(" ", "")
+    long_enough = len(letters) >= MIN_REQUEST_LETTERS
+    return frozenset(letters[place : place + 2] for place in range(len(letters) - 1)) if long_enough else _NOTHING
 
 
-def _is_among(words: frozenset[str], earlier: Sequence[frozenset[str]]) -> bool:
-    """Whether a sentence has most of its words in common with an earlier one."""
-    count = len(words)
-    for before in earlier:
-        shared = len(words & before)
-        if shared >= ALIKE * (count + len(before) - shared):
-            return True
+_NOTHING: frozenset[str] = frozenset()
+
+
+def _was_asked(content: frozenset[str], earlier: Sequence[Sequence[_Sentence]]) -> bool:
+    """Whether a sentence has its content, and all its numbers, in common with one of an earlier turn.
+
+    Of a turn before the last one, a sentence must say more to be the same: "is it free" is asked of many things.
+    """
+    for place, sentences in enumerate(reversed(earlier)):
+        least = MIN_CONTENT if place == 0 else MIN_CONTENT_LONG_AGO
+        for before in sentences:
+            shared = len(content & before.content)
+            if shared < least or shared < ALIKE * len(content | before.content):
+                continue
+            if not any(word[0].isdigit() for word in content ^ before.content):
+                return True
     return False
+
+
+def _asks_again(sentence: _Sentence, words: Lexicon, reply: str, asked: bool) -> bool:
+    """Whether a sentence that was said before is no courtesy, and no answer to what the agent asked."""
+    text = f" {sentence.text} "
+    if words.find("thanks", text) or words.find("goodbye", text):
+        return False
+    if not asked:
+        return True
+    if not sentence.is_question and not words.find("request", text):
+        return False
+    taken_up = sum(word in reply for word in sentence.content)
+    return sentence.is_question or 2 * taken_up < len(sentence.content)
 
 
 @metric(
     "user.effort",
-    version=1,
+    version=2,
     label="words the user has to say",
     importance=2,
     observes=CONVERSATION,
@@ -119,7 +179,13 @@ def effort(many: Conversations) -> None:
     """How many words does the user have to say?
 
     Words of all turns of the user. A hard task takes more of them than an easy one: compare conversations of one
-    task, and read it beside what came of them, as a user who is sent away said little.
+    task, and read it beside what came of them, as a user who is sent away said little. Unmeasured where the user
+    writes without blanks between words, as in Japanese.
     """
     for place, conversation in enumerate(many.conversations):
-        many.measured(place, WHOLE, float(sum([count_words(turn.user_text) for turn in conversation.turns])))
+        texts = [turn.user_text for turn in conversation.turns]
+        without_blanks = next((text for text in texts if not text.isascii() and is_without_blanks(text)), "")
+        if without_blanks:
+            many.add(place, unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language_of(without_blanks)))
+        else:
+            many.measured(place, WHOLE, float(sum(map(count_words, texts))))

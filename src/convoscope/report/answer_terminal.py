@@ -49,6 +49,8 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
         _wrapped(screen, answer.hint, "yellow")
     if answer.broken:
         _wrapped(screen, answer.broken)
+    if answer.unread:
+        _wrapped(screen, answer.unread)
     _wrapped(screen, answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)")
     print_next(screen, answer, run)
 

@@ -89,6 +89,8 @@ class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     label: str = ""
     """In a few plain words."""
     importance: int = 2
+    languages: list[str] = []
+    """The languages whose words it reads; none where it reads no words, or any language's."""
 
     @property
     def name(self) -> str:
@@ -228,6 +230,7 @@ def describe(declared: Declared) -> DeclaredMetric:
         component=declared.component,
         label=declared.label,
         importance=declared.importance,
+        languages=list(declared.languages),
     )
 
 

@@ -9,6 +9,12 @@ import msgspec
 
 # Each looks at a run of characters from its beginning alone: from every place in it, a long one would take hours.
 _WORD = re.compile(r"(?<!\S)\S*?[^\W_]")
+_WITHOUT_BLANKS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Thai, Lao, Burmese, Khmer, Kana and Han."""
+_LETTERS_OF_A_WORD = 2
+"""In such a writing, so many letters count as a word where a text must have some length."""
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s+|$)|[。！？\n]+")
 
 
@@ -18,6 +24,11 @@ def count_words(text: str) -> int:
         # Without its signs, a run between blanks that holds neither letter nor digit is gone.
         return len(text.encode().translate(_BLANKS, _SIGNS).split())
     return len(_WORD.findall(text))
+
+
+def is_without_blanks(text: str) -> bool:
+    """Whether most letters of a text are of a writing in which no blank parts one word from the next."""
+    return not text.isascii() and 2 * len(_WITHOUT_BLANKS.findall(text)) > sum(map(str.isalpha, text))
 
 
 def tokens(text: str) -> list[str]:
@@ -61,7 +72,7 @@ class Sentence(msgspec.Struct, frozen=True, gc=False):
 def long_sentences(text: str, least: int) -> list[Sentence]:
     """The sentences of a text that have so many words or more."""
     if not text.isascii() or "\n" in text:
-        return [Sentence(normalised_words(one), one) for one in sentences(text) if count_words(one) >= least]
+        return [Sentence(normalised_words(one), one) for one in sentences(text) if _has_words(one, least)]
     # The same without a text for each step: what all of the text needs is done once.
     encoded = text.encode()
     marked, small = encoded.translate(_MARKS), encoded.translate(_SMALL_LETTERS).decode()
@@ -79,6 +90,12 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
             long.append(Sentence(" ".join(plain), text[start:end].rstrip(".!?").strip()))
         start = end + 2
     return long
+
+
+def _has_words(sentence: str, least: int) -> bool:
+    if count_words(sentence) >= least:
+        return True
+    return is_without_blanks(sentence) and sum(map(str.isalpha, sentence)) >= least * _LETTERS_OF_A_WORD
 
 
 def normalised_words(text: str) -> str:

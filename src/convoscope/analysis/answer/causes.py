@@ -18,8 +18,10 @@ from convoscope.metrics.agent import talks_over_user
 from convoscope.metrics.voice.call_facts import is_call
 from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
 from convoscope.scoring.evaluate import observe
-from convoscope.text.words import normalised_words
+from convoscope.text.lexicon import folded_phrases, lexicon
+from convoscope.text.words import is_without_blanks, normalised_words
 from convoscope.views.flow.walk import walk
+from convoscope.views.languages import languages_of
 from convoscope.views.tool_outcomes import tool_outcomes
 from convoscope.views.user_turns import user_turns
 
@@ -131,7 +133,7 @@ def _same_request(conversation: Conversation) -> Symptom | None:
             sayings = []  # something was done: to ask again is to go on
         if type(event) is not Utterance or roles[event.speaker] != ASSISTANT:
             continue
-        for sentence in _requests(conversation.text(event)):
+        for sentence in _requests(conversation, event):
             words = frozenset(normalised_words(sentence).split())
             alike = next((one for one in sayings if _are_alike(one.words, words)), None)
             if alike is None and len(sayings) < MAX_SENTENCES:
@@ -159,27 +161,30 @@ def _same_state(conversation: Conversation) -> Symptom | None:
         if _is_progress(conversation, event) or type(event) in (SlotFilled, StateEntered):
             break
         if type(event) is Utterance and roles[event.speaker] == ASSISTANT:
-            asked += [event] if any(_requests(conversation.text(event))) else []
+            asked += [event] if any(_requests(conversation, event)) else []
     if len(asked) < TIMES_AGAIN:
         return None
     asked.reverse()
-    request = next(_requests(conversation.text(asked[0])))
+    request = next(_requests(conversation, asked[0]))
     words = f"asked {len(asked)} times and got nowhere: “{request}”"
     state = _state_at(conversation, asked[-1].seq)
     return Symptom(ASKED_AGAIN, state, words, asked[TIMES_AGAIN - 1].seq, len(asked))
 
 
-def _requests(text: str) -> Iterator[str]:
-    """The sentences that ask for something."""
+def _requests(conversation: Conversation, utterance: Utterance) -> Iterator[str]:
+    """The sentences that ask for something: by a question mark in any language, by words where there is a lexicon."""
+    text = conversation.text(utterance)
+    known = lexicon(languages_of(conversation).of_text(text, utterance))
     for sentence in _SENTENCE.findall(text):
-        words = sentence.casefold().split()
-        if len(words) >= MIN_WORDS and (sentence.rstrip().endswith(_QUESTION_MARKS) or words[0] in _ASKING):
+        if len(sentence.split()) < MIN_WORDS and not is_without_blanks(sentence):
+            continue
+        is_question = sentence.rstrip().endswith(_QUESTION_MARKS)
+        if is_question or (known is not None and known.find("request", folded_phrases(sentence))):
             yield sentence.strip()
 
 
-_SENTENCE = re.compile(r"[^.!?？؟\n]+[.!?？؟]*")
+_SENTENCE = re.compile(r"[^.!?？؟。！\n]+[.!?？؟。！]*")
 _QUESTION_MARKS = ("?", "？", "؟")
-_ASKING = frozenset(("please", "could", "can", "may", "what", "which", "tell", "give", "say", "spell", "repeat"))
 
 
 def _are_alike(words: frozenset[str], other: frozenset[str]) -> bool:

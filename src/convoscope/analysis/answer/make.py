@@ -28,6 +28,7 @@ from convoscope.analysis.answer.hints import hint_of
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
 from convoscope.analysis.answer.notes import notes_on
 from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.unread import unread_languages
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.analysis.answer.versions import compare_versions
 from convoscope.analysis.targets import Check, run_checks
@@ -96,6 +97,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
+        unread=unread_languages(summary, noun),
         hint=hint_of(run, noun, knows_outcomes=bool(outcomes.known)),
     )
 

@@ -184,6 +184,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What reading did, in one line."""
     broken: str = ""
     """Broken integrations, in one line; they are no cause."""
+    unread: str = ""
+    """How many conversations are in languages that some figures do not read, in one line."""
     hint: str = ""
     """What would make the answer a better one."""
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import NamedTuple
 
-from convoscope.annotate.annotator import LANGUAGE_NOT_SUPPORTED, NO_WORDS, NotAnnotated
-from convoscope.annotate.rules.data import table
+from convoscope.annotate.annotator import NO_WORDS, NotAnnotated
 from convoscope.conversation import ASSISTANT, USER, Conversation
+from convoscope.text.language import has_many_words
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of
+
+LANGUAGES = ("en",)
+"""The languages that the rules read."""
 
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "´": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
 _END = re.compile(r"(?<=[.!?])[\"')”’]*\s+|\n+")
 _WORDS = re.compile(r"\w")
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
-_MANY = 20_000
-"""So many characters of a conversation tell its language."""
-_FEW = 10
-"""Fewer words tell no language."""
-_LEAST = 0.08
-"""Of English words, so many are small ones; far more in fact."""
+_FIRST = 50
+"""Utterances that are looked at for words of a language."""
 _LONGEST = 1_000
 """Characters of a sentence. Longer ones are cut, so that the time of each rule is bounded."""
 _PIECE = re.compile(rf"\S.{{0,{_LONGEST - 1}}}(?!\S)|\S{{{_LONGEST}}}")
@@ -44,8 +42,8 @@ def sentences(conversation: Conversation) -> list[SpokenSentence]:
     texts = list(_sentences(conversation))
     if not texts:
         raise NotAnnotated(NO_WORDS)
-    language = language_of(conversation, texts)
-    if language != "en":
+    language = spoken_language(conversation)
+    if language not in LANGUAGES:
         raise NotAnnotated(LANGUAGE_NOT_SUPPORTED, language)
     return texts
 
@@ -62,34 +60,10 @@ def _sentences(conversation: Conversation) -> Iterator[SpokenSentence]:
                 yield SpokenSentence(quote.translate(_QUOTES), quote, utterance.seq, by, utterance.speaker)
 
 
-def language_of(conversation: Conversation, texts: list[SpokenSentence]) -> str:
-    """The language of the words, or "unknown". A log that says English is believed unless its words say otherwise."""
-    name = _declared(conversation)
-    if name not in ("", "en"):
-        return name
-    whole = " ".join(one.text for one in texts)[:_MANY].casefold()
-    letters = [letter for letter in whole if letter.isalpha()]
-    if letters and 2 * sum(letter > "ɏ" for letter in letters) > len(letters):
-        return "unknown"
-    words = _WORD.findall(whole)
-    counts = {name: sum(word in small for word in words) for name, small in _small_words().items()}
-    spoken = max(counts, key=lambda name: (counts[name], name == "en"))
-    if name == "en" and len(words) < _FEW:
-        return "en"
-    if spoken == "en" and len(words) >= _FEW and counts["en"] < _LEAST * len(words):
-        return "unknown"
-    return spoken
-
-
-def _declared(conversation: Conversation) -> str:
-    """The language that the log tells, as a code; "" where it tells none."""
-    language = conversation.extras.get("language")
-    if not isinstance(language, str):
-        return ""
-    name = language.strip().casefold().replace("_", "-").split("-")[0]
-    return "en" if name in ("en", "eng", "english") else name
-
-
-@cache
-def _small_words() -> dict[str, frozenset[str]]:
-    return {name: frozenset(words) for name, words in table("languages")["words"].items()}
+def spoken_language(conversation: Conversation) -> str:
+    """The language of the conversation, or "unknown". A few words that say no language are taken for English."""
+    language = languages_of(conversation).of_all()
+    if language:
+        return language
+    words = " ".join(conversation.text(one) for one in conversation.utterances[:_FIRST])
+    return "unknown" if has_many_words(words) else "en"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from convoscope.conversation import ComponentMetric, Conversation, Json
+from convoscope.conversation import ASSISTANT, ComponentMetric, Conversation, Json
 from convoscope.metrics.audio.transcripts import assistant_words, only_assistant, speakers_of, transcript_lines
 from convoscope.metrics.declaration import HIGHER, ITEM, TenPoints, metric
 from convoscope.metrics.declaration import RATIO as UNIT_RATIO
@@ -16,6 +16,7 @@ from convoscope.scores.observation import Observation, not_applicable, ratio, un
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.text.spoken import normalise
 from convoscope.views.items import Case, cases
+from convoscope.views.languages import languages_of
 from convoscope.views.subjects import WHOLE, Subject
 
 _DIGITS = re.compile(r"(\d+)")
@@ -39,7 +40,7 @@ class SpokenSession(NamedTuple):
 
 @metric(
     "audio.word_accuracy",
-    version=2,
+    version=3,
     observes=ITEM,
     unit=UNIT_RATIO,
     better=HIGHER,
@@ -145,4 +146,5 @@ def _named(span: ComponentMetric) -> str:
 
 def _language(conversation: Conversation, session: SpokenSession) -> str:
     spans = (event.values.get("language") for case in session.cases for event in case.metrics)
-    return next((one for one in (conversation.extras.get("language"), *spans) if isinstance(one, str) and one), "en")
+    stated = next((one for one in (conversation.extras.get("language"), *spans) if isinstance(one, str) and one), "")
+    return stated or languages_of(conversation).of_role(ASSISTANT) or "en"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import ASSISTANT, Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, metric
 from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
 from convoscope.metrics.dialogue.frames import (
@@ -23,7 +23,7 @@ from convoscope.metrics.dialogue.policy import no_doing
 from convoscope.metrics.dialogue.turn_scores import TurnScores
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.venues import VenueDatabase
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import Need, english_words
 from convoscope.scores.observation import Observation, counted, in_turn, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import (
     COUNTS,
@@ -323,7 +323,8 @@ def slot_hallucination_all_domains(conversation: Conversation) -> Iterator[Obser
     "dialogue.entity_hallucination",
     version=2,
     better=LOWER,
-    needs=(PREDICTIONS,),
+    needs=(PREDICTIONS, english_words(ASSISTANT)),
+    languages=("en",),
     component=SUPERVISION,
     label="names and details made up",
     importance=8,

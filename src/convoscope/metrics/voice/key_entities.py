@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import NamedTuple
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import USER, Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import HIGHER, TURN, Metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import english_words
 from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import inapplicable
 from convoscope.metrics.voice.transcription import NEEDS, but_trailing, dictation, each_heard
@@ -60,30 +61,12 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
     yield from each_heard(dictation(conversation), checked)
 
 
-def _is_english(conversation: Conversation) -> bool:
-    language = conversation.extras.get("language")
-    return not language or str(language)[:2].casefold() == "en"
-
-
-ENGLISH = Need(
-    code="not_english",
-    field="extras.language",
-    unlock="an English call: names, codes and times are found by rules of that language",
-    present=_is_english,
+_english = partial(
+    share_metric, observes=TURN, better=HIGHER, needs=(*NEEDS, english_words(USER)), languages=("en",), notices=()
 )
-_NEEDS = (*NEEDS, ENGLISH)
 
 
-@share_metric(
-    "voice.key_entities",
-    version=3,
-    label="names and numbers right",
-    importance=7,
-    observes=TURN,
-    better=HIGHER,
-    needs=_NEEDS,
-    notices=(),
-)
+@_english("voice.key_entities", version=3, label="names and numbers right", importance=7)
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
@@ -95,7 +78,7 @@ def key_entities(conversation: Conversation) -> Iterator[Observation]:
     yield from _share(conversation, None, detailed=True)
 
 
-@share_metric("voice.key_entities", variant="eva", version=2, observes=TURN, better=HIGHER, needs=_NEEDS, notices=())
+@_english("voice.key_entities", variant="eva", version=2)
 def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
     """What share of the facts does the recogniser get right, in the turns up to the last that it wrote?
 
@@ -141,9 +124,7 @@ def _of_kind(name: str) -> Metric:
 
     `voice.key_entities` of these types alone: {", ".join(types)}.
     """
-    return share_metric(
-        f"voice.key_entities.{name}", version=3, observes=TURN, better=HIGHER, needs=_NEEDS, notices=()
-    )(of_kind)
+    return _english(f"voice.key_entities.{name}", version=3)(of_kind)
 
 
 names = _of_kind("name")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import USER, Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
@@ -17,6 +17,7 @@ from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.text.spoken import normalise
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.eva import eva_reading
+from convoscope.views.languages import languages_of
 
 ERRORS_PER_WORD = "errors per word"
 """No share: insertions can make more errors than there are words."""
@@ -81,7 +82,7 @@ class Dictation(NamedTuple):
 def dictation(conversation: Conversation) -> Dictation:
     """The user's turns, as they can be compared."""
     context = metric_context(conversation)
-    language = context.language or "en"
+    language = context.language or languages_of(conversation).of_role(USER) or "en"
     heard = _really_heard(conversation, context)
     intended = {turn: text for turn, text in context.intended_user_turns.items() if text}
     turns = sorted({*intended, *heard, *(turn for turn, spans in context.audio_timestamps_user_turns.items() if spans)})

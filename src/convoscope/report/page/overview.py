@@ -240,6 +240,8 @@ def _reading(report: ReadReport, answer: Answer) -> Fold:
 def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:
     if answer.broken:
         yield answer.broken
+    if answer.unread:
+        yield answer.unread
     for problem in report.problems:
         where = f"{problem.file}:{problem.line}" if problem.line else problem.file
         yield f"not read: {', '.join(filter(None, (where, problem.field, problem.message, problem.hint)))}"
