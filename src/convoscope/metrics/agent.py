@@ -132,7 +132,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=6,
+    version=2,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -160,7 +160,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=6,
+    version=2,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -193,7 +193,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=6,
+    version=2,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,
@@ -247,7 +247,7 @@ class _AgentSound:
 
 @conversation_share_metric(
     "agent.declined",
-    version=6,
+    version=2,
     label="handed over or declined",
     importance=3,
     better=NEITHER,
