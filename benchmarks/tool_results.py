@@ -1,7 +1,8 @@
 """How well tool results are read: precision and recall on results of real logs that were labelled by hand.
 
 `python -m benchmarks.tool_results` prints them for both halves of the labels. The labels were made before the rule. The
-rule was written with the results in view whose hash is even; those with an odd hash were left aside. The labels name
+rule was tuned on the errors with an even hash; those with an odd hash were looked at once, at the end. The author of
+the rule labelled both. The labels name
 file, path and hash; the texts are looked up in the shared data, and a text that is not there is left out.
 """
 

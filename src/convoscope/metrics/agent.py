@@ -118,7 +118,7 @@ def repetition(many: Conversations) -> None:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=6,
+    version=2,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -148,7 +148,7 @@ def unanswered_turns(many: Conversations) -> None:
 
 @share_metric(
     "agent.ignored_questions",
-    version=6,
+    version=2,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -181,7 +181,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=6,
+    version=2,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,
@@ -253,7 +253,7 @@ class _AgentSound:
 
 @conversation_share_metric(
     "agent.declined",
-    version=6,
+    version=2,
     label="handed over or declined",
     importance=3,
     better=NEITHER,

@@ -60,7 +60,7 @@ class _Part(NamedTuple):
 
 @_flow_metric(
     "flow.correctness",
-    version=7,
+    version=3,
     label="flows ended as they should",
     importance=7,
     unit=RATIO,
@@ -95,19 +95,19 @@ def _is_declared(part: _Part) -> bool:
     return part.holds is not None or part is _UNKNOWN
 
 
-@_flow_metric("flow.correctness.success_terminal", version=6, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.success_terminal", version=2, unit=SHARE, better=HIGHER)
 def success_terminal(conversation: Conversation) -> Observation:
     """Did the conversation reach an end that the flow declares as a success?"""
     return _observed(_parts(conversation).success_terminal)
 
 
-@_flow_metric("flow.correctness.slots_filled", version=6, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.slots_filled", version=2, unit=SHARE, better=HIGHER)
 def slots_filled(conversation: Conversation) -> Observation:
     """Is every slot filled that the states it was in, and the flow, require?"""
     return _observed(_parts(conversation).slots_filled)
 
 
-@_flow_metric("flow.correctness.final_status", version=7, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.final_status", version=3, unit=SHARE, better=HIGHER)
 def final_status(conversation: Conversation) -> Observation:
     """Is the final status one that the flow's contract names?
 
@@ -209,7 +209,7 @@ def completion(conversation: Conversation) -> Observation:
 
 @_walk_metric(
     "flow.errors",
-    version=6,
+    version=2,
     label="errors on the way",
     importance=5,
     unit=COUNT,
@@ -251,7 +251,7 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(counts.values())), details=counts or None)
 
 
-@_walk_metric("flow.latency_mean", version=7, unit=SECONDS, better=LOWER, aspect="latency_mean")
+@_walk_metric("flow.latency_mean", version=3, unit=SECONDS, better=LOWER, aspect="latency_mean")
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
@@ -265,7 +265,7 @@ def latency_mean(conversation: Conversation) -> Observation:
 
 @_walk_metric(
     "flow.latency_p95",
-    version=7,
+    version=3,
     label="agent's slow turns",
     importance=5,
     unit=SECONDS,

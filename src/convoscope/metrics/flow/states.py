@@ -34,7 +34,7 @@ _OF_ALL_STATES = Reduce(WHOLE_RATIO, RATIO_OF_SUMS)
 
 
 @_state_metric(
-    "state.progress", version=7, label="states that lead on", importance=4, unit=SHARE, better=HIGHER, reduce=_OF_STATES
+    "state.progress", version=3, label="states that lead on", importance=4, unit=SHARE, better=HIGHER, reduce=_OF_STATES
 )
 def progress(many: Conversations) -> None:
     """Of the states that were entered, how many led on?
@@ -48,7 +48,7 @@ def progress(many: Conversations) -> None:
 
 @_state_metric(
     "state.stall",
-    version=8,
+    version=4,
     label="states that get stuck",
     importance=6,
     unit=SHARE,
@@ -66,7 +66,7 @@ def stall(many: Conversations) -> None:
 
 @_state_metric(
     "state.escalation",
-    version=7,
+    version=3,
     label="states that hand over",
     importance=4,
     unit=SHARE,
@@ -82,7 +82,7 @@ def escalation(many: Conversations) -> None:
     _observe(many, "escalation")
 
 
-@_state_metric("state.revisit", version=7, unit=COUNT, better=LOWER, reduce=_OF_STATES)
+@_state_metric("state.revisit", version=3, unit=COUNT, better=LOWER, reduce=_OF_STATES)
 def revisit(many: Conversations) -> None:
     """How often is a state entered again?
 
@@ -91,7 +91,7 @@ def revisit(many: Conversations) -> None:
     _observe(many, "revisit")
 
 
-@_state_metric("state.dwell_turns", version=7, unit="turns", better=NEITHER, reduce=_OF_ALL_STATES)
+@_state_metric("state.dwell_turns", version=3, unit="turns", better=NEITHER, reduce=_OF_ALL_STATES)
 def dwell_turns(many: Conversations) -> None:
     """How many turns does the agent spend in a state each time?
 
@@ -101,7 +101,7 @@ def dwell_turns(many: Conversations) -> None:
     _observe(many, "dwell_turns")
 
 
-@_state_metric("state.latency_p95_ms", version=8, unit="ms", better=LOWER, reduce=_OF_STATES)
+@_state_metric("state.latency_p95_ms", version=4, unit="ms", better=LOWER, reduce=_OF_STATES)
 def latency_p95_ms(many: Conversations) -> None:
     """How slow are the slow turns of a state?
 
@@ -112,7 +112,7 @@ def latency_p95_ms(many: Conversations) -> None:
     _observe(many, "latency_p95_ms")
 
 
-@_state_metric("state.guard_error", version=7, unit=COUNT, better=LOWER, reduce=_OF_ALL_STATES)
+@_state_metric("state.guard_error", version=3, unit=COUNT, better=LOWER, reduce=_OF_ALL_STATES)
 def guard_error(many: Conversations) -> None:
     """How often does a guard of a state fail to evaluate?
 
@@ -125,7 +125,7 @@ def guard_error(many: Conversations) -> None:
 _RATES = Reduce(RATIO, MEAN_OF_CONVERSATIONS)
 
 
-@_state_metric("state.slot_fill_rate", version=7, unit=SHARE, better=HIGHER, reduce=_RATES)
+@_state_metric("state.slot_fill_rate", version=3, unit=SHARE, better=HIGHER, reduce=_RATES)
 def slot_fill_rate(many: Conversations) -> None:
     """How many of the slots that a state requires are collected in that state?
 
@@ -137,7 +137,7 @@ def slot_fill_rate(many: Conversations) -> None:
     _observe(many, "slot_fill_rate")
 
 
-@_state_metric("state.slot_ready_rate", version=6, unit=SHARE, better=HIGHER, reduce=_RATES)
+@_state_metric("state.slot_ready_rate", version=2, unit=SHARE, better=HIGHER, reduce=_RATES)
 def slot_ready_rate(many: Conversations) -> None:
     """How many of the slots that a state requires are filled when it is left?
 

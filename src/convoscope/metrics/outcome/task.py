@@ -166,7 +166,7 @@ def authentication_success(conversation: Conversation) -> Observation:
 
 
 @conversation_share_metric(
-    "outcome.authentication_success.first_try", version=7, needs=(AUTH_TOOLS,), notices=(), falls_silent=(EMPTY_AGENT,)
+    "outcome.authentication_success.first_try", version=3, needs=(AUTH_TOOLS,), notices=(), falls_silent=(EMPTY_AGENT,)
 )
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
@@ -230,7 +230,7 @@ def calls_on_failure(conversation: Conversation) -> Observation:
 
 @share_metric(
     "outcome.authentication_success.call_success_rate",
-    version=7,
+    version=3,
     observes=EVENT,
     better=HIGHER,
     needs=(AUTH_TOOLS,),
@@ -256,7 +256,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
 
 @conversation_share_metric(
     "outcome.conversation_completed_on_time",
-    version=7,
+    version=3,
     label="ended in time",
     importance=5,
     needs=(ENDED_REASON,),

@@ -55,7 +55,7 @@ def calls(many: Conversations) -> None:
 
 @_call_share_metric(
     "tools.success",
-    version=7,
+    version=3,
     label="tool calls that succeed",
     importance=7,
     better=HIGHER,
@@ -100,7 +100,7 @@ def inferred_rate(many: Conversations) -> None:
                 many.ratio(index, subject_of(call), 1.0 if outcome.basis == INFERRED else 0.0, 1.0)
 
 
-@_call_share_metric("tools.tool_call_validity", version=8, label="tool calls well formed", importance=5, better=HIGHER)
+@_call_share_metric("tools.tool_call_validity", version=4, label="tool calls well formed", importance=5, better=HIGHER)
 def tool_call_validity(many: Conversations) -> None:
     """What share of the tool calls is made as the tool wants to be called?
 
@@ -122,7 +122,7 @@ def tool_call_validity(many: Conversations) -> None:
             many.ratio(place, look.subject, 0.0 if mistakes else 1.0, 1.0, look.details(mistakes))
 
 
-@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=8, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=4, better=LOWER)
 def unknown_tool_rate(many: Conversations) -> None:
     """What share of the tool calls is of a tool that does not exist?
 
@@ -133,7 +133,7 @@ def unknown_tool_rate(many: Conversations) -> None:
         _rate(many, place, look, look.unknown_tool, "tools_unknown")
 
 
-@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=8, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=4, better=LOWER)
 def missing_argument_rate(many: Conversations) -> None:
     """What share of the tool calls leaves out an argument that the tool requires?
 
@@ -149,7 +149,7 @@ def missing_argument_rate(many: Conversations) -> None:
             _by_schema(many, place, look, look.missing)
 
 
-@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=8, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=4, better=LOWER)
 def bad_argument_rate(many: Conversations) -> None:
     """What share of the tool calls has an argument that the tool cannot take?
 
@@ -164,7 +164,7 @@ def bad_argument_rate(many: Conversations) -> None:
             _by_schema(many, place, look, look.bad)
 
 
-@_call_share_metric("tools.tool_call_validity.rejected_rate", version=8, better=LOWER)
+@_call_share_metric("tools.tool_call_validity.rejected_rate", version=4, better=LOWER)
 def rejected_rate(many: Conversations) -> None:
     """What share of the tool calls is turned down by the tool because of how they were made?
 

@@ -67,7 +67,7 @@ _parameter_metric = partial(
 )
 
 
-@_parameter_metric("tools.parameter_correctness", version=8, label="arguments right", importance=5)
+@_parameter_metric("tools.parameter_correctness", version=4, label="arguments right", importance=5)
 def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments?
 
@@ -82,7 +82,7 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     yield from _parameters(conversation, _check_answer, "no schema, and no parameters_passed")
 
 
-@_parameter_metric("tools.parameter_correctness", variant="standard-data", version=6)
+@_parameter_metric("tools.parameter_correctness", variant="standard-data", version=2)
 def parameter_correctness_by_success(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments, and did they succeed?
 

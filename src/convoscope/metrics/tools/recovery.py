@@ -17,7 +17,7 @@ from convoscope.views.tool_outcomes import outcome_of_call
 
 @metric(
     "tools.unrecovered_errors",
-    version=6,
+    version=2,
     label="tool errors that stay",
     importance=5,
     observes=CONVERSATION,
