@@ -9,16 +9,16 @@ import pytest
 from numpy.typing import NDArray
 
 from convoscope.analysis.answer.comparison import compare, holm, paired, standardised, strata_of, whole
-from convoscope.analysis.answer.samples import Sample
+from convoscope.analysis.answer.samples import FigureSample
 from convoscope.analysis.answer.versions import order_key
 
 RUNS = 300
 
 
-def shares(values: object) -> Sample:
+def shares(values: object) -> FigureSample:
     """One value, 0 or 1, of each conversation."""
     above = np.asarray(values, dtype=np.float64)
-    return Sample(above, np.ones_like(above))
+    return FigureSample(above, np.ones_like(above))
 
 
 def halves(count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -58,7 +58,7 @@ class TestWhole:
         assert whole(sample, *halves(10), np.arange(20) // 5) is None
 
     def test_a_side_without_a_value(self) -> None:
-        sample = Sample(np.zeros(20), np.where(np.arange(20) < 10, 1.0, 0.0))
+        sample = FigureSample(np.zeros(20), np.where(np.arange(20) < 10, 1.0, 0.0))
         assert whole(sample, *halves(10), alone(20)) is None
 
 
@@ -66,7 +66,7 @@ class TestPairs:
     def test_a_difference_that_only_pairs_show(self) -> None:
         """Waits of 1 to 10 s by scenario, each half a second shorter in the second: hidden among scenarios."""
         waits = np.arange(1.0, 11.0)
-        sample = Sample(np.concatenate((waits, waits - 0.5 + 0.01 * (waits % 3))), np.ones(20))
+        sample = FigureSample(np.concatenate((waits, waits - 0.5 + 0.01 * (waits % 3))), np.ones(20))
         scenarios = np.tile(np.arange(10), 2)
         result = paired(sample, *halves(10), scenarios)
         assert result is not None
@@ -139,7 +139,7 @@ class TestChance:
         generator = np.random.default_rng(2)
         claims = 0
         for _ in range(RUNS):
-            sample = Sample(generator.lognormal(0.0, 1.0, 60), np.ones(60))
+            sample = FigureSample(generator.lognormal(0.0, 1.0, 60), np.ones(60))
             result = whole(sample, *halves(30), alone(60))
             claims += result is not None and result.p < 0.05
         assert claims / RUNS <= self.MOST

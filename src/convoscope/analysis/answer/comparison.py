@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.analysis.answer.samples import Codes, Floats, Sample
+from convoscope.analysis.answer.samples import Codes, FigureSample, Floats
 from convoscope.statistics.intervals import student_quantile, student_tail
 
 Rows = NDArray[np.bool_]
@@ -25,7 +25,7 @@ MIN_CLUSTERS = 5
 """Fewer independent clusters on a side, or fewer pairs, say too little."""
 
 
-class Comparison(NamedTuple):
+class GroupComparison(NamedTuple):
     """The second set against the first."""
 
     first: float
@@ -56,16 +56,18 @@ class Stratum(NamedTuple):
     """Both sets inside of one value of a dimension."""
 
     value: int
-    comparison: Comparison
+    comparison: GroupComparison
     weight: float
 
 
-def compare(sample: Sample, first: Rows, second: Rows, scenarios: Codes, clusters: Codes) -> Comparison | None:
+def compare(
+    sample: FigureSample, first: Rows, second: Rows, scenarios: Codes, clusters: Codes
+) -> GroupComparison | None:
     """None where too little was measured on a side."""
     return paired(sample, first, second, scenarios) or whole(sample, first, second, clusters)
 
 
-def paired(sample: Sample, first: Rows, second: Rows, scenarios: Codes) -> Comparison | None:
+def paired(sample: FigureSample, first: Rows, second: Rows, scenarios: Codes) -> GroupComparison | None:
     """The mean difference inside of the scenarios that both have; None where these are too few."""
     known = scenarios >= 0
     if not known.any():
@@ -82,12 +84,14 @@ def paired(sample: Sample, first: Rows, second: Rows, scenarios: Codes) -> Compa
     # With all signs drawn anew, the least probability of so many that moved: few pairs never prove much.
     least = 2.0 ** (1 - moved) if moved else 1.0
     p = max(least, _probability(float(differences.mean()), error, degrees))
-    return Comparison(float(before.mean()), float(after.mean()), error, degrees, min(1.0, p), len(shared), len(shared))
+    return GroupComparison(
+        float(before.mean()), float(after.mean()), error, degrees, min(1.0, p), len(shared), len(shared)
+    )
 
 
 def whole(
-    sample: Sample, first: Rows, second: Rows, clusters: Codes, least_clusters: int = MIN_CLUSTERS
-) -> Comparison | None:
+    sample: FigureSample, first: Rows, second: Rows, clusters: Codes, least_clusters: int = MIN_CLUSTERS
+) -> GroupComparison | None:
     """The difference of the two ratios, clusters being independent."""
     a, b = _by_cluster(sample, first, clusters), _by_cluster(sample, second, clusters)
     if min(len(a.codes), len(b.codes)) < least_clusters:
@@ -96,10 +100,10 @@ def whole(
     error = math.hypot(a.error(common), b.error(common))
     degrees = max(1.0, len(a.codes) + len(b.codes) - 2.0)
     p = _probability(b.ratio - a.ratio, error, degrees)
-    return Comparison(a.ratio, b.ratio, error, degrees, p, min(len(a.codes), len(b.codes)))
+    return GroupComparison(a.ratio, b.ratio, error, degrees, p, min(len(a.codes), len(b.codes)))
 
 
-def strata_of(sample: Sample, first: Rows, second: Rows, clusters: Codes, codes: Codes) -> list[Stratum]:
+def strata_of(sample: FigureSample, first: Rows, second: Rows, clusters: Codes, codes: Codes) -> list[Stratum]:
     """The same inside of each value of a dimension that both sets have; weighted by Mantel and Haenszel."""
     has_value = (sample.below > 0) & (codes >= 0)
     strata = []
@@ -112,7 +116,7 @@ def strata_of(sample: Sample, first: Rows, second: Rows, clusters: Codes, codes:
     return strata
 
 
-def standardised(strata: Sequence[Stratum]) -> Comparison:
+def standardised(strata: Sequence[Stratum]) -> GroupComparison:
     """The weighted mean of the differences inside of strata."""
     weights = np.array([one.weight for one in strata])
     weights = weights / weights.sum()
@@ -120,7 +124,7 @@ def standardised(strata: Sequence[Stratum]) -> Comparison:
     error = math.sqrt(float(weights**2 @ np.array([one.comparison.error**2 for one in strata])))
     degrees = sum(one.comparison.degrees for one in strata)
     clusters = sum(one.comparison.clusters for one in strata)
-    return Comparison(before, after, error, degrees, _probability(after - before, error, degrees), clusters)
+    return GroupComparison(before, after, error, degrees, _probability(after - before, error, degrees), clusters)
 
 
 def holm(probabilities: Sequence[float]) -> list[bool]:
@@ -154,7 +158,7 @@ class _Clusters(NamedTuple):
         return scale * spread / float(self.below.sum()) * math.sqrt(count / max(1, count - 1))
 
 
-def _by_cluster(sample: Sample, rows: Rows, clusters: Codes) -> _Clusters:
+def _by_cluster(sample: FigureSample, rows: Rows, clusters: Codes) -> _Clusters:
     indices = np.flatnonzero(rows & (sample.below > 0))
     dense = clusters[indices]
     above: Floats = np.bincount(dense, weights=sample.above[indices]).astype(np.float64)

@@ -102,36 +102,36 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
 
     What is spotless gives way to what is not, but for what matters little.
     """
-    enough = [one for one in others if one.figure.n >= LEAST_N]
+    enough = [candidate for candidate in others if candidate.figure.n >= LEAST_N]
     ordered = sorted(enough or others, key=lambda one: (one.spotless or one.is_minor, -one.weight))
     families: dict[str, int] = {}
-    taken = [_twin(one.figure.key) for one in kept]
-    for one in ordered:
-        family, twin = one.declared.component or one.declared.family, _twin(one.figure.key)
-        if room > 0 and one.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
+    taken = [_twin(candidate.figure.key) for candidate in kept]
+    for candidate in ordered:
+        family, twin = candidate.declared.component or candidate.declared.family, _twin(candidate.figure.key)
+        if room > 0 and candidate.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
             families[family] = families.get(family, 0) + 1
             taken.append(twin)
             room -= 1
-            yield one
+            yield candidate
 
 
 def _without_twins(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     """Without the bad ones of which a more important twin is as bad or worse: that one speaks for both."""
     kept = list(candidates)
-    for one in candidates:
-        twins = [other for other in kept if other is not one and _speaks_for(other, one)]
-        if one.bad and not one.named and twins:
+    for candidate in candidates:
+        twins = [other for other in kept if other is not candidate and _speaks_for(other, candidate)]
+        if candidate.bad and not candidate.named and twins:
             first = max(twins, key=lambda other: other.importance)
             kept[kept.index(first)] = first._replace(bad=True)
-            kept.remove(one)
+            kept.remove(candidate)
     return kept
 
 
-def _speaks_for(one: _Candidate, other: _Candidate) -> bool:
-    a, b = one.figure, other.figure
+def _speaks_for(candidate: _Candidate, other: _Candidate) -> bool:
+    a, b = candidate.figure, other.figure
     is_twin = _twin(a.key) == _twin(b.key) and (a.unit, a.better) == (b.unit, b.better)
     no_better = (a.value or 0.0) <= (b.value or 0.0) if a.better == HIGHER else (a.value or 0.0) >= (b.value or 0.0)
-    return is_twin and no_better and one.importance > other.importance
+    return is_twin and no_better and candidate.importance > other.importance
 
 
 def _twin(key: str) -> object:
@@ -223,9 +223,9 @@ def _more_bad(hidden: Sequence[_Candidate], noun: Noun) -> str:
     return f"{counted(len(hidden), 'more bad figure')}: {', '.join(names)}{rest}"
 
 
-def _label(one: _Candidate, noun: Noun) -> str:
-    label = metric_label(one.declared, noun)
-    return f"{label}, slowest 5 %" if one.figure.reduction == SLOWEST else label
+def _label(candidate: _Candidate, noun: Noun) -> str:
+    label = metric_label(candidate.declared, noun)
+    return f"{label}, slowest 5 %" if candidate.figure.reduction == SLOWEST else label
 
 
 def _coverage(figure: Figure) -> float:
@@ -233,13 +233,13 @@ def _coverage(figure: Figure) -> float:
     return min(figure.coverage or 0.0, figure.subject_coverage)
 
 
-def _key_figure(one: _Candidate, targets: dict[str, Check], noun: Noun) -> KeyFigure:
-    figure, declared = one.figure, one.declared
+def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun) -> KeyFigure:
+    figure, declared = candidate.figure, candidate.declared
     check = targets.get(name_text(figure))
     mark = declared.ten_points
     return KeyFigure(
         name=name_text(figure),
-        label=_label(one, noun),
+        label=_label(candidate, noun),
         unit=figure.unit,
         better=figure.better,
         value=figure.value or 0.0,
@@ -251,21 +251,21 @@ def _key_figure(one: _Candidate, targets: dict[str, Check], noun: Noun) -> KeyFi
         verdict="" if check is None else _verdict(check),
         met=None if check is None else check.verdict.outcome == "met",
         passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
-        bad=one.bad,
-        remark=", ".join(filter(None, (_held(one, check), few_clusters(figure, noun)))),
+        bad=candidate.bad,
+        remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, noun)))),
     )
 
 
-def _held(one: _Candidate, check: Check | None) -> str:
+def _held(candidate: _Candidate, check: Check | None) -> str:
     """What a figure without a target is held against: its pass mark, or one half."""
-    figure, mark = one.figure, one.declared.ten_points
+    figure, mark = candidate.figure, candidate.declared.ten_points
     if check is not None:
         return ""
-    if one.notable:
+    if candidate.notable:
         return "notable"
     if mark is not None and figure.ten is not None and figure.ten < mark.passes_at:
         return mark_text(mark, figure.unit, figure.better)
-    return "bad" if one.bad else ""
+    return "bad" if candidate.bad else ""
 
 
 def mark_text(mark: TenPoints, unit: str, better: str) -> str:

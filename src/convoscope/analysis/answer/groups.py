@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convoscope.analysis.answer.comparison import MIN_CLUSTERS, Comparison, compare, holm
+from convoscope.analysis.answer.comparison import MIN_CLUSTERS, GroupComparison, compare, holm
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.versions import (
@@ -26,6 +26,7 @@ from convoscope.statistics.summary import Figure
 
 MOST = 5
 MAX_NAMED = 8
+MAX_LETTERS = 70
 ALIKE_SHARE = 0.05
 """Points of a share within which two groups are alike."""
 ALIKE_PART = 0.1
@@ -45,7 +46,7 @@ class _Look(NamedTuple):
     group: Group
     figure: Figure
     declared: DeclaredMetric
-    comparison: Comparison
+    comparison: GroupComparison
     reference: str = "of the others"
 
     @property
@@ -85,10 +86,10 @@ def _names_of_versions(summary: Summary, samples: Samples, versions: Versions | 
 
 
 def _matched(apart: Sequence[GroupApart], looks: Sequence[_Look]) -> Iterator[tuple[GroupApart, _Look]]:
-    by_key = {(tuple(one.group.by.items()), name_text(one.figure)): one for one in looks}
-    for one in apart:
-        if (look := by_key.get((tuple(one.by.items()), one.figure))) is not None:
-            yield one, look
+    by_key = {(tuple(look.group.by.items()), name_text(look.figure)): look for look in looks}
+    for group in apart:
+        if (look := by_key.get((tuple(group.by.items()), group.figure))) is not None:
+            yield group, look
 
 
 def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iterator[_Look]:
@@ -128,7 +129,7 @@ def _of_subjects(summary: Summary) -> Iterator[_Look]:
             difference = (figure.value or 0.0) - (reference.value or 0.0)
             p = math.erfc(abs(difference) / error / math.sqrt(2)) if 0 < error < math.inf else 1.0
             values, clusters = (reference.value or 0.0, figure.value or 0.0), interval.clusters
-            yield _Look(group, figure, declared, Comparison(*values, error, clusters - 1.0, p, clusters), "of all")
+            yield _Look(group, figure, declared, GroupComparison(*values, error, clusters - 1.0, p, clusters), "of all")
 
 
 def _apart(look: _Look, noun: Noun) -> GroupApart:
@@ -151,21 +152,21 @@ def _where(by: dict[str, str]) -> str:
 def _versions_apart(summary: Summary, versions: Versions, noun: Noun) -> Iterator[GroupApart]:
     """Of two versions, the one that is worse, in what was claimed."""
     name = versions.dimension
-    sizes = {one.by[name]: one.conversations for one in summary.groups if list(one.by) == [name]}
-    for one in versions.claimed:
-        compared, unit = one.comparison, one.figure.unit
+    sizes = {group.by[name]: group.conversations for group in summary.groups if list(group.by) == [name]}
+    for difference in versions.claimed:
+        compared, unit = difference.comparison, difference.figure.unit
         value, other = versions.after, versions.before
         this, that = compared.second, compared.first
-        if not one.worse:
+        if not difference.worse:
             value, other, this, that = other, value, that, this
         by = {versions.dimension: value}
         words = f"{value_text(this, unit)} against {value_text(that, unit)} of {cut_text(other, 40)}"
         yield GroupApart(
             by=by,
             conversations=sizes[value],
-            sentence=f"{_where(by)}: {metric_label(one.declared, noun)} {words}{within_text(one)}",
+            sentence=f"{_where(by)}: {metric_label(difference.declared, noun)} {words}{within_text(difference)}",
             worse=True,
-            figure=name_text(one.figure),
+            figure=name_text(difference.figure),
         )
 
 
@@ -217,5 +218,9 @@ def _margin(look: _Look) -> float:
 
 
 def _listed(names: dict[str, None]) -> str:
-    shown = list(names)[:MAX_NAMED]
-    return ", ".join(shown) + (" and others" if len(names) > MAX_NAMED else "")
+    """As many as fit into a short sentence, and how many more there are."""
+    shown = list(names)
+    while len(shown) > 1 and (len(shown) > MAX_NAMED or sum(len(name) + 2 for name in shown) > MAX_LETTERS):
+        shown.pop()
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {counted(more, 'other')}" if more else "")

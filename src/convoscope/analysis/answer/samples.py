@@ -31,7 +31,7 @@ class Dimension(NamedTuple):
     codes: Codes
 
 
-class Sample(NamedTuple):
+class FigureSample(NamedTuple):
     """A figure as Σ above ÷ Σ below over conversations; below is 0 where a conversation has no value."""
 
     above: Floats
@@ -85,7 +85,7 @@ class Samples:
         codes[np.asarray(rows["number"], dtype=np.int64)] = indices
         return Dimension(values.tolist(), codes)
 
-    def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> Sample | None:
+    def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         if across not in ACROSS:
             return None
         columns = ", ".join(
@@ -100,9 +100,9 @@ class Samples:
         sums = ACROSS[across].sums(Columns(*(np.asarray(rows[name], dtype=np.float64) for name in Columns._fields)))
         above, below = np.zeros(self.count), np.zeros(self.count)
         above[number], below[number] = sums[0].above, sums[0].below
-        return Sample(above, below)
+        return FigureSample(above, below)
 
-    def of(self, figure: Figure) -> Sample | None:
+    def of(self, figure: Figure) -> FigureSample | None:
         """What each conversation adds to a headline; None where that is no ratio of two sums."""
         declared = self._run.summary.by_key[figure.key]
         return self.sample(figure.metric, figure.variant, figure.judge, declared.reduce.across)

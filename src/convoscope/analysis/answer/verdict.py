@@ -101,31 +101,32 @@ def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
     if versions.unshared:
         yield Clause(lead=f"{before} and {after} were tried on different scenarios: they cannot be compared.")
         return
-    worse = next((one for one in versions.claimed if one.worse), None)
-    better = next((one for one in versions.claimed if not one.worse), None)
+    worse = next((difference for difference in versions.claimed if difference.worse), None)
+    better = next((difference for difference in versions.claimed if not difference.worse), None)
     shown = sorted(filter(None, (worse, better)), key=versions.claimed.index)
-    for one in shown:
-        yield from _claim(one, before, after, noun)
-    if not any(one.figure.key in COMPLETIONS for one in versions.claimed):
+    for difference in shown:
+        yield from _claim(difference, before, after, noun)
+    if not any(difference.figure.key in COMPLETIONS for difference in versions.claimed):
         yield from _undecided(versions, before, after, noun, is_only=not shown)
 
 
-def _claim(one: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
-    tone: Tone = "bad" if one.worse else "good"
-    if one.apart:
+def _claim(difference: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
+    tone: Tone = "bad" if difference.worse else "good"
+    if difference.apart:
         yield Clause(
-            lead=f"{after} and {before} differ in {_values(one, noun)}",
-            rest=f"; but so do their {one.apart}s, and which of the two makes the difference cannot be known.",
+            lead=f"{after} and {before} differ in {_values(difference, noun)}",
+            rest=f"; but so do their {difference.apart}s, and which of the two makes the difference cannot be known.",
         )
         return
-    verb = _verb(one, noun)
-    strata = one.strata
-    if strata is None or not one.is_reversed:
-        yield Clause(lead=f"{after} {verb} than {before}", rest=f": {_values(one, noun)}{within_text(one)}.", tone=tone)
+    verb = _verb(difference, noun)
+    strata = difference.strata
+    if strata is None or not difference.is_reversed:
+        rest = f": {_values(difference, noun)}{within_text(difference)}."
+        yield Clause(lead=f"{after} {verb} than {before}", rest=rest, tone=tone)
         return
     each = f"Within each {strata.by}" if strata.all_agree else f"Compared within {strata.by}"
-    yield Clause(lead=f"{each} {after} {verb} than {before}", rest=f": {_strata_text(strata, one)}.", tone=tone)
-    yield _together(one, strata, after, noun, "they say the opposite")
+    yield Clause(lead=f"{each} {after} {verb} than {before}", rest=f": {_strata_text(strata, difference)}.", tone=tone)
+    yield _together(difference, strata, after, noun, "they say the opposite")
 
 
 def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_only: bool) -> Iterator[Clause]:
@@ -143,47 +144,48 @@ def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_on
         yield Clause(lead=f"No clear difference yet between {before} and {after}.")
 
 
-def _explained(one: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
+def _explained(difference: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
     """A difference that is there only because the kinds of conversations differ, or that depends on the kind."""
-    verb, strata = _verb(one, noun, better=True), one.mixed or one.strata
+    verb, strata = _verb(difference, noun, better=True), difference.mixed or difference.strata
     if strata is None:
         yield Clause(lead=f"No clear difference yet between {before} and {after}.")
-    elif one.mixed is not None:
+    elif difference.mixed is not None:
         lead = f"Whether {after} {verb} than {before} depends on the {strata.by}"
-        yield Clause(lead=lead, rest=f": {_strata_text(strata, one)}.")
+        yield Clause(lead=lead, rest=f": {_strata_text(strata, difference)}.")
     else:
         lead = f"Within {strata.by}, no clear difference yet in whether {after} {verb} than {before}"
-        yield Clause(lead=lead, rest=f": {_strata_text(strata, one)}.")
-        yield _together(one, strata, after, noun, "they differ")
+        yield Clause(lead=lead, rest=f": {_strata_text(strata, difference)}.")
+        yield _together(difference, strata, after, noun, "they differ")
 
 
-def _together(one: Difference, strata: Strata, after: str, noun: Noun, what: str) -> Clause:
+def _together(difference: Difference, strata: Strata, after: str, noun: Noun, what: str) -> Clause:
     """Why all conversations together say something else."""
-    raw = f"{value_text(one.raw.second, one.figure.unit)}, was {value_text(one.raw.first, one.figure.unit)}"
+    raw, unit = difference.raw, difference.figure.unit
+    values = f"{value_text(raw.second, unit)}, was {value_text(raw.first, unit)}"
     more = f"{cut_text(strata.more_of, MAX_NAME)} {noun}s"
-    label = metric_label(one.declared, noun)
-    return Clause(lead="", rest=f"Together {what} ({label} {raw}) because {after} has more {more}.")
+    label = metric_label(difference.declared, noun)
+    return Clause(lead="", rest=f"Together {what} ({label} {values}) because {after} has more {more}.")
 
 
-def _verb(one: Difference, noun: Noun, *, better: bool | None = None) -> str:
+def _verb(difference: Difference, noun: Noun, *, better: bool | None = None) -> str:
     """What the later version does, in words: `replies sooner`; `does worse in arguments right`."""
-    good = not one.worse if better is None else better
-    verbs = VERBS.get(one.figure.key)
+    good = not difference.worse if better is None else better
+    verbs = VERBS.get(difference.figure.key)
     if verbs is None:
-        return f"does {'better' if good else 'worse'} in {metric_label(one.declared, noun)}"
+        return f"does {'better' if good else 'worse'} in {metric_label(difference.declared, noun)}"
     people = "callers" if noun == "call" else "users"
     return verbs[0 if good else 1].format(noun=noun, people=people)
 
 
-def _values(one: Difference, noun: Noun) -> str:
-    compared, unit = one.raw if one.strata is None or not one.is_reversed else one.comparison, one.figure.unit
-    label = f"{metric_label(one.declared, noun)} " if one.figure.key in VERBS or one.apart else ""
+def _values(difference: Difference, noun: Noun) -> str:
+    compared, unit = difference.comparison if difference.is_reversed else difference.raw, difference.figure.unit
+    label = f"{metric_label(difference.declared, noun)} " if difference.figure.key in VERBS or difference.apart else ""
     return f"{label}{value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
 
 
-def _strata_text(strata: Strata, one: Difference) -> str:
+def _strata_text(strata: Strata, difference: Difference) -> str:
     """`booking 100.0 %, was 90.0 %; billing 40.0 %, was 30.0 %`."""
-    unit = one.figure.unit
+    unit = difference.figure.unit
     parts = [
         f"{cut_text(value, MAX_NAME)} {value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
         for value, compared in strata.strata[:MAX_STRATA]

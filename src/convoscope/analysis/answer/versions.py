@@ -15,7 +15,7 @@ import numpy as np
 from convoscope.analysis.answer.comparison import (
     LEVEL,
     MIN_CLUSTERS,
-    Comparison,
+    GroupComparison,
     Rows,
     Stratum,
     holm,
@@ -24,7 +24,7 @@ from convoscope.analysis.answer.comparison import (
     strata_of,
     whole,
 )
-from convoscope.analysis.answer.samples import Codes, Sample, Samples
+from convoscope.analysis.answer.samples import Codes, FigureSample, Samples
 from convoscope.analysis.words import name_text
 from convoscope.metrics.declaration import HIGHER, NEITHER
 from convoscope.metrics.parts import PUBLISHED, parent_metric
@@ -51,9 +51,9 @@ class Strata(NamedTuple):
     """A comparison within the values of a dimension."""
 
     by: str
-    strata: list[tuple[str, Comparison]]
+    strata: list[tuple[str, GroupComparison]]
     """The largest first."""
-    comparison: Comparison
+    comparison: GroupComparison
     more_of: str
     """The value of which the later version has more."""
 
@@ -68,7 +68,7 @@ class Difference(NamedTuple):
 
     figure: Figure
     declared: DeclaredMetric
-    raw: Comparison
+    raw: GroupComparison
     """Over all conversations of both, whatever their kind."""
     strata: Strata | None = None
     """Within the dimension that changes the raw comparison most, where the mix differs."""
@@ -80,7 +80,7 @@ class Difference(NamedTuple):
     """A dimension of which the versions have no value, or few, in common."""
 
     @property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> GroupComparison:
         return self.strata.comparison if self.strata is not None else self.raw
 
     @property
@@ -124,16 +124,16 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     first, second = (dimension.codes == dimension.values.index(one) for one in (before, after))
     if _is_unshared(samples.scenarios, first, second):
         return Versions(name, before, after, unshared=True)
-    found = list(_differences(summary, samples, first, second))
-    kept = holm([one.p for one in found])
-    seeming = holm([one.raw.p for one in found])
+    differences = list(_differences(summary, samples, first, second))
+    kept = holm([one.p for one in differences])
+    seeming = holm([one.raw.p for one in differences])
     claimed: list[Difference] = []
     explained: list[Difference] = []
     undecided: list[Difference] = []
-    for one, holds, seems in zip(found, kept, seeming, strict=True):
-        (claimed if holds else explained if seems or one.mixed else undecided).append(one)
-    for differences in (claimed, explained, undecided):
-        differences.sort(key=lambda one: (-one.declared.importance, one.p))
+    for difference, holds, seems in zip(differences, kept, seeming, strict=True):
+        (claimed if holds else explained if seems or difference.mixed else undecided).append(difference)
+    for kind in (claimed, explained, undecided):
+        kind.sort(key=lambda one: (-one.declared.importance, one.p))
     return Versions(name, before, after, claimed, explained, undecided)
 
 
@@ -205,7 +205,7 @@ def _kinds(samples: Samples, rows: Rows) -> Iterator[str]:
 
 
 def _stratified(
-    difference: Difference, sample: Sample, samples: Samples, kinds: Sequence[str], first: Rows, second: Rows
+    difference: Difference, sample: FigureSample, samples: Samples, kinds: Sequence[str], first: Rows, second: Rows
 ) -> Difference:
     """Held within each dimension of which the mix differs: the comparison must hold in all of them."""
     held: list[Strata] = []
