@@ -28,12 +28,8 @@ def with_tool_speech(conversation: Conversation, named: Sequence[str] = ()) -> C
     if not calls or not (any(call.name in named for call in calls) or speaks_by_tool(conversation)):
         return conversation
     said = {utterance.meant().strip() for utterance in conversation.utterances}
-    results = conversation.tool_results
     spoken = [
-        call
-        for call in calls
-        if speech_of(call, named).strip() not in said
-        and ((result := results.get(call.seq)) is None or not result.failed)
+        call for call in calls if speech_of(call, named).strip() not in said and not has_failed(conversation, call)
     ]
     return _inserted(conversation, spoken, named) if spoken else conversation
 
