@@ -86,6 +86,9 @@ def _nobody_spoke(conversation: Conversation) -> bool:
         if kind is SlotFilled or (kind is Marker and _is_input(event, roles)):  # type: ignore[arg-type]
             return False
         states += kind is StateEntered
+    # What the transcript of a recording holds may be the user's.
+    if conversation.recording is not None and conversation.recording.transcript:
+        return False
     # A flow that went on had an answer.
     if states > _FEW_STATES or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
         return False
