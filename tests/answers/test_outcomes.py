@@ -285,6 +285,22 @@ ENDINGS = [
         counts={"outcome.conversation_correctly_finished": 8, "conversation.turns": 8},
     ),
     Scenario(
+        "a reason in a field of a plain chat",
+        "The log says how seven of nine chats ended.",
+        {
+            "a.jsonl": [
+                *(served(n, end_reason="user closed the window") for n in range(4)),
+                *(served(n, metadata={"endReason": "Transferred to human"}) for n in range(4, 6)),
+                served(6, end_reason="escalation rejected"),
+                *(served(n, finish_reason="stop") for n in range(7, 9)),
+            ]
+        },
+        says=[
+            r"The logs say how 7 of 9 chats ended, not whether they reached their goal: "
+            r"4 the user left, 2 handed over, 1 a transfer that failed\."
+        ],
+    ),
+    Scenario(
         "calls that nobody answered",
         "Nobody took three of four calls.",
         {

@@ -33,8 +33,9 @@ class TestTurns:
         unheard = user("", sound=[(4.0, 5.0)])
         assert told(observe(turns, chat(user("hi"), agent("hello"), unheard))) == [("conversation", 2.0)]
 
-    def test_where_only_the_agent_speaks_there_are_none(self) -> None:
-        assert told(observe(turns, chat(agent("hello"), agent("anybody?")))) == [("conversation", 0.0)]
+    def test_where_only_the_agent_speaks_it_is_no_conversation(self) -> None:
+        said = told(observe(turns, chat(agent("hello"), agent("anybody?"))))
+        assert said == [("conversation", "not_applicable: no_user_speech")]
 
     def test_where_nobody_speaks_it_is_not_applicable(self) -> None:
         assert told(observe(turns, chat())) == [("conversation", "not_applicable: no_utterances")]

@@ -351,11 +351,10 @@ class TestLeftWaiting:
 
 class TestEmptyCases:
     def test_nothing_to_evaluate_is_not_0(self) -> None:
-        for conversation in (
-            voice_call(bot("welcome", (0.0, 1.0))),
-            voice_call(bot("welcome", (0.0, 1.0)), caller("hi", (2.0, 3.0))),
-        ):
-            assert turns("", conversation) == [("conversation", "not_applicable: no_evaluable_turn")]
+        conversation = voice_call(bot("welcome", (0.0, 1.0)), caller("hi", (2.0, 3.0)))
+        assert turns("", conversation) == [("conversation", "not_applicable: no_evaluable_turn")]
+        greeting = voice_call(bot("welcome", (0.0, 1.0)))
+        assert turns("", greeting) == [("conversation", "not_applicable: no_user_speech")]
 
     def test_turns_that_nobody_answered_say_so(self) -> None:
         conversation = voice_call(caller("hi", (0.0, 1.0)), bot("yes?", (2.0, 3.0)), caller("bye", (4.0, 5.0)))

@@ -95,14 +95,14 @@ def said(role: str, content: str, **fields: Any) -> dict[str, Any]:
 
 
 def chat(*texts: str | dict[str, Any], id: str | None = None, **fields: Any) -> dict[str, Any]:
-    """A chat; plain texts alternate between user and agent, messages are taken as they are."""
+    """A chat; plain texts alternate between user and agent, who speaks after a tool; messages are taken as they are."""
     messages: list[dict[str, Any]] = []
     for text in texts:
         if isinstance(text, dict):
             messages.append(text)
         else:
-            last = next((one["role"] for one in reversed(messages) if one["role"] in ("user", "assistant")), "")
-            messages.append(said("assistant" if last == "user" else "user", text))
+            last = next((one["role"] for one in reversed(messages) if one["role"] != "system"), "")
+            messages.append(said("assistant" if last in ("user", "tool") else "user", text))
     return ({} if id is None else {"id": id}) | {"messages": messages} | fields
 
 

@@ -8,6 +8,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from convoscope.conversation import Conversation
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import snake_case
 
 VOICEMAIL, IVR, HANDED_OVER, BROKEN, NO_ANSWER = "voicemail", "ivr", "handed_over", "broken", "no_answer"
@@ -31,6 +33,12 @@ _IN_WORDS = {
     OTHER: "another reason",
 }
 KINDS = tuple(_IN_WORDS)
+_FIELDS = frozenset(
+    f"{end}_{reason}"
+    for end in ("ended", "end", "call_end", "ending", "disconnection", "disconnect", "termination", "hangup", "close")
+    for reason in ("reason", "cause")
+)
+"""Fields that hold a reason for the end. `stop_reason` and `finish_reason` are those of a model's reply."""
 _SIP_FAILED = re.compile(r"_sip(?:_[a-z]+){0,3}_5[0-9]{2}_")
 _NAME = re.compile(r"\{([a-z_]+)\}")
 
@@ -62,6 +70,24 @@ def kind_of_reason(reason: str) -> str:
     return next((rule.kind for rule in rules if rule.holds(folded)), OTHER)
 
 
+@cached_on_argument
+def stated_reason(conversation: Conversation) -> str:
+    """The reason that the log gives for the end; also where the reader has no use for its field."""
+    if conversation.outcome.ended_reason:
+        return conversation.outcome.ended_reason
+    metadata = conversation.extras.get("metadata")
+    for place in (conversation.extras, metadata if isinstance(metadata, dict) else {}, conversation.outcome.extras):
+        for name, value in place.items():
+            if isinstance(value, str) and value and _is_reason_field(name):
+                return value
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def _is_reason_field(name: str) -> bool:
+    return snake_case(name[:80]) in _FIELDS
+
+
 def words_of_kind(kind: str, *, is_chat: bool = False) -> str:
     """What a kind of end is called in a sentence."""
     return "the user left" if is_chat and kind == USER_LEFT else _IN_WORDS[kind]
@@ -85,4 +111,4 @@ def _table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
     return data["exact"], tuple(rules)
 
 
-__all__ = ["KINDS", "kind_of_reason", "words_of_kind"]
+__all__ = ["KINDS", "kind_of_reason", "stated_reason", "words_of_kind"]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason
+from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason, stated_reason
 from convoscope.views.tool_outcomes import has_failed
 
 _HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
@@ -66,7 +66,7 @@ def handed_over_by(conversation: Conversation) -> str:
     between programs.
     """
     outcome = conversation.outcome
-    for name, stated in (("ended", outcome.ended_reason), ("final status", outcome.final_status)):
+    for name, stated in (("ended", stated_reason(conversation)), ("final status", outcome.final_status)):
         if stated and kind_of_reason(stated) == HANDED_OVER:
             return f"{name}: {stated}"
     if field := _stated(conversation):

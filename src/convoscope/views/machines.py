@@ -26,7 +26,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason
+from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason, stated_reason
 from convoscope.views.hand_over import hands_over
 
 NO_USER_SPEECH = "no_user_speech"
@@ -60,7 +60,7 @@ def no_dialogue(conversation: Conversation) -> str:
     spoken = _user_texts(conversation)
     if stated and not _is_dialogue(spoken):
         return stated
-    if conversation.outcome.error or kind_of_reason(conversation.outcome.ended_reason) == BROKEN:
+    if conversation.outcome.error or kind_of_reason(stated_reason(conversation)) == BROKEN:
         return ""
     if spoken:
         return _machine_in_words(spoken)
@@ -86,12 +86,15 @@ def _nobody_spoke(conversation: Conversation) -> bool:
         if kind is SlotFilled or (kind is Marker and _is_input(event, roles)):  # type: ignore[arg-type]
             return False
         states += kind is StateEntered
+    # What the transcript of a recording holds may be the user's.
+    if conversation.recording is not None and conversation.recording.transcript:
+        return False
     # A flow that went on had an answer.
     if states > _FEW_STATES or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
         return False
     if not conversation.contents.has_assistant_speech:
-        outcome = conversation.outcome
-        return NO_ANSWER in (kind_of_reason(outcome.ended_reason), kind_of_reason(outcome.final_status))
+        reasons = (stated_reason(conversation), conversation.outcome.final_status)
+        return NO_ANSWER in map(kind_of_reason, reasons)
     is_call = conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
     return is_call or all(_ends_it(call) for call in conversation.tool_calls)
@@ -153,7 +156,7 @@ def is_silence(text: str) -> bool:
 def _stated_machine(conversation: Conversation) -> str:
     """The machine that the log's own fields name."""
     outcome = conversation.outcome
-    kind = kind_of_reason(outcome.ended_reason) or kind_of_reason(outcome.final_status)
+    kind = kind_of_reason(stated_reason(conversation)) or kind_of_reason(outcome.final_status)
     if kind in (VOICEMAIL, IVR):
         return kind
     metadata = conversation.extras.get("metadata")

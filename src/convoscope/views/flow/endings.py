@@ -10,7 +10,7 @@ from convoscope.conversation import Conversation, Flow, Json
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.end_reasons import BROKEN, HANDED_OVER, IVR, OTHER, VOICEMAIL, kind_of_reason
+from convoscope.views.end_reasons import BROKEN, HANDED_OVER, IVR, OTHER, VOICEMAIL, kind_of_reason, stated_reason
 from convoscope.views.flow.walk import walk
 from convoscope.views.hand_over import handed_over_by
 from convoscope.views.machines import NO_DIALOGUE, NO_USER_SPEECH, no_dialogue
@@ -261,7 +261,7 @@ def _open(conversation: Conversation) -> OutcomeReading:
 
 def ending_of(conversation: Conversation) -> str:
     """How it ended, whether it was done or not: a kind of `end_reasons`, or the log's own words for an unknown kind."""
-    reason = conversation.outcome.ended_reason
+    reason = stated_reason(conversation)
     kind = BROKEN if conversation.outcome.error else kind_of_reason(reason)
     if not kind or kind == OTHER:
         return HANDED_OVER if handed_over_by(conversation) else reason
