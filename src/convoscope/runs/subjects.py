@@ -257,15 +257,46 @@ def _figures(
     groups, group = np.unique(codes, axis=0, return_inverse=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")
-    bounds = np.searchsorted(group[order], np.arange(len(groups) + 1))
+    bounds = np.searchsorted(group[order], np.arange(len(groups) + 1)).tolist()
+    known = _KnownFigures(rows, order, conversations.clusters)
     for place, codes_of_group in enumerate(groups.tolist()):
-        members = order[bounds[place] : bounds[place + 1]]
         *values, subject = codes_of_group
         texts = zip(dimensions, columns, values, strict=True)
         key = [known_as[code] if code >= 0 else none_of(name) for name, (known_as, _), code in texts]
-        table = _table(rows, members, conversations.clusters)
-        several = list(figures(rows.declared, rows.judge, table, np.ones(len(members), dtype=np.bool_)))
-        yield (*key, rows.subjects[subject]), several
+        yield (*key, rows.subjects[subject]), known.of(bounds[place], bounds[place + 1])
+
+
+class _KnownFigures:
+    """The figures of groups. Groups whose rows say the same have the same figures, which are made once.
+
+    A log may name thousands of states, most of them of one conversation each.
+    """
+
+    def __init__(self, rows: SubjectRows, order: Codes, clusters: Codes) -> None:
+        self._rows, self._order, self._clusters = rows, order, clusters
+        facts = (*rows.columns, rows.status, rows.reason, rows.skipped, rows.missing)
+        self._facts = np.column_stack(facts).astype(np.float64)[order]
+        self._by_facts: dict[tuple[bytes, bytes], list[Figure]] = {}
+
+    def of(self, start: int, end: int) -> list[Figure]:
+        """The figures of the rows from one place in the order to another."""
+        members = self._order[start:end]
+        if self._rows.pooled is not None:
+            return self._made(members)
+        clusters = b""
+        if end - start > 1:
+            # Which of the rows belong together, whatever their clusters are called.
+            _, dense = np.unique(self._clusters[self._rows.number[members]], return_inverse=True)
+            clusters = dense.tobytes()
+        key = (self._facts[start:end].tobytes(), clusters)
+        made = self._by_facts.get(key)
+        if made is None:
+            made = self._by_facts[key] = self._made(members)
+        return made
+
+    def _made(self, members: Codes) -> list[Figure]:
+        table = _table(self._rows, members, self._clusters)
+        return list(figures(self._rows.declared, self._rows.judge, table, np.ones(len(members), dtype=np.bool_)))
 
 
 def _table(rows: SubjectRows, members: Codes, clusters: Codes) -> Table:

@@ -86,10 +86,14 @@ def rates(
     by_key: dict[tuple[Any, ...], dict[str, Rate]] = {key: {} for key in groups}
     for place, name in enumerate(measures):
         above, below = (np.ma.filled(np.ma.asarray(rows[f"{side}{place}"]), 0.0) for side in ("above", "below"))
+        # Groups whose rows say the same have the same rate, which is made once.
+        known: dict[tuple[bytes, bytes], Rate | None] = {}
         for number, key in enumerate(groups):
             part = slice(bounds[number], bounds[number + 1])
-            rate = _rate(above[part], below[part], is_share=is_share)
-            if rate is not None:
+            facts = (above[part].tobytes(), below[part].tobytes())
+            if facts not in known:
+                known[facts] = _rate(above[part], below[part], is_share=is_share)
+            if (rate := known[facts]) is not None:
                 by_key[key][name] = rate
     return by_key
 
