@@ -27,7 +27,7 @@ from convoscope.text.identifiers import name_words
 from convoscope.text.words import count_words, long_sentences, tokens
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
-from convoscope.views.user_turns import AT_END, UserTurn, hands_over, user_turns
+from convoscope.views.user_turns import AT_END, NOT_READ, UserTurn, hands_over, user_turns
 
 MIN_SENTENCE_WORDS = 4
 TALKS_ON = 2.0
@@ -183,7 +183,8 @@ def ignored_questions(many: Conversations) -> None:
 
 def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
     if turn.reply in ("unknown", "not_read"):
-        many.add(place, unmeasured(turn.utterances[0], AT_END[turn.reply]))
+        reason = NOT_READ if turn.reply == "not_read" else AT_END["unknown"]
+        many.add(place, unmeasured(turn.utterances[0], reason))
     elif turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}
         many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)
@@ -193,7 +194,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
 
 @share_metric(
     "agent.talks_over_user",
-    version=1,
+    version=2,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,

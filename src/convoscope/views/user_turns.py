@@ -29,18 +29,17 @@ _SOMEBODY = frozenset(
 
 _WORD = re.compile(r"[^\W_]")
 
-Reply = Literal["yes", "no", "ended", "unknown", "not_read"]
-"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come.
-
-`not_read`: the log has something of the agent there that could not be read.
-"""
+Reply = Literal["yes", "no", "ended", "unknown"]
+"""Whether the agent spoke before the user did again; at the end, whether a reply was still to come."""
+NOT_READ = "reply_not_read"
+"""The log has something of the agent after a turn that could not be read: why it is not known whether it is a reply."""
 
 
 class UserTurn(NamedTuple):
     """What the user said in one go."""
 
     utterances: tuple[Utterance, ...]
-    reply: Reply
+    reply: Reply | Literal["not_read"]
     used_tool: bool
     """The agent called a tool before anybody spoke again."""
 
@@ -77,8 +76,8 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
                 continue
             spoke = True
             if utterances:
-                reply: Reply = "not_read" if event.extras and _is_illegible(event) else "yes"
-                turns.append(UserTurn(tuple(utterances), reply, used_tool))
+                is_lost = bool(event.extras) and _is_illegible(event)
+                turns.append(UserTurn(tuple(utterances), "not_read" if is_lost else "yes", used_tool))
                 utterances = []
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
@@ -91,7 +90,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         last, outcome = UserTurn(tuple(utterances), "unknown", used_tool), conversation.outcome
         # Who is put through to a person gets no more words of the agent.
         if handed_over and not outcome.error:
-            reply = "yes"
+            reply: Reply = "yes"
         else:
             reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
         turns.append(last._replace(reply=reply))
@@ -170,12 +169,7 @@ def reply_at_end(text: str, ended_reason: str, *, spoke: bool) -> Reply:
     return "no" if is_question(text) else "unknown"
 
 
-AT_END: dict[Reply, str] = {
-    "no": "no_reply",
-    "ended": "user_left",
-    "unknown": "end_unknown",
-    "not_read": "reply_not_read",
-}
+AT_END: dict[Reply, str] = {"no": "no_reply", "ended": "user_left", "unknown": "end_unknown"}
 """Why the last turn of the user has no reply, as a reason code."""
 
 

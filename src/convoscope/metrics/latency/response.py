@@ -31,7 +31,7 @@ LONGEST = 1000.0
 """Seconds. By the published rule a longer wait is a fault of the log (voice logs, 1.4)."""
 
 
-@_timed_wait("timing.response_latency", version=2, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
+@_timed_wait("timing.response_latency", version=3, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
 def response_latency(many: Conversations) -> None:
     """How long does the user wait for the agent's reply?
 
@@ -79,7 +79,7 @@ def _has_end(utterance: Utterance) -> bool:
     return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 
-@_timed_wait("voice.response_speed", version=2, label="wait for a reply, by the log", importance=7, needs=(CALL,))
+@_timed_wait("voice.response_speed", version=3, label="wait for a reply, by the log", importance=7, needs=(CALL,))
 def response_speed(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, as the call's own log has it?
 
@@ -92,7 +92,7 @@ def response_speed(conversation: Conversation) -> Iterator[Observation]:
     yield from without_zeros(list(_waits(conversation, context, context.latency_assistant_turns, _source(context))))
 
 
-@_timed_wait("voice.response_speed", variant="eva", version=1, needs=(CALL,))
+@_timed_wait("voice.response_speed", variant="eva", version=2, needs=(CALL,))
 def response_speed_eva(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, where it answers within 1000 s?
 
@@ -118,7 +118,7 @@ def _source(context: MetricContext) -> str:
     return "sound" if context.latency_assistant_turns == context.sound_latency_assistant_turns else "log"
 
 
-@_timed_wait("voice.response_speed.sound", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed.sound", version=3, needs=(CALL,))
 def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, by the sound alone?
 
@@ -128,7 +128,7 @@ def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]
     yield from without_zeros(list(_waits(conversation, context, context.sound_latency_assistant_turns, "sound")))
 
 
-@_timed_wait("voice.response_speed.with_tool_calls", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed.with_tool_calls", version=3, needs=(CALL,))
 def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns in which it calls a tool?
 
@@ -138,7 +138,7 @@ def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Obser
     yield from _only(conversation, lambda turn: turn in tools, "no_tool_calls")
 
 
-@_timed_wait("voice.response_speed.no_tool_calls", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed.no_tool_calls", version=3, needs=(CALL,))
 def response_speed_without_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns without a tool call?
 

@@ -15,7 +15,7 @@ from convoscope.views.user_turns import breakdown
 
 @conversation_share_metric(
     "outcome.conversation_correctly_finished",
-    version=2,
+    version=3,
     label="ended with an answer",
     importance=6,
     needs=(ENDED_REASON,),

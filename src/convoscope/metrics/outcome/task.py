@@ -256,7 +256,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
 
 @conversation_share_metric(
     "outcome.conversation_completed_on_time",
-    version=2,
+    version=3,
     label="ended in time",
     importance=5,
     needs=(ENDED_REASON,),
