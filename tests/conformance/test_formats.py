@@ -68,7 +68,9 @@ def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
         assert len(people) == counted["roles"]["user"] - counted["tool_results_in_user_role"]
         assert last.text(people[0]) == counted["first_user_text"]
         assert sum(result.success is False for result in results) == counted["tool_result_is_error"]
-        assert bool(reading.report.set_aside) == (counted["response_body_type"] == "str")
+        is_streamed = counted["response_body_type"] == "str"
+        assert ("streamed_response_joined" in reading.report.inferred) == is_streamed
+        assert not reading.report.set_aside
     ran("exchanges of the Messages API", len(facts(folder)))
 
 
