@@ -47,6 +47,14 @@ def test_tau_bench(shared: Shared, ran: Ran) -> None:
     ran("τ-bench files", len(facts(folder)))
 
 
+def _block_types(body: object) -> list[str]:
+    """The types of the blocks of a response: whole, or as a stream of events that each open one."""
+    if isinstance(body, dict):
+        return [block["type"] for block in body.get("content") or ()]
+    events = [json.loads(line[5:]) for line in str(body).splitlines() if line.startswith("data:")]
+    return [event["content_block"]["type"] for event in events if event.get("type") == "content_block_start"]
+
+
 def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
     """Block by block: what a model called, what tools gave back, and that no result is taken for a person.
 
@@ -58,8 +66,7 @@ def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
         runs = list(reading)
         assert len(runs) + reading.report.ignored.get("repeated_history", 0) == counted["exchanges"], name
         body = values_of(folder / name)[-1]["response"]["body"]
-        content = body.get("content") if isinstance(body, dict) else None
-        kinds = Counter([block["type"] for block in content or ()]) + Counter(counted["block_types_in_last_request"])
+        kinds = Counter(_block_types(body)) + Counter(counted["block_types_in_last_request"])
         expected = (
             kinds["tool_use"] + kinds["server_tool_use"],
             sum(count for kind, count in kinds.items() if kind.endswith("tool_result")),
@@ -67,7 +74,9 @@ def test_anthropic_messages(shared: Shared, ran: Ran) -> None:
             counted["tool_result_is_error"],
         )
         assert expected in [_counted(run) for run in runs if _opens_with(run, counted["first_user_text"])], name
-        assert bool(reading.report.set_aside) == (counted["response_body_type"] == "str")
+        is_streamed = counted["response_body_type"] == "str"
+        assert ("streamed_response_joined" in reading.report.inferred) == is_streamed
+        assert not reading.report.set_aside
     ran("exchanges of the Messages API", len(facts(folder)))
 
 

@@ -284,8 +284,8 @@ class TestOnlyReads:
         assert query([odd], sql.format(view=view)).columns
 
     def test_where_conversations_share_an_id(self, tmp_path: Path) -> None:
-        talk = Conversation(id="same")
-        run = convoscope.score([talk, talk], metrics=["conversation.turns"], out=tmp_path / "run", workers=1)
+        talks = [Conversation(id="same", dimensions={"trial": trial}) for trial in "01"]
+        run = convoscope.score(talks, metrics=["conversation.turns"], out=tmp_path / "run", workers=1)
         sql = "SELECT conversation FROM conversations ORDER BY number"
         assert query([run], sql).rows == [("same",), ("same~2",)]
 

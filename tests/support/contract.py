@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from support.logs import EXAMPLES, write
 
@@ -32,7 +34,7 @@ class LogSample(NamedTuple):
     """Its values are the blocks of a plain text, each an object of lines. Where such a text is cut cannot be told."""
 
     def write(self, folder: Path, name: str) -> Path:
-        """Write it under a name of its own: a file, or a folder of files. Its id is changed along with the name."""
+        """Write it under a name of its own: a file, or a folder of files. Its id and trial go along with it."""
         paths = []
         for file, value in self.files.items():
             if self.is_text:
@@ -41,6 +43,8 @@ class LogSample(NamedTuple):
                 text = "\n".join(map(json.dumps, value)) if file.endswith(".jsonl") else json.dumps(value)
             if self.id:
                 text = text.replace(f'"{self.id}"', f'"{self.id}-{name}"')
+            # Equal records of one trial would be copies.
+            text = re.sub(r'"trial": ("?)\d+', rf'"trial": \g<1>{crc32(name.encode())}', text)
             paths.append(write(folder / name / file if self.is_folder else folder / f"{name}-{file}", text))
         return folder / name if self.is_folder else paths[0]
 

@@ -134,9 +134,9 @@ def _words(value: Any) -> int:
 def spoken_digest(conversation: Conversation) -> int:
     """What was said in a conversation, and by which role, however it was logged."""
     whole = blake2b(digest_size=8)
-    for one in conversation.utterances:
-        if words := one.meant().strip():
-            whole.update(f"{conversation.roles[one.speaker]}: {words}\n".encode("utf-8", "replace"))
+    for utterance in conversation.utterances:
+        if words := utterance.meant().strip():
+            whole.update(f"{conversation.roles[utterance.speaker]}: {words}\n".encode("utf-8", "replace"))
     return int.from_bytes(whole.digest(), "big")
 
 

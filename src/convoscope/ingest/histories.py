@@ -19,7 +19,7 @@ _MOST = 0.95
 """Of the earlier exchanges of a file's chats, so many must be there as records, else it does not hold calls."""
 
 
-class Call(NamedTuple):
+class ModelCall(NamedTuple):
     """A record as a call: its messages as hashes of all prefixes, the last of the whole."""
 
     record: RecordKey
@@ -53,21 +53,21 @@ class Call(NamedTuple):
         return True in by_user and any(self.history.by_agent[by_user.index(True) :])
 
 
-def call_of(record: RecordKey, history: CallHistory) -> Call:
+def call_of(record: RecordKey, history: CallHistory) -> ModelCall:
     prefixes: list[int] = []
     for message in history.messages:
         prefixes.append(hash((prefixes[-1] if prefixes else 0, message)))
-    return Call(record, tuple(prefixes), history)
+    return ModelCall(record, tuple(prefixes), history)
 
 
-def parts_of(calls: Iterable[Call], others: Mapping[int, int]) -> dict[RecordKey, RecordKey]:
+def parts_of(calls: Iterable[ModelCall], others: Mapping[int, int]) -> dict[RecordKey, RecordKey]:
     """Which record is a part of which. `others` has, by input, the earlier exchanges of records that are alike to none.
 
     By content alone a conversation takes in one record of each length: two users who said the same are two, and only
     as many are taken in as there are conversations that go on. Records that do not say that they are calls are taken
     in only where the whole file looks like calls: nearly all earlier exchanges of its chats are there as records.
     """
-    going_on: dict[tuple[int, Hashable, bool], list[Call]] = {}
+    going_on: dict[tuple[int, Hashable, bool], list[ModelCall]] = {}
     parts: dict[RecordKey, RecordKey] = {}
     by_file: dict[int, _File] = {}
     for call in sorted(calls, key=lambda call: (-len(call.prefixes), call.record)):
@@ -98,8 +98,8 @@ class _File:
     """The records of one file that do not say whether they are calls."""
 
     def __init__(self) -> None:
-        self.wholes: list[Call] = []
-        self.parts: list[tuple[Call, Call]] = []
+        self.wholes: list[ModelCall] = []
+        self.parts: list[tuple[ModelCall, ModelCall]] = []
 
     def holds_calls(self, absent: int) -> bool:
         """Whether nearly all earlier exchanges of the chats are there as records of their own, some with a reply."""

@@ -20,7 +20,7 @@ import msgspec
 from convoscope.errors import InputError
 from convoscope.ingest.copies import CopyFinder, RecordKey, apart_by_input, quick_copy_key
 from convoscope.ingest.discover import Input
-from convoscope.ingest.histories import Call, call_of, parts_of
+from convoscope.ingest.histories import ModelCall, call_of, parts_of
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import decode
 from convoscope.ingest.pieces import InputPiece, cut_up, texts_of
@@ -58,7 +58,7 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
     keys = _FirstLook(wholes, size)
     if not keys.copies and not keys.histories:
         return {}
-    finder, calls, others = CopyFinder(), list[Call](), dict[int, int]()
+    finder, calls, others = CopyFinder(), list[ModelCall](), dict[int, int]()
     for whole in wholes:
         comparison = _Comparison(whole, keys, finder, calls)
         for piece in cut_up(whole, size):
@@ -132,7 +132,7 @@ def _readable_texts(piece: InputPiece) -> Iterator[tuple[int, bytes]]:
 class _Comparison:
     """Takes in the records of an input that share a quick key with another one."""
 
-    def __init__(self, whole: InputPiece, keys: _FirstLook, finder: CopyFinder, calls: list[Call]) -> None:
+    def __init__(self, whole: InputPiece, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]) -> None:
         self.reader, self.apart = reader_named(whole.input.reader), apart_by_input(whole.input)
         self.keys, self.finder, self.calls = keys, finder, calls
         self.exchanges = 0

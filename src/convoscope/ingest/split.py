@@ -117,7 +117,7 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
         elsewhere = _said_elsewhere(inputs, size) if by_name.joins_messages else {}
         for place, (number, bucket) in enumerate(spilled):
-            known = {id: said for id, said in elsewhere.items() if bucket_of(id, buckets) == number}
+            known = {id: digest for id, digest in elsewhere.items() if bucket_of(id, buckets) == number}
             whole = InputPiece(msgspec.structs.replace(bucket, companions=beside), len(inputs) + place, elsewhere=known)
             yield whole, size
 
@@ -127,13 +127,13 @@ def _said_elsewhere(inputs: Sequence[Input], size: int) -> dict[str, int]:
 
     Single messages of the same conversations, in another file of another shape, are copies of them.
     """
-    said: dict[str, int] = {}
+    digests: dict[str, int] = {}
     for place, item in enumerate(inputs):
         if item.grouping == "record" and item.container != "text":
             for piece in cut_up(InputPiece(item, place), size):
                 for read in read_partition(Partition(0, (piece,)), ReadReport()):
-                    said.setdefault(read.conversation.id, spoken_digest(read.conversation))
-    return said
+                    digests.setdefault(read.conversation.id, spoken_digest(read.conversation))
+    return digests
 
 
 def _size(item: Input) -> int:

@@ -20,23 +20,23 @@ class TimedMessage(NamedTuple):
     file: str = ""
 
 
-class Ordered(NamedTuple):
+class TimeOrder(NamedTuple):
     """Indexes in the order of time, and what had to be repaired for it: "" for nothing."""
 
     order: Sequence[int]
     repaired: str = ""
 
 
-def in_list(messages: Sequence[TimedMessage]) -> Ordered:
+def in_list(messages: Sequence[TimedMessage]) -> TimeOrder:
     """Messages of one list: as they are written, or the other way round where all times descend."""
     first = next((index for index, one in enumerate(messages) if one.role != "system"), len(messages))
     rest = messages[first:]
     if not _is_newest_first(rest):
-        return Ordered(range(len(messages)))
-    return Ordered([*range(first), *range(len(messages) - 1, first - 1, -1)], "newest_first")
+        return TimeOrder(range(len(messages)))
+    return TimeOrder([*range(first), *range(len(messages) - 1, first - 1, -1)], "newest_first")
 
 
-def in_rows(messages: Sequence[TimedMessage]) -> Ordered:
+def in_rows(messages: Sequence[TimedMessage]) -> TimeOrder:
     """Messages that are records of their own, maybe of several files.
 
     Files that are newest first are turned round. Files are merged by time where each is in order. Rows of one file are
@@ -51,13 +51,13 @@ def in_rows(messages: Sequence[TimedMessage]) -> Ordered:
         repaired = repaired or ordered.repaired
     times = [messages[index].at for index in order]
     if any(at is None for at in times):
-        return Ordered(order, repaired)
+        return TimeOrder(order, repaired)
     known = [at for at in times if at is not None]
     is_sorted = all(one <= other for one, other in pairwise(known))
     if is_sorted or not (_is_merge(messages, order) or _goes_back(messages, order)):
-        return Ordered(order, repaired)
+        return TimeOrder(order, repaired)
     by_time = [index for _, index in sorted(zip(known, range(len(order)), strict=True))]
-    return Ordered([order[index] for index in by_time], repaired or "sorted_by_time")
+    return TimeOrder([order[index] for index in by_time], repaired or "sorted_by_time")
 
 
 def _is_newest_first(messages: Sequence[TimedMessage]) -> bool:

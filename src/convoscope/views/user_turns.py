@@ -39,7 +39,7 @@ class UserTurn(NamedTuple):
     """What the user said in one go."""
 
     utterances: tuple[Utterance, ...]
-    reply: Reply
+    reply: Reply | Literal["not_read"]
     used_tool: bool
     """The agent called a tool before anybody spoke again."""
 

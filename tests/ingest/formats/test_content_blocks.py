@@ -124,7 +124,7 @@ class TestTheRecord:
     def test_a_streamed_answer_is_set_aside(self, tmp_path: Path) -> None:
         record = {"request": {"messages": [QUESTION]}, "response": {"body": "event: message_start\ndata: {}\n"}}
         outcome = read(write_json(tmp_path / "log.json", record))
-        assert counts(outcome.report.set_aside) == {"streamed_response": 1}
+        assert counts(outcome.report.set_aside) == {"content_not_text": 1}
 
     def test_a_single_answer_is_read_as_an_item(self, tmp_path: Path) -> None:
         answer = {"type": "message", "role": "assistant", "content": [TEXT, USE]}

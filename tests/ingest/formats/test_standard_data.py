@@ -144,13 +144,14 @@ class TestIds:
 
     def test_items_in_several_files(self, tmp_path: Path) -> None:
         write_json(tmp_path / "a.json", {**ASK, "conversation_id": "c"})
-        write_json(tmp_path / "b.json", {**ASK, "conversation_id": "c"})
+        write_json(tmp_path / "b.json", {**ASK, "agent_task": "And then?", "conversation_id": "c"})
         outcome = read(tmp_path)
         assert (outcome.ids, outcome.only.source.files) == (["c"], ("a.json", "b.json"))
 
     def test_each_file_that_told_of_a_conversation_is_told_of(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "a.jsonl", {**ASK, "task_id": "007"}, {**ASK, "task_id": "7"})
-        write_lines(tmp_path / "b.jsonl", {**ASK, "task_id": "007"}, {**ASK, "task_id": 7}, ASK)
+        more = {**ASK, "agent_task": "And then?"}
+        write_lines(tmp_path / "b.jsonl", {**more, "task_id": "007"}, {**more, "task_id": 7}, ASK)
         write(tmp_path / "c.csv", "task_id,agent_task\n007,Where?\n")
         write_lines(tmp_path / "d.jsonl", {**ASK, "task_id": "8"}, {"agent_task": None, "task_id": []})
         report = read(tmp_path).report

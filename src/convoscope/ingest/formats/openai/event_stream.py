@@ -107,9 +107,11 @@ class _Joined:
         if self.blocks:
             finished = [_finished(block) for _, block in sorted(self.blocks.items(), key=lambda item: str(item[0]))]
             content = [block for block in finished if block != {"type": "text", "text": ""}]
-        said = filled({"content": content, "refusal": "".join(self.refusals), "tool_calls": list(self.calls.values())})
-        is_message = said or self.is_known
-        return {"role": "assistant", "content": None, **self.facts, **said} if is_message else None
+        spoken = filled(
+            {"content": content, "refusal": "".join(self.refusals), "tool_calls": list(self.calls.values())}
+        )
+        is_message = spoken or self.is_known
+        return {"role": "assistant", "content": None, **self.facts, **spoken} if is_message else None
 
 
 def _finished(block: Facts) -> Facts:
