@@ -41,7 +41,8 @@ UNDETERMINED = "und-"
 
 # Words of letters alone: what holds a digit, a sign of an address or of code is a name, a number or an id.
 _WORD = re.compile(r"(?<![^\s¿¡(\"'«„“‘])[^\W\d_]+(?:['’\-][^\W\d_]+)*(?=[.,!?;:…)\"'»”’]*(?:\s|$))")
-_CODE_SIGNS = str.maketrans("", "", "{}[]<>=_\\|;/`$#@^~")
+_AROUND = '.,!?;:()"'
+_CODE_SIGN = re.compile(r"[{}\[\]<>=_\\|;/`$#@^~]")
 _BEYOND_LATIN = re.compile("[\u0370-\u1cff\u2c00-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _SCRIPTS = tuple(
     (language, re.compile(f"[{characters}]"))
@@ -81,11 +82,12 @@ def _language_of(text: str) -> str:
             return script
         return _by_model(" ".join(text.split())[:MAX_CHARACTERS], sum(map(str.isalpha, text))) or script
     words = _plain_words(text)
-    votes = _votes(frozenset(folded_phrases(" ".join(words)).split()))
+    plain = " ".join(words)
+    votes = _votes(_words(plain))
     if votes.is_plain:
         return votes.language
     letters = _ordinary_letters(words)
-    modelled = _by_model(" ".join(words)[:MAX_CHARACTERS], letters) if letters >= LIMITS[-1][0] else ""
+    modelled = _by_model(plain[:MAX_CHARACTERS], letters) if letters >= LIMITS[-1][0] else ""
     return modelled or (votes.language if votes.is_alone and letters < LIMITS[0][0] else "")
 
 
@@ -113,13 +115,17 @@ def _words(text: str) -> frozenset[str]:
 
 def has_many_words(text: str) -> bool:
     """Whether a text has so many letters that its language should be known by them. Code and data have no words."""
-    return _ordinary_letters(_WORD.findall(text[:_RAW])) >= LIMITS[0][0]
+    return _ordinary_letters(_plain_words(text[:_RAW])) >= LIMITS[0][0]
 
 
 def _plain_words(text: str) -> list[str]:
     """The words of letters alone; none of a text that is code or data."""
-    signs = len(text) - len(text.translate(_CODE_SIGNS))
-    return [] if signs > _MAX_CODE_SIGNS * len(text) else _WORD.findall(text)
+    if _CODE_SIGN.search(text) and len(_CODE_SIGN.findall(text)) > _MAX_CODE_SIGNS * len(text):
+        return []
+    if not text.isascii():
+        return _WORD.findall(text)
+    # The same without a pattern, for most texts.
+    return [word for piece in text.replace("'", "").split() if (word := piece.strip(_AROUND)).isalpha()]
 
 
 def is_sure(language: str) -> bool:
@@ -184,10 +190,13 @@ def _others_words(language: str) -> frozenset[str]:
 
 def _ordinary_letters(words: list[str]) -> int:
     """The letters of all words but those that may be names: a capital at the beginning, and not of all words."""
-    ordinary = sum(len(word) for word in words if not word[0].isupper())
-    shouted = sum(len(word) for word in words if len(word) > 1 and word.isupper())
-    first = len(words[0]) if words and ordinary and words[0][0].isupper() else 0
-    return max(ordinary + first, shouted)
+    letters = sum(map(len, words))
+    names = [word for word in words if word[0].isupper()]
+    if not names:
+        return letters
+    ordinary = letters - sum(map(len, names))
+    first = len(words[0]) if ordinary and words[0] is names[0] else 0
+    return max(ordinary + first, sum(len(word) for word in names if len(word) > 1 and word.isupper()))
 
 
 def _by_model(words: str, letters: int) -> str:

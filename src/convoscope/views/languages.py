@@ -91,9 +91,8 @@ class SpokenLanguages:
 
     def _by_words(self, speaker: str) -> str:
         own = self._texts(lambda one: one == speaker)
-        beginning = " ".join(_beginnings(own, _MOST // 2))
         for known in self._of_speakers.values():
-            if is_plainly(known, beginning, _MIN_VOTES):
+            if is_plainly(known, " ".join(_beginnings(own, _MOST // 2)), _MIN_VOTES):
                 return known
         language = _language_of_all(own)
         # Many words that no language is known by are of none that is: what others speak says nothing about them.
@@ -134,10 +133,13 @@ def _is_believed(stated: str) -> bool:
 
 def _stated_in(facts: Mapping[str, Any]) -> str:
     """The language that some fields state; nothing where they state none."""
-    codes = (code for name in _FIELDS if name in facts and (code := language_code(facts[name])))
-    code = next(codes, "")
+    if not facts:
+        return ""
+    for name in _FIELDS:
+        if name in facts and (code := language_code(facts[name])):
+            return code
     metadata = facts.get("metadata")
-    return _stated_in(metadata) if not code and isinstance(metadata, Mapping) and metadata is not facts else code
+    return _stated_in(metadata) if isinstance(metadata, Mapping) and metadata is not facts else ""
 
 
 def _stated_of(utterance: Utterance) -> str:

@@ -146,5 +146,7 @@ def _named(span: ComponentMetric) -> str:
 
 def _language(conversation: Conversation, session: SpokenSession) -> str:
     spans = (event.values.get("language") for case in session.cases for event in case.metrics)
-    stated = next((one for one in (conversation.extras.get("language"), *spans) if isinstance(one, str) and one), "")
-    return stated or languages_of(conversation).of_role(ASSISTANT) or "en"
+    for stated in (conversation.extras.get("language"), *spans):
+        if isinstance(stated, str) and stated:
+            return stated
+    return languages_of(conversation).of_role(ASSISTANT) or "en"
