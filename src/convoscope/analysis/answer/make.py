@@ -56,6 +56,8 @@ MOST_REASONS = 3
 _LOOKED_AT = 50
 """Conversations that are looked at for what to call them."""
 _MOST_WORDS = 90
+_PHONE_FIELDS = frozenset(("call_type", "call_status", "call_sid", "from_number", "to_number", "phone_number"))
+"""Fields of a record that only a call has, whether or not its sound was logged."""
 
 
 def make_answer(run: Run, targets: Sequence[str] = ()) -> Answer:
@@ -323,7 +325,8 @@ def _noun(run: Run) -> Noun:
     """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
     # One without a word, such as a call that nobody took, does not say what it is.
     conversations = list(_first_conversations(run))
-    calls = [is_call(one) for one in [one for one in conversations if one.utterances] or conversations]
+    talks = [one for one in conversations if one.utterances] or conversations
+    calls = [is_call(one) or not _PHONE_FIELDS.isdisjoint(one.extras) for one in talks]
     if conversations and all(calls):
         return "call"
     if not any(calls) and any(one.utterances for one in conversations):

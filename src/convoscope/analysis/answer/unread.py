@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import counted
@@ -15,20 +15,24 @@ from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, LANGUAGE_UNKNOWN
 def unread_languages(summary: Summary, noun: Noun) -> str:
     """How many conversations are in languages that how many figures do not read; nothing where all are read."""
     unread: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    unknown = 0
+    unknown: list[int] = []
     for key, reasons in _reasons(summary).items():
         if count := reasons.get(LANGUAGE_NOT_SUPPORTED):
             unread[tuple(summary.by_key[key].languages)].append(count)
-        unknown = max(unknown, reasons.get(LANGUAGE_UNKNOWN, 0))
+        if count := reasons.get(LANGUAGE_UNKNOWN):
+            unknown.append(count)
     parts = []
     for languages, counts in sorted(unread.items(), key=lambda one: -len(one[0])):
         which = f"not in {_names(languages)}" if languages else "written without blanks between words"
-        figures = f"{counted(len(counts), 'figure')} {'does' if len(counts) == 1 else 'do'} not read them"
         is_are = "is" if max(counts) == 1 else "are"
-        parts.append(f"{max(counts):,} of {counted(summary.conversations, noun)} {is_are} {which}: {figures}")
+        parts.append(f"{max(counts):,} of {counted(summary.conversations, noun)} {is_are} {which}: {_left_out(counts)}")
     if unknown:
-        parts.append(f"the language of {counted(unknown, noun)} is not known")
+        parts.append(f"the language of {counted(max(unknown), noun)} is not known: {_left_out(unknown)}")
     return "; ".join(parts)
+
+
+def _left_out(counts: Sequence[int]) -> str:
+    return f"{counted(len(counts), 'figure')} {'does' if len(counts) == 1 else 'do'} not read them"
 
 
 def _reasons(summary: Summary) -> dict[str, Mapping[str, int]]:
