@@ -10,7 +10,7 @@ from convoscope.metrics.needs import CONTENTS, Fact, Need
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable, unmeasured
 from convoscope.text.identifiers import folded_name
 from convoscope.views import MetricContext
-from convoscope.views.user_turns import AT_END, NOT_READ, user_turns
+from convoscope.views.user_turns import AT_END, user_turns
 
 INACTIVITY = "inactivity_timeout"
 NO_REPLY = "no_reply"
@@ -53,7 +53,7 @@ def without_reply(conversation: Conversation, turn: int, last: int) -> Observati
     """A turn that got no reply: a failure that `agent.unanswered_turns` counts, but for the last of a user who left."""
     turns = user_turns(conversation) if turn == last else []
     reply = turns[-1].reply if turns else "no"
-    return unanswered(turn, NOT_READ if reply == "not_read" else AT_END.get(reply, NO_REPLY))
+    return unanswered(turn, AT_END.get(reply, NO_REPLY))
 
 
 def unanswered(turn: int, reason: str) -> Observation:
