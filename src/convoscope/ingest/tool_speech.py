@@ -27,12 +27,12 @@ def with_tool_speech(conversation: Conversation, named: Sequence[str] = ()) -> C
     calls = [call for call in conversation.tool_calls if speech_of(call, named)]
     if not calls or not (any(call.name in named for call in calls) or speaks_by_tool(conversation)):
         return conversation
-    said = {utterance.meant().strip() for utterance in conversation.utterances}
+    logged = {utterance.meant().strip() for utterance in conversation.utterances}
     results = conversation.tool_results
     spoken = [
         call
         for call in calls
-        if speech_of(call, named).strip() not in said
+        if speech_of(call, named).strip() not in logged
         and ((result := results.get(call.seq)) is None or not result.failed)
     ]
     return _inserted(conversation, spoken, named) if spoken else conversation
