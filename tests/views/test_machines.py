@@ -78,7 +78,7 @@ class TestNobodySpoke:
         assert no_dialogue(conversation) == ""
 
     def test_a_flow_that_went_on_had_an_answer(self) -> None:
-        assert no_dialogue(chat(GREETING, *(entered(name) for name in ("a", "b", "c")))) == ""
+        assert no_dialogue(chat(GREETING, *(entered(name) for name in ("a", "b")))) == ""
         assert no_dialogue(chat(GREETING, entered("a"))) == "no_user_speech"
 
     def test_a_log_without_utterances_says_nothing_about_speech(self) -> None:

@@ -28,9 +28,9 @@ def with_tool_speech(conversation: Conversation, named: Sequence[str] = ()) -> C
     calls = [call for call in conversation.tool_calls if speech_of(call, named)]
     if not calls or not (any(call.name in named for call in calls) or speaks_by_tool(conversation)):
         return conversation
-    said = {utterance.meant().strip() for utterance in conversation.utterances}
+    logged = {utterance.meant().strip() for utterance in conversation.utterances}
     spoken = [
-        call for call in calls if speech_of(call, named).strip() not in said and not has_failed(conversation, call)
+        call for call in calls if speech_of(call, named).strip() not in logged and not has_failed(conversation, call)
     ]
     return _inserted(conversation, spoken, named) if spoken else conversation
 

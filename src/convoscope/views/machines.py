@@ -43,7 +43,6 @@ _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "fini
 _INPUT = frozenset(
     ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript", "transcribed"]
 )
-_FEW_STATES = 2
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -90,7 +89,7 @@ def _nobody_spoke(conversation: Conversation) -> bool:
     if conversation.recording is not None and conversation.recording.transcript:
         return False
     # A flow that went on had an answer.
-    if states > _FEW_STATES or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
+    if states > 1 or any(_is_sound(utterance, roles) for utterance in conversation.utterances):
         return False
     if not conversation.contents.has_assistant_speech:
         reasons = (stated_reason(conversation), conversation.outcome.final_status)

@@ -73,8 +73,8 @@ def _is_speech_name(name: str) -> bool:
         return False
     if len(words) == 1:
         return words[0] in _SPEAKS
-    said = frozenset(words)
-    return bool(said & _SENDS) and (bool(said & _USERS) or bool((said - {words[0]}) & _MESSAGES))
+    words_of_name = frozenset(words)
+    return bool(words_of_name & _SENDS) and bool(words_of_name & _USERS | (words_of_name - {words[0]}) & _MESSAGES)
 
 
 def _message_of(arguments: Json) -> str:
