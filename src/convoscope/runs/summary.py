@@ -133,7 +133,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     def is_whole(self) -> bool:
         """Whether each figure is of a metric that is declared. Raises ValueError where one cannot be."""
         named = {figure.key for figures in (self.metrics, *(one.metrics for one in self.groups)) for figure in figures}
-        named |= {key for one in (self, *self.groups) for entry in one.not_measured for key in entry.metrics}
+        without = [*self.not_measured, *(entry for one in self.groups for entry in one.not_measured)]
+        named |= {key for entry in without for key in entry.metrics}
         return named <= self.by_key.keys() and len(self.figures) >= len(self.metrics)
 
     def by_subject(self, names: Sequence[str]) -> list[tuple[dict[str, str], list[Figure]]] | None:

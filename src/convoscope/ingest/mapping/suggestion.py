@@ -271,8 +271,10 @@ def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
     short = None if texts else _short_text(fields)
     for text in [*texts, *([] if short is None else [short])]:
         roles = [one for one in fields if one.path != text.path and _role_rank(one) > 0]
-        for role in sorted(roles, key=_role_rank, reverse=True)[:_MAX_ROLE_FIELDS] or [None]:
+        for role in sorted(roles, key=_role_rank, reverse=True)[:_MAX_ROLE_FIELDS]:
             yield MessageFields(role, text)
+        if not roles:
+            yield MessageFields(None, text)
 
 
 def _named(fields: Sequence[RecordField], names: Sequence[str], others: re.Pattern[str]) -> RecordField | None:
