@@ -210,7 +210,7 @@ class TestWhatItSays:
         assert "- and 20 more problems, in read-report.json" in text
 
     def test_where_the_run_is_comes_last(self, run: Run) -> None:
-        assert markdown(run).splitlines()[-1].startswith(f"Run {code(str(run.folder))}, `run-")
+        assert markdown(run).splitlines()[-1].startswith(f"Run {code(run.name)}, `run-")
 
     def test_targets_that_the_run_was_scored_with_need_not_be_given_again(self, tmp_path: Path) -> None:
         run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1, targets=["turns > 1"])

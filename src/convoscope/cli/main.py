@@ -116,8 +116,8 @@ def _end(error: BaseException) -> None:
         _fail(f"error: {error.filename or ''}: {error.strerror or error}", BAD_USAGE)
     if os.environ.get("CONVOSCOPE_DEBUG"):
         raise error
-    # Known by its name: the database is imported only where it is used.
-    if "duckdb" in type(error).__module__:
+    # Known by its name: the database is imported only where it is used. What a run keeps as JSON may be damaged, too.
+    if type(error).__module__.partition(".")[0].lstrip("_") in ("duckdb", "msgspec"):
         reason = str(error).partition("\n")[0]
         _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
     hint = "this is a fault of convoscope, or a run that was changed by others: please report it. "

@@ -156,9 +156,11 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> Trial:
             counted += 1
             silent += not (reader.says(message) or parsed(value_at(message, where.tool_calls)))
     timelines = [_spoken(one) for one in conversations]
-    turns = [[(role, len(list(run))) for role, run in groupby(role for role, _ in said)] for said in timelines if said]
-    texts = [pair for said in timelines for pair in said]
-    unread, elsewhere = _unread(records, {said.meant().strip() for one in conversations for said in one.utterances})
+    turns = [
+        [(role, len(list(run))) for role, run in groupby(role for role, _ in spoken)] for spoken in timelines if spoken
+    ]
+    texts = [pair for spoken in timelines for pair in spoken]
+    unread, elsewhere = _unread(records, {spoken.meant().strip() for one in conversations for spoken in one.utterances})
     return Trial(
         records=len(records),
         empty=empty,
@@ -213,24 +215,24 @@ def _conversations(reader: MappedReader, records: Sequence[Any], path: Path) -> 
 def _spoken(conversation: Conversation) -> list[tuple[str, str]]:
     """Who says what, of users and agents."""
     roles = {one.id: one.role for one in conversation.participants}
-    said = [(roles.get(one.speaker, ""), one.meant().strip()) for one in conversation.utterances]
-    return [(role, text) for role, text in said if role in _SPEAKERS and text]
+    spoken = [(roles.get(one.speaker, ""), one.meant().strip()) for one in conversation.utterances]
+    return [(role, text) for role, text in spoken if role in _SPEAKERS and text]
 
 
 def _repeats(timelines: Sequence[list[tuple[str, str]]]) -> int:
     """How many conversations repeat a third of their own long texts, or begin with all of another one."""
-    whole = {_chain(said)[-1] for said in timelines if len(said) > 1}
+    whole = {_chain(spoken)[-1] for spoken in timelines if len(spoken) > 1}
     count = 0
-    for said in timelines:
-        long = [text for _, text in said if len(text.split()) > 3]
-        count += len(set(long)) < 0.67 * len(long) or not whole.isdisjoint(_chain(said)[:-1])
+    for spoken in timelines:
+        long = [text for _, text in spoken if len(text.split()) > 3]
+        count += len(set(long)) < 0.67 * len(long) or not whole.isdisjoint(_chain(spoken)[:-1])
     return count
 
 
-def _chain(said: Sequence[tuple[str, str]]) -> list[int]:
+def _chain(spoken: Sequence[tuple[str, str]]) -> list[int]:
     """A number for each beginning of what was said."""
     beginnings: list[int] = []
-    for pair in said:
+    for pair in spoken:
         beginnings.append(hash((beginnings[-1] if beginnings else 0, pair)))
     return beginnings
 

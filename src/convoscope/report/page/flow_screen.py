@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 MAX_FLOWS = 12
 """Flows that are drawn, those with the most conversations."""
+MAX_EDGES = 200
+"""Of a flow, so many ways from state to state are named, the most frequent."""
 MAX_VERSIONS = 4
 """Agents whose states are compared."""
 WORST = 5
@@ -276,6 +278,10 @@ class _Page:
         self.at = {name: place for place, name in enumerate(self.names)}
         self.edges = {(self.at[one], self.at[other]): count for (one, other), count in counts.items()}
         self.causes = {one.state: one for one in answers.analysis.causes if one.flow == flow}
+        self.arrived = Counter[int]()
+        for (source_place, target), count in self.edges.items():
+            self.arrived[target] += count if source_place != target else 0
+        self.neighbours = self._neighbours()
         self.states = [self._seen(name) for name in self.names]
         self.picture = picture(self.states, self.edges)
 
@@ -292,7 +298,7 @@ class _Page:
     def _seen(self, name: str) -> Seen:
         row = self.rows.get(name)
         place = self.at[name]
-        arrived = sum(count for (one, other), count in self.edges.items() if other == place and one != place)
+        arrived = self.arrived[place]
         terminal = row.terminal if row else self.declared.terminals.get(name, "") if self.declared is not None else ""
         words = self._words(row, name) if row else self._nobody(arrived)
         rate = self.answers.rates.get((self.flow, name))
@@ -357,7 +363,7 @@ class _Page:
             calls=f"#/calls?{urlencode(self._query(name))}" if numbers else "",
             places=sorted(self.answers.places[number] for number in numbers)[:WORST],
             figures=[[label, *_plain(cell)] for label, cell in zip(LABELS, state_cells(row), strict=True)],
-            neighbours=list(self._neighbours(name)),
+            neighbours=self.neighbours.get(self.at[name], []),
         )
 
     def _query(self, name: str) -> dict[str, str]:
@@ -365,6 +371,8 @@ class _Page:
 
     def _why(self, numbers: Collection[int]) -> Iterator[WhyLost]:
         answer = self.answers.answer
+        if not numbers:
+            return
         counts = [(len(numbers & set(one.numbers)), one) for one in (*answer.causes, *answer.remaining)]
         for lost, cause in sorted(counts, key=lambda one: -one[0]):
             if lost:
@@ -377,14 +385,15 @@ class _Page:
             return [f"Only {counted(lost, self.noun)} lost: too few to say what a fix would bring."]
         return [_sentence(one) for one in cause.if_median]
 
-    def _neighbours(self, name: str) -> Iterator[list[str]]:
-        """`from`, `to`, and how often, the most frequent first."""
-        mine = self.at[name]
-        for (source, target), count in sorted(self.edges.items(), key=lambda edge: -edge[1])[:200]:
-            if source == mine:
-                yield ["leads to", "itself" if target == mine else shortened(self.names[target]), f"{count:,}×"]
-            elif target == mine:
-                yield ["comes from", shortened(self.names[source]), f"{count:,}×"]
+    def _neighbours(self) -> dict[int, list[list[str]]]:
+        """By state: `from`, `to`, and how often, the most frequent first."""
+        by_state: dict[int, list[list[str]]] = {}
+        for (source, target), count in sorted(self.edges.items(), key=lambda edge: -edge[1])[:MAX_EDGES]:
+            to = "itself" if target == source else shortened(self.names[target])
+            by_state.setdefault(source, []).append(["leads to", to, f"{count:,}×"])
+            if target != source:
+                by_state.setdefault(target, []).append(["comes from", shortened(self.names[source]), f"{count:,}×"])
+        return by_state
 
 
 def _rate_line(rate: Rate | None) -> str:
