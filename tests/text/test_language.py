@@ -67,6 +67,10 @@ def test_names_numbers_signs_and_code_have_none(text: str) -> None:
     assert language_of(text) == ""
 
 
+def test_an_apostrophe_makes_no_german_word() -> None:
+    assert language_of("I'm not angry.") == ""  # "im" is German
+
+
 @pytest.mark.parametrize(("text", "script"), [("نعم", "und-Arab"), ("нет", "und-Cyrl"), ("了解", "und-Hani")])
 def test_a_few_letters_say_the_script_alone(text: str, script: str) -> None:
     assert language_of(text) == script

@@ -25,7 +25,7 @@ from convoscope.scores.observation import (
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
 from convoscope.text.identifiers import name_words
 from convoscope.text.language import language_of
-from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages
+from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages, lexicons
 from convoscope.text.words import count_words, is_without_blanks, long_sentences, tokens
 from convoscope.views.hand_over import hands_over
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
@@ -196,7 +196,8 @@ def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     Per turn of the user with sound: 1 where the agent, already speaking when the user begins, goes on for
     more than 2 s, or where it begins in the midst and both sound for more than 2 s; else 0. A turn of
     nothing but "okay", "mhm" and the like lets the other go on: not applicable. A turn without sound is
-    unmeasured, and one of up to three words in a language without a lexicon.
+    unmeasured, and one of up to three words in a language without a lexicon. Where the language is not known, a word
+    of any lexicon may be such a word.
     """
     sounds = sounds_of(conversation)
     agent = _AgentSound(conversation)
@@ -206,12 +207,13 @@ def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
         if not spans:
             yield unmeasured(turn.utterances[0], SOUND.code)
             continue
-        language = languages.of_text(turn.text, turn.utterances[0]) if 0 < _length(turn.text) <= MAX_MURMUR else "any"
-        words = lexicon(language)
-        if words is not None and _is_murmur(turn.text, words):
-            yield not_applicable(turn.utterances[0], "backchannel")
-        elif words is None and language != "any":
+        is_short = 0 < _length(turn.text) <= MAX_MURMUR
+        language = languages.of_text(turn.text, turn.utterances[0]) if is_short else ""
+        known = lexicon(language)
+        if language and known is None:
             yield unmeasured(turn.utterances[0], reason_unread(language), language)
+        elif is_short and any(_is_murmur(turn.text, words) for words in ((known,) if known else lexicons())):
+            yield not_applicable(turn.utterances[0], "backchannel")
         else:
             seconds = agent.over(spans)
             details = {"seconds": seconds} if seconds else None
@@ -272,13 +274,13 @@ def declined(many: Conversations) -> None:
     """
     for place, conversation in enumerate(many.conversations):
         tool = next((call.name for call in conversation.tool_calls if hands_over(call)), "")
-        said = _words_of_declining(conversation)
-        sign = tool or said.sign
+        words = _words_of_declining(conversation)
+        sign = tool or words.sign
         if (done := _action_done(conversation)) or sign:
             details = {name: value for name, value in (("sign", sign), ("done", done)) if value and sign}
             many.measured(place, WHOLE, 0.0 if done else 1.0, details or None)
-        elif said.unread is not None:
-            many.add(place, unmeasured(conversation, reason_unread(said.unread), said.unread))
+        elif words.unread is not None:
+            many.add(place, unmeasured(conversation, reason_unread(words.unread), words.unread))
         else:
             many.measured(place, WHOLE, 0.0)
 

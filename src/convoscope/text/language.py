@@ -83,7 +83,7 @@ def _language_of(text: str) -> str:
         return _by_model(" ".join(text.split())[:MAX_CHARACTERS], sum(map(str.isalpha, text))) or script
     words = _plain_words(text)
     plain = " ".join(words)
-    votes = _votes(_words(plain))
+    votes = _votes(_words(plain.replace("'", "")))
     if votes.is_plain:
         return votes.language
     letters = _ordinary_letters(words)
@@ -125,7 +125,10 @@ def _plain_words(text: str) -> list[str]:
     if not text.isascii():
         return _WORD.findall(text)
     # The same without a pattern, for most texts.
-    return [word for piece in text.replace("'", "").split() if (word := piece.strip(_AROUND)).isalpha()]
+    pieces = [piece.strip(_AROUND) for piece in text.split()]
+    if "'" not in text:
+        return [word for word in pieces if word.isalpha()]
+    return [word for word in pieces if word.replace("'", "").isalpha() and word[0] != "'"]
 
 
 def is_sure(language: str) -> bool:
