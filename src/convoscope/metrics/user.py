@@ -78,7 +78,7 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
             many.add(place, not_applicable(first, "nothing_to_object_to"))
         elif words is None:
             many.add(place, unmeasured(first, reason_unread(language), language))
-        elif sign := _sign(folded, words, folded_phrases(answered), sentences, earlier):
+        elif sign := _sign(folded, words, answered, sentences, earlier):
             many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": sign})
         else:
             many.ratio(place, subject_of(first), 0.0, 1.0)
@@ -92,15 +92,14 @@ def _sign(
     """The words by which the user objects or asks again; nothing where they do neither."""
     if sign := words.find("objection", text):
         return sign
-    questioned = " ? " in reply
+    questioned = "?" in reply or "？" in reply
     if not questioned and (sign := words.find(AFTER_STATEMENT, text)):
         return sign
-    if not any(map(len, earlier)) or words.find("agreement", text):
-        return ""
     for sentence in sentences:
-        if _was_asked(sentence.content, earlier):
-            asked = questioned or bool(words.find("request", reply))
-            if _asks_again(sentence, words, reply, asked):
+        if _was_asked(sentence.content, earlier) and not words.find("agreement", text):
+            folded = folded_phrases(reply)
+            asked = questioned or bool(words.find("request", folded))
+            if _asks_again(sentence, words, folded, asked):
                 return sentence.text
     return ""
 
@@ -125,7 +124,7 @@ def _content(sentence: str, words: Lexicon) -> frozenset[str]:
     if words.has_blanks:
         all_words = sentence.split()
         long_enough = len(all_words) >= MIN_REQUEST_WORDS
-        return frozenset(word for word in all_words if word not in words.common) if long_enough else _NOTHING
+        return frozenset(all_words) - words.common if long_enough else _NOTHING
     letters = sentence.replace(" ", "")
     long_enough = len(letters) >= MIN_REQUEST_LETTERS
     return frozenset(letters[place : place + 2] for place in range(len(letters) - 1)) if long_enough else _NOTHING
@@ -143,7 +142,7 @@ def _was_asked(content: frozenset[str], earlier: Sequence[Sequence[_Sentence]]) 
         least = MIN_CONTENT if place == 0 else MIN_CONTENT_LONG_AGO
         for before in sentences:
             shared = len(content & before.content)
-            if shared < least or shared < ALIKE * len(content | before.content):
+            if shared < least or shared < ALIKE * (len(content) + len(before.content) - shared):
                 continue
             if not any(word[0].isdigit() for word in content ^ before.content):
                 return True

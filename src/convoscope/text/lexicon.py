@@ -43,6 +43,8 @@ _FOLDED = {
     **dict.fromkeys(map(ord, _APOSTROPHES), None),
     **dict.fromkeys(map(ord, ',:"“”„«»()[]{}*_¿¡–—・、「」\\|<>^$+#~'), " "),
 }
+_ASCII_APOSTROPHES = b"'`"
+_ASCII = bytes(ord((_FOLDED.get(code, chr(code)) or " ").strip() or " ") for code in range(128)).lower() + bytes(128)
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 """As they are typed without their keys; the letter without its dots is understood as well."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -53,9 +55,12 @@ def folded_phrases(text: str) -> str:
     """Small letters without accents and apostrophes; one blank between words; a sentence ends with `.` or `?`."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[: LONGEST_TEXT // 2]} . {text[-LONGEST_TEXT // 2 :]}"
-    if not text.isascii():
-        parted = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-        text = unicodedata.normalize("NFC", _ACCENTS.sub("", parted)).encode("utf-8", "replace").decode()
+    if text.isascii():
+        # The same without a dictionary that is asked for every character.
+        plain = text.encode().translate(_ASCII, _ASCII_APOSTROPHES)
+        return f" {' '.join(plain.replace(b'.', b' . ').replace(b'?', b' ? ').decode().split())} "
+    parted = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    text = unicodedata.normalize("NFC", _ACCENTS.sub("", parted)).encode("utf-8", "replace").decode()
     return f" {' '.join(text.lower().translate(_FOLDED).split())} "
 
 

@@ -52,9 +52,9 @@ class SpokenLanguages:
 
     def of_text(self, text: str, utterance: Utterance) -> str:
         """The language of some words of an utterance, or of several that begin with it."""
-        if (stated := _stated_of(utterance)) or _is_believed(stated := self._stated(utterance.speaker)):
-            return stated
         speaker = utterance.speaker
+        if (stated := _stated_of(utterance)) or _is_believed(stated := self._stated(speaker)):
+            return stated
         usual = self.of_speaker(speaker)
         if speaker not in self._uniform:
             whole = " ".join(self._texts(lambda one: one == speaker))

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal
 
 from convoscope.errors import ConvoscopeError, UsageError
@@ -49,6 +49,7 @@ class LocalEngine:
         if workers is not None and workers > MAX_WORKERS:
             raise UsageError(f"--workers must be at most {MAX_WORKERS:,}, not {workers:,}")
         self.workers = workers or cores()
+        self._is_default = workers is None
         self._start = start or ("fork" if can_share() else "spawn")
 
     def run(self, work: Callable[[Partition], PartDone], partitions: Iterable[Partition]) -> Iterator[PartDone]:
@@ -56,8 +57,14 @@ class LocalEngine:
         if self.workers == 1 or (self._start == "spawn" and not _can_be_sent(work)):
             yield from map(work, partitions)
             return
-        context = multiprocessing.get_context(self._start)
         pending = iter(partitions)
+        if self._is_default:
+            first = list(islice(pending, 2))
+            if len(first) < 2:  # to start processes costs more than a small input
+                yield from map(work, first)
+                return
+            pending = chain(first, pending)
+        context = multiprocessing.get_context(self._start)
         most = 2 * self.workers
         others = set(multiprocessing.active_children())
         with ProcessPoolExecutor(self.workers, context, initializer=_receive, initargs=(work, os.getpid())) as pool:
