@@ -120,6 +120,10 @@ def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
     return (by_user or "user" in words or "dtmf" in words) and not _INPUT.isdisjoint(words)
 
 
+_LONGEST_TURN = 4_000
+"""Characters of a turn that are looked at: no announcement is longer."""
+
+
 def _user_texts(conversation: Conversation) -> list[str]:
     """What the user said, one text for each turn; what is marked as silence or noise is left out."""
     roles, texts, last = conversation.roles, list[str](), ""
@@ -130,7 +134,8 @@ def _user_texts(conversation: Conversation) -> list[str]:
             if is_silence(text):
                 continue
             if last == USER:
-                texts[-1] = f"{texts[-1]} {text}"
+                if len(texts[-1]) < _LONGEST_TURN:
+                    texts[-1] = f"{texts[-1]} {text}"
             else:
                 texts.append(text)
         last = role
