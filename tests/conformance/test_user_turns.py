@@ -31,13 +31,16 @@ def _share(hits: list[bool]) -> float:
 
 def test_pushback(turns: list[LabelledTurn], ran: Callable[[str, int], None]) -> None:
     ran("user turns labelled by hand", len(turns))
-    truth = [bool(one.label["objects"] or one.label["asks_again"]) for one in turns]
-    found = [_objects(one) for one in turns]
-    precision = _share([right for right, hit in zip(truth, found, strict=True) if hit])
-    recall = _share([hit for right, hit in zip(truth, found, strict=True) if right])
-    # Version 1 had 0.51 and 0.62: the labelled hits were chosen by it.
-    assert precision >= 0.75
-    assert recall >= 0.45
+    looks = [
+        (bool(one.label["objects"] or one.label["asks_again"]), _objects(one), one.label["sample"]) for one in turns
+    ]
+    hits = [right for right, hit, _ in looks if hit]
+    drawn = [hit for right, hit, sample in looks if right and sample in ("seeded", "both")]
+    if not hits or not drawn:
+        pytest.skip("none of the labelled turns is here")
+    # Measured: 93 of 111 hits are right, 7 of 20 drawn objections that can be read are found. Floors a little below.
+    assert _share(hits) >= 0.8
+    assert _share(drawn) >= 0.3
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,9 @@ def test_lists(turns: list[LabelledTurn], label: str, purpose: str, precision: f
     pairs = [
         (bool(one.label[label]), bool(known.find(purpose, folded_phrases(one.reply if "agent" in label else one.text))))
         for one in turns
-        if one.label[label] is not None and one.label["sample"] != "hit"
+        if one.label[label] is not None and one.label["sample"] in ("seeded", "both")
     ]
+    if not any(right for right, _ in pairs) or not any(hit for _, hit in pairs):
+        pytest.skip(f"no drawn turn that is here has the label {label}")
     assert _share([right for right, hit in pairs if hit]) >= precision
     assert _share([hit for right, hit in pairs if right]) >= recall

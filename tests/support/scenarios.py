@@ -60,7 +60,7 @@ def check(scenario: Scenario, folder: Path) -> None:
         assert re.search(pattern, terminal), f"{scenario.reader}\n{pattern!r} is not in\n{ended.out}{ended.err}"
     for pattern in scenario.never:
         assert not re.search(pattern, terminal), f"{scenario.reader}\n{pattern!r} is in\n{ended.out}{ended.err}"
-    if (run / "summary.json").exists():
+    if scenario.code != 2:  # 2: nothing could be read, or the command was wrong
         _check_summary(scenario, json.loads((run / "summary.json").read_text()))
     if scenario.worst is not None:
         shown = json.loads(convoscope("score", logs, "--out", run, *options, "--json").out)["answer"]
@@ -75,6 +75,8 @@ def _check_summary(scenario: Scenario, summary: Mapping[str, Any]) -> None:
         for one in reversed(summary["metrics"])
         if not one.get("reduction")
     }
+    declared = {one["metric"] for one in summary["declared"]}
+    assert not {*scenario.figures, *scenario.counts} - declared, "a scenario names a metric that is not scored"
     for name, value in scenario.figures.items():
         actual = figures.get(name, {}).get("value")
         assert actual == (value if value is None else pytest.approx(value, abs=1e-9)), f"{scenario.reader}\n{name}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from convoscope.conversation.model import DIMENSIONS
@@ -21,9 +22,10 @@ RECORD_IDS = (*CONVERSATION_IDS, "custom_id", "id", "uuid")
 """Where a record with a list of messages has its id, the surest first."""
 _OWN_IDS = frozenset(
     {*RECORD_IDS, "_id", "trial", "call_id", "call_sid", "request_id", "response_id", "message_id", "event_id"}
-    | {"trace_id", "span_id", "run_id", "interaction_id", "contact_id", "convo_id", "dialogue_id", "job_id", "room_id"}
+    | {"span_id", "interaction_id", "convo_id", "dialogue_id"}
 )
-"""Two records that say the same and have the same value in one of these are copies."""
+"""Two records that say the same and have the same value in one of these are copies. Ids of a batch, a trace, a room or
+a customer are not among them: these hold several conversations, which may say the same."""
 _MESSAGE_IDS = ("message_id", "messageId", "msg_id", "event_id", "id", "_id", "uuid", "seq", "sequence")
 _ID_OF_CALL = re.compile(r"(?:chatcmpl|cmpl|msg|resp|req|gen|batch_req)[-_].|run--?[0-9a-f]{8}")
 _CALL_FIELDS = frozenset({"request", "response", "choices", "request_id", "response_id", "completion_id"})
@@ -96,12 +98,34 @@ def kept_apart(*facts: Any) -> Hashable:
     """The labels, trials and owners that some mappings name: records in which they differ are never one."""
     values: list[tuple[str, str]] = []
     for mapping in facts:
-        for name, value in mapping.items() if isinstance(mapping, dict) else ():
-            if not _is_scalar(value) or name == "model":
+        for path, name, value in islice(_scalars(mapping), _MOST_FIELDS):
+            if name == "model":
                 continue
-            if name in DIMENSIONS or not _APART.isdisjoint(_words(name)):
-                values.append((name, str(value)))
+            if path in DIMENSIONS or not _APART.isdisjoint(_words(path)):
+                values.append((path, str(value)))
     return tuple(sorted(values))
+
+
+_MOST_FIELDS, _DEPTH = 500, 4
+_TALK = frozenset({"messages", "request", "response", "choices", "tools", "usage", "input", "output"})
+"""Fields that hold the talk itself, or what it cost: they differ between the calls of one conversation."""
+
+
+def _scalars(mapping: Any, above: str = "", depth: int = 0) -> Iterator[tuple[str, str, Any]]:
+    """The single values of a mapping and of what it holds, with their path and their name.
+
+    An entry `{"name": …, "value": …}` of a list is a field of that name.
+    """
+    for name, value in mapping.items() if isinstance(mapping, dict) else ():
+        path = f"{above}{name}"
+        if _is_scalar(value):
+            yield path, name, value
+        elif isinstance(value, dict | list) and depth < _DEPTH and name not in _TALK:
+            for entry in [value] if isinstance(value, dict) else islice(value, _MOST_FIELDS):
+                if isinstance(entry, dict):
+                    named = entry.get("name") if {"name", "value"} <= entry.keys() else None
+                    inner = {named: entry["value"]} if isinstance(named, str) else entry
+                    yield from _scalars(inner, f"{path}.", depth + 1)
 
 
 def has_label(facts: Mapping[str, Any]) -> bool:

@@ -27,7 +27,7 @@ from convoscope.text.identifiers import name_words
 from convoscope.text.language import language_of
 from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages, lexicons
 from convoscope.text.words import count_words, is_without_blanks, long_sentences, tokens
-from convoscope.views.hand_over import hands_over
+from convoscope.views.hand_over import hands_over, has_handed_over
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
@@ -273,7 +273,7 @@ def declined(many: Conversations) -> None:
     a lexicon, it is unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
-        tool = next((call.name for call in conversation.tool_calls if hands_over(call)), "")
+        tool = next((call.name for call in conversation.tool_calls if has_handed_over(conversation, call)), "")
         words = _words_of_declining(conversation)
         sign = tool or words.sign
         if (done := _action_done(conversation)) or sign:
@@ -315,7 +315,7 @@ def _action_done(conversation: Conversation) -> str:
         if (
             words
             and words[0] not in _LOOKS_ONLY
-            and not hands_over(call)
+            and not hands_over(call.name)
             and (outcome := outcome_of_call(conversation, call)) is not None
             and not outcome.failed
         ):

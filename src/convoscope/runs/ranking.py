@@ -34,7 +34,7 @@ from convoscope.runs.trials import Trial, read_trials
 from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.summary import Figure
 from convoscope.views.end_reasons import HANDED_OVER
-from convoscope.views.flow.endings import LOST, OUTCOMES, UNKNOWN
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN
 
 if TYPE_CHECKING:
     import duckdb
@@ -261,7 +261,9 @@ def _unknown_trials(connection: duckdb.DuckDBPyConnection, run: Run, ended: _End
 
 
 def _basis(run: Run, ended: _Endings, trials: Mapping[int, Trial]) -> Basis:
-    if run.summary.label is not None or np.any(ended.outcome != OUTCOMES.index(UNKNOWN)):
+    # A mailbox, a silent caller or a hand-over says nothing about how well others went.
+    decided = [OUTCOMES.index(LOST), OUTCOMES.index(DONE)]
+    if run.summary.label is not None or np.isin(ended.outcome, decided).any():
         return "outcome"
     return "trials" if any(one.differ for one in trials.values()) else "roughness"
 

@@ -112,7 +112,7 @@ def changes_state(name: str, kind: str = "") -> bool:
     if kind in ("read", "write"):
         return kind == "write"
     words = name_words(_PREFIX.sub("", name))
-    if hands_over(ToolCall(seq=0, name=name)):  # an end of the conversation, and none of what it is about
+    if hands_over(name):  # the end of a conversation is no change
         return False
     if not words or words[0] in _READS or words[-1] in _READS:
         return False

@@ -47,15 +47,15 @@ _STATUS_FIELDS = frozenset(
 _YES = frozenset(("true", "yes", "y", "1"))
 
 
-def hands_over(call: ToolCall) -> bool:
+def hands_over(tool: str) -> bool:
     """Whether the name of a tool says that it puts the user through to a person."""
-    words = name_words(call.name)
+    words = name_words(tool)
     return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
 
 
 def has_handed_over(conversation: Conversation, call: ToolCall) -> bool:
     """Whether a call puts the user through to a person, and did not fail."""
-    return hands_over(call) and not has_failed(conversation, call)
+    return hands_over(call.name) and not has_failed(conversation, call)
 
 
 @cached_on_argument

@@ -100,7 +100,7 @@ def _nobody_spoke(conversation: Conversation) -> bool:
 
 
 def _ends_it(call: ToolCall) -> bool:
-    return hands_over(call) or not _ENDS_THE_CALL.isdisjoint(name_words(call.name))
+    return hands_over(call.name) or not _ENDS_THE_CALL.isdisjoint(name_words(call.name))
 
 
 def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
