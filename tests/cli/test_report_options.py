@@ -290,7 +290,9 @@ class TestADamagedRun:
         ended = convoscope(name, "run", *rest, cwd=tmp_path)
         assert (ended.code, ended.out) == (2, "")
         first = ended.err.splitlines()[0]
-        assert first.startswith("error: a file of the run cannot be read: ")
+        assert "is missing: the run is not whole" in first or first.startswith(
+            "error: a file of the run cannot be read: "
+        )
         assert f"{table}.parquet/part-000000.parquet" in first
         assert "fault of convoscope" not in ended.err
 
@@ -299,7 +301,7 @@ class TestADamagedRun:
         missing(tmp_path / "run" / "scores.parquet" / "part-000000.parquet")
         error, hint = convoscope("report", "run", cwd=tmp_path).err.splitlines()
         assert error.startswith("error: ")
-        assert hint == "  score again, into another folder"
+        assert hint == "  score the logs again, into another folder"
 
     @pytest.mark.parametrize("table", ["scores", "conversation_scores", "conversations"])
     def test_a_missing_part_of_several_is_missed(self, tmp_path: Path, table: str) -> None:

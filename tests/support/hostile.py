@@ -66,7 +66,12 @@ def hostile_run(folder: Path, names: Sequence[str], targets: Sequence[str] = ())
     # A dimension whose name SQL cannot be asked for is another matter than how it is shown.
     odd = "odd" if set('\\"\0') & set(names[0]) else names[0]
     conversations = [
-        chat(user("hi", 1), agent("yes", 2), id=name, dimensions={"flow": name, "agent": names[place % 2], odd: name})
+        chat(
+            user(f"hi {place}", 1),
+            agent("yes", 2),
+            id=name,
+            dimensions={"flow": name, "agent": names[place % 2], odd: name},
+        )
         for place, name in enumerate([*names, *names])
     ]
     metrics: list[str | Metric] = [judged, raises, "turns", "f1", "response_latency"]

@@ -26,7 +26,9 @@ PURPOSES = ("objection", "thanks", "refusal", "hand_over", "goodbye", "request",
 """The lists that each file has."""
 AFTER_STATEMENT = "objection_to_a_statement"
 """Objections only where the agent did not ask: after a question, these words are its answer."""
-_LISTS = (*PURPOSES, AFTER_STATEMENT)
+AGENT_REQUEST = "agent_request"
+"""How an agent asks for something without a question mark; a language may leave it out."""
+_LISTS = (*PURPOSES, AFTER_STATEMENT, AGENT_REQUEST)
 LONGEST_TEXT = 4_000
 """Characters of a text that are looked at: its beginning and its end."""
 _LONGEST_PHRASE = 2_000

@@ -18,7 +18,7 @@ from convoscope.metrics.agent import talks_over_user
 from convoscope.metrics.voice.call_facts import is_call
 from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
 from convoscope.scoring.evaluate import observe
-from convoscope.text.lexicon import folded_phrases, lexicon
+from convoscope.text.lexicon import AGENT_REQUEST, folded_phrases, lexicon
 from convoscope.text.words import is_without_blanks, normalised_words
 from convoscope.views.flow.walk import walk
 from convoscope.views.languages import languages_of
@@ -179,7 +179,7 @@ def _requests(conversation: Conversation, utterance: Utterance) -> Iterator[str]
         if len(sentence.split()) < MIN_WORDS and not is_without_blanks(sentence):
             continue
         is_question = sentence.rstrip().endswith(_QUESTION_MARKS)
-        if is_question or (known is not None and known.find("request", folded_phrases(sentence))):
+        if is_question or (known is not None and known.find(AGENT_REQUEST, folded_phrases(sentence))):
             yield sentence.strip()
 
 
