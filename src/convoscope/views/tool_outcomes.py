@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ import msgspec
 from convoscope.conversation import Conversation, Json, ToolCall, ToolResult
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import snake_case
-from convoscope.text.result_words import LONGEST_READ, LONGEST_SHORT, Statement, statement
+from convoscope.text.result_words import LONGEST_READ, LONGEST_SHORT, Statement, carries_values, failure_hint, statement
 from convoscope.views import result_fields as fields
 from convoscope.views.result_fields import (
     BAD_OF_THINGS,
@@ -28,6 +28,7 @@ from convoscope.views.result_fields import (
     ERROR_WORDS,
     FALSE,
     GOOD_WORDS,
+    GRPC_CODES,
     NO_ERROR,
     PENDING_WORDS,
     TRUE,
@@ -157,7 +158,14 @@ def _read_object(value: dict[str, Json], kind: ToolKind, depth: int) -> ToolOutc
     for key in islice(value, _MOST_FIELDS):
         if kind.acts or field_of(key) is not None:
             return _Object(value, kind, depth).outcome()
-    return _DATA if _is_filled(value) else _NO_DATA
+    if not _is_filled(value):
+        return _NO_DATA
+    if len(value) == 1 and depth < _DEEPEST:
+        # What carries a result may have any name: `{"getOrderResponse": {"error": "db down"}}`.
+        inner = next(iter(value.values()))
+        if isinstance(inner, dict) and _is_failure_itself(outcome := _read_object(inner, kind, depth + 1)):
+            return outcome
+    return _DATA
 
 
 def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int) -> ToolOutcome:
@@ -167,8 +175,23 @@ def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int
         texts = [value["text"] for value in islice(values, 20) if _is_text_block(value)]
         if texts and len(texts) == min(len(values), 20):
             return _read_text("\n".join(texts), kind, depth + 1)
-        inner = [_read(value, kind, depth + 1) for value in islice(values, 5) if isinstance(value, dict)]
-        if inner and len(inner) == min(len(values), 5) and all(map(_is_failure_itself, inner)):
+        if not kind.errors:
+            return _read_members(
+                [_read(each, kind, depth + 1) for each in islice(values, 5) if _can_fail(each)], values
+            )
+    return _DATA
+
+
+def _can_fail(value: Json) -> bool:
+    return isinstance(value, dict) or (isinstance(value, str) and not _BARE.fullmatch(value[:LONGEST_SHORT]))
+
+
+def _read_members(inner: list[ToolOutcome], values: Sequence[Json]) -> ToolOutcome:
+    """Of a list: a failure, or nothing found, where each of its first members says so; else it is data."""
+    if inner and len(inner) == min(len(values), 5):
+        if all(map(_is_failure_itself, inner)):
+            return inner[0]
+        if all(each.status == NOT_STATED and each.sign for each in inner):
             return inner[0]
     return _DATA
 
@@ -225,6 +248,8 @@ def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:
     words = statement(content, is_status=kind.status, is_passage=kind.reads)
     if words is not None and not (words.stated == "failed" and not words.is_strong and kind.errors):
         return _stated_by(words, content)
+    if not (kind.errors or kind.status) and (hint := failure_hint(content)):
+        return _unstated(UNSTATED, hint)
     return _DATA if _is_data(content, kind) else _NEITHER
 
 
@@ -277,7 +302,7 @@ def _is_data(content: str, kind: ToolKind) -> bool:
         return kind.counts and start.replace(",", "").lstrip("-$€£").replace(".", "", 1).isdigit()
     if start.count("\n") >= 3 or len(_PAIR.findall(start)) >= 2:
         return True
-    return kind.reads and len(_WORD.findall(start)) >= 3
+    return kind.reads and len(_WORD.findall(start)) >= 3 and carries_values(start)
 
 
 # Objects
@@ -302,8 +327,9 @@ class _Object:
         self.wrapped: tuple[Json, ...] = ()
         self.flag: bool | None = None
         self.code: int | None = None
-        self.status = self.pending = ""
+        self.status = self.status_text = self.pending = ""
         self.ids = self.data = self.described = 0
+        self.found_nothing = False
         for key, value in islice(given.items(), _MOST_FIELDS):
             role = field_of(key)
             if role is None:
@@ -350,7 +376,9 @@ class _Object:
         if isinstance(value, bool):
             if value:
                 self.bad += (f"{key}: true",)
-        elif isinstance(value, float) or (key.lower().endswith("s") and (isinstance(value, int) or self.kind.errors)):
+        elif isinstance(value, float) or (
+            key.lower().endswith(("s", "failure")) and (isinstance(value, int) or self.kind.errors)
+        ):
             self.data += _is_filled(value)  # a measure, a count, the errors that were looked up
         elif words := _error_words(value):
             self.bad += (key,)
@@ -374,11 +402,13 @@ class _Object:
             return
         word = snake_case(value[:60])
         if word in BAD_WORDS or word in BAD_OF_THINGS:
-            self.status = word
+            self.status, self.status_text = word, value[:60]
         elif word in GOOD_WORDS:
             self.good += (f"{key}: {value}",)
         elif not PENDING_WORDS.isdisjoint((word, word.rpartition("_")[2])):
-            self.pending = value[:40]
+            self.pending = f"{key}: {value[:40]}"
+        elif (words := statement(value)) is not None and words.stated == "failed":
+            self.status, self.status_text = ("error" if words.is_strong else "failed"), value
         elif word:
             self.data += key.lower() != "type"
 
@@ -399,6 +429,8 @@ class _Object:
             self.good += (f"{key}: {code}",)
 
     def take_code(self, key: str, value: Json) -> None:
+        if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
+            value = int(value)
         number = value if isinstance(value, int) and not isinstance(value, bool) else _code(value)
         if number is not None:
             self.code = number
@@ -431,6 +463,12 @@ class _Object:
         if _is_filled(value):
             self.wrapped += (value,)
 
+    def take_found(self, key: str, value: Json) -> None:
+        if _truth(value) is False:
+            self.found_nothing = True
+        elif _is_filled(value):
+            self._count(key, value)
+
     def take_meta(self, _key: str, _value: Json) -> None:
         """Ids of requests, times: they say nothing."""
 
@@ -438,7 +476,7 @@ class _Object:
 
     def outcome(self) -> ToolOutcome:
         is_plain = not (self.bad or self.good or self.status or self.texts or self.wrapped or self.weak or self.pending)
-        if is_plain and self.code is None and (self.data or self.ids):
+        if is_plain and self.code is None and (self.data or (self.ids and not self.found_nothing)):
             return _DATA
         if self.bad and self.good and self.flag is True and self.errors:
             return _unstated(CONTRADICTS, f"{self.good[0]} beside {self.bad[0]}")
@@ -447,15 +485,18 @@ class _Object:
         inner = [_read(value, self.kind, self.depth + 1) for value in self.wrapped[:3]] if self.depth < _DEEPEST else []
         if (broken := next((each for each in inner if each.failed and each.is_strong), None)) is not None:
             return broken
-        for failure in (self._by_status(), self._by_code(inner), self._by_text()):
-            if failure is not None:
-                return failure
+        for stated in (self._by_status(), self._by_code(inner), self._by_text()):
+            if stated is not None:
+                return stated
+        if self.found_nothing and not (self.data or self.wrapped or self.described):
+            return _NO_DATA
         if self.good:
             return ToolOutcome(SUCCEEDED, STATED, self.good[0])
         return self._unflagged(inner)
 
     def _failure(self, sign: str, is_strong: bool = True) -> ToolOutcome:
-        words = next((text for text in (*self.errors, *self.texts, *self.descriptions) if text), "")
+        texts = (*self.errors, *self.texts, *self.descriptions, self.status_text if " " in self.status_text else "")
+        words = next((text for text in texts if text), "")
         if not words:
             words = next((text for value in self.wrapped[:2] if (text := _message(value))), "")
         return _failed(sign, words, is_strong)
@@ -471,8 +512,9 @@ class _Object:
             return None
         has_reason, is_error = bool(self.texts or self.errors or self.weak), word in ERROR_WORDS
         if not self._has_data:
-            is_data = self.kind.status or (self.kind.reads and word in BAD_OF_THINGS)
-            of_the_call = has_reason or is_error or not is_data
+            if self.kind.reads and not (has_reason or self.kind.status) and word in BAD_OF_THINGS:
+                return self._by_lone_word(word)
+            of_the_call = has_reason or is_error or not self.kind.status
         elif is_error:
             of_the_call = has_reason or self.kind.acts or self.data + len(self.wrapped) < 2
         else:
@@ -482,6 +524,12 @@ class _Object:
             return self._failure(f"status: {word}", is_strong=not self._has_data or is_error)
         self.data += 1
         return None
+
+    def _by_lone_word(self, word: str) -> ToolOutcome:
+        """`{"status": "unavailable"}` of a tool that reads: of the call or of a thing. In capitals it is gRPC's."""
+        if self.status_text in GRPC_CODES and not self.kind.availability:
+            return self._failure(f"status: {word}")
+        return _unstated(NOTHING_FOUND if word == "not_found" else UNSTATED, f"status: {word}")
 
     def _by_code(self, inner: list[ToolOutcome]) -> ToolOutcome | None:
         """A `code` speaks of the call where there is nothing beside it but a message: else it may be a product's."""
@@ -493,10 +541,21 @@ class _Object:
         if alone and (400 <= code < 600 or code < 0):
             return self._failure(f"code: {code}")
         if code != 0 and not 200 <= code < 300:
+            if alone and not self.wrapped and self.texts:
+                return self._by_own_code(code)
             self.data += 1
         elif self.texts or self.wrapped:
             self.good += (f"code: {code}",)
         return None
+
+    def _by_own_code(self, code: int) -> ToolOutcome:
+        """A code that is not of HTTP, of gRPC or one's own, with a message alone: the message decides."""
+        words = {snake_case(text[:60]) for text in self.texts}
+        if not words.isdisjoint(BAD_WORDS | BAD_OF_THINGS):
+            return self._failure(f"code: {code}")
+        if (stated := self._by_text()) is not None:
+            return stated
+        return ToolOutcome(SUCCEEDED, STATED, self.good[0]) if self.good else _unstated(UNSTATED, f"code: {code}")
 
     def _is_bad_code(self) -> bool:
         """Codes in words: a type of an error always, a mere `code` where its words or those beside it are of errors."""
@@ -511,6 +570,8 @@ class _Object:
         for text in (*self.texts[:4], *(() if self._has_data else self.descriptions[:2])):
             words = statement(text, is_status=self.kind.status)
             if words is None:
+                if not (self._has_data or self.good or self.kind.status) and snake_case(text[:60]) in BAD_WORDS:
+                    return self._failure(text[:40])
                 continue
             if words.stated == "failed" and (words.is_strong or not self._has_data) and not self.good:
                 return self._failure(words.sign, is_strong=words.is_strong)
@@ -520,7 +581,7 @@ class _Object:
 
     def _unflagged(self, inner: list[ToolOutcome]) -> ToolOutcome:
         if self.pending and not (self.data or self.described) and not any(each.status == SUCCEEDED for each in inner):
-            return _unstated(UNSTATED, f"status: {self.pending}")
+            return _unstated(UNSTATED, self.pending)
         if self.data or self.ids or (self.described and (self.weak or self.pending)):
             return _DATA
         if inner:
@@ -544,6 +605,7 @@ _TAKERS = {
     fields.TEXT: _Object.take_text,
     fields.DESCRIPTION: _Object.take_description,
     fields.WRAPPED: _Object.take_wrapped,
+    fields.FOUND: _Object.take_found,
     fields.META: _Object.take_meta,
 }
 
