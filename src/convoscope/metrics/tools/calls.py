@@ -66,8 +66,8 @@ def success(many: Conversations) -> None:
 
     Per call: 0 where its result states a failure, 1 where it states success or returns data without a sign
     of failure. `basis` in the details says which: `stated` or `inferred`; `sign` says what decided. A call
-    without a result is unmeasured, and so is one whose result says neither. A group in which no call is known
-    to have succeeded, and no fewer calls do not say than failed, has no value: failures report themselves.
+    without a result is unmeasured, and so is one whose result says neither. A group in which a call failed, and no
+    fewer calls do not say than do, has no value: failures report themselves.
     """
     for index, conversation in enumerate(many.conversations):
         for call in conversation.tool_calls:
