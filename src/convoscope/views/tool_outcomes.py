@@ -44,9 +44,12 @@ NOT_STATED: Status = "not_stated"
 STATED, INFERRED = "stated", "inferred"
 HOUSE_RULE = "--tool-failed"
 """The name in the extras of a result under which the user's own rule is kept."""
+UNTRIED_RULE = "--tool-failed not tried"
+"""The same of a rule that cannot be tried on the result."""
 
 EMPTY, NOTHING_FOUND = "empty_tool_result", "tool_found_nothing"
 UNSTATED, CONTRADICTS = "tool_result_says_neither", "tool_result_contradicts_itself"
+RULE_NOT_TRIED = "tool_rule_not_tried"
 
 
 class ToolOutcome(NamedTuple):
@@ -76,6 +79,13 @@ class ToolOutcome(NamedTuple):
 
 def tool_outcome(result: ToolResult, tool: str = "") -> ToolOutcome:
     """What a result says. `tool` is the name of the tool that was called, where the result does not have it."""
+    outcome = _outcome(result, tool)
+    if result.extras and UNTRIED_RULE in result.extras and not outcome.failed:
+        return _unstated(RULE_NOT_TRIED, f"{HOUSE_RULE} {result.extras[UNTRIED_RULE]}")
+    return outcome
+
+
+def _outcome(result: ToolResult, tool: str) -> ToolOutcome:
     flag, error = result.success, result.error
     if flag is False:
         sign = result.extras.get(HOUSE_RULE) if result.extras else None
