@@ -126,7 +126,6 @@ SCENARIOS = [
         says=[r"undetermined: too few results stated"],
         never=[r"tool calls that succeed +[\d.]+ % +[\d.]+ to", r"tool errors that stay"],
         figures={"tools.success": None, "tools.unrecovered_errors": None},
-        counts={"tools.success": 0},
         code=3,
     ),
     Scenario(
