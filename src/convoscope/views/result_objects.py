@@ -53,7 +53,7 @@ MOST_FIELDS = 200
 _NO_TEXTS: tuple[str, ...] = ()
 
 
-class ObjectReading:
+class ObjectResult:
     """An object, field by field: what speaks of the call, and what is data.
 
     `good` and `bad` are signs that have no other reading; `weak` are types and codes of errors, which may also be
@@ -334,20 +334,20 @@ class ObjectReading:
 
 
 _TAKERS = {
-    fields.GOOD_FLAG: ObjectReading.take_good_flag,
-    fields.BAD_FLAG: ObjectReading.take_bad_flag,
-    fields.ERROR: ObjectReading.take_error,
-    fields.WEAK_ERROR: ObjectReading.take_weak_error,
-    fields.STATUS: ObjectReading.take_status,
-    fields.TYPE: ObjectReading.take_type,
-    fields.HTTP: ObjectReading.take_http,
-    fields.CODE: ObjectReading.take_code,
-    fields.EXIT: ObjectReading.take_exit,
-    fields.TEXT: ObjectReading.take_text,
-    fields.DESCRIPTION: ObjectReading.take_description,
-    fields.WRAPPED: ObjectReading.take_wrapped,
-    fields.FOUND: ObjectReading.take_found,
-    fields.META: ObjectReading.take_meta,
+    fields.GOOD_FLAG: ObjectResult.take_good_flag,
+    fields.BAD_FLAG: ObjectResult.take_bad_flag,
+    fields.ERROR: ObjectResult.take_error,
+    fields.WEAK_ERROR: ObjectResult.take_weak_error,
+    fields.STATUS: ObjectResult.take_status,
+    fields.TYPE: ObjectResult.take_type,
+    fields.HTTP: ObjectResult.take_http,
+    fields.CODE: ObjectResult.take_code,
+    fields.EXIT: ObjectResult.take_exit,
+    fields.TEXT: ObjectResult.take_text,
+    fields.DESCRIPTION: ObjectResult.take_description,
+    fields.WRAPPED: ObjectResult.take_wrapped,
+    fields.FOUND: ObjectResult.take_found,
+    fields.META: ObjectResult.take_meta,
 }
 
 

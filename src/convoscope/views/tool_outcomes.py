@@ -25,7 +25,7 @@ from convoscope.text.result_words import (
     statement,
 )
 from convoscope.views.result_fields import EMPTY_WORDS, ToolKind, field_of, tool_kind
-from convoscope.views.result_objects import MOST_FIELDS, ObjectReading, error_message
+from convoscope.views.result_objects import MOST_FIELDS, ObjectResult, error_message
 from convoscope.views.result_outcomes import (
     CONTRADICTS,
     DATA,
@@ -122,7 +122,7 @@ def _read_object(value: dict[str, Json], kind: ToolKind, depth: int) -> ToolOutc
         return NOTHING
     for key in islice(value, MOST_FIELDS):
         if kind.acts or field_of(key) is not None:
-            return ObjectReading(value, kind, depth, _read).outcome()
+            return ObjectResult(value, kind, depth, _read).outcome()
     if not is_filled(value):
         return NO_DATA
     if len(value) == 1 and depth < DEEPEST:
