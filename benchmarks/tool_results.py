@@ -23,7 +23,8 @@ import yaml
 
 from convoscope.conversation import ToolResult
 from convoscope.statistics.intervals import wilson
-from convoscope.views.tool_outcomes import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome, tool_outcome
+from convoscope.views.result_outcomes import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome
+from convoscope.views.tool_outcomes import tool_outcome
 
 LABELS = Path(__file__).parents[1] / "tests/conformance/labels/tool-results.jsonl"
 SHARED = Path(os.environ.get("CONVOSCOPE_SHARED") or Path(__file__).parents[2] / "shared")

@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 from benchmarks.tool_results import Read, labels, quality, read_results
 
-from convoscope.views.tool_outcomes import FAILED, SUCCEEDED
+from convoscope.views.result_outcomes import FAILED, SUCCEEDED
 
 LEAST = 300
 """With fewer results, other data is in place than was labelled."""
+
+ANSWERED_WITH_OTHER_DATA = {
+    "c8ff96e8bc9c6c38eeb7ffeb57637329862c7da9bcacae512d9743308cd3096e",
+    "177ec95cdfc3ced22a5e155ee9bc084fd423e88ba8990de5f1eac8bf5837b4c2",
+    "618c3a90b7d2540a13cbe33f11229e1e60169fe8df4a74c0e1c3536aa69be3bf",
+}
+"""Texts that say that the data asked for are not available, and then give long other data: read as a success."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +49,6 @@ def test_failures_are_read(results: list[Read], ran: Callable[[str, int], None])
 
 
 def test_no_failure_that_a_result_states_counts_as_a_success(results: list[Read]) -> None:
-    """The texts that count as a success though a reader calls them failed answer with other data instead."""
-    wrong = [each.text for each in results if each.label.label == FAILED and each.outcome.status == SUCCEEDED]
-    assert [text for text in wrong if "not available" not in text.lower()] == []
+    """A text that is not listed above, and counts as a success though a reader calls it failed, breaks this."""
+    wrong = [each.label.sha256 for each in results if each.label.label == FAILED and each.outcome.status == SUCCEEDED]
+    assert sorted(set(wrong) - ANSWERED_WITH_OTHER_DATA) == []

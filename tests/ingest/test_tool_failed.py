@@ -53,11 +53,35 @@ def test_the_others_are_read_as_ever() -> None:
     assert read_settings(tool_failed="NAK").applied(talk) is talk
 
 
+@pytest.mark.parametrize(
+    ("content", "pattern", "status"),
+    [
+        ("Auftrag gültig: ja, Nummer 7", r"\bNAK\b", "succeeded"),
+        ("Straße 7: NAK, für immer", r"\bNAK\b", "failed"),
+        ("Nummer 7: éNAK, für immer", r"\bNAK\b", "succeeded"),  # é is a letter: no boundary before N
+        ("Nummer 7: NAK – für immer", r"\bNAK\?", "succeeded"),  # the dash is no question mark
+        ("Lieferung 7: ungültig", "ungültig", "failed"),  # umlauts without boundaries
+    ],
+)
+def test_letters_beyond_ascii(content: str, pattern: str, status: str) -> None:
+    padded = content + "\n" + "Zeile: 1\n" * 3  # several lines are data
+    assert read(padded, pattern)[0][0] == status
+
+
+def test_a_result_that_a_pattern_cannot_be_tried_on_is_not_stated() -> None:
+    """It counted as a success. Boundaries cannot be tried in German, and `_` is what its letters are read as."""
+    untried = r"\bNAK_\d"
+    assert read({"ort": "Köln"}, untried) == [("not_stated", f"--tool-failed {untried}")]
+    assert read({"ort": "Köln"}, untried, "Köln") == [("failed", "--tool-failed Köln")]  # another pattern decides
+    assert read({"error": "Köln"}, untried)[0] == ("failed", "error")  # a failure stays one
+    assert read({"ort": "Bonn"}, untried)[0][0] == "succeeded"
+
+
 def test_only_the_beginning_of_a_long_result_is_tried() -> None:
     assert read("x " * 10_000 + "NAK", "NAK")[0][0] == "succeeded"
 
 
-@pytest.mark.parametrize("pattern", ["(NAK", "a(?=b)", r"(a)\1", "*"])
+@pytest.mark.parametrize("pattern", ["(NAK", "a(?=b)", r"(a)\1", "*", r"\bungültig"])
 def test_a_pattern_that_cannot_be_used_is_refused(pattern: str) -> None:
     with pytest.raises(UsageError, match=r"--tool-failed .* cannot be used"):
         read_settings(tool_failed=pattern)

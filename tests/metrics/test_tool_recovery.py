@@ -29,6 +29,18 @@ class TestUnrecoveredErrors:
         assert errors(chat(call("book"))) == "unmeasured: no_tool_result"
         assert errors(chat(call("book"), result("book", error="busy"), call("book"))) == 1
 
+    def test_a_result_that_does_not_say_is_no_recovery(self) -> None:
+        """30 times `queued` counted as no error."""
+        queued = [call("book"), result("book", result="queued")]
+        assert errors(chat(*queued)) == "unmeasured: tool_result_says_neither"
+        assert errors(chat(call("book"), result("book", result=[]))) == "unmeasured: tool_found_nothing"
+        # pay worked, and of book it is not known
+        assert errors(chat(call("pay"), result("pay"), *queued)) == "unmeasured: tool_result_says_neither"
+        # pay failed: one error is known to stay, whatever came of book
+        assert errors(chat(call("pay"), result("pay", error="declined"), *queued)) == 1
+        # book said nothing at first, and then worked
+        assert errors(chat(*queued, call("book"), result("book"))) == 0
+
 
 def asked(name: str, answer: object, **arguments: object) -> list[ToolCall | ToolResult]:
     return [

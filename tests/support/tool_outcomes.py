@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from convoscope.conversation import ToolResult
-from convoscope.views.tool_outcomes import STATED, tool_outcome
+from convoscope.views.result_outcomes import STATED
+from convoscope.views.tool_outcomes import tool_outcome
 
 
 def stated(result: ToolResult) -> tuple[bool | None, str]:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import ToolResult
-from convoscope.views.tool_outcomes import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome, tool_outcome, tool_outcomes
+from convoscope.views.result_outcomes import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome
+from convoscope.views.tool_outcomes import tool_outcome, tool_outcomes
 from support.chats import call, chat, result
 from support.strategies import json_values
 
@@ -20,6 +21,34 @@ def read(content: Any, tool: str = "") -> ToolOutcome:
 
 
 FAILURES: list[tuple[str, Any]] = [
+    ("", {"status": "ERROR: database down"}),
+    ("", {"status": "Failed to book"}),
+    ("get_order", {"status": "Unable to reach the warehouse", "request_id": "r1"}),
+    ("book_room", {"room_id": "7", "status": "Failed to reserve"}),
+    ("get_order", {"status": "UNAVAILABLE"}),  # as gRPC writes it
+    ("get_order", {"status": "NOT_FOUND"}),
+    ("get_order", {"status": "DEADLINE_EXCEEDED"}),
+    ("get_order", {"code": 14, "message": "unavailable"}),
+    ("get_order", {"code": "14", "message": "unavailable"}),
+    ("get_order", {"code": 9001, "message": "Failed to open the account"}),
+    ("get_order", {"response_code": 1, "response_message": "fail"}),
+    ("get_order", ["Error: db down"]),
+    ("get_order", ["Error: db down", "Error: cache down"]),
+    ("get_order", "upstream connect error or disconnect/reset before headers"),
+    ("get_order", "no healthy upstream"),
+    ("get_order", "socket hang up"),
+    ("get_order", "Too many connections"),
+    ("get_order", "We are experiencing technical difficulties"),
+    ("get_order_status", "Connection refused"),  # no order has this status
+    ("get_order_status", "socket hang up"),
+    ("get_order", {"failure": "no stock service"}),
+    ("", {"fehler": "Dienst gestört"}),
+    ("", {"erreur": "service en panne"}),
+    ("", {"http": {"status": 503}}),
+    ("", {"getOrderResponse": {"error": "db down"}}),
+    ("", {"message": "fail"}),
+    ("bash", "make: *** [all] Error 2"),
+    ("lookup_promo_code", [{"error": "db down"}]),
     ("", "Fehler: Verbindung abgelehnt"),
     ("", "<Response [404]>"),
     ("", "\x1b[31mError: boom\x1b[0m"),
@@ -155,6 +184,16 @@ STATED_SUCCESSES: list[tuple[str, Any]] = [
     ("", "Command completed without errors."),
 ]
 INFERRED_SUCCESSES: list[tuple[str, Any]] = [
+    ("list_errors", [{"error": "E1", "count": 3}, {"error": "E2", "count": 1}]),
+    ("list_errors", ["Error: E1", "Error: E2"]),
+    ("get_shipment", {"carrier": "DHL", "weight": 3, "status": "Failed to deliver"}),
+    ("get_order_status", {"status": "unavailable"}),
+    ("get_product", {"code": 14, "name": "Widget"}),
+    ("get_user", {"found": True, "name": "Ada"}),
+    ("list_names", ["Ada", "Grace"]),
+    ("get_stats", {"passed": 95, "failure": 5}),
+    ("search_rooms", "The Blue Room is quiet"),
+    ("get_order", {"order": {"id": 7, "status": "failed"}}),
     ("list_jobs", [{"id": 1, "status": "error"}]),
     ("check_table", {"available": False}),
     ("validate_card", {"valid": False, "reason": "expired card"}),
@@ -162,7 +201,6 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_stats", {"success": 95, "failed": 5}),
     ("get_temperature", 21.5),
     ("", {"results": [{"success": False, "id": 1}, {"success": True, "id": 2}]}),
-    ("get_report", "Failed payments this month are down by half, says the new report."),
     ("", {"errors": 0, "warnings": 2, "passed": 33}),
     ("", {"error": None, "balance": 12}),
     ("", {"error": "", "balance": 12}),
@@ -208,6 +246,16 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_build", {"build": 12, "status": "failed", "duration": 33, "commit": "abc"}),
 ]
 NOT_STATED_AT_ALL: list[tuple[str, Any]] = [
+    ("get_order", {"status": "unavailable"}),  # the call's or the order's
+    ("check_room", {"status": "UNAVAILABLE"}),
+    ("get_order", {"code": 14, "message": "see the handbook"}),
+    ("get_order", {"found": False}),
+    ("get_order", {"order_id": 7, "found": False}),
+    ("get_order", ["No orders found"]),
+    ("get_order", "missing 1 required positional argument: 'x'"),
+    ("get_order", "backend gremlins are at play"),  # no number, no name: nothing that was looked up
+    ("get_order", "Our hamsters are on strike. If this persists, please contact support."),
+    ("get_report", "Failed payments this month are down by half, says the new report."),
     ("get_order", 404),
     ("", "Errors: 0"),
     ("", "Error: none"),

@@ -10,7 +10,7 @@ from convoscope.conversation import Conversation, ToolResult, turn_rule
 from convoscope.errors import UsageError
 from convoscope.ingest.tool_speech import with_tool_speech
 from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
-from convoscope.views.tool_outcomes import HOUSE_RULE
+from convoscope.views.result_outcomes import HOUSE_RULE, UNTRIED_RULE
 
 SESSION_GAP_HOURS = 24.0
 """A session id that returns after so long a silence is another conversation."""
@@ -43,19 +43,30 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         timeline = list(conversation.timeline)
         changed = False
         for index, event in enumerate(timeline):
-            if type(event) is not ToolResult or (pattern := self._house_rule(event)) is None:
+            if type(event) is not ToolResult or (rule := self._house_rule(event)) is None:
                 continue
-            extras = {**event.extras, HOUSE_RULE: pattern}
-            timeline[index] = msgspec.structs.replace(event, success=False, extras=extras)
+            pattern, matches = rule
+            if matches:
+                extras = {**event.extras, HOUSE_RULE: pattern}
+                timeline[index] = msgspec.structs.replace(event, success=False, extras=extras)
+            else:
+                timeline[index] = msgspec.structs.replace(event, extras={**event.extras, UNTRIED_RULE: pattern})
             changed = True
         return msgspec.structs.replace(conversation, timeline=tuple(timeline)) if changed else conversation
 
-    def _house_rule(self, result: ToolResult) -> str | None:
-        """The first pattern that a result matches, in its text or its JSON."""
+    def _house_rule(self, result: ToolResult) -> tuple[str, bool] | None:
+        """The first pattern that a result matches, in its text or its JSON; else the first that cannot be tried."""
         value = result.result
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
         text = (f"{text}\n{result.error}" if result.error else text)[:LONGEST_TEXT]
-        return next((pattern for pattern in self.tool_failed if _matches(pattern, text)), None)
+        untried = None
+        for pattern in self.tool_failed:
+            matches = _matches(pattern, text)
+            if matches:
+                return pattern, True
+            if matches is None and untried is None:
+                untried = pattern, False
+        return untried
 
 
 DEFAULT_SETTINGS = ReadSettings()
@@ -84,21 +95,30 @@ def _texts(values: str | Iterable[str]) -> Sequence[str]:
 
 def _checked_pattern(pattern: str) -> str:
     try:
-        checked(pattern)
+        if checked(pattern).has_boundaries and not pattern.isascii():
+            raise BadPattern(r"\b and \B are not supported beside letters beyond ASCII")
     except BadPattern as error:
         hint = "write a regular expression without look-around and back references, such as '(?i)no longer served'"
         raise UsageError(f"--tool-failed {pattern!r} cannot be used: {error}", hint=hint) from None
     return pattern
 
 
-def _matches(pattern: str, text: str) -> bool:
+def _matches(pattern: str, text: str) -> bool | None:
+    """Whether a text matches; None where the pattern cannot be tried on it."""
     check = checked(pattern)
     try:
         return check.search(text) is not None
     except Untried:
-        # Longer than this pattern can be tried on, or with letters that `\\b` is not supported for.
-        plain = text[: LONGEST_TEXT // 10].encode("ascii", "replace").decode()
-        try:
-            return check.search(plain) is not None
-        except Untried:
-            return False
+        if text.isascii() or not pattern.isascii() or "_" in pattern:
+            return None
+    try:
+        # Boundaries are those of ASCII: each letter beyond it becomes a sign of words that the pattern does not name.
+        return check.search("".join(map(_ascii, text))) is not None
+    except Untried:
+        return None
+
+
+def _ascii(character: str) -> str:
+    if character.isascii():
+        return character
+    return "_" if character.isalnum() else " " if character.isspace() else "\x7f"

@@ -48,7 +48,8 @@ from convoscope.runs.ranking import Behind
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
-from convoscope.views.tool_outcomes import HOUSE_RULE, INFERRED, ToolOutcome, tool_outcomes
+from convoscope.views.result_outcomes import HOUSE_RULE, INFERRED, ToolOutcome
+from convoscope.views.tool_outcomes import tool_outcomes
 
 MAX_TEXT = 20_000
 """Longer values of tools and annotations are cut, and it is said how much is missing."""

@@ -88,7 +88,7 @@ class Across(msgspec.Struct, frozen=True):
 class AcrossReported(Across, frozen=True):
     """The same of what reports itself on one side alone: failures say so, what went well may say nothing.
 
-    A figure of 0 has no value where no fewer subjects are missing than were measured.
+    Where a failure was measured, and no fewer subjects are missing than were measured, a figure has no value.
     """
 
     one_sided: str = ""
@@ -206,7 +206,10 @@ RATIO_OF_REPORTED = AcrossReported(
     ("numerator", "denominator"),
     lambda columns: [Sums("", columns.numerator, columns.denominator)],
     asks="ratio",
-    one_sided="only_failures_stated",
+    one_sided="too_few_results_stated",
+)
+MEAN_OF_REPORTED = AcrossReported(
+    "mean_of_reported", ("value",), _mean_of_conversations, one_sided="too_few_results_stated"
 )
 SUM_OF_CONVERSATIONS = Across("sum_of_conversations", ("value",), _sum_of_conversations)
 POOLED_COUNTS = Across(
@@ -259,9 +262,10 @@ def _home(reducer: Within | Across) -> str:
 
 for _within in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
     register(_within)
-for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, RATIO_OF_REPORTED, SUM_OF_CONVERSATIONS):
+for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
     register(_across)
-register(POOLED_COUNTS)
+for _across in (RATIO_OF_REPORTED, MEAN_OF_REPORTED):
+    register(_across)
 
 
 def figures_of(across: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from convoscope.metrics.declaration import (
     COUNT,
     HIGHER,
+    LOWER,
     RATIO,
     SECONDS,
     SHARE,
@@ -184,8 +185,10 @@ class _Frame:
                 yield self._ratio(full_name, sums, bounds)
 
     def _is_one_sided(self, sums: Sums) -> bool:
-        """Whether only failures were measured, and no fewer subjects do not say."""
-        return bool(self.count) and not total(sums.above) and total(self.missing) >= self.n
+        """Whether failures were measured, and no fewer subjects do not say: what went well may be among those."""
+        above, below = total(sums.above), total(sums.below)
+        went_wrong = above > 0 if self.declared.better == LOWER else above < below
+        return went_wrong and total(self.missing) >= self.n
 
     def failed(self, name: str, detail: str) -> Figure:
         """Values that cannot be reduced, such as a sum that no double can hold."""

@@ -41,7 +41,8 @@ def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -
     if match := _HTTP_GOOD.match(lower):
         return Statement("succeeded", _shown(match[0]))
     if is_status:
-        return None
+        match = _TRANSPORT.search(lower) if short and not _EXPLAINS.search(lower) else None
+        return Statement("failed", _shown(match[0])) if match else None
     if not short:
         heading = lower.partition("\n")[0]
         words = None if is_passage or len(heading) > LONGEST_SHORT else _phrase(heading)
@@ -57,7 +58,7 @@ def _phrase(lower: str) -> Statement | None:
     if match := _NOTHING_FOUND.search(lower):
         return Statement("nothing_found", _shown(match[0]))
     if not _EXPLAINS.search(lower):
-        for pattern in (_FAILS, _HTTP_BAD):
+        for pattern in (_FAILS, _TRANSPORT, _HTTP_BAD):
             for match in pattern.finditer(lower):
                 if not _NEGATION.search(lower, max(0, match.start() - 16), match.start()):
                     return Statement("failed", _shown(match[0]))
@@ -67,6 +68,25 @@ def _phrase(lower: str) -> Statement | None:
     if match and not _DOUBT.search(lower):
         return Statement("succeeded", _shown(match[0]))
     return None
+
+
+def failure_hint(text: str) -> str:
+    """The words of a short text that failures are spoken of with; empty where there are none, or where it explains."""
+    if len(text) > LONGEST_SHORT:
+        return ""
+    lower = text.lower()
+    match = _HINTS.search(lower)
+    if match is None or (_EXPLAINS.search(lower) and not _GIVES_UP.search(lower)):
+        return ""
+    return _shown(match[0])
+
+
+def carries_values(text: str) -> bool:
+    """Whether a text carries what was looked up: a number, a name, an explanation. `Socket hang up` has none."""
+    if _VALUE.search(text) or len(_SENTENCE.findall(text)) > 1:
+        return True
+    lower = text.lower()
+    return _EXPLAINS.search(lower) is not None and not _GIVES_UP.search(lower)
 
 
 def _begins_as_failure(start: str, lower: str, short: bool) -> re.Match[str] | None:
@@ -112,7 +132,8 @@ _FAILURE_BEGINS = re.compile(
     r"|(?:(?:the )?(?:request|operation|connection|call|query|tool|read|gateway|server|api) )?time(?:d[ -]?|-)?out\b"
     r"(?! (?:is|are|of|in|can|for)\b)"
     r"|(?:fehler|erreur|erro|fallo|ошибка|エラー|错误|錯誤|오류)\s*[:：!]"
-    r"|rejected\b|fatal:|panic:|(?:operation |request |call )?(?:was )?aborted\b|segmentation fault"
+    r"|make(?:\[\d+\])?: \*\*\* |rejected\b|fatal:|panic:|(?:operation |request "
+    r"|call )?(?:was )?aborted\b|segmentation fault"
     r"|<(?:\?xml[^>]{0,100}\?>\s*<)?(?:\w+[:_-])?(?:\w+[_-])?(?:error|fault|exception)s?\b"
     r"|<(?:!doctype[^>]{0,100}>\s*<)?(?:html|head)[^>]{0,100}>\s*(?:<head[^>]{0,50}>\s*)?<title>\s*(?:[45]\d\d|error)\b"
     r")",
@@ -192,6 +213,37 @@ _FAILS = re.compile(
     r"|not (?:authori[sz]ed|permitted|allowed) to|no such file|command not found|is not recognized as"
     rf"|unsuccessful|(?:not|n['’]t|never) (?:been |be )?(?:successful(?:ly)?|succeed(?:ed)?|{_DONE}))\b",
 )
+_TRANSPORT = re.compile(
+    r"\b(?:connection (?:was |is |has been )?(?:refused|reset|closed|aborted|lost|dropped)|connect error|broken pipe"
+    r"|(?:request|connection|gateway|read|query|operation) (?:has )?timed[ -]?out|socket hang up|no healthy upstream"
+    r"|too many (?:requests|connections)|rate[ -]limit(?:ed| exceeded| reached| hit)|max retries exceeded"
+    r"|network is unreachable|no route to host|name or service not known|getaddrinfo failed|deadline exceeded"
+    r"|internal server error|bad gateway|something went wrong|technical difficult(?:y|ies)|out of memory"
+    r"|(?:disconnect/)?reset before headers|service (?:is )?(?:currently |temporarily )?unavailable)\b",
+)
+"""Failures of the way to a tool: also a tool that returns the status of something does not mean a thing by them."""
+_HINTS = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ure|ures|ing)?|reset|refused|missing|required|invalid|unavailable|upstream|difficult(?:y|ies)"
+    r"|hang up|too many|denied|unreachable|unexpected(?:ly)?|unsupported|forbidden|exceed(?:s|ed)"
+    r"|abort(?:ed|ing)?|crash(?:ed)?"
+    r"|disconnect(?:ed)?|unauthori[sz]ed|rejected|exceptions?|time-?out|timed[ -]out|overloaded|outage|maintenance"
+    r"|malformed|undefined|corrupt(?:ed)?|illegal|sorry|unfortunately|apologi[sz]e|trouble|broken|unable|offline|unhealthy"
+    r"|unresponsive|retry|try again|went wrong|persists|not (?:supported|implemented|responding"
+    r"|reachable|allowed|permitted"
+    r"|authori[sz]ed|valid|recogni[sz]ed|connected|configured|ready|enough)|(?:cannot|could not)(?! be)"
+    r"|couldn['’]t|no longer"
+    r"|fehler|fehlgeschlagen|nicht (?:erreichbar|möglich|verfügbar)|zeitüberschreitung|erreur|échec|échoué|indisponible"
+    r"|fallo|falló|no disponible|agotó|errore|fallito|non disponibile|erro|falhou|indisponível)\b|エラー|失敗"
+    r"|错误|失败|오류",
+)
+_GIVES_UP = re.compile(
+    r"\b(?:persists?|try again later|later try|contact (?:the |your |our |an )?(?:support|admin\w*))\b"
+)
+_VALUE = re.compile(
+    r"\d|[^\W\d_a-z]{2}|[a-z0-9,;:)\"'’] ['\"(]?(?!I\b)[A-Z]|[^\x00-\u024f]{4}|\b(?:two|three|four|five"
+    r"|six|seven|eight|nine|ten)\b"
+)
+_SENTENCE = re.compile(r"\w{2}[.!](?:\s|$)")
 _NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?$")
 _EXPLAINS = re.compile(
     r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policy|faq"
@@ -223,7 +275,8 @@ _DOUBT = re.compile(r"\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|
 _COLOURS = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _WORD = re.compile(r"[a-z0-9]+")
 _SIGN_WORDS = (
-    "service tool system server max network name getaddrinfo certificate deadline context payment card"
+    "socket upstream connect headers difficulty difficulties retries route service tool system server"
+    " max network name getaddrinfo certificate deadline context payment card"
     " transaction charge function command step task timed time timeout connection broken rate too quota limit"
     " permission access unavailable down unreachable offline internal bad something memory segmentation stack"
     " could can cannot couldn unable failed fail errored crashed aborted rejected unsuccessful denied declined"

@@ -30,6 +30,8 @@ DESCRIPTION = "description"
 """A message, or a description of the thing returned."""
 WRAPPED = "wrapped"
 """What the tool returned, inside of what carries it."""
+FOUND = "found"
+"""Whether a search found anything."""
 META = "meta"
 """About the request."""
 
@@ -38,7 +40,8 @@ _NAMES = {
     BAD_FLAG: "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout",
     ERROR: (
         "error errors err exception exceptions fault faultstring traceback stacktrace errormessage errormsg"
-        " errordescription errordetail errordetails errorinfo lasterror toolerror"
+        " errordescription errordetail errordetails errorinfo lasterror toolerror failure"
+        " fehler fehlermeldung erreur errore erro fallo"
     ),
     WEAK_ERROR: "errortype errorcode errorname errno errorreason failurereason exceptiontype failuretype",
     STATUS: "status outcome state responsestatus callstatus resultstatus executionstatus toolstatus",
@@ -46,12 +49,15 @@ _NAMES = {
     HTTP: "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
     CODE: "code resultcode responsecode grpccode",
     EXIT: "exitcode exitstatus returncode retcode",
-    TEXT: "message msg detail reason statusmessage statustext statusdescription hint stderr",
+    TEXT: "message msg detail reason responsemessage resultmessage responsemsg resultmsg statusmessage"
+    " statustext statusdescription hint stderr",
     DESCRIPTION: "title description details info note",
     WRAPPED: (
         "result results output outputs response data content body value payload structuredcontent toolresponse"
-        " functionresponses functionresponse functionresult returnvalue toolresult text stdout"
+        " functionresponses functionresponse functionresult returnvalue toolresult text stdout http"
+        " httpresponse apiresponse rawresponse"
     ),
+    FOUND: "found isfound wasfound",
     META: (
         "requestid traceid correlationid spanid timestamp tool toolname apiname function functionname callid toolcallid"
         " tooluseid retryafter durationms elapsedms latencyms took jsonrpc version path instance method"
@@ -80,6 +86,8 @@ BAD_OF_THINGS = _words("rejected denied declined unavailable invalid aborted not
 """Words that are more often the status of an order or a payment than that of a call."""
 ERROR_WORDS = _words("error exception failure fault internal_error server_error errored")
 """Words that are hardly ever the status of a thing."""
+GRPC_CODES = _words("UNAVAILABLE NOT_FOUND ABORTED")
+"""Those of the words above that are also codes of gRPC, which writes them in capitals."""
 GOOD_WORDS = _words(
     "success succeeded successful ok okay completed complete done created updated deleted confirmed booked saved sent"
     " approved processed finished passed delivered added removed refunded issued"
@@ -118,6 +126,8 @@ class ToolKind(NamedTuple):
     """Its answer is the status of something."""
     errors: bool
     """It looks up errors, or codes of them."""
+    availability: bool
+    """It says whether something can be had."""
 
 
 _READS = _words(
@@ -152,5 +162,6 @@ def tool_kind(tool: str) -> ToolKind:
         counts=not known.isdisjoint(_COUNTS),
         runs=not known.isdisjoint(_RUNS),
         status=not acts and not known.isdisjoint(("status", "state")),
-        errors=not acts and not known.isdisjoint(("error", "errors", "fault", "code", "codes", "log", "logs")),
+        errors=not acts and not known.isdisjoint(("error", "errors", "fault", "faults", "log", "logs")),
+        availability=not known.isdisjoint(("check", "availability", "available", "stock", "inventory", "slots")),
     )

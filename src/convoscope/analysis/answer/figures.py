@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, name_text, value_text
@@ -33,6 +35,8 @@ FEW_CLUSTERS = 30
 MANY_IN_A_CLUSTER = 5
 NAMED = 4
 """So many bad figures without a line are named; the others are counted."""
+INFERRED_PART = "inferred_rate"
+"""The part of a metric that says how much of it is inferred."""
 TWINS: tuple[frozenset[str], ...] = (
     frozenset(("agent.unanswered_turns", "agent.ignored_questions", "interaction.response_rate")),
     frozenset(
@@ -93,7 +97,7 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> Cho
     kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
     kept.sort(key=lambda one: (-one.importance, not one.bad, -one.weight))
     hidden = [one for one in candidates if one.bad and one not in kept]
-    figures = tuple(_key_figure(one, targets, noun) for one in kept)
+    figures = tuple(_with_inferred(_key_figure(one, targets, noun), summary) for one in kept)
     return ChosenFigures(figures, _more_bad(hidden, noun))
 
 
@@ -254,6 +258,16 @@ def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun) ->
         bad=candidate.bad,
         remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, noun)))),
     )
+
+
+def _with_inferred(figure: KeyFigure, summary: Summary) -> KeyFigure:
+    """`17 of 30 inferred`: of the tool calls that count, those whose success only the data show."""
+    part = next((one for one in summary.figures if one.key == f"{figure.name}.{INFERRED_PART}"), None)
+    inferred = 0 if part is None else round((part.value or 0.0) * part.n)
+    if part is None or not inferred:
+        return figure
+    remark = f"{inferred:,} of {part.n:,} inferred"
+    return msgspec.structs.replace(figure, remark=", ".join(filter(None, (figure.remark, remark))))
 
 
 def _held(candidate: _Candidate, check: Check | None) -> str:

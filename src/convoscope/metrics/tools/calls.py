@@ -20,8 +20,9 @@ from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
+from convoscope.views.result_outcomes import EMPTY, INFERRED, ToolOutcome
 from convoscope.views.subjects import WHOLE, Subject
-from convoscope.views.tool_outcomes import EMPTY, INFERRED, ToolOutcome, outcome_of_call, tool_outcomes
+from convoscope.views.tool_outcomes import outcome_of_call, tool_outcomes
 
 _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), notices=(), falls_silent=(EMPTY_AGENT,))
 
@@ -66,8 +67,8 @@ def success(many: Conversations) -> None:
 
     Per call: 0 where its result states a failure, 1 where it states success or returns data without a sign
     of failure. `basis` in the details says which: `stated` or `inferred`; `sign` says what decided. A call
-    without a result is unmeasured, and so is one whose result says neither. A group in which no call is known
-    to have succeeded, and no fewer calls do not say than failed, has no value: failures report themselves.
+    without a result is unmeasured, and so is one whose result says neither. A group in which a call failed, and no
+    fewer calls do not say than do, has no value: failures report themselves.
     """
     for index, conversation in enumerate(many.conversations):
         for call in conversation.tool_calls:

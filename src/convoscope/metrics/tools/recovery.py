@@ -10,7 +10,7 @@ from convoscope.metrics.needs import TOOL_CALLS
 from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import subject_of, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_REPORTED, Reduce
 from convoscope.views.subjects import WHOLE
 from convoscope.views.tool_outcomes import outcome_of_call
 
@@ -24,24 +24,29 @@ from convoscope.views.tool_outcomes import outcome_of_call
     unit=COUNT,
     better=LOWER,
     needs=(TOOL_CALLS,),
-    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    reduce=Reduce(MEAN, MEAN_OF_REPORTED),
     notices=(),
     falls_silent=(EMPTY_AGENT,),
 )
 def unrecovered_errors(many: Conversations) -> None:
     """How many tools failed, and never worked afterwards?
 
-    Tools whose last call with a result that says how it went failed. Only failures that are stated count.
-    Unmeasured where no call has a result.
+    Tools whose last call with a result that says how it went failed. Unmeasured where no call has a result, and where
+    no tool is known to have failed and the last result of one does not say how it went. A group in which errors stay,
+    and no fewer conversations do not say than do, has no value: failures report themselves.
     """
     for index, conversation in enumerate(many.conversations):
         outcomes = [(call.name, outcome_of_call(conversation, call)) for call in conversation.tool_calls]
-        last = {name: outcome.failed for name, outcome in outcomes if outcome is not None and outcome.basis}
-        if any(outcome is not None for _, outcome in outcomes):
-            names = [name for name, failed in last.items() if failed]
-            many.measured(index, WHOLE, float(len(names)), {"tools": names} if names else None)
-        else:
+        last = {name: outcome for name, outcome in outcomes if outcome is not None}
+        stated = {name: outcome for name, outcome in outcomes if outcome is not None and outcome.basis}
+        names = [name for name, outcome in stated.items() if outcome.failed]
+        unstated = next(((name, outcome.reason) for name, outcome in last.items() if outcome.reason), None)
+        if not last:
             many.add(index, unmeasured(conversation, "no_tool_result"))
+        elif unstated and not names:
+            many.add(index, unmeasured(conversation, unstated[1], unstated[0]))
+        else:
+            many.measured(index, WHOLE, float(len(names)), {"tools": names} if names else None)
 
 
 @share_metric(
