@@ -404,7 +404,68 @@ VERSIONS = [
     ),
 ]
 
+BY_CHANNEL = ("--by", "channel", "--label", "resolved", *FEW)
 GROUPS = [
+    Scenario(
+        "a channel with more hard chats",
+        "The app is no worse: it is ahead in both domains, and has the hard chats.",
+        {
+            "a.jsonl": cells(
+                ({"channel": "web", "domain": "booking"}, 100, 90),
+                ({"channel": "web", "domain": "billing"}, 20, 6),
+                ({"channel": "app", "domain": "booking"}, 20, 20),
+                ({"channel": "app", "domain": "billing"}, 100, 40),
+            )
+        },
+        options=("--by", "domain", *BY_CHANNEL),
+        says=[
+            r"No clear difference yet within domain: app \(n 120\), web \(n 120\)\.",
+            # Within channels billing is at 30 and 40 %, booking at 90 and 100 %, each channel weighing the same.
+            r"domain billing: chats that reach their goal 35\.0 % against 95\.0 % of the others, within channel",
+        ],
+        never=["channel (app|web): chats that reach"],
+    ),
+    Scenario(
+        "three agents, one of which has the hard chats",
+        "Beta is ahead in both domains.",
+        {
+            "a.jsonl": cells(
+                *(
+                    ({"agent": agent, "domain": domain}, size, good)
+                    for agent, domain, size, good in (
+                        ("alpha", "booking", 100, 90),
+                        ("alpha", "billing", 20, 6),
+                        ("beta", "booking", 20, 20),
+                        ("beta", "billing", 100, 40),
+                        ("gamma", "booking", 50, 45),
+                        ("gamma", "billing", 60, 18),
+                    )
+                )
+            )
+        },
+        options=("--by", "agent", "--label", "resolved", *FEW),
+        never=["agent beta: chats that reach", "Like the others"],
+    ),
+    Scenario(
+        "a channel that is worse whatever the domain",
+        "The app completes half, the web 88 %, with the same mix.",
+        {
+            "a.jsonl": cells(
+                *(
+                    ({"channel": channel, "domain": domain}, 50, good)
+                    for channel, domain, good in (
+                        ("web", "easy", 48),
+                        ("web", "hard", 40),
+                        ("app", "easy", 30),
+                        ("app", "hard", 20),
+                    )
+                )
+            )
+        },
+        options=BY_CHANNEL,
+        says=[r"channel app: chats that reach their goal 50\.0 % against 88\.0 % of the others"],
+        never=["within domain"],
+    ),
     Scenario(
         "forty groups of noise",
         "The teams differ by chance alone.",

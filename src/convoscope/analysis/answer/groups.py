@@ -169,11 +169,12 @@ def _versions_apart(summary: Summary, versions: Versions, noun: Noun) -> Iterato
         if not difference.worse:
             value, other, this, that = other, value, that, this
         by = {versions.dimension: value}
+        held = f"{within_text(difference)}{_apart_text(difference)}"
         words = f"{value_text(this, unit)} against {value_text(that, unit)} of {cut_text(other, 40)}"
         yield GroupApart(
             by=by,
             conversations=sizes[value],
-            sentence=f"{_where(by)}: {metric_label(difference.declared, noun)} {words}{within_text(difference)}{_apart_text(difference)}",
+            sentence=f"{_where(by)}: {metric_label(difference.declared, noun)} {words}{held}",
             worse=True,
             figure=name_text(difference.figure),
             in_verdict=any(difference is one for one in in_verdict),
