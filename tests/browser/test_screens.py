@@ -13,6 +13,7 @@ import convoscope
 from browser.conftest import Look
 from browser.looking import View
 from convoscope.analysis.answer import make_answer
+from convoscope.report.page import write_page
 from convoscope.runs.run import Run
 from support.chats import agent, chat, user
 from support.remarked import remarked_run
@@ -249,6 +250,7 @@ def test_logs_that_say_no_outcome_say_so(look: Look, forty: Run) -> None:
 def test_without_a_figure_it_shows_what_there_is_to_know(look: Look, tmp_path: Path) -> None:
     """No card: what broke, what was not read and the hint are seen all the same, and two silent users have a bar."""
     run = remarked_run(tmp_path)
+    write_page(run)
     view = look(run)
     assert view.page.locator(".cards").count() == 0
     shown = view.page.locator("p.meta").all_inner_texts()
