@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from convoscope.analysis.answer.comparison import compare, holm, paired, standardised, strata_of, whole
+from convoscope.analysis.answer.comparison import holm, paired, standardised, strata_of, whole
 from convoscope.analysis.answer.samples import FigureSample
 from convoscope.analysis.answer.versions import order_key
 
@@ -152,7 +152,7 @@ class TestChance:
         for _ in range(RUNS):
             scenarios = np.tile(np.repeat(np.arange(20), trials), 2)
             sample = shares(generator.random(len(scenarios)) < generator.random(20)[scenarios])
-            result = compare(sample, *halves(20 * trials), scenarios, scenarios)
+            result = paired(sample, *halves(20 * trials), scenarios)
             assert result is not None
             claims += result.p < 0.05
         assert claims / RUNS <= self.MOST

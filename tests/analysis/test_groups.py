@@ -11,13 +11,14 @@ import pytest
 from convoscope.analysis.answer.groups import Groups, groups_apart
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.versions import comparable
+from convoscope.conversation import Outcome
 from convoscope.metrics import NEITHER
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
 from support import figures
-from support.chats import call, chat, result, user
+from support.chats import agent, call, chat, result, user
 
 
 def figure(value: float | None, low: float | None = None, high: float | None = None, **facts: Any) -> Figure:
@@ -100,3 +101,82 @@ class TestARealRun:
         ]
         # orders and returns: 12 of 12 against 12 of 24, which differs too
         assert others == ""
+
+
+Cell = tuple[str, str, int, int]
+"""A channel, a second dimension's value, how many chats, and how many of them reached their goal."""
+
+
+def cells_apart(folder: Path, *cells: Cell, by: str = "domain") -> Groups:
+    conversations = [
+        chat(
+            user("Book it."),
+            agent("Done."),
+            id=f"{channel}-{kind}-{number}",
+            dimensions={"channel": channel, by: kind},
+            outcome=Outcome(completed=number < good),
+        )
+        for channel, kind, size, good in cells
+        for number in range(size)
+    ]
+    return apart(score(conversations, metrics=["outcome.success"], by=[["channel"]], out=folder / "run", workers=1))
+
+
+class TestAnotherMix:
+    """The app has more hard chats than the web."""
+
+    def test_the_opposite_holds_within_each_domain(self, tmp_path: Path) -> None:
+        cells = (
+            ("web", "easy", 300, 270),
+            ("web", "hard", 100, 30),
+            ("app", "easy", 100, 100),
+            ("app", "hard", 300, 130),
+        )
+        groups, _ = cells_apart(tmp_path, *cells)
+        # Both domains weigh 300 × 100 ÷ 400: (90 + 30) ÷ 2 and (100 + 43.3) ÷ 2. Together 300 and 230 of 400.
+        assert [one.sentence for one in groups] == [
+            "channel web: chats that reach their goal 60.0 % against 71.7 % of the others, within domain; "
+            "together 75.0 % against 57.5 %, because it has more easy chats"
+        ]
+
+    def test_nothing_is_claimed_where_nothing_holds_within(self, tmp_path: Path) -> None:
+        # Together 60 of 120 against 96 of 120, which chance does not explain; within domains the app is better.
+        cells = (("web", "easy", 100, 90), ("web", "hard", 20, 6), ("app", "easy", 20, 20), ("app", "hard", 100, 40))
+        assert cells_apart(tmp_path, *cells) == ((), "No clear difference yet within domain: app (n 120), web (n 120).")
+
+    def test_better_here_and_worse_there(self, tmp_path: Path) -> None:
+        cells = (("web", "easy", 100, 50), ("web", "hard", 60, 54), ("app", "easy", 60, 57), ("app", "hard", 100, 40))
+        words = "Better or worse than the others by domain: app (n 160), web (n 160)."
+        assert cells_apart(tmp_path, *cells) == ((), words)
+
+    def test_alike_together_is_not_alike(self, tmp_path: Path) -> None:
+        # Together 600 of 1,000 both; in the easy ones 80 against 65 %, in the hard ones 40 against 30 %.
+        cells = (
+            ("web", "easy", 500, 400),
+            ("web", "hard", 500, 200),
+            ("app", "easy", 857, 557),
+            ("app", "hard", 143, 43),
+        )
+        groups, others = cells_apart(tmp_path, *cells)
+        assert [one.by for one in groups] == [{"channel": "app"}]
+        assert ", within domain" in groups[0].sentence
+        assert "Like the others" not in others
+
+    def test_the_same_mix_needs_no_word(self, tmp_path: Path) -> None:
+        cells = (("web", "easy", 50, 48), ("web", "hard", 50, 40), ("app", "easy", 50, 30), ("app", "hard", 50, 20))
+        groups, _ = cells_apart(tmp_path, *cells)
+        assert [one.sentence for one in groups] == [
+            "channel app: chats that reach their goal 50.0 % against 88.0 % of the others"
+        ]
+
+    def test_a_language_of_its_own(self, tmp_path: Path) -> None:
+        groups, _ = cells_apart(tmp_path, ("web", "en", 50, 45), ("app", "de", 50, 20), by="language")
+        assert [one.sentence for one in groups] == [
+            "channel app: chats that reach their goal 40.0 % against 90.0 % of the others; "
+            "but their languages differ too, so the cause is not known"
+        ]
+
+    def test_a_version_can_be_the_mix(self, tmp_path: Path) -> None:
+        cells = (("web", "a", 100, 90), ("web", "b", 20, 6), ("app", "a", 20, 20), ("app", "b", 100, 40))
+        groups, others = cells_apart(tmp_path, *cells, by="version")
+        assert (groups, others) == ((), "No clear difference yet within version: app (n 120), web (n 120).")

@@ -77,6 +77,12 @@ FIGURES = [
         says=[r"tool calls that succeed 0\.0 % .* n 3 "],
     ),
     Scenario(
+        "few tool calls, some failed, among many good chats",
+        "Two of five tool calls failed; 55 chats without tools hide nothing.",
+        {"a.jsonl": [asked(n, *((DOWN if n < 2 else '{"state": "sent"}',) if n < 5 else ())) for n in range(60)]},
+        says=[r"tool calls that succeed 60\.0 % .* n 5\b"],
+    ),
+    Scenario(
         "the agent declines always",
         "The agent did nothing but decline.",
         {"a.jsonl": [chat(f"Cancel order {n}.", "I am sorry, I cannot do that.", id=f"c{n}") for n in range(15)]},
@@ -134,6 +140,59 @@ FIGURES = [
         options=("--label", "resolved"),
         says=[r"^204 of 304 chats reach their goal \(67 %\)\."],
         never=["of 100 chats"],
+    ),
+]
+
+
+def with_status(*statuses: str) -> dict[str, list[Record]]:
+    return {
+        "a.jsonl": [chat(f"Where is it, {n}?", "On its way.", id=f"c{n}", status=one) for n, one in enumerate(statuses)]
+    }
+
+
+STATUS = ("--label", "status", *FEW)
+LABELS = [
+    Scenario(
+        "a status that is mostly open",
+        "14 are resolved; of the 26 that are open or pending nothing is known.",
+        with_status(*["resolved"] * 14, *["open"] * 13, *["pending"] * 13),
+        options=STATUS,
+        says=[
+            r"^14 of 40 chats reach their goal; whether any was lost is not known\.",
+            "26 chats have a `status` that is neither good nor bad: `open` 13, `pending` 13\\.",
+        ],
+        never=["No chat was lost"],
+    ),
+    Scenario(
+        "a status that is resolved, failed or open",
+        "14 of 20 known ends are good; 6 chats are open.",
+        with_status(*["resolved"] * 14, *["failed"] * 6, *["open"] * 6),
+        options=STATUS,
+        says=[
+            r"^14 of 20 chats reach their goal \(70 %\); how 6 others ended is not known\.",
+            "6 chats have a `status` that is neither good nor bad: `open` 6\\.",
+        ],
+    ),
+    Scenario(
+        "a status that is never good or bad",
+        "No value says how a chat ended.",
+        with_status(*["open"] * 9, "waiting"),
+        options=STATUS,
+        says=["10 chats have a `status` that is neither good nor bad: `open` 9, `waiting` 1\\."],
+        never=["No chat was lost", "reach their goal"],
+    ),
+    Scenario(
+        "some chats have no status",
+        "The 5 that have a status are resolved.",
+        {
+            "a.jsonl": [
+                chat("Hi there.", f"Hello {n}.", id=f"c{n}", **({"status": "resolved"} if n < 5 else {}))
+                for n in range(9)
+            ]
+        },
+        options=STATUS,
+        says=["^No chat was lost, of 5 whose end is known"],
+        never=["neither good nor bad"],
     ),
 ]
 
@@ -345,7 +404,68 @@ VERSIONS = [
     ),
 ]
 
+BY_CHANNEL = ("--by", "channel", "--label", "resolved", *FEW)
 GROUPS = [
+    Scenario(
+        "a channel with more hard chats",
+        "The app is no worse: it is ahead in both domains, and has the hard chats.",
+        {
+            "a.jsonl": cells(
+                ({"channel": "web", "domain": "booking"}, 100, 90),
+                ({"channel": "web", "domain": "billing"}, 20, 6),
+                ({"channel": "app", "domain": "booking"}, 20, 20),
+                ({"channel": "app", "domain": "billing"}, 100, 40),
+            )
+        },
+        options=("--by", "domain", *BY_CHANNEL),
+        says=[
+            r"No clear difference yet within domain: app \(n 120\), web \(n 120\)\.",
+            # Within channels billing is at 30 and 40 %, booking at 90 and 100 %, each channel weighing the same.
+            r"domain billing: chats that reach their goal 35\.0 % against 95\.0 % of the others, within channel",
+        ],
+        never=["channel (app|web): chats that reach"],
+    ),
+    Scenario(
+        "three agents, one of which has the hard chats",
+        "Beta is ahead in both domains.",
+        {
+            "a.jsonl": cells(
+                *(
+                    ({"agent": agent, "domain": domain}, size, good)
+                    for agent, domain, size, good in (
+                        ("alpha", "booking", 100, 90),
+                        ("alpha", "billing", 20, 6),
+                        ("beta", "booking", 20, 20),
+                        ("beta", "billing", 100, 40),
+                        ("gamma", "booking", 50, 45),
+                        ("gamma", "billing", 60, 18),
+                    )
+                )
+            )
+        },
+        options=("--by", "agent", "--label", "resolved", *FEW),
+        never=["agent beta: chats that reach", "Like the others"],
+    ),
+    Scenario(
+        "a channel that is worse whatever the domain",
+        "The app completes half, the web 88 %, with the same mix.",
+        {
+            "a.jsonl": cells(
+                *(
+                    ({"channel": channel, "domain": domain}, 50, good)
+                    for channel, domain, good in (
+                        ("web", "easy", 48),
+                        ("web", "hard", 40),
+                        ("app", "easy", 30),
+                        ("app", "hard", 20),
+                    )
+                )
+            )
+        },
+        options=BY_CHANNEL,
+        says=[r"channel app: chats that reach their goal 50\.0 % against 88\.0 % of the others"],
+        never=["within domain"],
+    ),
     Scenario(
         "forty groups of noise",
         "The teams differ by chance alone.",
@@ -500,7 +620,7 @@ ORDER = [
 ]
 
 
-@each([*FIGURES, *VERSIONS, *GROUPS, *CLOCKS, *ORDER])
+@each([*FIGURES, *LABELS, *VERSIONS, *GROUPS, *CLOCKS, *ORDER])
 def test_answer(scenario: Scenario, tmp_path: Path) -> None:
     check(scenario, tmp_path)
 

@@ -12,8 +12,11 @@ from playwright.sync_api import expect
 import convoscope
 from browser.conftest import Look
 from browser.looking import View
+from convoscope.analysis.answer import make_answer
+from convoscope.report.page import write_page
 from convoscope.runs.run import Run
 from support.chats import agent, chat, user
+from support.remarked import remarked_run
 
 SCREENS = ("overview", "metrics", "breaks", "calls")
 RUNS = ("viewings", "examples", "shop")
@@ -242,6 +245,20 @@ def test_logs_that_say_no_outcome_say_so(look: Look, forty: Run) -> None:
     view = look(forty)
     expect(view.page.get_by_role("heading", level=1)).to_contain_text("do not say how")
     assert view.page.locator(".ob").count() == 0
+
+
+def test_without_a_figure_it_shows_what_there_is_to_know(look: Look, tmp_path: Path) -> None:
+    """No card: what broke, what was not read and the hint are seen all the same, and two silent users have a bar."""
+    run = remarked_run(tmp_path)
+    write_page(run)
+    view = look(run)
+    assert view.page.locator(".cards").count() == 0
+    shown = view.page.locator("p.meta").all_inner_texts()
+    remarks = make_answer(run).remarks
+    assert len(remarks) == 3
+    assert all(remark.replace("`", "") in shown for remark in remarks)
+    assert view.page.locator(".ob .no_user_speech").count() == 1
+    assert "2 without a word of the user" in view.page.locator(".obl").inner_text()
 
 
 def test_without_script_it_says_the_verdict_and_what_to_do(look: Look, viewings: Run) -> None:

@@ -17,6 +17,10 @@ from convoscope.runs.run import PAGE, Run
 
 WIDTH = 80
 CAUSES = 3
+GROUP_LINES = 3
+"""For groups that stand apart."""
+MOST_LINES = 25
+"""Of the whole answer; the groups that do not stand apart are named only within it."""
 LABEL = 29
 LEAST_COVERAGE = 0.995
 """Below it, the line of a figure says how much it stands for."""
@@ -27,6 +31,7 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
 
     `print_targets` prints those that no line of a figure tells.
     """
+    begun = screen.lines
     if not run.receipt.valid:
         by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
         when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
@@ -41,6 +46,7 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
         _wrapped(screen, f"  {note}", "yellow", indent="    ")
     print_targets()
     _print_causes(screen, answer)
+    _print_groups(screen, answer)
     for made in panels(run):
         screen.line()
         _wrapped(screen, f"{made.title}: {made.line}")
@@ -51,7 +57,11 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
         _wrapped(screen, answer.broken)
     if answer.unread:
         _wrapped(screen, answer.unread)
-    _wrapped(screen, answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)")
+    reading = answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)"
+    rest = len(_lines(reading)) + 2  # the page, and what is next
+    if screen.lines - begun + len(_lines(answer.alike)) + rest <= MOST_LINES:
+        _wrapped(screen, answer.alike)
+    _wrapped(screen, reading)
     print_next(screen, answer, run)
 
 
@@ -121,6 +131,18 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
                 _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
 
 
+def _print_groups(screen: Screen, answer: Answer) -> None:
+    """Groups that stand apart and are not in the verdict, the surest first; how many more there are."""
+    groups = [one.sentence for one in answer.groups if not one.in_verdict]
+    for count in range(len(groups), 0, -1):
+        more = f" (and {len(groups) - count:,} more)" if count < len(groups) else ""
+        shown = [*groups[: count - 1], groups[count - 1] + more]
+        if count == 1 or sum(len(_lines(text)) for text in shown) <= GROUP_LINES:
+            for text in shown:
+                _wrapped(screen, text)
+            return
+
+
 def _print_cause(screen: Screen, cause: Cause, width: int) -> None:
     example = cause.example.conversation if cause.example is not None else ""
     _with_id(screen, f"{cause.lost:>{width},} lost  {cause.sentence}", example)
@@ -147,6 +169,9 @@ def print_next(screen: Screen, answer: Answer, run: Run) -> None:
 
 
 def _wrapped(screen: Screen, text: str, style: str = "", indent: str = "  ") -> None:
-    lines = textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
-    for line in lines:
+    for line in _lines(text, indent):
         screen.line(line, style)
+
+
+def _lines(text: str, indent: str = "  ") -> list[str]:
+    return textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False)

@@ -36,7 +36,7 @@ def _lines(run: Run, answer: Answer) -> Iterator[str]:
         yield f"<table>\n<thead><tr>{_HEAD}</tr></thead>\n<tbody>"
         yield from _figures(answer)
         yield "</tbody>\n</table>"
-    for note in filter(None, (answer.more_bad, *answer.notes)):
+    for note in answer.remarks:
         yield f"<p>{_text(note)}</p>"
     causes = [*answer.causes, *answer.remaining]
     if causes:
@@ -45,7 +45,7 @@ def _lines(run: Run, answer: Answer) -> Iterator[str]:
             example = f" (<code>{_text(cause.example.conversation)}</code>)" if cause.example is not None else ""
             yield f"<li><b>{cause.lost:,} lost</b>: {_text(cause.sentence)}{example}</li>"
         yield "</ul>"
-    ending = "; ".join(filter(None, (answer.broken, answer.unread, answer.reading, answer.not_measured)))
+    ending = "; ".join(filter(None, (answer.reading, answer.not_measured)))
     page = run.folder / PAGE
     where = f"; page <code>{_text(page)}</code>" if page.is_file() else ""
     yield f"<p>{_text(ending)}<br>{_text(run.folder)}{where}</p>"

@@ -111,8 +111,7 @@ def _size(lines: Sequence[str]) -> int:
 def _answer(answer: Answer) -> Block:
     """The verdict, the figures that matter most, and what is lost by which cause."""
     lines = [f"**{plain(clause.text)}**" for clause in answer.verdict]
-    notes = [*answer.notes, *([answer.more_bad] if answer.more_bad else [])]
-    lines += [line for note in notes for line in ("", plain(note))]
+    lines += [line for note in answer.remarks for line in ("", plain(note))]
     lost = [*answer.causes, *answer.remaining]
     if lost:
         lines.append("")

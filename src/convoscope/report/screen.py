@@ -23,9 +23,12 @@ class Screen:
     def __init__(self, stream: IO[str] | None = None) -> None:
         self._stream = stream or sys.stdout
         self.is_terminal = self._stream.isatty()
+        self.lines = 0
+        """How many were printed."""
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line; styles are for terminals only."""
+        self.lines += 1
         if self.is_terminal and style and not os.environ.get("NO_COLOR"):
             self.console.print(_line(text), style=style, markup=False, highlight=False, soft_wrap=True)
         else:

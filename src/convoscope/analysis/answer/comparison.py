@@ -60,13 +60,6 @@ class Stratum(NamedTuple):
     weight: float
 
 
-def compare(
-    sample: FigureSample, first: Rows, second: Rows, scenarios: Codes, clusters: Codes
-) -> GroupComparison | None:
-    """None where too little was measured on a side."""
-    return paired(sample, first, second, scenarios) or whole(sample, first, second, clusters)
-
-
 def paired(sample: FigureSample, first: Rows, second: Rows, scenarios: Codes) -> GroupComparison | None:
     """The mean difference inside of the scenarios that both have; None where these are too few."""
     known = scenarios >= 0

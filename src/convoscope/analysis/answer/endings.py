@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from convoscope.analysis.answer.model import Clause, Noun, Outcomes
 from convoscope.analysis.words import counted, cut_text
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.runs.database import CONVERSATIONS, connect
+from convoscope.runs.database import CONVERSATIONS, connect, quoted
 from convoscope.runs.run import Run
+from convoscope.scoring.labels import as_number
 from convoscope.views.end_reasons import HANDED_OVER, KINDS, words_of_kind
+from convoscope.views.flow.endings import UNKNOWN
 
 Endings = Mapping[str, int]
 """How many conversations ended how: by kind, or by the log's own words; those of which the log says it."""
@@ -29,6 +32,42 @@ def endings_of(run: Run) -> Endings:
         query = f"SELECT ending, count(*) FROM {table} WHERE ending IS NOT NULL GROUP BY ending"
         counts: dict[str, int] = dict(connection.execute(query).fetchall())
     return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+class UndecidedLabel(NamedTuple):
+    """The label of a run, and its values that are neither good nor bad where nothing else decides the outcome."""
+
+    label: str
+    values: Mapping[str, int]
+    """How many conversations of unknown outcome have them, most first."""
+
+
+@cached_on_argument
+def undecided_label(run: Run) -> UndecidedLabel | None:
+    """None where the label decides each conversation that has it; numbers without a mark are a ranking."""
+    label = run.summary.label
+    if label is None or label.passed + label.failed == label.conversations:
+        return None
+    query = (
+        f"SELECT label, count(*) FROM {run.table(CONVERSATIONS)} "
+        f"WHERE label IS NOT NULL AND outcome = {quoted(UNKNOWN)} GROUP BY label"
+    )
+    with connect(run.folder) as connection:
+        rows = connection.execute(query).fetchall()
+    rows = sorted((row for row in rows if as_number(row[0]) is None), key=lambda row: (-row[1], row[0]))
+    return UndecidedLabel(label.label, dict(rows)) if rows else None
+
+
+def undecided_clause(undecided: UndecidedLabel, noun: Noun) -> Clause:
+    """`26 chats have a `status` that is neither good nor bad: `open` 13, `pending` 13.`"""
+    shown = list(undecided.values.items())[:_MOST]
+    count = sum(undecided.values.values())
+    parts = [f"`{cut_text(value, _LONGEST)}` {number:,}" for value, number in shown]
+    rest = count - sum(number for _, number in shown)
+    words = ", ".join([*parts, *([f"{rest:,} other"] if rest else [])])
+    has = "has" if count == 1 else "have"
+    lead = f"{counted(count, noun)} {has} a `{cut_text(undecided.label, _LONGEST)}` that is neither good nor bad"
+    return Clause(lead=lead, rest=f": {words}.")
 
 
 def how_they_ended(outcomes: Outcomes, endings: Endings, noun: Noun) -> Clause:

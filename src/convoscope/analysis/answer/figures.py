@@ -23,6 +23,7 @@ MOST = 8
 MOST_OF_A_FAMILY = 2
 """Good figures of one family, or of one component of the agent: they move together, two of them are enough."""
 LEAST_N = 20
+"""Figures of fewer values come after the others, and fill the lines that are left."""
 LEAST_IMPORTANCE = 4
 """A bad figure of less importance is named below the others; it has no line of its own."""
 TARGET_COUNTS = 3
@@ -104,10 +105,10 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> Cho
 def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int) -> Iterator[_Candidate]:
     """What is not bad, as far as there is room: one of twins, two of a family.
 
-    What is spotless gives way to what is not, but for what matters little.
+    What is spotless gives way to what is not, but for what matters little; few values come after many. Nothing is left
+    out because its values are few.
     """
-    enough = [candidate for candidate in others if candidate.figure.n >= LEAST_N]
-    ordered = sorted(enough or others, key=lambda one: (one.spotless or one.is_minor, -one.weight))
+    ordered = sorted(others, key=lambda one: (one.spotless or one.is_minor, one.figure.n < LEAST_N, -one.weight))
     families: dict[str, int] = {}
     taken = [_twin(candidate.figure.key) for candidate in kept]
     for candidate in ordered:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convoscope.analysis.answer.comparison import MIN_CLUSTERS, GroupComparison, compare, holm
+from convoscope.analysis.answer.comparison import MIN_CLUSTERS, GroupComparison, holm
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.versions import (
@@ -16,13 +16,12 @@ from convoscope.analysis.answer.versions import (
     Difference,
     Versions,
     comparable,
-    is_worse,
+    differences,
 )
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, SHARE
-from convoscope.runs.summary import DeclaredMetric, Group, Summary
+from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.intervals import Z
-from convoscope.statistics.summary import Figure
 
 MOST = 5
 MAX_NAMED = 8
@@ -44,25 +43,19 @@ class _Look(NamedTuple):
     """One group in one figure, held against the rest."""
 
     group: Group
-    figure: Figure
-    declared: DeclaredMetric
-    comparison: GroupComparison
+    difference: Difference
     reference: str = "of the others"
-
-    @property
-    def worse(self) -> bool:
-        return is_worse(self.figure, self.comparison.difference)
 
 
 def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versions | None) -> Groups:
     """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
     versioned = _names_of_versions(summary, samples, versions)
     looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary)]
-    kept = holm([one.comparison.p for one in looks])
-    apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.worse]
+    kept = holm([one.difference.p for one in looks])
+    apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
         apart += _versions_apart(summary, versions, noun)
-    order = {id(one): (look.comparison.p, look.group.conversations) for one, look in _matched(apart, looks)}
+    order = {id(one): (look.difference.p, look.group.conversations) for one, look in _matched(apart, looks)}
     apart.sort(key=lambda one: order.get(id(one), (0.0, 0)))
     first = {tuple(one.by.items()): one for one in reversed(apart)}  # of each group the surest difference
     shown = [one for one in apart if first[tuple(one.by.items())] is one]
@@ -86,14 +79,17 @@ def _names_of_versions(summary: Summary, samples: Samples, versions: Versions | 
 
 
 def _matched(apart: Sequence[GroupApart], looks: Sequence[_Look]) -> Iterator[tuple[GroupApart, _Look]]:
-    by_key = {(tuple(look.group.by.items()), name_text(look.figure)): look for look in looks}
+    by_key = {(tuple(look.group.by.items()), name_text(look.difference.figure)): look for look in looks}
     for group in apart:
         if (look := by_key.get((tuple(group.by.items()), group.figure))) is not None:
             yield group, look
 
 
 def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iterator[_Look]:
-    """Groups of conversations, each against all others that have a value of these dimensions."""
+    """Groups of conversations, each against all others that have a value of these dimensions.
+
+    Where the mix of other dimensions differs, the group is compared within them.
+    """
     figures = list(comparable(summary))
     for group in summary.groups:
         if any(name in AXES for name in group.by) or not but.isdisjoint(group.by) or "scenario_id" in group.by:
@@ -105,11 +101,8 @@ def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iter
         inside = np.logical_and.reduce(
             [dimension.codes == dimension.values.index(value) for dimension, value in dimensions]
         )
-        for figure, declared in figures:
-            sample = samples.of(figure)
-            compared = sample and compare(sample, known & ~inside, inside, samples.scenarios, samples.clusters)
-            if compared is not None:
-                yield _Look(group, figure, declared, compared)
+        for difference in differences(figures, samples, known & ~inside, inside, tuple(group.by)):
+            yield _Look(group, difference)
 
 
 def _of_subjects(summary: Summary) -> Iterator[_Look]:
@@ -129,20 +122,35 @@ def _of_subjects(summary: Summary) -> Iterator[_Look]:
             difference = (figure.value or 0.0) - (reference.value or 0.0)
             p = math.erfc(abs(difference) / error / math.sqrt(2)) if 0 < error < math.inf else 1.0
             values, clusters = (reference.value or 0.0, figure.value or 0.0), interval.clusters
-            yield _Look(group, figure, declared, GroupComparison(*values, error, clusters - 1.0, p, clusters), "of all")
+            compared = GroupComparison(*values, error, clusters - 1.0, p, clusters)
+            yield _Look(group, Difference(figure, declared, compared, p=p), "of all")
 
 
 def _apart(look: _Look, noun: Noun) -> GroupApart:
-    unit, compared = look.figure.unit, look.comparison
+    difference = look.difference
+    unit, compared = difference.figure.unit, difference.comparison
     values = f"{value_text(compared.second, unit)} against {value_text(compared.first, unit)} {look.reference}"
-    pairs = f", in {counted(compared.pairs, 'shared scenario')}" if compared.pairs else ""
+    label = metric_label(difference.declared, noun)
     return GroupApart(
         by=look.group.by,
         conversations=look.group.conversations,
-        sentence=f"{_where(look.group.by)}: {metric_label(look.declared, noun)} {values}{pairs}",
+        sentence=f"{_where(look.group.by)}: {label} {values}{within_text(difference)}{_caution(difference, noun)}",
         worse=True,
-        figure=name_text(look.figure),
+        figure=name_text(difference.figure),
     )
+
+
+def _caution(difference: Difference, noun: Noun) -> str:
+    """That all conversations together say the opposite, and why; or that the cause cannot be separated."""
+    strata, raw, unit = difference.strata, difference.raw, difference.figure.unit
+    if strata is not None and difference.is_reversed:
+        values = f"{value_text(raw.second, unit)} against {value_text(raw.first, unit)}"
+        return f"; together {values}, because it has more {cut_text(strata.more_of, 24)} {noun}s"
+    return _apart_text(difference)
+
+
+def _apart_text(difference: Difference) -> str:
+    return f"; but their {difference.apart}s differ too, so the cause is not known" if difference.apart else ""
 
 
 def _where(by: dict[str, str]) -> str:
@@ -153,6 +161,7 @@ def _versions_apart(summary: Summary, versions: Versions, noun: Noun) -> Iterato
     """Of two versions, the one that is worse, in what was claimed."""
     name = versions.dimension
     sizes = {group.by[name]: group.conversations for group in summary.groups if list(group.by) == [name]}
+    in_verdict = [next((one for one in versions.claimed if one.worse == worse), None) for worse in (True, False)]
     for difference in versions.claimed:
         compared, unit = difference.comparison, difference.figure.unit
         value, other = versions.after, versions.before
@@ -160,18 +169,20 @@ def _versions_apart(summary: Summary, versions: Versions, noun: Noun) -> Iterato
         if not difference.worse:
             value, other, this, that = other, value, that, this
         by = {versions.dimension: value}
+        held = f"{within_text(difference)}{_apart_text(difference)}"
         words = f"{value_text(this, unit)} against {value_text(that, unit)} of {cut_text(other, 40)}"
         yield GroupApart(
             by=by,
             conversations=sizes[value],
-            sentence=f"{_where(by)}: {metric_label(difference.declared, noun)} {words}{within_text(difference)}",
+            sentence=f"{_where(by)}: {metric_label(difference.declared, noun)} {words}{held}",
             worse=True,
             figure=name_text(difference.figure),
+            in_verdict=any(difference is one for one in in_verdict),
         )
 
 
 def within_text(difference: Difference) -> str:
-    """What a comparison of versions was held within, if anything."""
+    """What a comparison was held within, if anything."""
     if difference.raw.pairs:
         return f", in {counted(difference.raw.pairs, 'shared scenario')}"
     return f", within {difference.strata.by}" if difference.strata is not None else ""
@@ -183,7 +194,7 @@ _By = tuple[tuple[str, str], ...]
 def _others(summary: Summary, looks: Sequence[_Look], unlike: Set[_By], versioned: Set[str], noun: Noun) -> str:
     """Which groups are known to be alike in the figure that matters most, which are open, which are too few."""
     alike: dict[str, None] = {}
-    unclear: dict[str, None] = {}
+    unclear: dict[str, dict[str, None]] = {"No clear difference yet": {}}
     few: dict[str, None] = {}
     label = ""
     by_group: dict[_By, list[_Look]] = {}
@@ -199,22 +210,37 @@ def _others(summary: Summary, looks: Sequence[_Look], unlike: Set[_By], versione
             if group.conversations < summary.conversations:
                 few[f"{name} ({group.conversations:,})"] = None
             continue
-        main = max(by_group[key], key=lambda one: one.declared.importance)
-        if main.comparison.lies_within(_margin(main), bounded=main.figure.unit == SHARE):
+        main = max((one.difference for one in by_group[key]), key=lambda one: one.declared.importance)
+        if _is_alike(main):
             alike[name] = None
             label = metric_label(main.declared, noun)
         else:
-            unclear[f"{name} (n {group.conversations:,})"] = None
+            unclear.setdefault(_why_unclear(main), {})[f"{name} (n {group.conversations:,})"] = None
     parts = [
         f"Like the others in {label}: {_listed(alike)}." if alike else "",
-        f"No clear difference yet: {_listed(unclear)}." if unclear else "",
+        *(f"{why}: {_listed(names)}." for why, names in unclear.items() if names),
         f"Too few to compare: {_listed(few)}." if few else "",
     ]
     return " ".join(filter(None, parts))
 
 
-def _margin(look: _Look) -> float:
-    return ALIKE_SHARE if look.figure.unit == SHARE else ALIKE_PART * abs(look.comparison.first)
+def _is_alike(difference: Difference) -> bool:
+    """Whether it is known that the difference is small, whatever the kind of conversation."""
+    if difference.mixed is not None or difference.apart:
+        return False
+    is_share = difference.figure.unit == SHARE
+    compared = {difference.comparison, difference.raw}
+    margins = [ALIKE_SHARE if is_share else ALIKE_PART * abs(one.first) for one in compared]
+    return all(one.lies_within(margin, bounded=is_share) for one, margin in zip(compared, margins, strict=True))
+
+
+def _why_unclear(difference: Difference) -> str:
+    """What is known of a difference that is not claimed."""
+    if difference.mixed is not None:
+        return f"Better or worse than the others by {difference.mixed.by}"
+    if difference.strata is not None:
+        return f"No clear difference yet within {difference.strata.by}"
+    return "No clear difference yet"
 
 
 def _listed(names: dict[str, None]) -> str:

@@ -21,7 +21,7 @@ from convoscope.analysis.answer.causes import (
     Symptom,
     cause_of,
 )
-from convoscope.analysis.answer.endings import endings_of
+from convoscope.analysis.answer.endings import endings_of, undecided_label
 from convoscope.analysis.answer.figures import chosen_figures, mark_text
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.hints import hint_of
@@ -84,7 +84,14 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         noun=noun,
         conversations=summary.conversations,
         verdict=make_verdict(
-            checks, noun, outcomes, telling, Counter(one.state for one in lost), versions, endings_of(run)
+            checks,
+            noun,
+            outcomes,
+            telling,
+            Counter(one.state for one in lost),
+            versions,
+            endings_of(run),
+            undecided_label(run),
         ),
         outcomes=outcomes,
         figures=figures.figures,

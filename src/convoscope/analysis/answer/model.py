@@ -154,6 +154,8 @@ class GroupApart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     worse: bool
     figure: str
     """The name of the figure in which it differs."""
+    in_verdict: bool = False
+    """The verdict says it, too."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -188,6 +190,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many conversations are in languages that some figures do not read, in one line."""
     hint: str = ""
     """What would make the answer a better one."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know beside the figures, whether or not there are any, in a line each."""
+        return tuple(filter(None, (self.more_bad, *self.notes, self.hint, self.broken, self.unread)))
 
     @property
     def headline(self) -> str:

@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from convoscope.analysis.answer.endings import Endings, handed_over_words, how_they_ended, no_dialogue_clauses
+from convoscope.analysis.answer.endings import (
+    Endings,
+    UndecidedLabel,
+    handed_over_words,
+    how_they_ended,
+    no_dialogue_clauses,
+    undecided_clause,
+)
 from convoscope.analysis.answer.groups import within_text
 from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone, metric_label
 from convoscope.analysis.answer.versions import Difference, Strata, Versions
@@ -45,20 +52,28 @@ def make_verdict(
     end_states: Counter[str],
     versions: Versions | None = None,
     endings: Endings = MappingProxyType({}),
+    undecided: UndecidedLabel | None = None,
 ) -> tuple[Clause, ...]:
     """How good, where it breaks, what differs between versions; and how many conversations are none."""
     clauses = list(no_dialogue_clauses(outcomes, noun))
+    if undecided is not None:
+        clauses.insert(0, undecided_clause(undecided, noun))
     if outcomes.no_dialogue < outcomes.total:
-        clauses.insert(0, _outcome(checks, noun, outcomes, endings))
+        clauses.insert(0, _outcome(checks, noun, outcomes, endings, undecided))
     clauses += _place(noun, outcomes, causes, end_states)
     clauses += _versions(versions, noun) if versions is not None else ()
     return tuple(clauses)
 
 
-def _outcome(checks: Sequence[Check], noun: Noun, outcomes: Outcomes, endings: Endings) -> Clause:
+def _outcome(
+    checks: Sequence[Check], noun: Noun, outcomes: Outcomes, endings: Endings, undecided: UndecidedLabel | None
+) -> Clause:
     if not outcomes.known:
         return how_they_ended(outcomes, endings, noun)
     handed_over = handed_over_words(outcomes)
+    if not outcomes.all_lost and undecided is not None:
+        lead = f"{outcomes.done:,} of {counted(outcomes.known + outcomes.unknown, noun)} reach their goal"
+        return Clause(lead=lead, rest=f"; whether any was lost is not known{handed_over}.")
     if not outcomes.all_lost:
         end = "" if not outcomes.unknown else f", of {outcomes.known:,} whose end is known"
         return Clause(lead=f"No {noun} was lost", rest=f"{end}{handed_over}.")

@@ -1,13 +1,13 @@
 """Two versions of an agent: where they differ, within what, and where the data do not decide.
 
-Versions are compared by pairs of a scenario where they share scenarios. Where they do not, and another dimension has
-another mix in each, they are compared within its values: a difference is claimed only if it holds there.
+Versions, as groups, are compared by pairs of a scenario where they share scenarios. Where they do not, and another
+dimension has another mix in each, they are compared within its values: a difference is claimed only if it holds there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +64,7 @@ class Strata(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The later version against the earlier in one figure."""
+    """The later version against the earlier, or a group against the others, in one figure."""
 
     figure: Figure
     declared: DeclaredMetric
@@ -124,13 +124,13 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     first, second = (dimension.codes == dimension.values.index(one) for one in (before, after))
     if _is_unshared(samples.scenarios, first, second):
         return Versions(name, before, after, unshared=True)
-    differences = list(_differences(summary, samples, first, second))
-    kept = holm([one.p for one in differences])
-    seeming = holm([one.raw.p for one in differences])
+    compared = list(differences(list(comparable(summary)), samples, first, second, VERSIONS))
+    kept = holm([one.p for one in compared])
+    seeming = holm([one.raw.p for one in compared])
     claimed: list[Difference] = []
     explained: list[Difference] = []
     undecided: list[Difference] = []
-    for difference, holds, seems in zip(differences, kept, seeming, strict=True):
+    for difference, holds, seems in zip(compared, kept, seeming, strict=True):
         (claimed if holds else explained if seems or difference.mixed else undecided).append(difference)
     for kind in (claimed, explained, undecided):
         kind.sort(key=lambda one: (-one.declared.importance, one.p))
@@ -178,9 +178,12 @@ def _is_unshared(scenarios: Codes, first: Rows, second: Rows) -> bool:
     return are_tried_again and len(np.intersect1d(sides[0], sides[1])) < MIN_CLUSTERS
 
 
-def _differences(summary: Summary, samples: Samples, first: Rows, second: Rows) -> Iterator[Difference]:
-    kinds = list(_kinds(samples, first | second))
-    for figure, declared in comparable(summary):
+def differences(
+    figures: Sequence[tuple[Figure, DeclaredMetric]], samples: Samples, first: Rows, second: Rows, but: Collection[str]
+) -> Iterator[Difference]:
+    """The second set against the first in each figure, within other dimensions of which the mix differs."""
+    kinds = list(_kinds(samples, first | second, but))
+    for figure, declared in figures:
         sample = samples.of(figure)
         if sample is None:
             continue
@@ -193,9 +196,9 @@ def _differences(summary: Summary, samples: Samples, first: Rows, second: Rows) 
             yield _stratified(Difference(figure, declared, raw), sample, samples, kinds, first, second)
 
 
-def _kinds(samples: Samples, rows: Rows) -> Iterator[str]:
-    """Dimensions that say what kind of conversation one is: of few values, and no versions."""
-    names = [one for one in samples.dimension_names if one not in (*VERSIONS, "scenario_id", "trial")]
+def _kinds(samples: Samples, rows: Rows, but: Collection[str]) -> Iterator[str]:
+    """Dimensions that say what kind of conversation one is: of few values, and none of those that are compared."""
+    names = [one for one in samples.dimension_names if one not in (*but, "scenario_id", "trial")]
     kept = 0
     for name in names:
         values = len(np.unique(samples.dimension(name).codes[rows]))

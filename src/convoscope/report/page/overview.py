@@ -126,10 +126,10 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
     return Overview(
         verdict=answer.verdict,
         meta=_meta(answer),
-        outcomes=_outcomes(answer) if is_known else [],
+        outcomes=_outcomes(answer) if outcomes.unknown < outcomes.total else [],
         cards=[_card(one, facts, figures) for one in answer.figures],
         cards_line=_cards_line(answer, run),
-        notes=[*filter(None, (answer.more_bad, *answer.notes))],
+        notes=list(answer.remarks),
         causes=[_cause(one, noun, most, links) for one in answer.causes],
         causes_line=f"{counted(outcomes.all_lost, f'lost {noun}')}, each counted once, "
         "under the first thing that went wrong"
@@ -234,14 +234,10 @@ def _not_measured(run: Run, answer: Answer) -> Fold:
 
 
 def _reading(report: ReadReport, answer: Answer) -> Fold:
-    return Fold(sentence_start(answer.reading), _cut(list(_reading_lines(report, answer))))
+    return Fold(sentence_start(answer.reading), _cut(list(_reading_lines(report))))
 
 
-def _reading_lines(report: ReadReport, answer: Answer) -> Iterator[str]:
-    if answer.broken:
-        yield answer.broken
-    if answer.unread:
-        yield answer.unread
+def _reading_lines(report: ReadReport) -> Iterator[str]:
     for problem in report.problems:
         where = f"{problem.file}:{problem.line}" if problem.line else problem.file
         yield f"not read: {', '.join(filter(None, (where, problem.field, problem.message, problem.hint)))}"
