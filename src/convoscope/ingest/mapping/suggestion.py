@@ -17,7 +17,7 @@ from convoscope.ingest.discover import sample_of
 from convoscope.ingest.io.json import BadJson
 from convoscope.ingest.mapping.paths import parsed, steps_of, written
 from convoscope.ingest.mapping.reader import seconds
-from convoscope.ingest.mapping.trial import Trial, tried
+from convoscope.ingest.mapping.trial import MappingTrial, tried
 from convoscope.ingest.reader import Sample
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, TEXT_FIELDS, TIMES
 
@@ -153,7 +153,7 @@ def suggestion(sample: Sample) -> str:
     records = list(sample.values)
     if sample.container == "text" or not any(isinstance(one, dict) for one in records):
         raise InputError("holds no records", hint="a mapping is for JSON, JSON lines, CSV and Parquet")
-    best: tuple[Trial, Candidate, str] | None = None
+    best: tuple[MappingTrial, Candidate, str] | None = None
     faults: list[str] = []
     for candidate in islice(_candidates(records), _MAX_CANDIDATES):
         toml = _written(candidate)
@@ -184,7 +184,7 @@ def _where(candidate: Candidate) -> str:
     return f"text at {inside}{fields.text.path}, {role}"
 
 
-def _head(trial: Trial, candidate: Candidate) -> Iterator[str]:
+def _head(trial: MappingTrial, candidate: Candidate) -> Iterator[str]:
     """What the mapping reads, as comments."""
     fields = candidate.fields
     yield "# A guess from the fields of the log. Correct it, then: convoscope inspect LOG --map THIS-FILE"

@@ -38,7 +38,7 @@ _TREE = re.compile(r"parent_?(id|span|run|observation|message)|span_?id|parent$"
 _ROLES = (*ROLE_FIELDS, "type", "source", "author_type", "participant_role", "participantrole")
 
 
-class Trial(NamedTuple):
+class MappingTrial(NamedTuple):
     """What a mapping reads of some records."""
 
     records: int
@@ -137,7 +137,7 @@ def _shown(texts: Sequence[str]) -> str:
     return repr(next((text for text in texts if not is_language(text)), texts[0])[:40])
 
 
-def tried(toml: str, records: Sequence[Any], path: Path) -> Trial:
+def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
     """Read the records by a mapping."""
     reader = MappedReader(MappingFile(parse_mapping(toml.encode(), "map.toml"), "map.toml", ""))
     conversations, empty = _conversations(reader, records, path)
@@ -161,7 +161,7 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> Trial:
     ]
     texts = [pair for spoken in timelines for pair in spoken]
     unread, elsewhere = _unread(records, {spoken.meant().strip() for one in conversations for spoken in one.utterances})
-    return Trial(
+    return MappingTrial(
         records=len(records),
         empty=empty,
         messages=counted,
