@@ -86,8 +86,13 @@ def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
     widths = [max(cell_len(row[place]) for row in rows) for place in range(4)]
     for row, figure in zip(rows, figures, strict=True):
         label = row[0] + " " * (widths[0] - cell_len(row[0]))
-        line = f"  {label}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}  {row[4]}"
-        screen.line(line.rstrip(), {"missed": "red", "met": "green"}.get(figure.verdict, "red" if figure.bad else ""))
+        line = f"  {label}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}"
+        style = {"missed": "red", "met": "green"}.get(figure.verdict, "red" if figure.bad else "")
+        if cell_len(line) + 2 + cell_len(row[4]) <= WIDTH:
+            screen.line(f"{line}  {row[4]}".rstrip(), style)
+        else:  # what does not fit is on the next line, at the right
+            screen.line(line.rstrip(), style)
+            screen.line(row[4].rjust(WIDTH), style)
 
 
 def _cut(label: str) -> str:
