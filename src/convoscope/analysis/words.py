@@ -260,12 +260,14 @@ def _same_texts(report: ReadReport) -> list[str]:
     ] + [
         words.format(counted(tally.count, noun), tally.examples[0] if tally.examples else "")
         for code, (words, noun) in _DOUBT_TEXTS.items()
-        if (tally := report.set_aside.get(code))
+        if (tally := report.set_aside.get(code) or report.inferred.get(code))
     ]
 
 
 _DOUBT_TEXTS = {
     "several_conversations_in_one": ("{} may be several ({})", "conversation"),
+    "role_unknown": ("{} of a speaker of unknown role ({})", "message"),
+    "speaker_of_unknown_role": ("{} of unknown role ({})", "speaker"),
 }
 """What was read, but may be something else, by the code of its note."""
 

@@ -46,6 +46,7 @@ from convoscope.ingest.record import (
     take,
     take_content,
     take_text,
+    unknown_role,
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
@@ -271,6 +272,8 @@ class OpenAIReader(Reader, ABC):
         for number, entry in entries:
             notes.line = number if by_line else notes.line
             if not self.is_entry(entry):
+                if word := unknown_role(entry):
+                    notes.set_aside("role_unknown", repr(word[:80]), timeline.seq)
                 notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
                 timeline.mark(self.stranger, entry)
                 continue
