@@ -257,7 +257,19 @@ def _same_texts(report: ReadReport) -> list[str]:
         words.format(counted(report.same[kind].count, noun))
         for kind, (words, noun) in _SAME_TEXTS.items()
         if kind in report.same
+    ] + [
+        words.format(counted(tally.count, noun), tally.examples[0] if tally.examples else "")
+        for code, (words, noun) in _DOUBT_TEXTS.items()
+        if (tally := report.set_aside.get(code) or report.inferred.get(code))
     ]
+
+
+_DOUBT_TEXTS = {
+    "several_conversations_in_one": ("{} may be several ({})", "conversation"),
+    "role_unknown": ("{} of a speaker of unknown role ({})", "message"),
+    "speaker_of_unknown_role": ("{} of unknown role ({})", "speaker"),
+}
+"""What was read, but may be something else, by the code of its note."""
 
 
 def decimal_text(value: float | None, digits: int = 2, most: float = math.inf) -> str:

@@ -6,8 +6,9 @@ The rules are in docs/guides/one-conversation.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
 from typing import Any
 
 from convoscope.conversation.model import DIMENSIONS
@@ -30,6 +31,27 @@ _MESSAGE_IDS = ("message_id", "messageId", "msg_id", "event_id", "id", "_id", "u
 _ID_OF_CALL = re.compile(r"(?:chatcmpl|cmpl|msg|resp|req|gen|batch_req)[-_].|run--?[0-9a-f]{8}")
 _CALL_FIELDS = frozenset({"request", "response", "choices", "request_id", "response_id", "completion_id"})
 _EMPTY_IDS = frozenset({"", "null", "none", "undefined", "nan", "n/a", "-"})
+_TALKS = frozenset(
+    {
+        "conversation",
+        "convo",
+        "conv",
+        "dialogue",
+        "dialog",
+        "thread",
+        "ticket",
+        "session",
+        "chat",
+        "call",
+        "interaction",
+    }
+)
+_SESSIONS = frozenset({"session", "chat"})
+_ID_WORDS = frozenset(
+    {"id", "sid", "uuid", "guid", "uid", "key", "ref", "reference", "no", "nr", "number", "num", "hash"}
+)
+_JOINED_NAMES = frozenset(talk + word for talk in _TALKS for word in _ID_WORDS)
+"""Names in one word: `callsid`, `sessionid`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # fmt: off
 _LABELS = frozenset(
@@ -60,6 +82,82 @@ def conversation_id(record: Mapping[str, Any]) -> str | None:
     return None
 
 
+def row_id(record: Mapping[str, Any]) -> str | None:
+    """The conversation that a single message says it belongs to: by a usual field, else by a name that says so."""
+    id = conversation_id(record)
+    if id is None and (field := _row_field(record)):
+        id = _id(record[field])
+    if id is None and isinstance(metadata := record.get("metadata"), dict):
+        id = row_id({name: value for name, value in metadata.items() if name != "metadata"})
+    return id
+
+
+def is_session_row(record: Mapping[str, Any]) -> bool:
+    """Whether the id of a single message's conversation is that of a session."""
+    if conversation_id(record) is not None:
+        return is_session(record)
+    return not _SESSIONS.isdisjoint(_words(_row_field(record)))
+
+
+def _row_field(record: Mapping[str, Any]) -> str:
+    """The field whose name says that it holds the id of a conversation: `call_sid`, `dialogueId`, `session`."""
+    names = (name for name, value in record.items() if _names_talk(name) and _is_key(value))
+    return next((name for name in names if name not in _TOOL_CALL_IDS or not _is_of_tool(record)), "")
+
+
+_TOOL_CALL_IDS = frozenset({"call_id", "callId"})
+
+
+def _is_of_tool(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a tool call or its result, whose `call_id` is not the id of a phone call."""
+    return record.get("role") in ("tool", "function") or str(record.get("type")).endswith(("call", "output"))
+
+
+@lru_cache(1024)
+def _names_talk(name: str) -> bool:
+    """Whether a name is that of a conversation, or of its id; not of a tool call, nor of how long a call took."""
+    if len(name) > 40:
+        return False
+    first, *others = list(_words(name)) or [""]
+    if first in _TALKS:
+        return not others or (len(others) == 1 and others[0] in _ID_WORDS)
+    return first in _JOINED_NAMES and not others
+
+
+def _is_key(value: Any) -> bool:
+    """Whether a value can be an id: a number, or a short text without blanks."""
+    return _id(value) is not None and (
+        isinstance(value, int) or (len(value) <= 200 and not any(map(str.isspace, value)))
+    )
+
+
+def unread_ids(records: Sequence[Any]) -> str:
+    """A field that cuts single messages into several runs in which both sides speak; "" where there is none.
+
+    Such a field is probably the id of a conversation, by a name that is not known.
+    """
+    rows = [one for one in records if isinstance(one, dict)]
+    for name, value in rows[0].items() if len(rows) > _FEW_ROWS else ():
+        if _is_key(value) and not is_time_field(name) and _cuts(name, rows):
+            return name
+    return ""
+
+
+_FEW_ROWS, _LONGEST_ID = 3, 200
+
+
+def _cuts(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether each value of a field is in one run of at least two rows that do not all have the same speaker."""
+    seen: set[str] = set()
+    for value, run in groupby(rows, key=lambda row: row.get(name)):
+        if not _is_key(value) or str(value) in seen:
+            return False
+        seen.add(str(value))
+        if len({str(row.get("role") or row.get("speaker") or row.get("sender")) for row in run}) < 2:
+            return False
+    return len(seen) > 1
+
+
 def is_session(record: Mapping[str, Any]) -> bool:
     """Whether the id of its conversation is that of a session."""
     field = next((name for name in CONVERSATION_IDS if _id(record.get(name)) is not None), "")
@@ -73,7 +171,7 @@ def is_session_field(name: str) -> bool:
 
 def names_conversation(record: Mapping[str, Any]) -> bool:
     """Whether a record has a field for the id of a conversation, be it empty."""
-    return any(name in record for name in CONVERSATION_IDS)
+    return any(name in record for name in CONVERSATION_IDS) or row_id(record) is not None
 
 
 def _id(value: Any) -> str | None:

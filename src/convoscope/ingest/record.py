@@ -19,28 +19,26 @@ from convoscope.ingest.timeline_builder import TimelineBuilder
 Facts = dict[str, Any]
 
 
-ROLES = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "human": "user",
-    "customer": "user",
-    "client": "user",
-    "caller": "user",
-    "visitor": "user",
-    "assistant": "assistant",
-    "agent": "assistant",
-    "bot": "assistant",
-    "ai": "assistant",
-    "model": "assistant",
-    "gpt": "assistant",
-    "chatbot": "assistant",
-    "operator": "assistant",
-    "representative": "assistant",
-    "advisor": "assistant",
-    "tool": "tool",
-    "function": "tool",
+_ROLE_WORDS = {
+    "system": "system developer sistema système systeme システム",
+    "user": "user human customer client caller visitor "
+    "kunde kundin nutzer nutzerin benutzer benutzerin anrufer anruferin besucher besucherin anwender anwenderin "
+    "cliente clienta usuario usuaria llamante visitante "
+    "cliente utilisateur utilisatrice appelant appelante usager visiteur visiteuse "
+    "usuário usuária utilizador utilizadora chamador chamadora "
+    "顧客 お客様 お客さま 客 ユーザー ユーザ 利用者 発信者 カスタマー",
+    "assistant": "assistant agent bot ai model gpt chatbot operator representative advisor "
+    "assistent assistentin agentin mitarbeiter mitarbeiterin berater beraterin kundenberater kundenberaterin "
+    "kundenservice kundendienst ki "
+    "agente asistente operador operadora asesor asesora representante ia "
+    "assistante conseiller conseillère conseillere téléconseiller téléconseillère opérateur opératrice operateur "
+    "operatrice "
+    "assistente atendente consultor consultora robô "
+    "オペレーター オペレータ エージェント アシスタント 担当者 担当 ボット スタッフ サポート",
+    "tool": "tool function",
 }
+"""By role, its words in English, German, Spanish, French, Portuguese and Japanese."""
+ROLES = {word: role for role, words in _ROLE_WORDS.items() for word in words.split()}
 
 
 _OWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -83,6 +81,14 @@ def speaker_field(record: Facts) -> str:
         if isinstance(value, str) and value.strip().casefold() in ROLES:
             return name if "content" in record or any(field in record for field in TEXT_FIELDS) else ""
     return ""
+
+
+def unknown_role(record: Any) -> str:
+    """The word for the speaker of a message, where it is none that is known; "" for anything else."""
+    if not isinstance(record, dict) or not any(isinstance(record.get(name), str) for name in ("content", *TEXT_FIELDS)):
+        return ""
+    words = (record[name].strip() for name in ROLE_FIELDS if isinstance(record.get(name), str))
+    return next((word for word in words if word and word.casefold() not in ROLES), "")
 
 
 def in_plain_names(message: Facts, timeline: TimelineBuilder) -> Facts:

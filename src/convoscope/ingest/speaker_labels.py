@@ -20,6 +20,8 @@ _TRANSCRIPT_ROLES = {
     "support": "assistant",
     "service": "assistant",
     "sales": "assistant",
+    "soporte": "assistant",
+    "suporte": "assistant",
     "seller": "assistant",
     "doctor": "assistant",
     "nurse": "assistant",
@@ -31,12 +33,15 @@ _TRANSCRIPT_ROLES = {
 _SPEAKERS = frozenset({"user", "assistant", "system"})
 _SERVICE = frozenset({"support", "service", "care", "success", "rep", "representative", "agent", "advisor"})
 """After "customer" or "client", these name somebody who serves them."""
+_HELP = frozenset({"service", "servicio", "serviço", "atención", "atencion", "atendimento", "soporte", "suporte"})
+"""Before "client" or "cliente", these name those who serve: `Service client`, `Atención al cliente`."""
+_CLIENTS = frozenset({"client", "cliente", "clientes", "clients"})
 _WORDS = re.compile(r"[^\W\d_]+")
 _CLOCK = r"(?P<{0}>\d{{1,3}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,3}})?)"
 _LABELLED = re.compile(
     r"(?:>>+ ?)?(?:[\[(]?" + _CLOCK.format("before") + r"[\])]?(?:\s*[-–—|])?\s+)?"
     r"\*{0,2}\[?(?P<label>[^\W\d_][\w.'’()/& -]{0,39}?)\]?"
-    r"(?:\s*[\[(]" + _CLOCK.format("after") + r"[\])])?\s*\*{0,2}:(?!//)\*{0,2}(?:\s|$)"
+    r"(?:\s*[\[(]" + _CLOCK.format("after") + r"[\])])?\s*\*{0,2}(?::(?!//)\*{0,2}(?:\s|$)|：)"
 )
 _LONGEST = 90
 """A label and its time are at the very beginning: no more of a line is looked at."""
@@ -103,6 +108,8 @@ def role_of(label: str) -> str:
     """The role that a label tells, such as `Agent 2` or `spk_customer`; unknown where it tells none, or two."""
     words = _WORDS.findall(label.casefold())
     if words[1:] and words[0] in ("customer", "client") and words[1] in _SERVICE:
+        return "assistant"
+    if not _CLIENTS.isdisjoint(words) and not _HELP.isdisjoint(words):
         return "assistant"
     roles = {_TRANSCRIPT_ROLES[word] for word in words if word in _TRANSCRIPT_ROLES} & _SPEAKERS
     return roles.pop() if len(roles) == 1 else UNKNOWN

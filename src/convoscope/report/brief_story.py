@@ -10,6 +10,8 @@ from convoscope.analysis.answer.make import reason_of
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import ORDERS, cut_text, outcome_text, trial_text
 from convoscope.conversation import (
+    ASSISTANT,
+    SYSTEM,
     USER,
     Conversation,
     StateEntered,
@@ -75,7 +77,8 @@ def _lines(conversation: Conversation, event: AnyEvent) -> Iterator[str]:
     """What one event says; nothing of what only a machine wants to know."""
     if isinstance(event, Utterance):
         role = conversation.roles[event.speaker]
-        who = ("caller" if is_call(conversation) else "user") if role == USER else "agent"
+        user = "caller" if is_call(conversation) else "user"
+        who = {USER: user, ASSISTANT: "agent", SYSTEM: "system"}.get(role, "other")
         text = event.meant().strip() or conversation.text(event)
         if text.strip():
             yield from _spoken(_clock(conversation, event), who, text)

@@ -8,7 +8,14 @@ from convoscope.conversation import Conversation, Text
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.event_stream import is_chunk_list, is_stream, message_of
-from convoscope.ingest.formats.openai.messages import ENVELOPES, UNREAD_STREAM, OpenAIReader, continued, one_by_one
+from convoscope.ingest.formats.openai.messages import (
+    ENVELOPES,
+    UNREAD_STREAM,
+    OpenAIReader,
+    continued,
+    one_by_one,
+    with_reply,
+)
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
 from convoscope.ingest.ids import CONVERSATION_IDS
@@ -110,7 +117,7 @@ class OpenAIChatReader(OpenAIReader):
             elif (stream := _stream_in(inner)) is not None:
                 entries = [*entries, _streamed(stream, notes)]
                 (inner if isinstance(inner, dict) else facts).pop("body" if isinstance(inner, dict) else name)
-        return entries
+        return with_reply(entries, facts, notes)
 
     def from_text(self, text: str, notes: Notes) -> Any:
         return _streamed(text, notes) if is_stream(text) else None

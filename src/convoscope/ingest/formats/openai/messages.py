@@ -30,8 +30,11 @@ from convoscope.ingest.ids import (
     is_call,
     is_id_of_call,
     is_session,
+    is_session_row,
     kept_apart,
     names_conversation,
+    row_id,
+    unread_ids,
 )
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import CallHistory, Detection, Reader, Record, RecordGroup, Sample
@@ -43,6 +46,7 @@ from convoscope.ingest.record import (
     take,
     take_content,
     take_text,
+    unknown_role,
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
@@ -51,6 +55,12 @@ from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimens
 UNREAD_STREAM = "streamed_response"
 """Names a stream of events in the content of a message, where it could not be read."""
 ENVELOPES = ("request", "response", "body", "input", "output")
+REPLY_FIELDS = (
+    *("response", "completion", "output", "reply", "answer", "output_text", "generated_text", "generation"),
+    *("assistant_response", "model_response", "bot_response", "model_output"),
+)
+"""Where loggers write the reply as text beside the messages that were sent, the surest first."""
+_REPLY_TEXTS = ("content", "text", "message", *REPLY_FIELDS)
 
 _TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
 # Fields of the API that say nothing about the conversation: kept in extras, and no surprise.
@@ -89,6 +99,32 @@ def continued(before: list[Any], after: list[Any], notes: Notes) -> list[Any]:
     if repeats:
         notes.ignored("request_repeated", f"{count} entries, in what came back")
     return after if repeats else [*before, *after]
+
+
+def with_reply(entries: list[Any], facts: Facts, notes: Notes) -> list[Any]:
+    """The entries and the reply that the record holds as text, where the entries wait for one."""
+    if not entries or not isinstance(entries[-1], dict) or not _waits(entries[-1]):
+        return entries
+    for name in REPLY_FIELDS:
+        value = facts.get(name)
+        held, field = (dict(value), _text_field(value)) if isinstance(value, dict) else (facts, name)
+        reply = held.get(field)
+        if isinstance(reply, str) and reply.strip():
+            del held[field]
+            if held is not facts:
+                facts[name] = held
+            notes.inferred(f"reply_in_{name}")
+            return [*entries, {"role": "assistant", "content": reply}]
+    return entries
+
+
+def _waits(entry: Facts) -> bool:
+    return role_of(entry) in ("user", "tool") or str(entry.get("type")).endswith("_output")
+
+
+def _text_field(value: Facts) -> str:
+    """The field of an object that holds the text of a reply; "" where the object is something else."""
+    return next((name for name in _REPLY_TEXTS if isinstance(value.get(name), str)), "")
 
 
 def copied(record: Any) -> Facts:
@@ -142,7 +178,7 @@ class OpenAIReader(Reader, ABC):
         return dict(entry)
 
     def key(self, value: Any) -> str | None:
-        return conversation_id(value) if isinstance(value, dict) else None
+        return row_id(value) if isinstance(value, dict) else None
 
     def says(self, value: Any) -> Hashable:
         return (message_signature(value), _timed(value).at) if self.stands_alone(value) else None
@@ -191,8 +227,11 @@ class OpenAIReader(Reader, ABC):
         if single:
             records = self._in_rows(group.records, notes)
             entries = [(record.number, record.value) for record in records]
-            notes.is_session = is_session(single[0].value)
-            yield self._conversation({}, entries, group, notes, conversation_id(single[0].value) or group.name)
+            notes.is_session = is_session_row(single[0].value)
+            id = row_id(single[0].value)
+            if id is None and (field := unread_ids([record.value for record in records])):
+                notes.set_aside("several_conversations_in_one", f"{field!r} may be their id: name it conversation_id")
+            yield self._conversation({}, entries, group, notes, id or group.name)
             return
         for record in group.records:
             value = record.value
@@ -233,6 +272,8 @@ class OpenAIReader(Reader, ABC):
         for number, entry in entries:
             notes.line = number if by_line else notes.line
             if not self.is_entry(entry):
+                if word := unknown_role(entry):
+                    notes.set_aside("role_unknown", repr(word[:80]), timeline.seq)
                 notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
                 timeline.mark(self.stranger, entry)
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 from convoscope.conversation import Text
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
-from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one
+from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one, with_reply
 from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
@@ -80,7 +80,7 @@ class OpenAIResponsesReader(OpenAIReader):
         for name in ENVELOPES:
             if isinstance(facts.get(name), dict):
                 entries = continued(entries, self.take_entries(facts[name], notes), notes)
-        return entries
+        return with_reply(entries, facts, notes)
 
     def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
