@@ -53,6 +53,28 @@ class TestWhatSaysIt:
     def test_a_tool_that_failed_hands_nobody_over(self) -> None:
         assert not handed_over_by(chat(user("A person!"), TRANSFER, result(error="no agent"), agent("Sorry.")))
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "no agents online",
+            "Nobody is available.",
+            "Derzeit ist niemand frei.",
+            "aucun conseiller",
+            {"info": "all busy"},
+        ],
+    )
+    def test_a_result_that_negates_says_no_hand_over(self, text: Any) -> None:
+        conversation = chat(user("A person!"), TRANSFER, result(result=text), agent("Call again tomorrow."))
+        assert outcome_of(conversation).name == "unknown"
+
+    @pytest.mark.parametrize("text", ["queued", "Transfer to line 4", {"success": True, "message": "no wait"}])
+    def test_a_result_that_does_not(self, text: Any) -> None:
+        assert handed_over_by(chat(user("A person!"), TRANSFER, result(result=text), agent("One moment.")))
+
+    def test_money_for_an_agent_is_no_person(self) -> None:
+        moved = ToolCall(seq=UNPLACED, name="transfer_to_agent_account", call_id="1")
+        assert not handed_over_by(chat(user("Pay it"), moved, result(result="ok"), agent("Done.")))
+
     def test_who_goes_on_serving_is_no_person(self) -> None:
         assert not handed_over_by(chat(user("Refund"), TRANSFER, agent("Which order?"), user("12"), agent("Done.")))
 

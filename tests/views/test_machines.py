@@ -1,4 +1,4 @@
-"""Conversations that are none: silence, mailboxes, menus; and what only looks like them."""
+"""Conversations without a dialogue: silence, mailboxes, menus; and what only looks like them."""
 
 from __future__ import annotations
 
@@ -137,6 +137,56 @@ class TestMachines:
     )
     def test_fields_of_any_vendor(self, fields: dict[str, Any], kind: str) -> None:
         assert no_dialogue(chat(GREETING, user("Hello."), extras=fields)) == kind
+
+    @pytest.mark.parametrize("fields", [{"status": "voicemail"}, {"outcome": "voicemail"}, {"result": "ivr"}])
+    def test_a_bare_field_of_a_chat_may_be_its_topic(self, fields: dict[str, Any]) -> None:
+        asked = (user("How do I delete a message?"), agent("Open the settings."))
+        assert no_dialogue(chat(*asked, extras=fields)) == ""
+        assert no_dialogue(chat(*asked, outcome=Outcome(final_status="voicemail"))) == ""
+        assert no_dialogue(chat(*asked, extras=fields, pipeline="cascade")) == next(iter(fields.values()))
+        assert no_dialogue(chat(GREETING, extras=fields)) == next(iter(fields.values()))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The person you are calling is not available at the moment.",
+            "Hey, it's Tom, I can't come to the phone. You know what to do. Beep.",
+            "Hi. The person you're calling is using a screening service from Google. Go ahead and say your name and "
+            "why you're calling.",
+            "Please record your name and reason for calling.",
+            "Der gewünschte Teilnehmer ist zurzeit nicht erreichbar.",
+            "Die Person, die Sie anrufen, ist momentan nicht erreichbar.",
+            "La persona a la que llama no está disponible en este momento.",
+            "La personne que vous appelez n'est pas disponible.",
+            "A pessoa para quem você ligou não está disponível.",
+            "おかけになった番号は現在使われておりません。",
+        ],
+    )
+    def test_announcements_of_mailboxes_and_carriers(self, text: str) -> None:
+        assert no_dialogue(chat(user(text), agent("Hello, this is Anna."), agent("Are you there?"))) == "voicemail"
+
+    def test_screening_in_three_turns(self) -> None:
+        screened = "The person you're calling is using a screening service. Say your name and why you're calling."
+        turns = (user(screened), agent("Anna of Lakeside."), user("Please stay on the line."), agent("Yes."))
+        assert no_dialogue(chat(*turns, user("They are not available right now. Goodbye."))) == "voicemail"
+        assert no_dialogue(chat(*turns, user("Hi, Tom here."))) == ""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "I am the person you are calling about the dryer.",
+            "He can't come to the phone, he is asleep.",
+            "I get that the person you are calling is not available. What is wrong with my line?",
+            "Sorry, the red one is not available right now.",
+            "Ich bin die Person, die Sie anrufen wollten.",
+            "Soy la persona a la que llama usted.",
+            "Je suis la personne que vous appelez.",
+            "Sou a pessoa para quem você ligou.",
+            "電話に出られなくてすみません。",
+        ],
+    )
+    def test_people_who_speak_like_them(self, text: str) -> None:
+        assert no_dialogue(chat(GREETING, user(text), agent("I see."))) == ""
 
 
 class TestInNoAverage:

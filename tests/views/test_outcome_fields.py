@@ -55,7 +55,31 @@ def proposed(records: Sequence[dict[str, Any]]) -> str:
             "`status` has closed in 2 and open in 1 of 3 chats. Which is good? "
             "--label 'status = closed' or --label 'status = open'",
         ),
-        ([{"solved": True}, {}], ""),  # all that have it agree, and half do not have it
+        ([{"solved": True}, {}], "`solved` has true in 1 of 2 chats: --label solved"),
+        ([{"solved": True}, *[{}] * 10], ""),  # 1 of 11 is less than a tenth
+        (
+            [{"rating": one} for one in ("very bad", "poor", "ok", "good", "excellent")],
+            "`rating` has excellent in 1, good in 1, ok in 1, poor in 1 and other values in 1 of 5 chats: "
+            "--label 'rating in excellent, good'",
+        ),
+        (
+            [{"csat": one} for one in ("4/5", "2/5", "5/5")],
+            "`csat` has 2/5 in 1, 4/5 in 1 and 5/5 in 1 of 3 chats: --label 'csat in 4/5, 5/5'",
+        ),
+        (
+            [{"goal_reached": "ja"}, {"goal_reached": "nein"}],
+            "`goal_reached` has ja in 1 and nein in 1 of 2 chats: --label 'goal_reached = ja'",
+        ),
+        (
+            [{"success": False}, {"success": "unknown"}],
+            "`success` has false in 1 and unknown in 1 of 2 chats: --label success",
+        ),
+        (
+            [{"resolved": True}, {"resolved": "partially"}],
+            "`resolved` has partially in 1 and true in 1 of 2 chats: --label resolved",
+        ),
+        ([{"feedback": "blue"}, {"feedback": "red"}], ""),
+        ([{"label": "billing"}, {"label": "refund"}], ""),
         ([{"resolved": True}, {"resolved": True}], "`resolved` has true in 2 of 2 chats: --label resolved"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -9,12 +10,21 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
 from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason, stated_reason
-from convoscope.views.tool_outcomes import has_failed
+from convoscope.views.tool_outcomes import INFERRED, NOT_STATED, outcome_of_call
 
 _HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
 _SOMEBODY = frozenset(
     ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
 )
+# `transfer_to_agent_account` moves money.
+_THINGS = frozenset(("account", "money", "payment", "funds", "fund", "bank", "balance", "file", "files", "amount"))
+_NEGATES = re.compile(
+    r"(?<!\w)(?:no|not|none|nobody|never|without|unavailable|offline|busy|closed|unable|cannot|can't|couldn't|isn't|"
+    r"aren't|keine?|keinen|nicht|niemand|ning[uú]n|ninguno|ninguna|nadie|aucune?|personne|pas|nenhum|nenhuma|ningu[eé]m|"
+    r"n[aã]o)(?!\w)|ません|いない|できない",
+    re.IGNORECASE,
+)
+_LONGEST = 2_000
 # Fields that are true where the user was put through, folded.
 _TRUE_FIELDS = frozenset(
     [
@@ -50,12 +60,31 @@ _YES = frozenset(("true", "yes", "y", "1"))
 def hands_over(tool: str) -> bool:
     """Whether the name of a tool says that it puts the user through to a person."""
     words = name_words(tool)
-    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words)
+    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words) and _THINGS.isdisjoint(words)
 
 
 def has_handed_over(conversation: Conversation, call: ToolCall) -> bool:
-    """Whether a call puts the user through to a person, and did not fail."""
-    return hands_over(call.name) and not has_failed(conversation, call)
+    """Whether a call puts the user through to a person.
+
+    One that failed does not. Where its result has words that negate and no flag of success ("no agents online"), it is
+    not known, and does not count either.
+    """
+    if not hands_over(call.name):
+        return False
+    outcome = outcome_of_call(conversation, call)
+    if outcome is None:
+        return True
+    if outcome.failed:
+        return False
+    text = _result_text(conversation, call)
+    # Words may say that "nobody is available": only a flag or a code of an object states a success against them.
+    is_stated = outcome.status != NOT_STATED and outcome.basis != INFERRED and text.lstrip()[:1] == "{"
+    return is_stated or not _NEGATES.search(text)
+
+
+def _result_text(conversation: Conversation, call: ToolCall) -> str:
+    result = conversation.tool_results.get(call.seq)
+    return "" if result is None else str(result.result)[:_LONGEST].replace("’", "'")
 
 
 @cached_on_argument

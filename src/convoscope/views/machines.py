@@ -1,4 +1,4 @@
-"""Conversations that are none: the user never said a word, or a machine answered the call.
+"""Conversations without a dialogue: the user never said a word, or a machine answered the call.
 
 What the log says of it counts first, then what the user's side said. `machines.toml` holds the words.
 """
@@ -31,7 +31,7 @@ from convoscope.views.hand_over import hands_over
 
 NO_USER_SPEECH = "no_user_speech"
 NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
-"""Why a conversation is none, as reason codes."""
+"""Why a conversation has no dialogue, as reason codes."""
 _A_DIALOGUE = 3
 """So many turns of the user without a phrase of a machine are a dialogue, whatever a field says."""
 _LONGEST = 1_000
@@ -55,8 +55,9 @@ def no_dialogue(conversation: Conversation) -> str:
     """
     if conversation.items or conversation.frames or _is_labelled(conversation) or _is_simulated(conversation):
         return ""
-    stated = _stated_machine(conversation)
     spoken = _user_texts(conversation)
+    # A bare `status` of a chat may be its topic: it counts where nothing that a person says is against it.
+    stated = _stated_machine(conversation, bare=_is_call(conversation) or not spoken or any(map(_phrase, spoken[:2])))
     if stated and not _is_dialogue(spoken):
         return stated
     if conversation.outcome.error or kind_of_reason(stated_reason(conversation)) == BROKEN:
@@ -94,9 +95,12 @@ def _nobody_spoke(conversation: Conversation) -> bool:
     if not conversation.contents.has_assistant_speech:
         reasons = (stated_reason(conversation), conversation.outcome.final_status)
         return NO_ANSWER in map(kind_of_reason, reasons)
-    is_call = conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
-    return is_call or all(_ends_it(call) for call in conversation.tool_calls)
+    return _is_call(conversation) or all(_ends_it(call) for call in conversation.tool_calls)
+
+
+def _is_call(conversation: Conversation) -> bool:
+    return conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
 
 
 def _ends_it(call: ToolCall) -> bool:
@@ -157,10 +161,10 @@ def is_silence(text: str) -> bool:
 # What fields say
 
 
-def _stated_machine(conversation: Conversation) -> str:
-    """The machine that the log's own fields name."""
+def _stated_machine(conversation: Conversation, *, bare: bool) -> str:
+    """The machine that the log's own fields name. `bare`: a `status`, `outcome` or `result` may name it."""
     outcome = conversation.outcome
-    kind = kind_of_reason(stated_reason(conversation)) or kind_of_reason(outcome.final_status)
+    kind = kind_of_reason(stated_reason(conversation)) or (kind_of_reason(outcome.final_status) if bare else "")
     if kind in (VOICEMAIL, IVR):
         return kind
     metadata = conversation.extras.get("metadata")
@@ -172,16 +176,16 @@ def _stated_machine(conversation: Conversation) -> str:
     )
     for place in places:
         for name, value in place.items():
-            if kind := _machine_of_field(name, value):
+            if kind := _machine_of_field(name, value, bare):
                 return kind
     for label in conversation.labels:
-        if label.subject_kind == "conversation" and (kind := _machine_of_field(label.name, label.value)):
+        if label.subject_kind == "conversation" and (kind := _machine_of_field(label.name, label.value, bare)):
             return kind
     return ""
 
 
-def _machine_of_field(name: str, value: Json) -> str:
-    machine = _machine_asked(name)
+def _machine_of_field(name: str, value: Json, bare: bool) -> str:
+    machine = _machine_asked(name, bare)
     if not machine:
         return ""
     if isinstance(value, str):
@@ -195,10 +199,10 @@ def _machine_of_field(name: str, value: Json) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _machine_asked(name: str) -> str:
+def _machine_asked(name: str, bare: bool) -> str:
     """The machine that a field of this name asks for; `any` where its value has to name it."""
     folded = snake_case(name[:80].rpartition(".")[2])
-    if folded not in _lexicon().asked:
+    if folded not in _lexicon().asked and not (bare and folded in _lexicon().asked_of_calls):
         return ""
     words = name_words(folded)
     if "ivr" in words:
@@ -251,6 +255,7 @@ def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
 
 class _Lexicon(NamedTuple):
     asked: frozenset[str]
+    asked_of_calls: frozenset[str]
     voicemail_values: frozenset[str]
     ivr_values: frozenset[str]
     not_speech: frozenset[str]
@@ -277,6 +282,7 @@ def _lexicon() -> _Lexicon:
             hints.setdefault(max(words, key=len), []).append(frozenset(words))
     return _Lexicon(
         frozenset(fields["asked"]),
+        frozenset(fields["asked_of_calls"]),
         frozenset(fields["voicemail"]),
         frozenset(fields["ivr"]),
         frozenset(silence["words"]),

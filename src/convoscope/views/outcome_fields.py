@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections import Counter
@@ -122,7 +123,7 @@ class LabelSearch:
         made = [
             proposal
             for name, values in self._values.items()
-            if values.total() >= (LEAST_SHARE if len(values) > 1 else 1) * self._seen
+            if values.total() >= (LEAST_SHARE if len(values) > 1 or _are_flags(values) else 1) * self._seen
             and (proposal := _proposal(name, values, of, is_number=self._numbers[name])) is not None
         ]
         made.sort(key=lambda one: (one.rank, -self._values[one.field].total(), len(one.field), one.field))
@@ -141,16 +142,56 @@ def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> P
     if len(values) > _MOST_VALUES or (len(values) == 1 and kind != "good"):
         return None
     words = f"`{name}` has {values_text(values)} {of}"
-    if all(snake_case(value) in _FLAGS for value in values):
+    if _are_flags(values):
         return _of_flags(name, values, words)
     if are_letters(values):
         return Proposal(name, 1, words, (name,))
     verdicts = {passed_in_words(value) for value in values}
     if {True, False} <= verdicts and (kind != "verdict" or any(snake_case(value) in _VERDICTS for value in values)):
         return Proposal(name, 2, words, (name,))
+    if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
+        return proposal
     if not frozenset(name_words(name.rpartition(".")[2])) & _table()["asks"]:
         return None
     return Proposal(name, 7, words, tuple(f"{name} = {value}" for value, _ in values.most_common(2)))
+
+
+def _are_flags(values: Iterable[str]) -> bool:
+    return all(snake_case(value) in _FLAGS for value in values)
+
+
+def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> Proposal | None:
+    """A field of ratings in words, `4/5`, ja and nein, or of which only some values say pass or fail."""
+    table = _table()
+    folded = {value: value.strip().casefold().replace(" ", "_") for value in values}
+    yes, no = ([value for value in values if folded[value] in table[name]] for name in ("yes", "no"))
+    if yes and len(yes) + len(no) == len(values):
+        labels = (f"{name} = {no[0] if no else 'nein'}", f"{name} = {yes[0]}")
+        return Proposal(name, 5, words, labels if kind == "bad" else labels[1:])
+    if kind == "bad":
+        return None
+    if all(_FRACTION.fullmatch(value) for value in values):
+        return _named(name, [value for value in values if _is_high(value)], words)
+    if kind == "rating":
+        return _named(name, [value for value in values if folded[value] in table["praise"]], words)
+    # `resolved` is true or "partially": what says neither is counted as such.
+    is_read = any(snake_case(value) in _FLAGS or passed_in_words(value) is not None for value in values)
+    return Proposal(name, 6, words, (name,)) if is_read else None
+
+
+_FRACTION = re.compile(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
+
+
+def _is_high(value: str) -> bool:
+    """Whether a rating such as `4/5` is in the upper quarter."""
+    match = _FRACTION.fullmatch(value)
+    return match is not None and float(match[1]) >= 0.75 * float(match[2])
+
+
+def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:
+    """A proposal that names the good values; nothing where there are none."""
+    sign = "=" if len(good) == 1 else "in"
+    return Proposal(name, 4, words, (f"{name} {sign} {', '.join(sorted(good))}",)) if good else None
 
 
 def _of_flags(name: str, values: Counter[str], words: str) -> Proposal | None:

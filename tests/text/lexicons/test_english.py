@@ -85,6 +85,10 @@ def test_no_thanks(text: str) -> None:
         "I am unable to process this.",
         "We cannot refund this ticket.",
         "im not able to help with that",
+        "I'm sorry, but I can't.",
+        "Unfortunately we really may not do that.",
+        "Unfortunately, this ticket is final.",
+        "Sale items cannot be returned.",
     ],
 )
 def test_refusal(text: str) -> None:
@@ -97,6 +101,12 @@ def test_refusal(text: str) -> None:
         "I can help with that.",
         "Your parcel is on its way.",
         "I can't wait to see you.",
+        "Unfortunately the blue chair is sold out, but I reserved the red one for you.",
+        "Unfortunately the blue chair costs 20 euros more now: 120 euros.",
+        "Unfortunately I missed that. Your code, please?",
+        "I'm afraid it will rain on Friday.",
+        "I'm sorry, but which of the two orders do you mean?",
+        "Here is your final bill.",
     ],
 )
 def test_no_refusal(text: str) -> None:

@@ -76,6 +76,7 @@ def test_no_thanks(text: str) -> None:
         "Je ne peux pas vous aider.",
         "Je suis désolé, mais c'est interdit.",
         "je n'ai pas acces a ce dossier",
+        "Ce billet n'est malheureusement pas remboursable.",
     ],
 )
 def test_refusal(text: str) -> None:
@@ -88,6 +89,9 @@ def test_refusal(text: str) -> None:
         "Je peux vous aider.",
         "Comment puis-je vous aider ?",
         "Votre colis est en route.",
+        "Malheureusement, la chaise bleue coûte 20 euros de plus.",
+        "Je suis désolé, mais quelle commande est-ce ?",
+        "Je crains que le colis arrive vendredi.",
     ],
 )
 def test_no_refusal(text: str) -> None:

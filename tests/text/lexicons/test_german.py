@@ -80,6 +80,7 @@ def test_no_thanks(text: str) -> None:
         "Ich kann Ihnen dabei nicht helfen.",
         "Es tut mir leid, aber das darf ich nicht.",
         "Wir können das nicht erstatten.",
+        "Ein Umtausch ist leider ausgeschlossen.",
     ],
 )
 def test_refusal(text: str) -> None:
@@ -92,6 +93,11 @@ def test_refusal(text: str) -> None:
         "Ich kann Ihnen gern helfen.",
         "Ihre Bestellung ist unterwegs.",
         "Kann ich sonst noch etwas für Sie tun?",
+        "Leider kostet der blaue Stuhl jetzt 20 Euro mehr.",
+        "Leider habe ich Sie akustisch schlecht verstanden. Ihr Code, bitte?",
+        "Ja. Matratzen können wir leider nicht zurücknehmen, Sofas schon.",
+        "Es tut mir leid, aber welche der Bestellungen meinen Sie?",
+        "Das können wir leider erst am Montag liefern.",
     ],
 )
 def test_no_refusal(text: str) -> None:

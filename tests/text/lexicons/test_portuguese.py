@@ -75,6 +75,7 @@ def test_no_thanks(text: str) -> None:
         "Não posso ajudar com isso.",
         "Desculpe, mas não dá.",
         "nao temos acesso a esses dados",
+        "O bilhete não é reembolsável.",
     ],
 )
 def test_refusal(text: str) -> None:
@@ -87,6 +88,9 @@ def test_refusal(text: str) -> None:
         "Posso ajudar com isso.",
         "Em que mais posso ajudar?",
         "Seu pedido está a caminho.",
+        "Infelizmente a cadeira azul custa 20 reais a mais.",
+        "Desculpe, mas qual dos pedidos?",
+        "Lamento informar que o pedido chega na sexta.",
     ],
 )
 def test_no_refusal(text: str) -> None:

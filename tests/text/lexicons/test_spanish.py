@@ -76,6 +76,8 @@ def test_no_thanks(text: str) -> None:
         "Lamentablemente no es posible.",
         "No podemos reembolsar el importe.",
         "no tengo acceso a esa informacion",
+        "Lo siento, pero no puedo.",
+        "Lamentablemente, el billete no es reembolsable.",
     ],
 )
 def test_refusal(text: str) -> None:
@@ -88,6 +90,9 @@ def test_refusal(text: str) -> None:
         "Puedo ayudarle con eso.",
         "¿En qué más puedo ayudarle?",
         "Su pedido está en camino.",
+        "Lamentablemente la silla azul cuesta ahora 20 euros más.",
+        "Lo siento, pero ¿cuál de los dos pedidos?",
+        "Me temo que lloverá el viernes.",
     ],
 )
 def test_no_refusal(text: str) -> None:

@@ -349,7 +349,7 @@ def _assembled(
         ),
         expected=expected,
         timeline=tuple(timeline.events),
-        outcome=Outcome(error=error or (repr(facts["error"]) if facts.get("error") else "")),
+        outcome=Outcome(error=error or _error_shown(facts.get("error"))),
         extras=_left_over(facts, notes),
     )
 
