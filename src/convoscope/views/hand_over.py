@@ -10,7 +10,8 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words, snake_case
 from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason, stated_reason
-from convoscope.views.tool_outcomes import INFERRED, NOT_STATED, outcome_of_call
+from convoscope.views.result_outcomes import INFERRED, NOT_STATED
+from convoscope.views.tool_outcomes import outcome_of_call
 
 _HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
 _SOMEBODY = frozenset(
