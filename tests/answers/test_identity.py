@@ -150,6 +150,17 @@ ROWS = [
         never=["may be several"],
         conversations=1,
     ),
+    *(
+        Scenario(
+            f"a {field} in each row",
+            "One chat of ten questions; the field says how far it is.",
+            {"rows.jsonl": rows(field)},
+            says=["read 1 conversation "],
+            never=["may be several"],
+            conversations=1,
+        )
+        for field in ("turn", "turn_id", "state")
+    ),
     Scenario(
         "the id of a tool call in a row",
         "One chat; call_id belongs to the tool.",

@@ -136,13 +136,23 @@ def unread_ids(records: Sequence[Any]) -> str:
 
     Such a field is probably the id of a conversation, by a name that is not known.
     """
-    rows = [one for one in records if isinstance(one, dict)]
+    rows: list[Mapping[str, Any]] = [one for one in records if isinstance(one, dict)]
     for name, value in rows[0].items() if len(rows) > _FEW_ROWS else ():
-        if _is_key(value) and not is_time_field(name) and _cuts(name, rows):
+        if _is_key(value) and not is_time_field(name) and _INSIDE.isdisjoint(_words(name)) and _cuts(name, rows):
             return name
     return ""
 
 
+# fmt: off
+_INSIDE = frozenset(
+    {
+        "turn", "round", "exchange", "step", "page", "pair", "index", "idx", "seq", "position", "segment", "part",
+        "state", "stage", "phase", "topic", "intent", "domain", "language", "lang", "model", "version", "day", "node",
+        "flow", "section", "task", "agent", "content", "text", "message", "role",
+    }
+)
+# fmt: on
+"""Words in the names of fields that change within one conversation."""
 _FEW_ROWS, _LONGEST_ID = 3, 200
 
 

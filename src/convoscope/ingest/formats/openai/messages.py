@@ -230,7 +230,7 @@ class OpenAIReader(Reader, ABC):
             notes.is_session = is_session_row(single[0].value)
             id = row_id(single[0].value)
             if id is None and (field := unread_ids([record.value for record in records])):
-                notes.set_aside("several_conversations_in_one", f"{field!r} may be their id: name it conversation_id")
+                notes.inferred("several_conversations_in_one", f"{field!r} may be their id: name it conversation_id")
             yield self._conversation({}, entries, group, notes, id or group.name)
             return
         for record in group.records:
