@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from support.scenarios import Scenario, chat, check, each, said, tool
@@ -120,3 +121,8 @@ ENDS = [
         figures={"agent.declined": 0},
     ),
 ]
+
+
+@each(ENDS)
+def test_answer(scenario: Scenario, tmp_path: Path) -> None:
+    check(scenario, tmp_path)
