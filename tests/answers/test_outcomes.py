@@ -83,7 +83,7 @@ NOBODY_SPOKE = [
         "callers hang up at the greeting",
         "Fourteen of fifteen users never said a word; one chat was held.",
         {"a.jsonl": [*(greeted(n) for n in range(14)), greeted(14, "Where is my parcel?", "It arrives tomorrow.")]},
-        says=[r"14 of 15 chats: the user never spoke\. They are in no average"],
+        says=[r"14 of 15 chats: the user never spoke; they are left out of all averages"],
         never=[r"n 15\b"],
         counts={"agent.words_per_turn": 2, "conversation.turns": 1},
         conversations=15,
@@ -140,7 +140,7 @@ MACHINES = [
         "mailboxes by words",
         "Two of five calls reached a mailbox; its greeting is no speech of a user.",
         {"a.jsonl": [*(greeted(n, MAILBOX) for n in range(2)), *(served(n) for n in range(2, 5))]},
-        says=[r"2 of 5 chats reached a mailbox\. They are in no average"],
+        says=[r"2 of 5 chats reached a mailbox and are left out of all averages"],
         # "Where is parcel 2?" and "Thank you!": 4 + 2 words in each of three chats.
         figures={"user.effort": 6.0},
         counts={"user.effort": 3},
@@ -182,7 +182,7 @@ MACHINES = [
                 served(1),
             ]
         },
-        says=[r"1 of 2 chats reached a phone menu\. It is in no average"],
+        says=[r"1 of 2 chats reached a phone menu and is left out of all averages"],
         counts={"conversation.turns": 1},
     ),
     Scenario(
@@ -278,8 +278,8 @@ ENDINGS = [
         },
         says=[
             r"The logs say how 10 of 10 calls ended, not whether they reached their goal: "
-            r"5 the user hung up, 3 handed over, 2 a mailbox answered\.",
-            r"2 of 10 calls reached a mailbox\. They are in no average",
+            r"user hung up 5, handed over 3, mailbox answered 2\.",
+            r"2 of 10 calls reached a mailbox and are left out of all averages",
         ],
         never=["do not say how"],
         counts={"outcome.conversation_correctly_finished": 8, "conversation.turns": 8},
@@ -297,7 +297,7 @@ ENDINGS = [
         },
         says=[
             r"The logs say how 7 of 9 chats ended, not whether they reached their goal: "
-            r"4 the user left, 2 handed over, 1 a transfer that failed\."
+            r"user left 4, handed over 2, transfer failed 1\."
         ],
     ),
     Scenario(
@@ -311,7 +311,7 @@ ENDINGS = [
                 retell(3, "user_hangup", *TALK),
             ]
         },
-        says=[r"the caller never spoke", r"1 the user hung up"],
+        says=[r"the caller never spoke", r"user hung up 1"],
         counts={"conversation.turns": 1},
     ),
     Scenario(
@@ -333,7 +333,7 @@ ENDINGS = [
         "a participant who disconnects",
         "The caller hung up after an answer.",
         {"session_report.json": livekit("CR_PARTICIPANT_DISCONNECTED")},
-        says=[r"1 of 1 \w+ ended, not whether they reached their goal: 1 the user"],
+        says=[r"1 of 1 \w+ ended, not whether they reached their goal: user"],
         figures={"outcome.conversation_correctly_finished": 1.0, "outcome.conversation_completed_on_time": 1.0},
         never=["broke"],
     ),
@@ -367,7 +367,7 @@ ENDINGS = [
                 *(served(n) for n in range(4)),
             ]
         },
-        says=[r"3 of 8 chats are handed over to a person; how the others ended the logs do not say"],
+        says=[r"3 of 8 chats are handed over to a person; the logs do not say how the others ended"],
     ),
     Scenario(
         "a hand-over between programs",
@@ -398,7 +398,7 @@ ENDINGS = [
             ]
         },
         options=["--label", "resolved"],
-        says=[r"6 of 8 chats reach their goal; 2 of 10 are handed over to a person \(neither reached nor lost\)"],
+        says=[r"6 of 8 chats reach their goal; 2 of 10 are handed over to a person \(counted neither as reached nor"],
         figures={"outcome.success": 0.75},
         counts={"outcome.success": 8},
     ),

@@ -294,7 +294,7 @@ class TestADamagedRun:
             "error: a file of the run cannot be read: "
         )
         assert f"{table}.parquet/part-000000.parquet" in first
-        assert "fault of convoscope" not in ended.err
+        assert "bug in convoscope" not in ended.err
 
     def test_and_nothing_but_that_and_a_hint(self, work: Path, tmp_path: Path) -> None:
         shutil.copytree(work / "runs" / "free", tmp_path / "run")

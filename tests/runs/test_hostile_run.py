@@ -80,7 +80,7 @@ def test_sql_in_a_run_is_not_executed(name: str, run: Path, outside: Path, tmp_p
     assert not stolen.exists()
     assert "secret" not in ended.out + ended.err
     assert ended.code in (0, 1, 2, 3)
-    assert "fault of convoscope" not in ended.err
+    assert "bug in convoscope" not in ended.err
 
 
 def test_the_bare_rows_of_an_unknown_table_can_be_asked(run: Path) -> None:

@@ -120,7 +120,7 @@ def _end(error: BaseException) -> None:
     if type(error).__module__.partition(".")[0].lstrip("_") in ("duckdb", "msgspec"):
         reason = str(error).partition("\n")[0]
         _fail(f"error: a file of the run cannot be read: {reason}\n  score again, into another folder", BAD_USAGE)
-    hint = "this is a fault of convoscope, or a run that was changed by others: please report it. "
+    hint = "this is a bug in convoscope, or the run folder was modified: please report it. "
     hint += "CONVOSCOPE_DEBUG=1 shows where it happened."
     _fail(f"error: {type(error).__name__}: {error}\n  {hint}", BAD_USAGE)
 

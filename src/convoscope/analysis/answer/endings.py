@@ -1,4 +1,4 @@
-"""Sentences about how conversations ended: handed over, hung up, and those in which nobody talked with the agent."""
+"""Sentences about how conversations ended: handed over, hung up, and those without a dialogue."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def how_they_ended(outcomes: Outcomes, endings: Endings, noun: Noun) -> Clause:
         return Clause(lead=f"These logs do not say how the {noun}s ended.")
     if set(endings) == {HANDED_OVER} and known < total:
         lead = f"{known:,} of {counted(total, noun)} {_are(known)} handed over to a person"
-        return Clause(lead=lead, rest="; how the others ended the logs do not say.")
+        return Clause(lead=lead, rest="; the logs do not say how the others ended.")
     lead = f"The logs say how {known:,} of {counted(total, noun)} ended, not whether they reached their goal"
     return Clause(lead=lead, rest=f": {_counts(endings, noun)}.")
 
@@ -88,9 +88,9 @@ def _counts(endings: Endings, noun: Noun) -> str:
     for ending, count in endings.items():
         name = words_of_kind(ending, is_chat=noun != "call") if ending in KINDS else f"`{cut_text(ending, _LONGEST)}`"
         words[name] += count
-    parts = [f"{count:,} {name}" for name, count in words.most_common(_MOST)]
+    parts = [f"{name} {count:,}" for name, count in words.most_common(_MOST)]
     rest = sum(words.values()) - sum(count for _, count in words.most_common(_MOST))
-    return ", ".join([*parts, *([f"{rest:,} other"] if rest else [])])
+    return ", ".join([*parts, *([f"other {rest:,}"] if rest else [])])
 
 
 def handed_over_words(outcomes: Outcomes) -> str:
@@ -98,12 +98,12 @@ def handed_over_words(outcomes: Outcomes) -> str:
     if not outcomes.handed_over:
         return ""
     base = outcomes.known + outcomes.not_judged
-    judged = " (neither reached nor lost)" if outcomes.not_judged == outcomes.handed_over else ""
+    judged = " (counted neither as reached nor as lost)" if outcomes.not_judged == outcomes.handed_over else ""
     return f"; {outcomes.handed_over:,} of {base:,} {_are(outcomes.handed_over)} handed over to a person{judged}"
 
 
 def no_dialogue_clauses(outcomes: Outcomes, noun: Noun) -> Iterator[Clause]:
-    """How many conversations are none, in one sentence."""
+    """How many conversations have no dialogue, in one sentence."""
     total = outcomes.total
     if not outcomes.no_dialogue:
         return
@@ -119,8 +119,10 @@ def no_dialogue_clauses(outcomes: Outcomes, noun: Noun) -> Iterator[Clause]:
     for count, words in ((outcomes.voicemail, "a mailbox"), (outcomes.ivr, "a phone menu")):
         if count:
             parts.append(f"{count:,}{'' if parts else of} reached {words}")
-    apart = "It is" if outcomes.no_dialogue == 1 else "They are"
-    yield Clause(lead="; ".join(parts), rest=f". {apart} in no average.")
+    are = _are(outcomes.no_dialogue)
+    is_short = len(parts) == 1 and not outcomes.no_user_speech
+    apart = f" and {are}" if is_short else f"; {'it' if outcomes.no_dialogue == 1 else 'they'} {are}"
+    yield Clause(lead="; ".join(parts), rest=f"{apart} left out of all averages.")
 
 
 def _are(count: int) -> str:

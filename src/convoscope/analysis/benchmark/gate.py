@@ -42,7 +42,7 @@ def check_targets(result: BenchmarkResult) -> BenchmarkGate:
     if not result.samples_skipped:
         return gate_of(checks)
     total = result.samples_evaluated + result.samples_failed + result.samples_skipped
-    return gate_of(checks, f"{result.samples_skipped} of {total} samples have nothing usable to be held against")
+    return gate_of(checks, f"{result.samples_skipped} of {total} samples have no usable gold labels")
 
 
 def _reached(name: str, target: Target, figure: MetricResult | None) -> GateCheck:

@@ -34,7 +34,7 @@ OUTCOMES: Mapping[str, str] = {
     "done": "completed",
     "lost": "lost on the way",
     "handed_over": "handed to a person",
-    "unknown": "of which nobody knows the end",
+    "unknown": "outcome not known",
     "broken": "broken integrations, not counted",
     "no_user_speech": "without a word of the user, not counted",
     "voicemail": "mailboxes, not counted",
@@ -160,7 +160,7 @@ def _meta(answer: Answer) -> str:
         return ""
     words = f"{outcomes.done:,} of {counted(outcomes.known, answer.noun)} completed"
     if outcomes.unknown:
-        words += f"; of {outcomes.unknown:,} more nobody knows the end"
+        words += f"; the outcome of {outcomes.unknown:,} more is not known"
     return f"{words}."
 
 

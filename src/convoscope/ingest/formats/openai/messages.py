@@ -16,6 +16,7 @@ from convoscope.conversation import (
     Conversation,
     Expected,
     ExpectedToolCall,
+    Json,
     Marker,
     Outcome,
     Source,
@@ -349,9 +350,19 @@ def _assembled(
         ),
         expected=expected,
         timeline=tuple(timeline.events),
-        outcome=Outcome(error=error or _error_shown(facts.get("error"))),
+        outcome=Outcome(error=_error_message(error or facts.get("error"))),
         extras=_left_over(facts, notes),
     )
+
+
+def _error_message(error: Json) -> str:
+    """The error of a record in words. A flag is no message; one that is false, also as text, is no error."""
+    flag = error.strip().casefold() if isinstance(error, str) else error
+    if not flag or flag in ("false", "no", "none", "null", "0"):
+        return ""
+    if flag is True or flag in ("true", "yes", "1", 1):
+        return "the log gives no message"
+    return error if isinstance(error, str) else repr(error)
 
 
 def _left_over(facts: Facts, notes: Notes) -> Facts:
