@@ -108,11 +108,11 @@ def _ends_it(call: ToolCall) -> bool:
 
 
 def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
-    """Whether the user, or a speaker of unknown role, made a sound or said something."""
+    """Whether the user, or a speaker of unknown role, made a sound or sent something, be it a picture."""
     if roles[utterance.speaker] in _NEVER_THE_USER:
         return False
     text = utterance.meant()
-    return bool(utterance.segments) if not text.strip() else not is_silence(text)
+    return bool(utterance.segments) or utterance.is_unread if not text.strip() else not is_silence(text)
 
 
 def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
