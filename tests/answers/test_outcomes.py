@@ -255,14 +255,14 @@ MACHINES = [
 ]
 
 
-def flow_log(*, hangup: bool) -> list[Record]:
+def flow_log(start: int, *, hangup: bool) -> list[Record]:
     """A flow that logs states and no speech."""
     states = ("greet",) if hangup else ("greet", "ask", "confirm")
     events: list[Record] = [
-        {"type": "StateEntered", "ts": at, "data": {"state": name}} for at, name in enumerate(states)
+        {"type": "StateEntered", "ts": at, "data": {"state": name}} for at, name in enumerate(states, start)
     ]
     end = {"completed": not hangup, "stop_reason": "hangup" if hangup else "terminal"}
-    return [*events, {"type": "ConversationEnded", "ts": 9, "data": end}]
+    return [*events, {"type": "ConversationEnded", "ts": start + 9, "data": end}]
 
 
 ENDINGS = [
@@ -324,7 +324,7 @@ ENDINGS = [
     Scenario(
         "a flow without speech",
         "Two of three flows came to their end; the log records no speech, so nobody was silent in it.",
-        {f"call-{n}.jsonl": flow_log(hangup=n == 2) for n in range(3)},
+        {f"call-{n}.jsonl": flow_log(100 * n, hangup=n == 2) for n in range(3)},
         says=[r"2 of 3 \w+ reach their goal"],
         never=["never spoke", "no average"],
         figures={"outcome.success": 2 / 3},
@@ -398,7 +398,9 @@ ENDINGS = [
             ]
         },
         options=["--label", "resolved"],
-        says=[r"6 of 8 chats reach their goal; 2 of 10 are handed over to a person \(counted neither as reached nor"],
+        says=[
+            r"6 of 8 chats reach their goal \(75 %\); 2 of 10 are handed over to a person \(counted neither as reached nor"
+        ],
         figures={"outcome.success": 0.75},
         counts={"outcome.success": 8},
     ),

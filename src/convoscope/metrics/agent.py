@@ -27,7 +27,7 @@ from convoscope.text.identifiers import name_words
 from convoscope.text.language import language_of
 from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages, lexicons
 from convoscope.text.words import count_words, is_without_blanks, long_sentences, tokens
-from convoscope.views.hand_over import hands_over, has_handed_over
+from convoscope.views.hand_over import hand_over_call, hands_over
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 from convoscope.views.overlap import sounds_of
 from convoscope.views.subjects import WHOLE
@@ -266,16 +266,16 @@ class _AgentSound:
 def declined(many: Conversations) -> None:
     """Did the agent hand over or decline in the end, without having done anything?
 
-    1 where it calls a tool that hands over to a person, or says in its last two turns that it hands over, cannot or
+    1 where it puts the user through to a person by a tool, or says in its last two turns that it hands over, cannot or
     must not, and no call of a tool that changes something came back without an error. Else 0. A tool changes
     something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
     depends on the request: to decline what the rules forbid is right. Where it depends on words of a language without
     a lexicon, it is unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
-        tool = next((call.name for call in conversation.tool_calls if has_handed_over(conversation, call)), "")
+        call = hand_over_call(conversation) if conversation.tool_calls else None
         words = _words_of_declining(conversation)
-        sign = tool or words.sign
+        sign = words.sign if call is None else call.name
         if (done := _action_done(conversation)) or sign:
             details = {name: value for name, value in (("sign", sign), ("done", done)) if value and sign}
             many.measured(place, WHOLE, 0.0 if done else 1.0, details or None)

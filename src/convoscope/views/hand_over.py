@@ -101,11 +101,11 @@ def handed_over_by(conversation: Conversation) -> str:
             return f"{name}: {stated}"
     if field := _stated(conversation):
         return field
-    call = _last_hand_over(conversation) if conversation.contents.has_tool_calls else None
+    call = hand_over_call(conversation) if conversation.contents.has_tool_calls else None
     return "" if call is None else f"tool: {call.name}"
 
 
-def _last_hand_over(conversation: Conversation) -> ToolCall | None:
+def hand_over_call(conversation: Conversation) -> ToolCall | None:
     """The call of a tool that put the user through, after which the agent served nobody."""
     call: ToolCall | None = None
     asked = False
@@ -155,4 +155,4 @@ def _kind_of_field(name: str) -> str:
     return "flag" if folded in _TRUE_FIELDS else "status" if folded in _STATUS_FIELDS else ""
 
 
-__all__ = ["handed_over_by", "hands_over", "has_handed_over"]
+__all__ = ["hand_over_call", "handed_over_by", "hands_over", "has_handed_over"]
