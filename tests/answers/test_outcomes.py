@@ -398,9 +398,7 @@ ENDINGS = [
             ]
         },
         options=["--label", "resolved"],
-        says=[
-            r"6 of 8 chats reach their goal \(75 %\); 2 of 10 are handed over to a person \(counted neither as reached nor"
-        ],
+        says=[r"6 of 8 chats reach their goal \(75 %\); 2 of 10 are handed over to a person \(counted neither"],
         figures={"outcome.success": 0.75},
         counts={"outcome.success": 8},
     ),
