@@ -46,8 +46,8 @@ KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
     ("tools.tool_call_validity", "tool_results"): _SAYS_NOTHING,
     ("tools.tool_call_validity.rejected_rate", "tool_results"): _SAYS_NOTHING,
     ("tools.unrecovered_errors", "tool_results"): (
-        "a failure says so itself, a result that says nothing may be either: a group in which no fewer conversations do "
-        "not say than do has no value"
+        "a failure says so itself, a result that says nothing may be either: a group in which as many "
+        "conversations do not say as do has no value"
     ),
     ("voice.turn_taking", "ended_reason"): (
         "a call that the agent let die is rated 0 as a whole, any other turn by turn: both are measured"
