@@ -14,7 +14,7 @@ ODD = '{"conversation_id": "a", "timestamp": "soon", "event": "turn_complete", "
 
 def gathered(pieces: list[Keyed], scratch: Path, buckets: int) -> dict[str, list[tuple[str, int, bytes]]]:
     found: dict[str, list[tuple[str, int, bytes]]] = {}
-    for bucket in spread("state-events", pieces, scratch, buckets):
+    for _, bucket in spread("state-events", pieces, scratch, buckets):
         for mine in read_bucket(Path(bucket.path)):
             assert mine.key not in found, "a key is in one bucket"
             found[mine.key] = [
@@ -47,7 +47,7 @@ def test_keys_may_be_any_text(tmp_path: Path) -> None:
 
 def test_repairs_stay_with_their_record(tmp_path: Path) -> None:
     piece = Keyed("x", range(1, 4), [b"1", b"2", b"3"], ["a", "b", "a"], {2: ("control_character",)})
-    (bucket,) = spread("state-events", [piece], tmp_path, 1)
+    ((_, bucket),) = spread("state-events", [piece], tmp_path, 1)
     runs = {mine.key: mine.runs[0].repairs for mine in read_bucket(Path(bucket.path))}
     assert runs == {"a": {1: ("control_character",)}, "b": {}}
 

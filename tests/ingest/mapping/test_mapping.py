@@ -17,6 +17,7 @@ from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping
 from convoscope.ingest.mapping.reader import MappedReader
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
+from convoscope.views.tool_outcomes import tool_outcome
 from support.logs import Outcome, counts, story, write, write_lines
 
 NAMES = ("case", "no", "chat", "events", "who", "body", "plain", "at", "calls", "tool", "turns", "text", "truth", "bot",
@@ -79,7 +80,8 @@ class TestAListOfMessages:
         assert story(only)[:2] == ["user: Where is my parcel?", "assistant: On its way."]
         assert only.tool_calls[0].name == "track"
         assert only.tool_calls[0].arguments == {"no": 17}
-        assert only.tool_results[only.tool_calls[0].seq].success is True
+        outcome = tool_outcome(only.tool_results[only.tool_calls[0].seq])
+        assert (outcome.status, outcome.basis) == ("succeeded", "stated")
         assert only.labels == (Label(name="csat", value=4, rater_kind="external"),)
         first, second = only.utterances
         assert only.elapsed(first.time, second.time) == 4.0
