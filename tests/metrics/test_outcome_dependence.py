@@ -33,6 +33,7 @@ from convoscope.metrics import CONVERSATION, EVENT, HIGHER, Observation, measure
 from convoscope.metrics.declaration import RATIO, SHARE
 from convoscope.metrics.parts import PUBLISHED
 from convoscope.metrics.registry import installed
+from convoscope.scores.reducers import MEAN_OF_REPORTED
 from convoscope.views.items import cases
 from support.chats import agent, call, chat, result, user
 from support.nonsense_corpus import corpus
@@ -55,10 +56,14 @@ def test_no_reason_is_left_over(dependent: dict[tuple[str, str], OutcomeDependen
     assert sorted(KNOWN_DEPENDENCE) == sorted(dependent)
 
 
-def test_they_give_bounds_or_are_published_rules() -> None:
-    """The least and the greatest value that the unmeasured allow: of shares, and of scores up to 1."""
+def test_they_give_bounds_or_no_value_or_are_published_rules() -> None:
+    """The least and the greatest value that the unmeasured allow: of shares, and of scores up to 1.
+
+    A count has no greatest value: it is withheld where too few say anything.
+    """
     by_key = {one.key: one for one in installed().resolve()}
-    bare = [key for key, _ in KNOWN_DEPENDENCE if by_key[key].unit not in (SHARE, RATIO)]
+    keys = [key for key, _ in KNOWN_DEPENDENCE if by_key[key].reduce.across != MEAN_OF_REPORTED]
+    bare = [key for key in keys if by_key[key].unit not in (SHARE, RATIO)]
     assert [key for key in bare if by_key[key].variant not in PUBLISHED] == []
 
 
