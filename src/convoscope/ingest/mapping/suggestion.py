@@ -77,7 +77,7 @@ _LABELS = re.compile(r"csat|nps|stars|rating|score|resolved|solved|label|verdict
 _USERS = re.compile(
     r"user|usr|cust|client|contact|guest|visitor|caller|human|buyer|patient|^in(bound|coming)?$", re.IGNORECASE
 )
-_IS_ID = re.compile(r"(?=.*\d)[\w-]{10,}")
+_IS_ID = re.compile(r"(?=[^\d]{0,200}\d)[\w-]{10,200}")
 _OF_OTHERS = re.compile(
     r"account|user|customer|tenant|project|agent|inbox|org|model|parent|sender|author", re.IGNORECASE
 )

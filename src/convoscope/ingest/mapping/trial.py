@@ -22,7 +22,7 @@ from convoscope.ingest.report import Notes
 _SPEAKERS = ("user", "assistant")
 _MOST_TEXTS = 20_000
 _DEPTH = 9
-_WORDS = re.compile(r"[^\W\d_]{2,}(?:['’.,;:!?…)\"-]*\s+[('\"¿¡-]*[^\W\d_]+)+")
+_WORDS = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,40}(?:['’.,;:!?…)\"-]{0,5}\s{1,5}[('\"¿¡-]{0,5}[^\W\d_]{1,40})+")
 """Two words or more."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 """Scripts that put no blanks between words."""
