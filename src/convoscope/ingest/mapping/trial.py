@@ -27,11 +27,11 @@ _WORDS = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,40}(?:['’.,;:!?…)\"-]{0,5}\s{1
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
 """Scripts that put no blanks between words."""
 _NO_SPEECH = re.compile(
-    r"\s*(?:[\w.+-]+@[\w-]+\.[\w.-]+"  # an e-mail address
+    r"(?:[\w.+-]+@[\w-]+\.[\w.-]+"  # an e-mail address
     r"|[a-z]+://\S+"
     r"|(?=[\w-]*\d)[\w-]{8,}"  # an id
     r"|\w+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*"  # the name of something
-    r"|[\d\s.,:/+TZ-]+|\{.*|\[\s*[\[{\"].*)\s*",
+    r"|[\d\s.,:/+TZ-]+|\{.*|\[\s*[\[{\"].*)",
     re.DOTALL,
 )
 _TREE = re.compile(r"parent_?(id|span|run|observation|message)|span_?id|parent$", re.IGNORECASE)
