@@ -30,7 +30,7 @@ _NO_SPEECH = re.compile(
     r"(?:[\w.+-]+@[\w-]+\.[\w.-]+"  # an e-mail address
     r"|[a-z]+://\S+"
     r"|(?=[\w-]*\d)[\w-]{8,}"  # an id
-    r"|\w+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*"  # the name of something
+    r"|_*[^\W_]+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*"  # the name of something
     r"|[\d\s.,:/+TZ-]+|\{.*|\[\s*[\[{\"].*)",
     re.DOTALL,
 )
@@ -124,7 +124,7 @@ class MappingTrial(NamedTuple):
 
 def is_speech(text: str) -> bool:
     """Whether a person or an agent could have said this."""
-    return any(map(str.isalpha, text)) and _NO_SPEECH.fullmatch(text[:300]) is None
+    return any(map(str.isalpha, text)) and _NO_SPEECH.fullmatch(text[:300].strip()) is None
 
 
 def is_language(text: str) -> bool:
