@@ -47,7 +47,7 @@ _LONGEST = 90
 """A label and its time are at the very beginning: no more of a line is looked at."""
 _NUMBERED = re.compile(r"(?:speaker|spk|channel)[ _]?\w{1,3}", re.IGNORECASE)
 
-_KEY = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|\w+(?:[_.]\w+)+|(?:[A-Z]\w*-)+[A-Z]\w*")
+_KEY = re.compile(r"[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|_*[^\W_]+(?:[_.]+[^\W_]+)+_*|(?:[A-Z]\w*-)+[A-Z]\w*")
 """camelCase, snake_case, dotted.names, Header-Names."""
 # fmt: off
 _MACHINE_KEYS = frozenset(
