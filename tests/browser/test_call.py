@@ -155,13 +155,13 @@ class TestScores:
         fine = scores.locator("summary").filter(has_text="fine")
         expect(fine).to_have_count(1)
         fine.click()
-        assert scores.locator("details[open] .s1").count() == int(fine.inner_text().split()[0])
+        expect(scores.locator("details[open] .s1")).to_have_count(int(fine.inner_text().split()[0]))
 
     def test_what_is_silent_says_why(self, flow: View) -> None:
         silent = flow.page.locator("summary").filter(has_text="silent")
         silent.click()
         assert flow.page.evaluate("looking.dots()") == []
-        assert flow.page.locator("details[open] .s1 .na").count() == int(silent.inner_text().split()[0])
+        expect(flow.page.locator("details[open] .s1 .na")).to_have_count(int(silent.inner_text().split()[0]))
 
 
 def test_a_lost_conversation_says_how_it_ended(look: Look, tmp_path: Path) -> None:

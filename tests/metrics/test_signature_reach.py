@@ -134,7 +134,7 @@ def sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sign]:
 
 
 def write(folder: Path, package: str, helper: str = "") -> Path:
-    (folder / NAME).mkdir(parents=True)
+    (folder / NAME).mkdir(parents=True, exist_ok=True)
     (folder / NAME / "__init__.py").write_text(HEAD + package)
     (folder / NAME / "helper.py").write_text(helper)
     return folder
@@ -159,6 +159,14 @@ class TestItChangesWith:
         before = sign(package, helper.replace("§", "1"))
         assert sign(package, helper.replace("§", "1")) == before
         assert sign(package, helper.replace("§", "2")) != before
+
+
+    def test_the_table_beside_the_module(self, sign: Sign, tmp_path: Path) -> None:
+        bare = sign(READS_TABLE)
+        table = tmp_path / "1" / NAME / "__init__.toml"
+        table.parent.mkdir(parents=True)
+        table.write_text("limit = 1")
+        assert sign(READS_TABLE) != bare
 
 
 ANNOTATED = """
@@ -188,7 +196,21 @@ def mine(conversation):
 """
 
 
+READS_TABLE = """
+from pathlib import Path
+
+@declared("reach.mine")
+def mine(conversation):
+    "What is it?"
+    return measured(conversation, len(Path(__file__).with_suffix(".toml").read_text()))
+"""
+
+
 class TestItDoesNotChangeWith:
+    def test_the_folder_that_the_package_is_in(self, sign: Sign) -> None:
+        # Each call of `sign` writes the package to a folder of its own.
+        assert sign(READS_TABLE) == sign(READS_TABLE)
+
     @pytest.mark.parametrize(("given", "back"), [(": int", " -> int"), (": 'str | None' ", ""), ("", " -> 'float'")])
     def test_annotations_of_what_is_given_and_given_back(self, sign: Sign, given: str, back: str) -> None:
         plain = ANNOTATED.replace("§", "").replace("¶", "")

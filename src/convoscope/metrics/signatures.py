@@ -207,7 +207,9 @@ class _Source:
         for node in read.names:
             named = _named(node, scope)
             if named is not None and self._counts(named.home):
-                self.constant(f"{named.home}.{named.name}", named.value)
+                # A module that asks for its own path reads the table beside it.
+                value = Path(str(named.value)).with_suffix(".toml") if named.name == "__file__" else named.value
+                self.constant(f"{named.home}.{named.name}", value)
 
     def _counts(self, module: str | None) -> bool:
         """Modules of the package count; the frame that every metric stands in has versions of its own."""
@@ -237,6 +239,8 @@ class _Source:
         elif isinstance(value, set | frozenset):
             for member in sorted(value, key=_shown):
                 self.constant(f"{name}{{{_shown(member)}}}", member)
+        elif isinstance(value, Path):
+            self.parts[name] = _file(value)
         elif isinstance(value, re.Pattern):
             self.parts[name] = f"re.compile({value.pattern!r}, {value.flags})"
         elif callable(value):
@@ -270,6 +274,12 @@ def _named(node: ast.AST, scope: Mapping[str, Any]) -> _Named | None:
         if base is not None and isinstance(base.value, ModuleType) and hasattr(base.value, node.attr):
             return _Named(base.value.__name__, node.attr, getattr(base.value, node.attr))
     return None
+
+
+def _file(path: Path) -> str:
+    """A file by its name and content: where it is installed does not matter."""
+    content = path.read_bytes() if path.is_file() else b""
+    return f"{path.name} {hashlib.sha256(content).hexdigest()[:16]}"
 
 
 def _shown(value: object) -> str:
