@@ -177,8 +177,8 @@ class TestHistograms:
                 return self.connection.execute(query)
 
         run = listed(tmp_path, {"wait": [0.0, 0.5, 0.7]}, [grade("wait", unit="s")])
-        real = module._histogram
-        monkeypatch.setattr(module, "_histogram", lambda connection, *facts: real(Counting(connection), *facts))
+        real = module._histograms
+        monkeypatch.setattr(module, "_histograms", lambda connection, *facts: real(Counting(connection), *facts))
         assert only(run).by_conversation is not None
         assert len(asked) == 2
         assert len([query for query in asked if "avg(value)" in query]) == 1

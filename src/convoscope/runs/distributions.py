@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE, WORDS
-from convoscope.runs.database import CONVERSATION_SCORES, SCORES, connect
+from convoscope.runs.database import CONVERSATION_SCORES, SCORES, connect, quoted
 from convoscope.runs.ranking import Headline, headlines, with_values
 from convoscope.runs.run import Run
 
@@ -23,6 +23,8 @@ _WHOLE = (COUNT, WORDS)
 _TINY = 1e-9
 _HUGE = 1e100
 """Values beyond this are no amounts that a chart could show."""
+_VALUES_IN_MEMORY = 5_000_000
+"""Quantiles keep the values of all metrics that are asked for at once."""
 
 
 class Bin(NamedTuple):
@@ -92,49 +94,79 @@ def distribution(run: Run, headline: Headline) -> Distribution | None:
 def _distribution(connection: duckdb.DuckDBPyConnection, run: Run, headline: Headline) -> Distribution | None:
     declared = run.summary.by_key.get(headline.key)
     level = declared.observes if declared is not None else "conversation"
-    source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
-    conversations = _histogram(connection, source, headline.unit)
+    conversations = _histograms(connection, run.table(CONVERSATION_SCORES), [headline]).get(headline)
     if conversations is None:
         return None
-    source = f"FROM {run.table(SCORES)} WHERE {headline.condition} AND status = 'measured'"
+    scores = run.table(SCORES)
     amounts = level != "conversation" and headline.unit not in (SHARE, RATIO)
-    subjects = _histogram(connection, source, headline.unit) if amounts else None
-    turns = _over_turns(connection, source) if level == "turn" else None
+    subjects = _histograms(connection, scores, [headline]).get(headline) if amounts else None
+    turns = _over_turns(connection, scores, headline) if level == "turn" else None
     return Distribution(headline, level, conversations, subjects, turns)
 
 
 def histograms(run: Run) -> Iterator[tuple[Headline, Histogram]]:
     """How the conversations spread, for each metric of which at least one has a value."""
+    wanted = headlines(run.summary)
+    at_once = max(1, _VALUES_IN_MEMORY // max(1, run.summary.conversations))
     with connect(run.folder) as connection:
-        valued = with_values(connection, run)
-        for headline in headlines(run.summary):
-            if headline[:3] not in valued:
-                continue
-            source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE {headline.condition} AND status = 'measured'"
-            histogram = _histogram(connection, source, headline.unit)
-            if histogram is not None:
-                yield headline, histogram
+        for start in range(0, len(wanted), at_once):
+            some = wanted[start : start + at_once]
+            yield from _histograms(connection, run.table(CONVERSATION_SCORES), some).items()
 
 
-def _histogram(connection: duckdb.DuckDBPyConnection, source: str, unit: str) -> Histogram | None:
-    row = _single_row(
-        connection,
-        f"SELECT count(*), avg(value), min(value), max(value), quantile_cont(value, [0.25, 0.5, 0.75, 0.95]) {source}",
-    )
-    n, mean, least, most, quantiles = row
-    if not n or max(abs(least), abs(most)) > _HUGE:
-        return None
-    q1, p50, q3, p95 = quantiles
-    edges = bin_edges(least, most, (q1, q3), unit)
-    low, width, bins = edges[0], edges[1] - edges[0], len(edges) - 1
-    # A tiny push, so that a value on an edge falls into the bin that begins there.
-    place = f"floor((value - {low!r}) / {width!r} + 1e-9)"
+class _Spread(NamedTuple):
+    """What is asked of the values of one metric before they are put into bins."""
+
+    n: int
+    mean: float
+    least: float
+    most: float
+    quantiles: Sequence[float]
+
+
+def _histograms(
+    connection: duckdb.DuckDBPyConnection, table: str, wanted: Sequence[Headline]
+) -> dict[Headline, Histogram]:
+    """Those of some metrics, in two queries: one for the middle and the ends, one for the bins between them."""
+    metrics = ", ".join(quoted(name) for name in dict.fromkeys(one.metric for one in wanted))
+    measured = f"{table} WHERE status = 'measured' AND metric IN ({metrics})"
     rows = connection.execute(
-        f"SELECT greatest(0, least({bins - 1}, {place}))::INTEGER AS bin, count(*) {source} GROUP BY bin"
+        "SELECT metric, variant, judge, count(*), avg(value), min(value), max(value), "
+        f"quantile_cont(value, [0.25, 0.5, 0.75, 0.95]) FROM {measured} GROUP BY metric, variant, judge"
     ).fetchall()
-    counts = dict(rows)
-    filled = [Bin(edges[place], edges[place + 1], counts.get(place, 0)) for place in range(bins)]
-    return Histogram(filled, n, mean, p50, p95, least, most)
+    found = {tuple(row[:3]): _Spread(*row[3:]) for row in rows}
+    spreads = {one: found[one[:3]] for one in wanted if one[:3] in found}
+    edges = {
+        one: bin_edges(spread.least, spread.most, (spread.quantiles[0], spread.quantiles[2]), one.unit)
+        for one, spread in spreads.items()
+        if max(abs(spread.least), abs(spread.most)) <= _HUGE
+    }
+    if not edges:
+        return {}
+    bins = ", ".join(
+        f"({quoted(one.metric)}, {quoted(one.variant)}, {quoted(one.judge)}, "
+        f"{low!r}::DOUBLE, {high - low!r}::DOUBLE, {len(more)})"
+        for one, (low, high, *more) in edges.items()
+    )
+    # A tiny push, so that a value on an edge falls into the bin that begins there.
+    counted = connection.execute(
+        "SELECT metric, variant, judge, "
+        "greatest(0, least(last, floor((value - low) / width + 1e-9)))::INTEGER AS bin, count(*) "
+        f"FROM (SELECT metric, variant, judge, value FROM {measured}) "
+        f"JOIN (VALUES {bins}) AS bins(metric, variant, judge, low, width, last) USING (metric, variant, judge) "
+        "GROUP BY ALL"
+    ).fetchall()
+    counts = {tuple(row[:4]): row[4] for row in counted}
+    return {
+        one: _histogram(spreads[one], ends, [counts.get((*one[:3], index), 0) for index in range(len(ends) - 1)])
+        for one, ends in edges.items()
+    }
+
+
+def _histogram(spread: _Spread, edges: Sequence[float], counts: Sequence[int]) -> Histogram:
+    bins = [Bin(low, high, n) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+    _, p50, _, p95 = spread.quantiles
+    return Histogram(bins, spread.n, spread.mean, p50, p95, spread.least, spread.most)
 
 
 def bin_edges(least: float, most: float, quartiles: tuple[float, float], unit: str) -> list[float]:
@@ -166,19 +198,13 @@ def round_width(width: float, *, whole: bool) -> float:
     return max(1.0, rounded) if whole else rounded
 
 
-def _over_turns(connection: duckdb.DuckDBPyConnection, source: str) -> OverTurns | None:
+def _over_turns(connection: duckdb.DuckDBPyConnection, scores: str, headline: Headline) -> OverTurns | None:
     rows = connection.execute(
-        f"SELECT position, count(*), avg(value), quantile_cont(value, 0.25), quantile_cont(value, 0.75) {source} "
-        "AND subject_kind = 'turn' GROUP BY position ORDER BY position"
+        "SELECT position, count(*), avg(value), quantile_cont(value, 0.25), quantile_cont(value, 0.75) "
+        f"FROM {scores} WHERE {headline.condition} AND status = 'measured' AND subject_kind = 'turn' "
+        "GROUP BY position ORDER BY position"
     ).fetchall()
     if len(rows) < 2 or any(abs(value) > _HUGE for row in rows for value in row[2:]):
         return None
     points = [TurnPoint(*row) for row in rows[:MAX_POSITIONS]]
     return OverTurns(points, sum(row[1] for row in rows[MAX_POSITIONS:]))
-
-
-def _single_row(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
-    row = connection.execute(query).fetchone()
-    if row is None:
-        raise AssertionError("an aggregate gives a row")
-    return row

@@ -31,7 +31,6 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import FigureTarget, kept_target
 from convoscope.runs.trials import Trial, read_trials
-from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.summary import Figure
 from convoscope.views.end_reasons import HANDED_OVER
 from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN
@@ -81,17 +80,7 @@ class Headline(NamedTuple):
     @property
     def condition(self) -> str:
         """Its rows, as SQL."""
-        return f"{self._metric} AND judge = {quoted(self.judge)}"
-
-    @property
-    def any_judge(self) -> str:
-        """Its rows and those of conversations that never reached the judge, the judge's last."""
-        judges = f"judge IN ({quoted(self.judge)}, {quoted(COMPUTED)})"
-        return f"{self._metric} AND {judges} ORDER BY judge = {quoted(self.judge)}"
-
-    @property
-    def _metric(self) -> str:
-        return f"metric = {quoted(self.metric)} AND variant = {quoted(self.variant)}"
+        return f"metric = {quoted(self.metric)} AND variant = {quoted(self.variant)} AND judge = {quoted(self.judge)}"
 
 
 Failure = Literal["", "mark", "target", "outcome"]

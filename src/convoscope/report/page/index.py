@@ -16,11 +16,11 @@ from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
 from convoscope.report.page.overview import cause_key, sentence_start
 from convoscope.report.panels import ListFacet, facets
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet, quoted
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
-from convoscope.scores.observation import MEASURED
+from convoscope.scores.observation import COMPUTED, MEASURED
 from convoscope.views.flow.endings import OUTCOMES as ENDINGS
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
         rows = connection.execute(
             f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
-        cells = _Cells(connection, run, [row[1] for row in rows])
+        cells = _Cells(connection, run, [row[1] for row in rows], facts.columns)
         columns = [cells.of(one, _label(run, facts, one), _bad(ranking, one, numbers)) for one in facts.columns]
     kinds = list(ENDED)
     return Index(
@@ -227,26 +227,33 @@ def _placed(numbers: Sequence[int]) -> dict[str, Any]:
 class _Cells:
     """What each metric says of each conversation of the list; the rows of `wanted` say which these are."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, run: Run, profiles: Sequence[str]) -> None:
-        self._connection = connection
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, run: Run, profiles: Sequence[str], headlines: Sequence[Headline]
+    ) -> None:
         self._profiles = profiles
-        self._scores = f"FROM {run.table(CONVERSATION_SCORES)} JOIN wanted USING (number)"
+        metrics = ", ".join(quoted(one.metric) for one in headlines) or "''"
         rows = connection.execute(
-            f"SELECT profile, metric, variant, reason FROM {parquet(run.folder / PROFILES)}"
+            f"SELECT profile, metric, variant, reason FROM {parquet(run.folder / PROFILES)} WHERE metric IN ({metrics})"
         ).fetchall()
         self._absent = {tuple(row[:3]): row[3] for row in rows}
+        self._values: dict[tuple[str, ...], dict[int, float]] = {}
+        self._reasons: dict[tuple[str, ...], dict[int, str]] = {}
+        for metric, variant, judge, place, status, value, reason in connection.execute(
+            "SELECT metric, variant, judge, place, status, value, reason "
+            f"FROM {run.table(CONVERSATION_SCORES)} JOIN wanted USING (number) WHERE metric IN ({metrics})"
+        ).fetchall():
+            if status == MEASURED:
+                self._values.setdefault((metric, variant, judge), {})[place] = value
+            else:
+                self._reasons.setdefault((metric, variant, judge), {})[place] = reason or "not_scored"
 
     def of(self, headline: Headline, label: str, bad: list[int]) -> IndexColumn:
         missing = [self._absent.get((one, headline.metric, headline.variant), "not_scored") for one in self._profiles]
-        for place, reason in self._connection.execute(
-            f"SELECT place, reason {self._scores} WHERE status <> '{MEASURED}' AND {headline.any_judge}"
-        ).fetchall():
-            missing[place] = reason or "not_scored"
-        values = dict(
-            self._connection.execute(
-                f"SELECT place, value {self._scores} WHERE status = '{MEASURED}' AND {headline.condition}"
-            ).fetchall()
-        )
+        # A conversation that never reached the judge has a row without one.
+        for judge in (COMPUTED, headline.judge):
+            for place, reason in self._reasons.get((headline.metric, headline.variant, judge), {}).items():
+                missing[place] = reason
+        values = self._values.get(headline[:3], {})
         ordered = sorted(set(values.values()))
         code = {value: place for place, value in enumerate(ordered)}
         reasons = list(dict.fromkeys(reason for place, reason in enumerate(missing) if place not in values))
