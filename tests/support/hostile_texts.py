@@ -188,7 +188,9 @@ def fitting(pattern: re.Pattern[Any], text: str) -> Text:
 def try_functions() -> None:
     for name, function in functions().items():
         for unit in FUNCTION_UNITS:
-            tried(name, unit * (LENGTH // len(unit)) + "x", function)
+            short, whole = (unit * (length // len(unit)) + "x" for length in (LENGTH // 10, LENGTH))
+            if tried(name, short, function) > SUSPICIOUS:
+                tried(name, whole, function)
 
 
 if __name__ == "__main__":
