@@ -136,3 +136,10 @@ def test_the_first_choice_is_what_was_answered(tmp_path: Path) -> None:
     assert story(outcome.only) == STORY
     assert outcome.report.ignored == {"choices_beyond_the_first": 1}
     assert outcome.only.extras["choices"][1]["message"] == other
+
+
+def test_chats_behind_records_that_are_empty(tmp_path: Path) -> None:
+    empty = [{"id": f"empty {number}", "messages": []} for number in range(12)]
+    outcome = read(write_lines(tmp_path / "log.jsonl", *empty, {"id": "monday", **CHAT}))
+    assert story(outcome.only) == STORY
+    assert (outcome.report.records_seen, outcome.report.records_used) == (13, 1)

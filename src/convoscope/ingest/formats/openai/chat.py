@@ -72,6 +72,8 @@ class OpenAIChatReader(OpenAIReader):
                     claim = one_by_one(sample, "message")
                     # Under other names than the API's it may well be a record of another format.
                     return claim if is_role(value.get("role")) else claim._replace(confidence=claim.confidence / 2)
+        if any(isinstance(value, dict) and value.get("messages") == [] for value in sample.values):
+            return Detection(0.4, '"messages", which the first records leave empty')
         return None
 
     def stands_alone(self, value: Any) -> bool:
