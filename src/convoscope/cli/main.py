@@ -34,6 +34,7 @@ from convoscope.cli import (
     states,
     view,
 )
+from convoscope.cli.grouped_help import GroupedHelp
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
 from convoscope.report.screen import close_pipe
@@ -49,7 +50,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("score")(score.score_command)
+app.command("score", cls=GroupedHelp)(score.score_command)
 app.command("audit")(audit.audit_command)
 app.command("report")(report.report)
 app.command("show")(show.show)
