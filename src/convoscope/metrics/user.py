@@ -38,6 +38,8 @@ ALIKE = 0.75
 MIN_CONTENT = 2
 """So many words of content, or pairs of letters where there are no blanks, must be the same."""
 MIN_CONTENT_LONG_AGO = 3
+MAX_GREETING = 80
+"""Characters of what the agent opens with."""
 MAX_TURNS = 10
 """So many earlier turns of the user are compared."""
 
@@ -56,13 +58,13 @@ MAX_TURNS = 10
 def pushback(many: Conversations) -> None:
     """In what share of their turns does the user object to the agent, or ask for the same thing again?
 
-    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that
-    they have said something before ("that is not what I asked"); or asks again for what they asked for in an earlier
-    turn; else 0. What describes the problem ("it does not work") is no objection, nor is what opens the
-    conversation, what the user quotes, or what may answer a question of the agent ("no, I want the other one"),
-    unless the agent declines in the same turn. Thanks, goodbyes, consent, and facts that the agent asks for are not
-    asked again, however often they are said. A turn without words of the user is not applicable, and one before which the agent said nothing. A turn
-    in a language without a lexicon is unmeasured.
+    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that they
+    have said something before ("that is not what I asked"); or asks again for what they asked for in an earlier turn;
+    else 0. What describes the problem ("it does not work") is no objection, nor is what the user says first after a
+    greeting, what they quote, or what may answer a question of the agent ("no, I want the other one"), unless the agent
+    declines in the same turn. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however
+    often they are said. A turn without words of the user is not applicable, and one before which the agent said
+    nothing. A turn in a language without a lexicon is unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
         turns = [turn for turn in conversation.turns if turn.user]
@@ -89,12 +91,17 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
             many.add(place, not_applicable(first, "nothing_to_object_to"))
         elif words is None:
             many.add(place, unmeasured(first, reason_unread(language), language))
-        elif sign := _sign(said, words, answered, earlier):
+        elif (earlier or not _is_greeting(answered)) and (sign := _sign(said, words, answered, earlier)):
             many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": sign})
         else:
             many.ratio(place, subject_of(first), 0.0, 1.0)
         earlier.append(said)
         del earlier[:-MAX_TURNS]
+
+
+def _is_greeting(opening: str) -> bool:
+    """Whether what the agent opens with is short, or asks: the user then says why they are here."""
+    return "?" in opening or "？" in opening or len(opening) <= MAX_GREETING
 
 
 def _sign(said: _Said, words: Lexicon, reply: str, earlier: Sequence[_Said]) -> str:
