@@ -26,7 +26,7 @@ _PEOPLE = (Participant(USER, USER), Participant(ASSISTANT, ASSISTANT))
 _WORDS = (
     "the a order parcel moved house address change please confirm thanks delivery monday friday street lane north"
     " refund card box tea pot broken yes no maybe number code"
-).split()
+)
 
 
 def run(count: int = 100, rounds: int = 15) -> None:
@@ -83,7 +83,7 @@ def _random_chats(count: int, seed: int = 7) -> list[dict[str, object]]:
     draw = random.Random(seed)
 
     def say(words: int) -> str:
-        return " ".join(draw.choices(_WORDS, k=words)).capitalize() + "."
+        return " ".join(draw.choices(_WORDS.split(), k=words)).capitalize() + "."
 
     def messages() -> list[dict[str, object]]:
         both = (("user", 11), ("assistant", 18)) * 6
