@@ -50,6 +50,8 @@ _ASCII = bytes(ord((_FOLDED.get(code, chr(code)) or " ").strip() or " ") for cod
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 """As they are typed without their keys; the letter without its dots is understood as well."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_PICTURES = re.compile("[\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]+")
+"""Emojis: a sentence ends before them."""
 
 
 def folded_phrases(text: str) -> str:
@@ -60,6 +62,7 @@ def folded_phrases(text: str) -> str:
         # The same without a dictionary that is asked for every character.
         plain = text.encode().translate(_ASCII, _ASCII_APOSTROPHES)
         return f" {' '.join(plain.replace(b'.', b' . ').replace(b'?', b' ? ').decode().split())} "
+    text = _PICTURES.sub(" . ", text)
     parted = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", parted)).encode("utf-8", "replace").decode()
     return f" {' '.join(text.lower().translate(_FOLDED).split())} "
