@@ -102,7 +102,7 @@ class SpokenLanguages:
     def _by_words(self, speaker: str) -> str:
         own = self._texts(speaker)
         for known in self._of_speakers.values():
-            if is_plainly(known, " ".join(_beginnings(own, _MOST // 2)), _MIN_VOTES):
+            if is_plainly(known, " ".join(_beginnings(own, _COMMON)), _MIN_VOTES):
                 return known
         language = _language_of_all(own)
         # Many words that no language is known by are of none that is: what others speak says nothing about them.
