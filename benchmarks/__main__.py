@@ -26,6 +26,7 @@ from benchmarks import (
     voice,
     voice_mutations,
     waiting,
+    words,
 )
 
 
@@ -40,6 +41,7 @@ def main() -> None:
     faults.run(alone=140 if full else 5, together=7 if full else 1)
     causes.run(calls=120 if full else 20)
     dialogues.run(rounds=5 if full else 1)
+    words.run(rounds=30 if full else 5)
     with tempfile.TemporaryDirectory(prefix="convoscope-bench-") as folder:
         road.run(Path(folder))
         page.run(Path(folder))

@@ -159,6 +159,25 @@ SCENARIOS = [
         figures={"user.pushback": 1.0},
     ),
     Scenario(
+        "answers, quotations and an offer turned down",
+        "The user answers, quotes and declines an offer; they object once, to a refusal.",
+        repeated(
+            "My router has no connection, can you help me?",
+            "Have you tried to restart it?",
+            "Yes, I already tried that.",
+            "Does it work now?",
+            'No, it still doesn\'t work, the screen shows "that is wrong".',
+            "I can send you a new one for 20 euros.",
+            "I appreciate the offer, but I would like the old one to be repaired.",
+            "I am unable to repair it. Is there anything else I can do?",
+            "I understand, but I pay for that every month.",
+            "I will ask the team.",
+        ),
+        # five turns: none to object to, two answers, an offer turned down, an objection: 1 of 4
+        figures={"user.pushback": 0.25},
+        counts={"user.pushback": 12},
+    ),
+    Scenario(
         "the opening describes what does not work",
         "No user objects to anything that the agent said.",
         repeated(

@@ -198,4 +198,4 @@ class TestDeclined:
 
     def test_the_evidence_is_what_was_said_or_called(self) -> None:
         (observation,) = declined(chat(user("cancel it"), agent("Sorry, but I cannot do that.")))
-        assert observation.details == {"sign": "i cannot do"}
+        assert observation.details == {"sign": "i cannot"}

@@ -59,6 +59,86 @@ class TestPushback:
         assert _signs(user("hi there"), agent("Do you want this one?"), no) == [0.0]
         assert _signs(user("hi there"), agent("I have ordered this one."), no) == [1.0]
 
+    @pytest.mark.parametrize(
+        ("question", "statement", "words"),
+        [
+            ("Does it work now?", "I have reset it.", "No, it still doesn't work."),
+            ("Have you tried to restart it?", "Please restart it.", "I already tried that."),
+            ("Do you agree to the fee?", "There is a fee of 5 euros.", "I don't agree."),
+            ("Funktioniert es jetzt?", "Ich habe es neu gestartet.", "nein es geht immer noch nicht"),
+            ("¿Funciona ahora?", "Lo he reiniciado ahora mismo.", "no, sigue sin funcionar"),
+            ("Est-ce que ça marche maintenant ?", "Je l'ai redémarré pour vous.", "non ca marche toujours pas"),
+            ("Está funcionando agora?", "Eu reiniciei o aparelho para você.", "não, continua sem funcionar"),
+        ],
+    )
+    def test_an_answer_to_a_question_is_none(self, question: str, statement: str, words: str) -> None:
+        if statement != "Please restart it.":  # the agent asks for something: an answer again
+            assert _signs(user("hi there"), agent(statement), user(words)) == [1.0]
+        assert _signs(user("hi there"), agent(question), user(words)) == [0.0]
+
+    @pytest.mark.parametrize(
+        ("declines", "words"),
+        [
+            ("I am unable to refund it. Is there anything else?", "I understand, but I was charged twice."),
+            ("Das ist leider nicht möglich. Kann ich sonst etwas tun?", "verstehe, aber ich hab doppelt bezahlt"),
+            ("No es posible. ¿Algo más?", "entiendo pero me cobraron dos veces"),
+            ("Ce n'est pas possible. Autre chose ?", "je comprends mais j'ai payé deux fois"),
+            ("Não é possível. Mais alguma coisa?", "entendo mas paguei duas vezes"),
+            ("返金できません。他にございますか？", "わかりますが、二回払いました"),
+        ],
+    )
+    def test_a_refusal_is_no_question_even_where_it_asks(self, declines: str, words: str) -> None:
+        assert _signs(user("hi there"), agent(declines), user(words)) == [1.0]
+
+    def test_an_offer_that_is_turned_down_is_none(self) -> None:
+        words = user("I appreciate the offer, but please tell me about my booking.")
+        assert _signs(user("hi there"), agent("I can give you a voucher of 50 dollars."), words) == [0.0]
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            'The screen shows "that is wrong" when I log in.',
+            "Da steht „das ist falsch“ auf dem Bildschirm.",
+            "Il y a écrit « c'est faux » sur la page.",
+            "画面に「違います」と出ます。",
+            "My husband says that is wrong, is it?",
+            "If this doesn't help I will call back.",
+            "Sorry, did I say Friday? I meant to say Thursday.",
+        ],
+    )
+    def test_what_is_quoted_or_supposed_is_none(self, words: str) -> None:
+        assert _signs(user("hi there"), agent("Your order was sent on Monday."), user(words)) == [0.0]
+
+    def test_what_the_user_says_first_after_a_greeting_is_none(self) -> None:
+        conversation = chat(agent("Hi! How can I help you?"), user("This is ridiculous, my parcel is not here."))
+        assert [one for _, one in told(observe(pushback, conversation))] == [0.0]
+        statement = "We have sent your new card to the address in Bonn, as you asked us to do on Monday last week."
+        conversation = chat(agent(statement), user("That's not my address."))
+        assert [one for _, one in told(observe(pushback, conversation))] == [1.0]
+
+    @pytest.mark.parametrize(
+        ("words", "value"),
+        [
+            ("??", 1.0),
+            ("?", 1.0),
+            ("👍", 0.0),
+            ("...", 0.0),
+            ("WRONG 😡", 1.0),
+            ("THATS NOT WHAT I ASKED!!!", 1.0),
+            ("nein, that's not what I asked", 1.0),
+            ("ok thanks but thats not what i asked for 🙄", 1.0),
+            ("u didnt answr my question, r u sure its monday", 1.0),
+            ("thanks 😊 bye", 0.0),
+        ],
+    )
+    def test_as_people_write(self, words: str, value: float) -> None:
+        opening = user("Where is my parcel? It should have been here on Monday.")
+        assert _signs(opening, agent("It was sent on Monday."), user(words)) == [value]
+
+    def test_numbers_that_answer_a_question_are_facts(self) -> None:
+        leave = user("I need to leave after 14:45.")
+        assert _signs(leave, agent("I have 9 trains. When do you want to arrive?"), leave) == [0.0]
+
     def test_asking_for_the_same_again(self) -> None:
         # content: cancel, flight; both of two
         again = user("I just want to cancel my flight")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convoscope.text.lexicon import folded_phrases, lexicon
+from convoscope.text.lexicon import AFTER_STATEMENT, folded_phrases, lexicon
 
 
 def finds(language: str, purpose: str, text: str) -> str:
@@ -10,3 +10,8 @@ def finds(language: str, purpose: str, text: str) -> str:
     known = lexicon(language)
     assert known is not None
     return known.find(purpose, folded_phrases(text))
+
+
+def objects(language: str, text: str) -> str:
+    """By what a text objects to a statement of the agent; nothing where it does not."""
+    return finds(language, "objection", text) or finds(language, AFTER_STATEMENT, text)

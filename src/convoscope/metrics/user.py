@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.conversation.lazy import remembered
 from convoscope.conversation.turns import Turn
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, EVENT, LOWER, WORDS, metric
@@ -14,7 +16,16 @@ from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.language import language_of
-from convoscope.text.lexicon import AFTER_STATEMENT, SENTENCE, Lexicon, folded_phrases, lexicon, lexicon_languages
+from convoscope.text.lexicon import (
+    AFTER_STATEMENT,
+    AGENT_REQUEST,
+    SENTENCE,
+    Lexicon,
+    folded_phrases,
+    lexicon,
+    lexicon_languages,
+    without_quotes,
+)
 from convoscope.text.words import count_words, is_without_blanks
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 from convoscope.views.subjects import WHOLE
@@ -27,6 +38,8 @@ ALIKE = 0.75
 MIN_CONTENT = 2
 """So many words of content, or pairs of letters where there are no blanks, must be the same."""
 MIN_CONTENT_LONG_AGO = 3
+MAX_GREETING = 80
+"""Characters of what the agent opens with."""
 MAX_TURNS = 10
 """So many earlier turns of the user are compared."""
 
@@ -45,12 +58,13 @@ MAX_TURNS = 10
 def pushback(many: Conversations) -> None:
     """In what share of their turns does the user object to the agent, or ask for the same thing again?
 
-    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that
-    they have said something before ("that is not what I asked"); or asks again for what they asked for in an earlier
-    turn; else 0. What describes the problem ("it does not work") is no objection, nor is what opens the
-    conversation. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however often they
-    are said. A turn without words of the user is not applicable, and one before which the agent said nothing. A turn
-    in a language without a lexicon is unmeasured.
+    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that they
+    have said something before ("that is not what I asked"); or asks again for what they asked for in an earlier turn;
+    else 0. What describes the problem ("it does not work") is no objection, nor is what the user says first after a
+    greeting, what they quote, or what may answer a question of the agent ("no, I want the other one"), unless the agent
+    declines in the same turn. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however
+    often they are said. A turn without words of the user is not applicable, and one before which the agent said
+    nothing. A turn in a language without a lexicon is unmeasured.
     """
     for place, conversation in enumerate(many.conversations):
         turns = [turn for turn in conversation.turns if turn.user]
@@ -62,7 +76,7 @@ def pushback(many: Conversations) -> None:
 
 def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conversations, place: int) -> None:
     languages = languages_of(conversation)
-    earlier: list[Sequence[_Sentence]] = []
+    earlier: list[_Said] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
     for turn in turns:
         first, text, answered = turn.user[0], turn.user_text, reply
@@ -72,36 +86,50 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
             continue
         language = languages.of_text(text, first)
         words = lexicon(language)
-        folded = folded_phrases(text)
-        sentences = [] if words is None else list(_sentences(folded, words))
+        said = _Said("" if words is None else folded_phrases(without_quotes(text)), words)
         if not answered.strip():
             many.add(place, not_applicable(first, "nothing_to_object_to"))
         elif words is None:
             many.add(place, unmeasured(first, reason_unread(language), language))
-        elif sign := _sign(folded, words, answered, sentences, earlier):
+        elif (earlier or not _is_greeting(answered)) and (sign := _sign(said, words, answered, earlier)):
             many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": sign})
         else:
             many.ratio(place, subject_of(first), 0.0, 1.0)
-        earlier.append(sentences)
+        earlier.append(said)
         del earlier[:-MAX_TURNS]
 
 
-def _sign(
-    text: str, words: Lexicon, reply: str, sentences: Sequence[_Sentence], earlier: Sequence[Sequence[_Sentence]]
-) -> str:
+def _is_greeting(opening: str) -> bool:
+    """Whether what the agent opens with is short, or asks: the user then says why they are here."""
+    return "?" in opening or "？" in opening or len(opening) <= MAX_GREETING
+
+
+def _sign(said: _Said, words: Lexicon, reply: str, earlier: Sequence[_Said]) -> str:
     """The words by which the user objects or asks again; nothing where they do neither."""
-    if sign := words.find("objection", text):
+    if sign := words.find("objection", said.text):
         return sign
-    questioned = "?" in reply or "？" in reply
-    if not questioned and (sign := words.find(AFTER_STATEMENT, text)):
+    if (sign := words.find(AFTER_STATEMENT, said.text)) and _is_statement(reply, words):
         return sign
-    for sentence in sentences:
-        if _was_asked(sentence.content, earlier) and not words.find("agreement", text):
-            folded = folded_phrases(reply)
-            asked = questioned or bool(words.find("request", folded))
-            if _asks_again(sentence, words, folded, asked):
-                return sentence.text
-    return ""
+    if said.content:
+        return _repeated(said, words, reply, earlier)
+    # Nothing but question marks: what was said is not understood, or no answer.
+    return "?" if said.text.strip(" .") and not said.text.strip(" .?") else ""
+
+
+def _is_statement(reply: str, words: Lexicon) -> bool:
+    """Whether a reply asks nothing, or declines: what the user says then is no mere answer."""
+    folded = folded_phrases(reply)
+    return not ("?" in folded or words.find(AGENT_REQUEST, folded)) or bool(words.find("refusal", folded))
+
+
+def _repeated(said: _Said, words: Lexicon, reply: str, earlier: Sequence[_Said]) -> str:
+    """The sentence by which the user asks again."""
+    near = [(place, one) for place, one in enumerate(reversed(earlier)) if len(said.content & one.content) > 1]
+    again = [one for one in said.sentences if _was_asked(one.content, near)] if near else []
+    if not again or words.find("agreement", said.text):
+        return ""
+    folded = folded_phrases(reply)
+    return next((one.text for one in again if _asks_again(one, words, folded)), "")
 
 
 class _Sentence(NamedTuple):
@@ -112,35 +140,49 @@ class _Sentence(NamedTuple):
     is_question: bool
 
 
+class _Said:
+    """What the user says in one turn, folded."""
+
+    def __init__(self, text: str, words: Lexicon | None) -> None:
+        self.text = text
+        self._words = words
+        self.content = _NOTHING if words is None else _content(text, words)
+
+    @remembered
+    def sentences(self) -> list[_Sentence]:
+        """Those that are long enough to be known again. Most turns are never asked for theirs."""
+        return [] if self._words is None else list(_sentences(self.text, self._words))
+
+
 def _sentences(text: str, words: Lexicon) -> Iterator[_Sentence]:
+    least = MIN_REQUEST_WORDS if words.has_blanks else MIN_REQUEST_LETTERS
     for sentence in SENTENCE.findall(text):
         plain = sentence.strip(" .?")
-        if content := _content(plain, words):
+        length = len(plain.split()) if words.has_blanks else len(plain.replace(" ", ""))
+        if length >= least and (content := _content(plain, words)):
             yield _Sentence(plain, content, sentence.endswith("?"))
 
 
-def _content(sentence: str, words: Lexicon) -> frozenset[str]:
-    """What tells a sentence apart: words that carry content, or pairs of letters where there are no blanks."""
+def _content(text: str, words: Lexicon) -> frozenset[str]:
+    """What tells a text apart: words that carry content, or pairs of letters where there are no blanks."""
     if words.has_blanks:
-        all_words = sentence.split()
-        long_enough = len(all_words) >= MIN_REQUEST_WORDS
-        return frozenset(all_words) - words.common if long_enough else _NOTHING
-    letters = sentence.replace(" ", "")
-    long_enough = len(letters) >= MIN_REQUEST_LETTERS
-    return frozenset(letters[place : place + 2] for place in range(len(letters) - 1)) if long_enough else _NOTHING
+        return frozenset(text.split()) - words.common - _SIGNS
+    letters = text.replace(" ", "")
+    return frozenset(map("".join, pairwise(letters))) - _SIGNS
 
 
+_SIGNS = frozenset(".?")
 _NOTHING: frozenset[str] = frozenset()
 
 
-def _was_asked(content: frozenset[str], earlier: Sequence[Sequence[_Sentence]]) -> bool:
+def _was_asked(content: frozenset[str], earlier: Iterable[tuple[int, _Said]]) -> bool:
     """Whether a sentence has its content, and all its numbers, in common with one of an earlier turn.
 
     Of a turn before the last one, a sentence must say more to be the same: "is it free" is asked of many things.
     """
-    for place, sentences in enumerate(reversed(earlier)):
+    for place, said in earlier:
         least = MIN_CONTENT if place == 0 else MIN_CONTENT_LONG_AGO
-        for before in sentences:
+        for before in said.sentences:
             shared = len(content & before.content)
             if shared < least or shared < ALIKE * (len(content) + len(before.content) - shared):
                 continue
@@ -149,17 +191,19 @@ def _was_asked(content: frozenset[str], earlier: Sequence[Sequence[_Sentence]]) 
     return False
 
 
-def _asks_again(sentence: _Sentence, words: Lexicon, reply: str, asked: bool) -> bool:
+def _asks_again(sentence: _Sentence, words: Lexicon, reply: str) -> bool:
     """Whether a sentence that was said before is no courtesy, and no answer to what the agent asked."""
     text = f" {sentence.text} "
     if words.find("thanks", text) or words.find("goodbye", text):
         return False
-    if not asked:
+    if sentence.is_question or not ("?" in reply or words.find("request", reply)):
         return True
-    if not sentence.is_question and not words.find("request", text):
+    # Numbers are facts, which the agent may have asked for: what is said with them must be more than a few words.
+    plain = [word for word in sentence.content if not word[0].isdigit()]
+    if len(plain) < len(sentence.content) and len(plain) <= MIN_CONTENT:
         return False
     taken_up = sum(word in reply for word in sentence.content)
-    return sentence.is_question or 2 * taken_up < len(sentence.content)
+    return bool(words.find("request", text)) and 2 * taken_up < len(sentence.content)
 
 
 @metric(

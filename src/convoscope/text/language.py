@@ -75,6 +75,11 @@ def language_of(text: str) -> str:
     return _language_of(text if len(text) <= _RAW else f"{text[: _RAW // 2]} {text[-_RAW // 2 :]}")
 
 
+def forget_languages() -> None:
+    """Texts that were asked about are looked at anew, for measurements of time."""
+    _language_of.cache_clear()
+
+
 @lru_cache(maxsize=4096)
 def _language_of(text: str) -> str:
     if not text.isascii() and _BEYOND_LATIN.search(text) and (script := _script_of(text)):
@@ -89,6 +94,14 @@ def _language_of(text: str) -> str:
     letters = _ordinary_letters(words)
     modelled = _by_model(plain[:MAX_CHARACTERS], letters) if letters >= LIMITS[-1][0] else ""
     return modelled or (votes.language if votes.is_alone and letters < LIMITS[0][0] else "")
+
+
+def plain_language_of(text: str) -> str:
+    """The language whose common words are many in a text; nothing where it needs a closer look. It costs little."""
+    if not text.isascii() and _BEYOND_LATIN.search(text):
+        return ""
+    votes = _votes(_words(text.replace("'", "")))
+    return votes.language if votes.is_plain else ""
 
 
 def is_plainly(language: str, text: str, least: int = 1) -> bool:

@@ -1,9 +1,8 @@
 """Phrases that say something in a language: an objection, thanks, a refusal, a hand-over, a goodbye. They are data.
 
-`lexicons/<code>.toml` is a language. A phrase is written in small letters; `(a|b)` is a choice, `[a|b]` may be absent,
-`..` stands for up to three words, `^` and `$` for the beginning and the end of a sentence. Texts and phrases are
-compared without accents, apostrophes and commas. All phrases of a list become one pattern of RE2, which takes time
-that is linear in the text.
+`lexicons/<code>.toml` is a language; `text.phrases` has the grammar of its phrases. Texts and phrases are compared
+without accents, apostrophes and commas. All phrases of a list become one pattern of RE2, which takes time that is
+linear in the text, and is asked only where a text holds one of the words that every phrase needs.
 """
 
 from __future__ import annotations
@@ -12,14 +11,15 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.errors import UsageError
+from convoscope.text.phrases import Piece, anchors, parsed, pattern
 
 FOLDER = Path(__file__).with_name("lexicons")
 PURPOSES = ("objection", "thanks", "refusal", "hand_over", "goodbye", "request", "agreement", "murmur")
@@ -50,7 +50,8 @@ _ASCII = bytes(ord((_FOLDED.get(code, chr(code)) or " ").strip() or " ") for cod
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 """As they are typed without their keys; the letter without its dots is understood as well."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
-_PIECE = re.compile(r"\.\.|[()\[\]|^$]|[^\s()\[\]|^$.]+|\s+|.")
+_PICTURES = re.compile("[\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]+")
+"""Emojis: a sentence ends before them."""
 
 
 def folded_phrases(text: str) -> str:
@@ -61,9 +62,21 @@ def folded_phrases(text: str) -> str:
         # The same without a dictionary that is asked for every character.
         plain = text.encode().translate(_ASCII, _ASCII_APOSTROPHES)
         return f" {' '.join(plain.replace(b'.', b' . ').replace(b'?', b' ? ').decode().split())} "
+    text = _PICTURES.sub(" . ", text)
     parted = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", parted)).encode("utf-8", "replace").decode()
     return f" {' '.join(text.lower().translate(_FOLDED).split())} "
+
+
+_QUOTED = re.compile(r'(?<!\w)"[^"]{1,300}"(?!\w)|“[^”]{1,300}”|„[^“”]{1,300}[“”]|«[^»]{1,300}»|「[^」]{1,300}」')
+
+
+def without_quotes(text: str) -> str:
+    """A text without what it quotes, unless that is all it says."""
+    if '"' not in text and (text.isascii() or not _QUOTED.search(text)):
+        return text
+    rest = _QUOTED.sub(" ", text)
+    return rest if any(map(str.isalpha, rest)) else text
 
 
 class Lexicon(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -77,33 +90,37 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Words that carry no content, and by which the language is known."""
     phrases: Mapping[str, tuple[str, ...]]
     exceptions: Mapping[str, tuple[str, ...]]
+    spellings: Mapping[str, tuple[str, ...]]
+    """How words are written in a hurry, by the word: in English, "u" is "you"."""
 
     def find(self, purpose: str, text: str) -> str:
         """The first phrase of a list in a text, as `folded_phrases` gives it; nothing where there is none.
 
         A phrase in a sentence that holds an exception of the list does not count.
         """
-        patterns = _patterns(self, purpose)
+        known = _list(self, purpose)
+        if known.anchors and known.anchors.isdisjoint(text.split()):
+            return ""
         if not self.has_blanks:
             text = text.replace(" ", "")
-        match = patterns[0].search(text) if patterns[0] is not None else None
+        match = known.pattern.search(text) if known.pattern is not None else None
         if match is None:
             return ""
-        if patterns[1] is None or not patterns[1].search(text):
+        if known.exceptions is None or not known.exceptions.search(text):
             return str(match[0]).strip(" .?")
         for sentence in SENTENCE.findall(text):
-            match = patterns[0].search(sentence)
-            if match is not None and not patterns[1].search(sentence):
+            match = known.pattern.search(sentence)
+            if match is not None and not known.exceptions.search(sentence):
                 return str(match[0]).strip(" .?")
         return ""
 
     def without(self, purpose: str, text: str) -> str:
         """A short folded text without the phrases of a list."""
-        pattern = _patterns(self, purpose)[0]
+        phrases = _list(self, purpose).pattern
         text = text if self.has_blanks else text.replace(" ", "")
-        for _ in range(_PASSES if pattern is not None else 0):
+        for _ in range(_PASSES if phrases is not None else 0):
             # Two phrases share the blank between them: one is taken away at a time.
-            text = str(pattern.sub(" ", text))
+            text = str(phrases.sub(" ", text))
         return text
 
 
@@ -151,7 +168,7 @@ def _read(path: Path) -> Lexicon:
         lists[name] = _texts(path, f"{name}.phrases", part.get("phrases"))
         exceptions[name] = _texts(path, f"{name}.except", part.get("except", []))
         _refuse_unknown(path, name, part, ("phrases", "except"))
-    _refuse_unknown(path, "", facts, ("name", "blanks", "common", *_LISTS))
+    _refuse_unknown(path, "", facts, ("name", "blanks", "common", "spellings", *_LISTS))
     if not isinstance(facts.get("name"), str) or not isinstance(facts.get("blanks"), bool):
         raise UsageError(f"{path}: name must be a text and blanks true or false")
     read = Lexicon(
@@ -163,11 +180,12 @@ def _read(path: Path) -> Lexicon:
         ),
         phrases=lists,
         exceptions=exceptions,
+        spellings=_spellings(path, facts.get("spellings", {})),
     )
     for name in _LISTS:
         for field, phrases in ((f"{name}.phrases", lists[name]), (f"{name}.except", exceptions[name])):
             for phrase in phrases:
-                _checked(path, field, phrase, read.has_blanks)
+                _checked(path, field, phrase, read)
     return read
 
 
@@ -187,60 +205,64 @@ def _texts(path: Path, field: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _checked(path: Path, field: str, phrase: str, has_blanks: bool) -> None:
+def _spellings(path: Path, facts: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(facts, dict):
+        raise UsageError(f"{path}: [spellings] must be a table", hint='a line of it is: you = ["u"]')
+    return {
+        folded_phrases(word).strip(): tuple(
+            folded_phrases(one).strip() for one in _texts(path, f"spellings.{word}", ways)
+        )
+        for word, ways in facts.items()
+    }
+
+
+def _checked(path: Path, field: str, phrase: str, lexicon: Lexicon) -> None:
     try:
-        re.compile(_pattern(phrase, has_blanks))
+        re.compile(pattern(_parsed(phrase, lexicon.spellings), lexicon.has_blanks))
     except (re.error, ValueError) as error:
         raise UsageError(f"{path}: {field}: {phrase!r}: {error}") from None
 
 
-def _patterns(lexicon: Lexicon, purpose: str) -> tuple[Any, Any]:
-    """The compiled list and its exceptions, kept with the lexicon."""
-    kept: tuple[Any, Any] | None = lexicon.__dict__.get(purpose)
+class _List(NamedTuple):
+    """A list of phrases, ready to be looked for."""
+
+    pattern: Any
+    exceptions: Any
+    anchors: frozenset[str]
+    """One of these is in each text that holds a phrase; none where that is not known."""
+
+
+def _list(lexicon: Lexicon, purpose: str) -> _List:
+    """A compiled list, kept with the lexicon."""
+    kept: _List | None = lexicon.__dict__.get(purpose)
     if kept is None:
-        both = (lexicon.phrases[purpose], lexicon.exceptions[purpose])
-        kept = lexicon.__dict__[purpose] = tuple(_compiled(phrases, lexicon.has_blanks) for phrases in both)
+        phrases = [_parsed(phrase, lexicon.spellings) for phrase in lexicon.phrases[purpose]]
+        exceptions = [_parsed(phrase, lexicon.spellings) for phrase in lexicon.exceptions[purpose]]
+        words = [anchors(phrase, lexicon.common) for phrase in phrases] if lexicon.has_blanks else []
+        kept = lexicon.__dict__[purpose] = _List(
+            _compiled(phrases, lexicon.has_blanks),
+            _compiled(exceptions, lexicon.has_blanks),
+            frozenset().union(*words) if all(words) else frozenset(),
+        )
     return kept
 
 
-def _compiled(phrases: tuple[str, ...], has_blanks: bool) -> Any:
+def _compiled(phrases: Sequence[Sequence[Piece]], has_blanks: bool) -> Any:
     if not phrases:
         return None
     import re2
 
-    return re2.compile("|".join(f"(?:{_pattern(phrase, has_blanks)})" for phrase in phrases))
+    return re2.compile("|".join(f"(?:{pattern(phrase, has_blanks)})" for phrase in phrases))
 
 
-def _pattern(phrase: str, has_blanks: bool) -> str:
-    """A phrase as a pattern of folded text. Each word brings the blank before it; the last is followed by one."""
-    parts: list[str] = []
-    depth = 0
-    for piece in _PIECE.findall(phrase):
-        if piece.isspace():
-            continue
-        if piece == "..":
-            parts.append(r"(?: [^ .?]+){0,3}" if has_blanks else r"[^.?]{0,8}")
-        elif piece in "([":
-            parts.append("(?:")
-            depth += 1
-        elif piece in ")]":
-            depth -= 1
-            parts.append(")" if piece == ")" else ")?")
-        elif piece == "|":
-            parts.append("|")
-        elif piece == "^":
-            parts.append(r"(?:^| [.?])" if has_blanks else r"(?:^|[.?])")
-        elif piece == "$":
-            parts.append(r"(?: *$| [.?])" if has_blanks else r"(?:$|[.?])")
-        else:
-            word = folded_phrases(piece).strip()
-            if not word or not word[0].isalnum() or piece[0] in _APOSTROPHES or piece[-1] in _APOSTROPHES:
-                raise ValueError(f"{piece!r} is no whole word")
-            spelled = folded_phrases(piece.casefold().translate(_SPELLED_OUT)).strip()
-            written = re.escape(word) if spelled == word else f"(?:{re.escape(word)}|{re.escape(spelled)})"
-            parts.append(f" {written}" if has_blanks else written)
-    if depth:
-        raise ValueError("a bracket is not closed")
-    if any(empty in "".join(parts) for empty in ("(?:|", "||", "|)", "(?:)")):
-        raise ValueError("a choice is empty; what may be absent is written [so]")
-    return f"{''.join(parts)}(?: |$)" if has_blanks and not phrase.endswith("$") else "".join(parts)
+def _parsed(phrase: str, spellings: Mapping[str, tuple[str, ...]]) -> tuple[Piece, ...]:
+    return parsed(phrase, lambda word: _spelled(word, spellings))
+
+
+def _spelled(piece: str, spellings: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """A word as it is compared, in all the ways it is written."""
+    word = folded_phrases(piece).strip()
+    if not word or not word[0].isalnum() or piece[0] in _APOSTROPHES or piece[-1] in _APOSTROPHES:
+        raise ValueError(f"{piece!r} is no whole word")
+    without_keys = folded_phrases(piece.casefold().translate(_SPELLED_OUT)).strip()
+    return tuple(dict.fromkeys((word, without_keys, *spellings.get(word, ()))))

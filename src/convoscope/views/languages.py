@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Utterance
@@ -15,6 +15,7 @@ from convoscope.text.language import (
     is_written_in,
     language_code,
     language_of,
+    plain_language_of,
 )
 
 LANGUAGE_NOT_SUPPORTED = "language_not_supported"
@@ -24,8 +25,10 @@ LANGUAGE_UNKNOWN = "language_unknown"
 
 _FIELDS = ("language", "lang", "locale", "language_code", "detected_language")
 _ABOUT_SPEAKERS = {USER: ("user", "customer", "caller", "contact", "client"), ASSISTANT: ("assistant", "agent", "bot")}
+_COMMON = 160
+"""Characters of a speaker's words in which common words are counted."""
 _SAMPLE = 50
-"""Characters of a speaker's words that decide; where these say too little, `_MOST`."""
+"""Where these say too little: characters that the model is asked about. Where it is not certain, `_MOST`."""
 _MOST = 480
 _UTTERANCE = 80
 """Characters of an utterance that decide about it alone."""
@@ -41,7 +44,8 @@ class SpokenLanguages:
         self._of_all = _stated_in(conversation.extras) or _stated_in(conversation.dimensions)
         self._of_speakers: dict[str, str] = {}
         self._stated_by: dict[str, str] = {}
-        self._uniform: dict[str, bool] = {}
+        self._settled: dict[str, str] = {}
+        self._said: dict[str, list[str]] | None = None
 
     def of_speaker(self, speaker: str) -> str:
         """What one participant speaks: as stated, else by their own words; where few, by the others'."""
@@ -53,13 +57,19 @@ class SpokenLanguages:
     def of_text(self, text: str, utterance: Utterance) -> str:
         """The language of some words of an utterance, or of several that begin with it."""
         speaker = utterance.speaker
-        if (stated := _stated_of(utterance)) or _is_believed(stated := self._stated(speaker)):
+        if speaker not in self._settled:
+            self._settled[speaker] = self._settled_for(speaker)
+        if found := _stated_of(utterance) or self._settled[speaker]:
+            return found
+        usual = self.of_speaker(speaker)
+        return usual if is_plainly(usual, text) else self._asked(text, usual)
+
+    def _settled_for(self, speaker: str) -> str:
+        """The language of all that a participant says; nothing where each utterance has to be looked at."""
+        if _is_believed(stated := self._stated(speaker)):
             return stated
         usual = self.of_speaker(speaker)
-        if speaker not in self._uniform:
-            whole = " ".join(self._texts(lambda one: one == speaker))
-            self._uniform[speaker] = is_alone(usual, whole)
-        return usual if self._uniform[speaker] or is_plainly(usual, text) else self._asked(text, usual)
+        return usual if is_alone(usual, " ".join(self._texts(speaker))) else ""
 
     def _asked(self, text: str, usual: str) -> str:
         own = language_of(text[:_UTTERANCE])
@@ -69,7 +79,7 @@ class SpokenLanguages:
     def of_all(self) -> str:
         """The language of all that is said: as stated, else by the words of everyone together."""
         stated = self._of_all
-        return stated if _is_believed(stated) else _language_of_all(self._texts(lambda _: True)) or stated
+        return stated if _is_believed(stated) else _language_of_all(self._all_texts()) or stated
 
     def of_role(self, role: str) -> str:
         """What the first participant of a role speaks."""
@@ -82,28 +92,39 @@ class SpokenLanguages:
         return self._stated_by[speaker]
 
     def _stated_about(self, speaker: str) -> str:
-        role = self._conversation.roles.get(speaker, "")
         extras = self._conversation.extras
+        role = self._conversation.roles.get(speaker, "") if extras else ""
         for name in _ABOUT_SPEAKERS.get(role, ()):
             if isinstance(about := extras.get(name), Mapping) and (code := _stated_in(about)):
                 return code
         return self._of_all
 
     def _by_words(self, speaker: str) -> str:
-        own = self._texts(lambda one: one == speaker)
+        own = self._texts(speaker)
         for known in self._of_speakers.values():
-            if is_plainly(known, " ".join(_beginnings(own, _MOST // 2)), _MIN_VOTES):
+            if is_plainly(known, " ".join(_beginnings(own, _COMMON)), _MIN_VOTES):
                 return known
         language = _language_of_all(own)
         # Many words that no language is known by are of none that is: what others speak says nothing about them.
         if language or has_many_words(" ".join(_beginnings(own, _MOST))):
             return language
-        others = self._texts(lambda one: one != speaker)
+        others = self._all_texts(without=speaker)
         return _language_of_all(others) or _language_of_all([*own, *others])
 
-    def _texts(self, wanted: Callable[[str], bool]) -> list[str]:
+    def _texts(self, speaker: str) -> list[str]:
+        """What one participant says."""
+        if self._said is None:
+            self._said = {}
+            for one in self._conversation.utterances:
+                if text := self._conversation.text(one):
+                    self._said.setdefault(one.speaker, []).append(text)
+        return self._said.get(speaker, [])
+
+    def _all_texts(self, without: str | None = None) -> list[str]:
+        """What all say in their order, but one of them."""
         conversation = self._conversation
-        return [text for one in conversation.utterances if wanted(one.speaker) and (text := conversation.text(one))]
+        others = (one for one in conversation.utterances if one.speaker != without)
+        return [text for one in others if (text := conversation.text(one))]
 
 
 @cached_on_argument
@@ -119,6 +140,8 @@ def reason_unread(language: str) -> str:
 
 def _language_of_all(texts: Sequence[str]) -> str:
     """By the beginnings of some texts; by more of them where that says too little."""
+    if plain := plain_language_of(" ".join(_beginnings(texts, _COMMON))):
+        return plain
     short = " ".join(_beginnings(texts, _SAMPLE))
     language = language_of(short)
     if is_sure(language) or sum(map(len, texts)) <= len(short):

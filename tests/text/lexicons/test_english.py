@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.lexicons import finds
+from support.lexicons import finds, objects
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from support.lexicons import finds
     ],
 )
 def test_objection(text: str) -> None:
-    assert finds("en", "objection", text)
+    assert objects("en", text)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_objection(text: str) -> None:
     ],
 )
 def test_no_objection(text: str) -> None:
-    assert not finds("en", "objection", text)
+    assert not objects("en", text)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.lexicons import finds
+from support.lexicons import finds, objects
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from support.lexicons import finds
     ],
 )
 def test_objection(text: str) -> None:
-    assert finds("ja", "objection", text)
+    assert objects("ja", text)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_objection(text: str) -> None:
     ],
 )
 def test_no_objection(text: str) -> None:
-    assert not finds("ja", "objection", text)
+    assert not objects("ja", text)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.lexicons import finds
+from support.lexicons import finds, objects
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from support.lexicons import finds
     ],
 )
 def test_objection(text: str) -> None:
-    assert finds("es", "objection", text)
+    assert objects("es", text)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_objection(text: str) -> None:
     ],
 )
 def test_no_objection(text: str) -> None:
-    assert not finds("es", "objection", text)
+    assert not objects("es", text)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
-"""User turns that were labelled by hand, found again in the shared data by file, path and hash."""
+"""Turns that were labelled by hand, found again in the shared data by file, path and hash. The texts are not kept."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ _TEXTS = ("content", "text", "utterance", "Text", "value")
 
 
 class LabelledTurn(NamedTuple):
-    """A turn, its label, and the conversation up to its end."""
+    """A turn of the user, its label, and the conversation."""
 
     label: Mapping[str, Any]
     conversation: Conversation
@@ -30,8 +30,27 @@ class LabelledTurn(NamedTuple):
     """What the agent said before it."""
 
 
+class LabelledReply(NamedTuple):
+    """What the agent says in one turn, its label, and a conversation of that turn alone."""
+
+    label: Mapping[str, Any]
+    conversation: Conversation
+    text: str
+
+
 def labelled_turns(labels: Path, data: Path) -> Iterator[LabelledTurn]:
-    """Those whose text is still what was labelled. Kinds of files without a list of messages are left out."""
+    """Those of users whose text is still what was labelled. Files without a list of messages are left out."""
+    for label, messages, index in _found(labels, data):
+        yield from _turn(label, messages, index)
+
+
+def labelled_replies(labels: Path, data: Path) -> Iterator[LabelledReply]:
+    """The same of agents. The hash is of all that they say in the turn, the path leads to the last of it."""
+    for label, messages, index in _found(labels, data):
+        yield from _reply(label, messages, index)
+
+
+def _found(labels: Path, data: Path) -> Iterator[tuple[Mapping[str, Any], list[Any], int]]:
     for line in labels.read_text().splitlines():
         label = json.loads(line)
         pointer, _, index = label["path"].partition("#")
@@ -40,7 +59,7 @@ def labelled_turns(labels: Path, data: Path) -> Iterator[LabelledTurn]:
             continue
         messages = _at(file, pointer)
         if isinstance(messages, list):
-            yield from _turn(label, messages, int(index))
+            yield label, messages, int(index)
 
 
 def _at(file: Path, pointer: str) -> Any:
@@ -54,13 +73,31 @@ def _at(file: Path, pointer: str) -> Any:
     return node
 
 
-@lru_cache(maxsize=4)
+@cache
 def _records(file: Path) -> Any:
     text = file.read_text()
     return [json.loads(line) for line in text.splitlines()] if file.suffix == ".jsonl" else json.loads(text)
 
 
 def _turn(label: Mapping[str, Any], messages: list[Any], index: int) -> Iterator[LabelledTurn]:
+    events, seq = _events(messages, index)
+    if seq < 0 or events[seq].speaker != USER or _hash(events[seq].meant()) != label["sha256"]:
+        return
+    replies = [one.meant() for one in events[:seq] if one.speaker == ASSISTANT]
+    yield LabelledTurn(label, _conversation(events), seq, events[seq].meant(), replies[-1] if replies else "")
+
+
+def _reply(label: Mapping[str, Any], messages: list[Any], index: int) -> Iterator[LabelledReply]:
+    events, seq = _events(messages, index)
+    turns = _conversation(events).turns if seq >= 0 else ()
+    turn = next((turn for turn in turns if any(one.seq == seq for one in turn.assistant)), None)
+    if turn is not None and _hash(turn.assistant_text) == label["sha256"]:
+        said = sorted((*turn.user, *turn.assistant), key=lambda one: one.seq)
+        yield LabelledReply(label, _conversation(said), turn.assistant_text)
+
+
+def _events(messages: list[Any], index: int) -> tuple[list[Utterance], int]:
+    """What the two say, and which of it is the message at this index."""
     events: list[Utterance] = []
     seq = -1
     for place, message in enumerate(messages):
@@ -68,16 +105,16 @@ def _turn(label: Mapping[str, Any], messages: list[Any], index: int) -> Iterator
         if speaker and text.strip() and not _NO_WORDS.fullmatch(text.strip()):
             seq = len(events) if place == index else seq
             events.append(Utterance(seq=len(events), speaker=speaker, intended=Text(text)))
-    if (
-        seq < 0
-        or events[seq].speaker != USER
-        or hashlib.sha256(events[seq].meant().encode()).hexdigest() != label["sha256"]
-    ):
-        return
+    return events, seq
+
+
+def _conversation(events: Iterable[Utterance]) -> Conversation:
     people = (Participant(USER, USER), Participant(ASSISTANT, ASSISTANT))
-    replies = [one.meant() for one in events[:seq] if one.speaker == ASSISTANT]
-    conversation = Conversation(id="c", participants=people, timeline=tuple(events))
-    yield LabelledTurn(label, conversation, seq, events[seq].meant(), replies[-1] if replies else "")
+    return Conversation(id="c", participants=people, timeline=tuple(events))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _said(message: Any, place: int) -> tuple[str, str]:
