@@ -200,7 +200,6 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_flight", {"flight": "SK1", "cancelled": False, "delivered": False}),
     ("get_stats", {"success": 95, "failed": 5}),
     ("get_temperature", 21.5),
-    ("", {"results": [{"success": False, "id": 1}, {"success": True, "id": 2}]}),
     ("", {"errors": 0, "warnings": 2, "passed": 33}),
     ("", {"error": None, "balance": 12}),
     ("", {"error": "", "balance": 12}),
@@ -246,6 +245,7 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_build", {"build": 12, "status": "failed", "duration": 33, "commit": "abc"}),
 ]
 NOT_STATED_AT_ALL: list[tuple[str, Any]] = [
+    ("", {"results": [{"success": False, "id": 1}, {"success": True, "id": 2}]}),
     ("get_order", {"status": "unavailable"}),  # the call's or the order's
     ("check_room", {"status": "UNAVAILABLE"}),
     ("get_order", {"code": 14, "message": "see the handbook"}),

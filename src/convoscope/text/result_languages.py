@@ -39,15 +39,20 @@ def statement_elsewhere(lower: str) -> tuple[Elsewhere, str] | None:
     return None
 
 
-def doubt_elsewhere(text: str) -> str:
-    """The words of a short text that deny or speak of failure; the language, where its words are not known."""
+def doubt_elsewhere(text: str, longest_name: int = 0) -> str:
+    """The words of a short text that deny or speak of failure; the language, where its words are not known.
+
+    So many words may be a name, which is of no language.
+    """
     lower = without_accents(text.lower())
     if match := _NEGATION.search(lower) or _HINTS.search(lower):
         return match[0]
+    words = _WORD.findall(text)
+    if len(words) <= longest_name:
+        return ""
     language = language_of(text)
     if language:
         return "" if language in KNOWN else f"in a language that is not known: {language}"
-    words = _WORD.findall(text)
     values = sum(not word.isalpha() or word.isupper() for word in words)
     if 2 * values >= len(words) or any(is_plainly(known, text) for known in KNOWN):
         return ""
@@ -101,10 +106,14 @@ _NEGATION = re.compile(
 )
 _HINTS = re.compile(
     r"\b(?:\w{0,20}fehler\w{0,6}|fehlt|fehlen|abgelehnt|abgelaufen|abgebrochen|verweigert|gesperrt|ungultige?[rsn]?|gescheitert"
-    r"|storung|zeituberschreitung|leider|fallo|fallid[oa]|rechazad[oa]|caducad[oa]|expirad[oa]|denegad[oa]|invalid[oa]|agotad[oa]"
+    r"|storung|zeituberschreitung|wartung\w{0,10}|problemen?|erneut|spater|leider"
+    r"|fallo|fallid[oa]|rechazad[oa]|bloquead[oa]|problemas?|mantenimiento|mas tarde"
+    r"|de nuevo|caducad[oa]|expirad[oa]|denegad[oa]|invalid[oa]|agotad[oa]"
     r"|erreurs?|echec|echoue|est refusee?|a expire|expiree|invalide|indisponibles?|malheureusement"
-    r"|erros?|falha|falhou|recusad[oa]|negad[oa]|bloquead[oa]|indisponivel|infelizmente|errore|fallit[oa]|scadut[oa])\b"
-    r"|エラー|失敗|無効|拒否|期限切れ|错误|失败|錯誤|오류|실패|ошибк"
+    r"|problemes?|interdite?s?|reessayer|plus tard|bloquee?"
+    r"|erros?|falha|falhou|recusad[oa]|negad[oa]|manutencao|novamente"
+    r"|mais tarde|indisponivel|infelizmente|errore|fallit[oa]|scadut[oa])\b"
+    r"|エラー|失敗|メンテナンス|無効|拒否|期限切れ|错误|失败|錯誤|오류|실패|ошибк"
 )
 _EXPLAINS = re.compile(
     r"\b(?:wenn|falls|sobald|bedeutet|si|cuando|significa|quand|lorsque|signifie|quando|caso)\b|場合|とき"

@@ -71,7 +71,7 @@ def _english_phrase(lower: str) -> Statement | None:
     if not _EXPLAINS.search(lower):
         for pattern in (_FAILS, _TRANSPORT, _HTTP_BAD):
             for match in pattern.finditer(lower):
-                if not _NEGATION.search(lower, max(0, match.start() - 16), match.start()):
+                if not _is_negated(lower, match):
                     return Statement("failed", _shown(match[0]))
     if match := _PENDING.search(lower):
         return Statement("pending", _shown(match[0]))
@@ -81,25 +81,32 @@ def _english_phrase(lower: str) -> Statement | None:
     return None
 
 
+def _is_negated(lower: str, match: re.Match[str]) -> bool:
+    return _NEGATION.search(lower, max(0, match.start() - 24), match.start()) is not None
+
+
 def failure_hint(text: str) -> str:
     """The words of a short text that failures are spoken of with; empty where there are none, or where it explains."""
     if len(text) > LONGEST_SHORT:
         return ""
     lower = text.lower()
-    match = _HINTS.search(lower)
+    match = next((each for each in _HINTS.finditer(lower) if not _is_negated(lower, each)), None)
     if match is None or (_EXPLAINS.search(lower) and not _GIVES_UP.search(lower)):
         return ""
     return _shown(match[0])
 
 
-def doubt(text: str) -> str:
-    """Why a short text may not be what was asked for: it denies, it speaks of failure, its language is not known."""
+def doubt(text: str, *, may_be_name: bool = False) -> str:
+    """Why a short text may not be what was asked for: it denies, it speaks of failure, its language is not known.
+
+    `may_be_name`: few words may be a name, which is of no language.
+    """
     if hint := failure_hint(text):
         return hint
     lower = text.lower()
     if (match := _DENIES.search(lower)) and len(_SENTENCE.findall(text)) < 2:
         return _shown(match[0])
-    return doubt_elsewhere(text)
+    return doubt_elsewhere(text, _LONGEST_NAME if may_be_name else 0)
 
 
 def carries_values(text: str) -> bool:
@@ -119,6 +126,8 @@ def _begins_as_failure(start: str, lower: str, short: bool) -> re.Match[str] | N
     ):
         return match
     if ("raceback" in start or "goroutine" in start or "\n    at " in start) and (match := _TRACEBACK.search(start)):
+        return match
+    if ("Error: " in start or "Exception: " in start) and (match := _LAST_LINE.search(start)):
         return match
     # The lines of a short text: `Result:` and below it `Error: no such card`.
     return _FAILURE_LINE.search(lower) if short and start.count("\n") < 3 else None
@@ -150,8 +159,9 @@ _FAILURE_BEGINS = re.compile(
     r"|(?:sorry,?\s+)?(?:but\s+)?(?:(?:i|we|it|the \w+)\s+)?(?:(?:was|am|are|were|is)\s+)?(?:unable|not able)\s+to\b"
     r"|(?:sorry,?\s+)?(?:(?:i|we)\s+)?(?:could(?: not|n['’]t)|can(?:not| not|['’]t))\s+(?!be\b)\w"
     r"|invalid\s+\w|missing\s+(?:required|mandatory|parameter|argument|field)"
-    r"|unknown\s+(?:tool|function|command|method|error|action)\b|unauthori[sz]ed\b|forbidden\b|bad request\b"
-    r"|bad gateway\b|gateway time-?out\b|method not allowed\b|not found\W*$|access (?:is |was )?denied"
+    r"|unknown\s+(?:tool|function|command|method|error|action)\b|unauthori[sz]ed\b|unauthenticated\b"
+    r"|forbidden\b|bad request\b|bad gateway\b|gateway time-?out\b|method not allowed\b|not found\W*$"
+    r"|access (?:is |was )?denied"
     r"|permission (?:to [^.\n]{1,80} )?(?:has been |was |is )?(?:denied|rejected)|no such (?:file|tool|function|method)"
     r"|(?:(?:the )?(?:request|operation|connection|call|query|tool|read|gateway|server|api) )?time(?:d[ -]?|-)?out\b"
     r"(?! (?:is|are|of|in|can|for)\b)"
@@ -177,6 +187,7 @@ _TRACEBACK = re.compile(
     r"(?:^|\n)\s{0,8}(?:Traceback \(most recent call last\)|goroutine \d+ \[running\]"
     r"|[A-Z][\w.]{0,80}(?:Error|Exception)?: [^\n]{0,300}\n\s{2,8}at \S)"
 )
+_LAST_LINE = re.compile(r"\n(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^\n]{0,500}$")
 _REASONS = (
     r"(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|not acceptable"
     r"|request time-?out|conflict|gone|payload too large|unsupported media type|unprocessable \w+|too many requests"
@@ -261,11 +272,14 @@ _HINTS = re.compile(
     r"|reachable|allowed|permitted"
     r"|authori[sz]ed|valid|recogni[sz]ed|connected|configured|ready|enough)|(?:cannot|could not)(?! be)"
     r"|couldn['’]t|no longer"
-    r"|expired|restricted|interrupted|terminated|killed|suspended|oops|todo|did(?: not|n['’]t)|sqlstate|ora-\d{3,6}"
+    r"|(?:technical|network) (?:problems?|issues?)|lost|locked|disabled|busy|overdue|insufficient|ineligible"
+    r"|placeholder|mock(?:ed)?|simulated|dry[ -]run|expired|restricted|interrupted|terminated|killed|suspended|oops"
+    r"|todo|did(?: not|n['’]t)|sqlstate|ora-\d{3,6}"
     r"|(?:got|received|returned|status|http) [45]\d\d)\b|\berr!",
 )
+_LONGEST_NAME = 3
 _DENIES = re.compile(
-    r"\b(?:no|not|none|never|nothing|nobody|neither|cannot|null|nil|nan|without|please)\b"
+    r"\b(?:no|not|none|never|already|nothing|nobody|neither|cannot|null|nil|nan|without|please)\b"
     r"|n['’]t\b|\b(?:found|has|have|are|is|with|returned|matched) (?:0|zero)\b|\?\W*$"
 )
 _GIVES_UP = re.compile(
@@ -276,10 +290,10 @@ _VALUE = re.compile(
     r"|six|seven|eight|nine|ten)\b"
 )
 _SENTENCE = re.compile(r"\w{2}[.!](?:\s|$)")
-_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?$")
+_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?(?:or )?$")
 _EXPLAINS = re.compile(
-    r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policy|faq"
-    r"|customers?|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
+    r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policies"
+    r"|our policy|faq|customers|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
 )
 _DEFINES = re.compile(
     r"\b(?:means?|stands for|indicates|is (?:shown|caused|returned)|occurs|bedeutet|significa|signifie)\b"
@@ -299,7 +313,8 @@ _PENDING = re.compile(
     r"|acknowledged|initiated|please wait|will be \w+ed|on its way|awaiting|waiting for)\b",
 )
 _WORKED = re.compile(
-    r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good|yes, done"
+    r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good"
+    r"|yes, done|query ok, [1-9]"
     rf"|{_DONE})\b(?!\s*\?)(?!\s+\w+\s*:\s*\d)",
 )
 _WORKED_SOMEWHERE = re.compile(
@@ -309,6 +324,8 @@ _WORKED_SOMEWHERE = re.compile(
 )
 _DOUBT = re.compile(
     r"\b(?:tool|call|execution|request|operation|job|task|action|query) (?:\S+ )?(?:was|is|has been|got) cancell?ed\b"
+    r"|\b(?:tool|function|feature|service|endpoint|account) (?:is|was|has been) (?:disabled|deactivated)\b"
+    r"|\b(?:nothing|none|no one|would|dry[ -]run)\b"
     r"|\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$"
 )
 

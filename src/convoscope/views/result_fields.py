@@ -50,12 +50,13 @@ _NAMES = {
         " echoue falhou 失敗"
     ),
     ERROR: (
-        "err traceback stacktrace faultstring errormessage errormsg errordescription errordetail errordetails errorinfo"
-        " errortext errorstring failuremessage fehlermeldung fehlertext errores erreurs erros エラー 错误 오류 ошибка"
+        "err traceback stacktrace faultstring errormessage errormsg errmsg errordescription errordetail errordetails"
+        " errorinfo errortext errorstring failuremessage fehlermeldung fehlertext errores"
+        " erreurs erros エラー 错误 오류 ошибка"
     ),
     WEAK_ERROR: (
-        "errortype errorcode errorname errno errorreason failurereason failurecode exceptiontype failuretype faultcode"
-        " fehlercode declinecode"
+        "errortype errorcode errcode errorname errno errorreason failurereason failurecode exceptiontype failuretype"
+        " faultcode fehlercode declinecode"
     ),
     STATUS: (
         "status outcome state stat ack responsestatus responsestate callstatus resultstatus executionstatus toolstatus"
@@ -64,7 +65,7 @@ _NAMES = {
     TYPE: "type kind object",
     HTTP: "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
     CODE: "code resultcode responsecode grpccode",
-    EXIT: "exitcode exitstatus returncode retcode rc retval exitvalue errorlevel",
+    EXIT: "exitcode exitstatus returncode retcode rc ret retval exitvalue errorlevel",
     TEXT: (
         "message msg detail reason responsemessage resultmessage responsemsg resultmsg resulttext responsetext"
         " statusmessage statustext statusdescription hint warning problem stderr meldung nachricht hinweis grund"
@@ -73,7 +74,7 @@ _NAMES = {
     DESCRIPTION: "title description details info note",
     WRAPPED: (
         "result results output outputs response responses data content body value payload structuredcontent"
-        " toolresponse functionresponses functionresponse functionresult returnvalue toolresult text stdout http"
+        " toolresponse functionresponses functionresponse functionresult return returnvalue toolresult text stdout http"
         " httpresponse apiresponse rawresponse"
     ),
     FOUND: "found isfound wasfound exists exist gefunden encontrado trouve",
@@ -157,6 +158,13 @@ EMPTY_WORDS = _words("null none nil undefined nan {} [] \"\" '' n/a")
 TRUE, FALSE = _words("true yes y 1 ja si sim oui"), _words("false no n 0 nein nao non")
 ASKS = _words("requires require required needs need missing must redirect awaiting")
 """Names that begin so ask for something: `requires_action`, `missing`."""
+REASONS = _words("reason grund motivo raison razon")
+"""An act gives reasons for what it did not do."""
+WAITS = _words(
+    "wait waiting retry position queue remaining left attempts limit max min next url link login balance available"
+    " suggestion suggestions alternative alternatives option options cooldown"
+)
+"""Words in names of what an act returns that was not done yet, or not at all."""
 NO_ACCESS = _words("authenticated authorized authorised permitted connected logged_in")
 """Flags that, where they are false, say that nothing could be read."""
 CHANGED = _words("affected modified updated deleted inserted created removed upserted")
@@ -204,10 +212,17 @@ class ToolKind(NamedTuple):
     """It returns pages of the web."""
     verb: str
     """What it does."""
+    stems: frozenset[str]
+    """The beginnings of the words of its name."""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether its name says neither that it reads nor that it acts."""
+        return not (self.reads or self.acts or self.counts or self.runs or self.status or self.errors)
 
     def did(self, word: str) -> bool:
         """Whether a word says that the tool did what its name says: `cancelled` of `cancel_order`."""
-        return self.acts and word[:4] == self.verb[:4] and word.endswith("ed")
+        return not self.reads and word.endswith("ed") and word[:4] in self.stems
 
     @property
     def creates(self) -> bool:
@@ -218,13 +233,20 @@ _READS = _words(
     "get search find list lookup look check calculate compute fetch query read describe show retrieve view"
     " count identify browse translate convert summarize summarise extract detect classify inspect estimate"
     " quote compare ask info details faq weather knowledge retrieval grep cat calculator validate verify lint audit"
+    " suchen abrufen holen anzeigen prufen finden auflisten buscar obtener consultar listar mostrar verificar chercher"
+    " obtenir lister afficher verifier obter"
 )
 _ACTS = _words(
     "book cancel create update delete remove add send pay charge refund transfer escalate issue assign change"
     " modify set submit process schedule reschedule rebook reserve register activate deactivate enable disable"
     " toggle apply redeem place make post put write save store record notify email call open close reset"
     " approve reject grant block unblock execute trigger start stop restart purchase buy confirm checkout"
-    " authenticate login decline deny refuse abort"
+    " authenticate login decline deny refuse abort renew extend replace swap exchange upgrade downgrade waive revoke"
+    " release lock unlock move upload publish subscribe unsubscribe enroll capture authorize dispatch insert upsert"
+    " patch invite share archive restore rename complete resend forward withdraw deposit void"
+    " buchen stornieren anlegen erstellen senden andern loschen belasten uberweisen reservieren ausfuhren bezahlen"
+    " verschieben reservar cancelar crear enviar actualizar eliminar pagar modificar reserver annuler creer envoyer"
+    " modifier supprimer payer criar atualizar excluir"
 )
 _COUNTS = _words(
     "calculate compute calculator count convert sum total balance price rate amount number distance"
@@ -240,7 +262,7 @@ _LONGEST_NAME = 200
 @lru_cache(maxsize=1024)
 def tool_kind(tool: str) -> ToolKind:
     """What the name of a tool says; its first verb decides what it does."""
-    words = name_words(tool[:_LONGEST_NAME])
+    words = name_words(without_accents(tool[:_LONGEST_NAME]))
     verb = next((word for word in words if word in _READS or word in _ACTS), "")
     known, acts = frozenset(words), verb in _ACTS
     return ToolKind(
@@ -254,4 +276,5 @@ def tool_kind(tool: str) -> ToolKind:
         checks=not acts and not _CHECKS.isdisjoint((verb, *words[:1])),
         pages=not known.isdisjoint(_PAGES),
         verb=verb,
+        stems=frozenset(word[:4] for word in words if len(word) > 2),
     )

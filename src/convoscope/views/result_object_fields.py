@@ -23,6 +23,7 @@ from convoscope.views.result_fields import (
     NO_ACCESS,
     NO_ERROR,
     PENDING_WORDS,
+    WAITS,
     ToolKind,
     field_of,
     part_of,
@@ -32,8 +33,9 @@ from convoscope.views.result_outcomes import is_filled
 from convoscope.views.result_values import error_words, http_code, truth
 
 MOST_FIELDS = 200
+_OF_THE_CALL = (fields.ERROR, fields.WEAK_ERROR, fields.STATUS, fields.HTTP, fields.CODE)
 _NO_TEXTS: tuple[str, ...] = ()
-_ID_ENDINGS = ("id", "number", "ref", "reference", "no", "uuid", "key", "ticket")
+_ID_ENDINGS = ("id", "number", "ref", "reference", "no", "uuid", "key", "ticket", "code", "pnr", "sid", "locator")
 
 
 class ObjectFields:
@@ -89,13 +91,13 @@ class ObjectFields:
         asks = word.partition("_")[0] in ASKS or (word in PENDING_WORDS and not self.kind.did(word))
         if value and asks and (self.kind.acts or word not in PENDING_WORDS):
             self.pending = f"{key}: true"
-        elif self.kind.acts and word in DONE_WORDS:
+        elif (self.kind.acts and word in DONE_WORDS) or self.kind.did(word):
             self.take_good_flag(key, value)
         elif value:
             self.flags += 1
         elif word in NO_ACCESS:
             self.pending = f"{key}: false"
-        elif self.kind.acts:
+        elif self.kind.acts or self.kind.unknown:
             self.doubtful = True
         else:
             self.flags += 1
@@ -110,12 +112,13 @@ class ObjectFields:
             self.good += (f"{key}: {value}",)
         elif key.lower().endswith(_ID_ENDINGS):
             self.ids += 1
-        elif value or not self.kind.acts:
+        elif not self.kind.acts or (value > 0 and WAITS.isdisjoint(words)):
             self.data += 1
 
     def _count_part(self, key: str, value: Json) -> bool:
         """Of a tool that acts on many things: `{"sent": 3, "failed": 2}`."""
-        if not self.kind.acts or isinstance(value, bool | str | dict) or value is None:
+        can_act = self.kind.acts or self.kind.unknown
+        if not can_act or isinstance(value, bool | str | dict) or value is None:
             return False
         words = name_words(key[:40])
         number = len(value) if isinstance(value, list | tuple) else int(value)
@@ -129,17 +132,20 @@ class ObjectFields:
     def _take_word(self, key: str, value: str) -> None:
         word = status_word(value) if len(value) < 40 else ""
         words = name_words(key[:40])
+        is_bad = word in BAD_WORDS or word in BAD_OF_THINGS
         if words and words[0] in ASKS:
             self.pending = f"{key}: {value[:40]}"
-        elif self.kind.acts and word and (word in BAD_WORDS or word in BAD_OF_THINGS):
+        elif self.kind.acts and is_bad:
             self.status, self.status_text = self.status or word, value
         elif self.kind.acts and status_word(key) in DONE_WORDS and truth(value) is not None:
             self.take_good_flag(key, value)
         elif " " not in value and key.lower().endswith(_ID_ENDINGS):
             self.ids += 1
-        elif word in BAD_WORDS or " " in value or not value.isascii():
+        elif word.endswith(("_error", "_exception")) and " " not in value:
+            self.take_weak_error(key, value)  # `{"name": "TypeError", "message": …}`
+        elif word in BAD_WORDS or (is_bad and self.kind.unknown) or " " in value or not value.isascii():
             self.sentences += (value,)
-        else:
+        elif not self.kind.acts or WAITS.isdisjoint(words):
             self.data += 1
 
     # Fields that speak of the call
@@ -154,6 +160,8 @@ class ObjectFields:
                 self.good += (f"{key}: true",)
             else:
                 self.bad += (f"{key}: false",)
+        elif isinstance(value, str) and value.strip():
+            self.unsettled = f"{key}: {value[:40]}"
         elif is_filled(value):
             self.data += 1
 
@@ -176,7 +184,7 @@ class ObjectFields:
             if value:
                 self.bad += (f"{key}: true",)
         elif isinstance(value, float) or (is_many and (isinstance(value, int) or self.kind.errors)):
-            if not self._count_part(key, value):
+            if isinstance(value, float) or not self._count_part(key, value):
                 self.data += is_filled(value)  # a measure, a count, the errors that were looked up
         elif words := error_words(value):
             if is_many and self.kind.checks:
@@ -215,7 +223,10 @@ class ObjectFields:
         elif word in ("zero_results", "no_results"):
             self.found_nothing = True
         elif not self.kind.acts:
-            self.data += bool(word)
+            if " " in value or not value.isascii():
+                self.sentences += (value,)
+            else:
+                self.data += bool(word)
         elif word not in fields.STATUS_OF_NEW:
             self.doubtful = True
 
@@ -248,7 +259,10 @@ class ObjectFields:
         if number is not None:
             self.code = number
         elif isinstance(value, str) and value.strip():
-            self.weak += (f"{key}: {value[:40]}",)
+            if status_word(value) in ERROR_WORDS:
+                self.take_status(key, value)
+            else:
+                self.weak += (f"{key}: {value[:40]}",)
 
     def take_exit(self, key: str, value: Json) -> None:
         text = str(value).strip()
@@ -264,6 +278,7 @@ class ObjectFields:
         if isinstance(value, str):
             if value.strip():
                 self.texts += (value,)
+                self.doubtful |= self.kind.acts and key.lower() in fields.REASONS
         elif isinstance(value, list) and value and all(map(_is_rejected_field, islice(value, 20))):
             self.bad += (key,)
             self.errors += (error_words(value),)
@@ -300,8 +315,10 @@ class ObjectFields:
     def take_echo(self, _key: str, value: Json) -> None:
         self.echoes += is_filled(value)
 
-    def take_meta(self, _key: str, _value: Json) -> None:
-        """Ids of requests, times: they say nothing."""
+    def take_meta(self, _key: str, value: Json) -> None:
+        """Ids of requests, times: they say nothing; but what is around the data may have a status."""
+        if isinstance(value, dict) and any(field_of(key) in _OF_THE_CALL for key in islice(value, 20)):
+            self.wrapped += (value,)
 
 
 def _is_rejected_field(value: Json) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from convoscope.conversation import Json
+from convoscope.text.identifiers import snake_case
 from convoscope.text.result_words import LONGEST_SHORT, doubt, statement
 from convoscope.views.result_fields import (
     BAD_OF_THINGS,
@@ -36,19 +37,19 @@ Read = Callable[[Json, ToolKind, int], ToolOutcome]
 """Reads a value of any shape that is inside of an object."""
 
 
-def outcome_of_members(inner: Sequence[ToolOutcome], acts: bool) -> ToolOutcome:
+def outcome_of_members(inner: Sequence[ToolOutcome], kind: ToolKind) -> ToolOutcome:
     """Of a list or of the parts of an object: a failure, or nothing found, where each of them says so; else data.
 
     The status of a thing that is listed is its own. Of a tool that acts it is that of the act, and where only some
-    failed, the call did neither.
+    failed, the call did neither. Where the name of the tool does not say what it does, neither is known.
     """
-    failed = [each for each in inner if each.failed and (acts or _is_failure_itself(each))]
+    failed = [each for each in inner if each.failed and (not kind.reads or _is_failure_itself(each))]
     if failed:
-        if len(failed) == len(inner):
+        if len(failed) == len(inner) and (kind.acts or all(map(_is_failure_itself, failed))):
             return failed[0]
-        if acts:
+        if not kind.reads:
             return unstated(CONTRADICTS, f"{len(failed)} of {len(inner)} failed: {failed[0].sign}")
-    if inner and all(each.status == NOT_STATED and (acts or each.sign or each is NO_DATA) for each in inner):
+    if inner and all(each.status == NOT_STATED and (kind.acts or each.sign or each is NO_DATA) for each in inner):
         return inner[0]
     return DATA
 
@@ -75,7 +76,7 @@ class ObjectResult(ObjectFields):
             return self._failure(self.bad[0])
         inner = self._read(self.wrapped)
         if (broken := next((each for each in inner if each.failed and each.is_strong), None)) is not None:
-            return self._mixed(inner) or broken
+            return broken
         for stated in (self._by_status(), self._by_code(inner), self._by_text()):
             if stated is not None:
                 return stated
@@ -114,10 +115,6 @@ class ObjectResult(ObjectFields):
             return []
         return [self.read(value, self.kind, self.depth + 1) for value in values[:3]]
 
-    def _mixed(self, inner: list[ToolOutcome]) -> ToolOutcome | None:
-        outcome = outcome_of_members(inner, self.kind.acts)
-        return outcome if outcome.reason == CONTRADICTS else None
-
     def _failure(self, sign: str, is_strong: bool = True) -> ToolOutcome:
         texts = (*self.errors, *self.texts, *self.descriptions, self.status_text if " " in self.status_text else "")
         words = next((text for text in texts if text), "")
@@ -129,10 +126,11 @@ class ObjectResult(ObjectFields):
         """Of a tool that acts on many things: how many of them failed."""
         failed, done = self.failed_parts, self.done_parts
         if not failed:
-            if failed == 0 and done:
+            if failed == 0 and done and self.kind.acts:
                 self.good += ("0 failed",)
-            return None
-        if done is None:
+            nothing_done = done == 0 and self.kind.acts and not (self.good or self.bad or self.ids)
+            return NO_DATA if nothing_done else None
+        if done is None or (done == 0 and self.kind.unknown):
             self.unsettled = f"{failed} failed"
             return None
         sign = f"{failed} of {failed + done} failed"
@@ -179,7 +177,8 @@ class ObjectResult(ObjectFields):
         if code != 0 and not 200 <= code < 300:
             if alone and not self.wrapped and self.texts:
                 return self._by_own_code(code)
-            self.data += 1
+            self.data += not self.kind.acts
+            self.doubtful |= self.kind.acts
         elif self.texts or self.wrapped:
             self.good += (f"code: {code}",)
         return None
@@ -199,7 +198,7 @@ class ObjectResult(ObjectFields):
             return False
         if any(not each.startswith(("code:", "Code:")) for each in self.weak):
             return True
-        texts = (*(each.partition(": ")[2].replace("_", " ") for each in self.weak), *self.texts)
+        texts = (*(snake_case(each.partition(": ")[2]).replace("_", " ") for each in self.weak), *self.texts)
         return any((words := statement(text)) is not None and words.stated == "failed" for text in texts)
 
     def _by_text(self) -> ToolOutcome | None:
@@ -222,36 +221,44 @@ class ObjectResult(ObjectFields):
     # What was returned, where nothing is stated
 
     def _by_act(self, inner: list[ToolOutcome]) -> ToolOutcome:
-        """An act returns what it made: an id, a thing, several values. Anything else does not say that it was done."""
+        """An act returns what it made: an id, a thing, a value. Flags and sentences do not say that it was done."""
         inner = inner + self._read(self.parts)
-        members = outcome_of_members(inner, acts=True)
+        members = outcome_of_members(inner, self.kind)
         if members.failed or members.reason == CONTRADICTS or (members.reason and not self.ids):
             return members
-        if self.pending and not (self.kind.creates and self.ids and (self._returned or self.described)):
+        if self.pending and not self._is_whole_thing:
             return unstated(UNSTATED, self.pending)
         told = self._by_sentences()
         if told is not None and told.status == SUCCEEDED:
             return told
-        made = self.ids or any(each.status == SUCCEEDED for each in inner) or self.data + self.flags > 1
-        if made and not (self.doubtful and not self._returned):
+        made = self.ids or any(each.status == SUCCEEDED for each in inner) or self.data or self.flags > 1
+        doubts = self.doubtful or any(doubt(text) for text in self.texts[:4])
+        if made and not (doubts and not (self.ids and self._returned)):
             return DATA
         if told is not None:
             return told
         return self._by_words() if self.texts or self.descriptions else NO_DATA if self.empty else unstated(UNSTATED)
 
+    @property
+    def _is_whole_thing(self) -> bool:
+        """Whether a thing was returned that has a status of its own: a new task is pending, and it was created."""
+        size = self.data + len(self.parts) + len(self.sentences) + self.described
+        return bool(self.ids) and size > (0 if self.kind.creates else 2)
+
     def _by_data(self, inner: list[ToolOutcome]) -> ToolOutcome:
         succeeded = next((each for each in inner if each.status == SUCCEEDED), None)
-        if self.pending and not (self._returned or self.flags or self.described or succeeded):
+        is_thing = self._returned or self.flags or self.described or succeeded or (self.ids and self.kind.reads)
+        if self.pending and not is_thing:
             return unstated(UNSTATED, self.pending)
         beside_nothing = self.empty or self.found_nothing
         if self.data or ((self.flags or self.ids or self.echoes) and not beside_nothing):
             return DATA
         if self.described and (self.weak or self.pending):
             return DATA
-        if inner:
+        if inner and (succeeded or not (self.parts or self.sentences)):
             return succeeded or inner[0]
-        if self.parts and (members := outcome_of_members(self._read(self.parts), acts=False)):
-            return members
+        if self.parts:
+            return outcome_of_members(self._read(self.parts), self.kind)
         if (told := self._by_sentences()) is not None:
             return told
         if self.wrapped or self.weak or self.sentences:
@@ -268,12 +275,18 @@ class ObjectResult(ObjectFields):
             return None
         doubts = []
         for text in self.sentences[:5]:
+            if status_word(text) in BAD_WORDS or status_word(text) in BAD_OF_THINGS:
+                doubts.append(text)
+                continue
             words = statement(text)
             if words is not None and words.stated == "failed" and words.is_strong:
                 return failed_by(words.sign, text)
-            if words is not None and words.stated == "succeeded" and self.kind.acts:
-                return ToolOutcome(SUCCEEDED, STATED, words.sign)
+            if words is not None and words.stated == "succeeded":
+                return ToolOutcome(SUCCEEDED, STATED, words.sign) if self.kind.acts else None
             if words is not None and words.stated == "nothing_found":
                 return unstated(NOTHING_FOUND, words.sign)
-            doubts.append(words.sign if words is not None else doubt(text) if len(text) <= LONGEST_SHORT else "")
+            if words is not None:
+                doubts.append(words.sign)
+            else:
+                doubts.append(doubt(text, may_be_name=True) if len(text) <= LONGEST_SHORT else "")
         return unstated(UNSTATED, doubts[0]) if doubts and all(doubts) else None

@@ -21,7 +21,7 @@ from convoscope.text.result_words import (
     failure_hint,
     statement,
 )
-from convoscope.views.result_fields import EMPTY_WORDS, ToolKind, tool_kind
+from convoscope.views.result_fields import BAD_WORDS, EMPTY_WORDS, ToolKind, status_word, tool_kind
 from convoscope.views.result_formats import Cut, cut_structure, decoded, embedded, is_page
 from convoscope.views.result_objects import ObjectResult, outcome_of_members
 from convoscope.views.result_outcomes import (
@@ -123,13 +123,16 @@ def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int
         if texts and len(texts) == min(len(values), 20):
             return _read_text("\n".join(texts), kind, depth + 1)
         members = list(islice(values, 20 if kind.acts else 5))
-        if not kind.errors and all(map(_can_fail, members)):
-            return outcome_of_members([_read(each, kind, depth + 1) for each in members], kind.acts)
+        can_fail = [_can_fail(each) for each in members]
+        if not kind.errors and (any(can_fail) if kind.acts else all(can_fail)):
+            return outcome_of_members([_read(each, kind, depth + 1) for each in members], kind)
     return DATA
 
 
 def _can_fail(value: Json) -> bool:
-    return isinstance(value, dict) or (isinstance(value, str) and not _BARE.fullmatch(value[:LONGEST_SHORT]))
+    if isinstance(value, str):
+        return not _BARE.fullmatch(value[:LONGEST_SHORT]) or status_word(value) in BAD_WORDS
+    return isinstance(value, dict) or value is False
 
 
 def _is_text_block(value: Json) -> bool:
@@ -164,9 +167,15 @@ def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:
         return _read(value, kind, depth + 1)
     if not (kind.errors or kind.status) and (hint := failure_hint(content)):
         return unstated(UNSTATED, hint)
-    if is_page(content) and not kind.pages:
-        return unstated(UNSTATED, "a page of HTML")
     return _inferred(content, kind)
+
+
+def _says_done(content: str, kind: ToolKind) -> str:
+    """The word of a short text that says that the tool did what its name says; empty where there is none, or doubt."""
+    if kind.reads or len(content) > LONGEST_SHORT:
+        return ""
+    word = next((word for word in _WORD.findall(content.lower()) if kind.did(word)), "")
+    return word if word and not doubt(content, may_be_name=True) else ""
 
 
 def _stated_by(words: Statement, content: str) -> ToolOutcome:
@@ -188,12 +197,20 @@ def _read_cut(cut: Cut, content: str, kind: ToolKind) -> ToolOutcome:
 def _inferred(content: str, kind: ToolKind) -> ToolOutcome:
     """Whether a text without a statement is what a tool returns when it works."""
     start = content[:LONGEST_READ]
+    if is_page(content) and not kind.pages:
+        return unstated(UNSTATED, "a page of HTML")
     if not _WORD.search(start):
         return NEITHER
+    if word := _says_done(content, kind):
+        return ToolOutcome(SUCCEEDED, STATED, word)
     if kind.runs or kind.status:
         return DATA
     if len(content) > LONGEST_SHORT:
         return DATA if " " in start or "\n" in start else NEITHER
+    return _inferred_of_short(start, kind)
+
+
+def _inferred_of_short(start: str, kind: ToolKind) -> ToolOutcome:
     if _BARE.fullmatch(start):
         is_number = start.replace(",", "").lstrip("-$€£").replace(".", "", 1).isdigit()
         return DATA if kind.counts and is_number else NEITHER
