@@ -189,7 +189,7 @@ _TRACEBACK = re.compile(
 )
 _LAST_LINE = re.compile(r"\n(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^\n]{0,500}$")
 _REASONS = (
-    r"(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|not acceptable"
+    r"(?:bad request|unauthori[sz]ed|payment required|forbidden|(?:page )?not found|method not allowed|not acceptable"
     r"|request time-?out|conflict|gone|payload too large|unsupported media type|unprocessable \w+|too many requests"
     r"|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out"
     r"|client error|server error)"
@@ -263,7 +263,7 @@ _TRANSPORT = re.compile(
 )
 """Failures of the way to a tool: also a tool that returns the status of something does not mean a thing by them."""
 _HINTS = re.compile(
-    r"\b(?:\w{0,30}errors?|err|fail(?:s|ed|ure|ures|ing)?|reset|refused|missing|required|invalid|unavailable|upstream|difficult(?:y|ies)"
+    r"\b(?:\w{0,30}errors?(?!\s?[:=]\s?(?:none|null|no|0)\b)|err|fail(?:s|ed|ure|ures|ing)?|reset|refused|missing|required|invalid|unavailable|upstream|difficult(?:y|ies)"
     r"|hang up|too many|denied|unreachable|unexpected(?:ly)?|unsupported|forbidden|exceed(?:s|ed)"
     r"|abort(?:ed|ing)?|crash(?:ed)?"
     r"|disconnect(?:ed)?|unauthori[sz]ed|rejected|exceptions?|time-?out|timed[ -]out|overloaded|outage|maintenance"
@@ -274,8 +274,10 @@ _HINTS = re.compile(
     r"|couldn['’]t|no longer"
     r"|(?:technical|network) (?:problems?|issues?)|lost|locked|disabled|busy|overdue|insufficient|ineligible"
     r"|placeholder|mock(?:ed)?|simulated|dry[ -]run|expired|restricted|interrupted|terminated|killed|suspended|oops"
-    r"|todo|did(?: not|n['’]t)|sqlstate|ora-\d{3,6}"
-    r"|(?:got|received|returned|status|http) [45]\d\d)\b|\berr!",
+    r"|todo"
+    r"|throttl\w{2,4}|lacks?|wrong|mismatch|unknown|expected \S{1,20} (?:arg|param|val)\w{2,8}"
+    r"|did(?: not|n['’]t)|sqlstate|ora-\d{3,6}"
+    r"|(?:got|received|returned|status|http(?:/\d(?:\.\d)?)?) [345]\d\d)\b|\berr!",
 )
 _LONGEST_NAME = 3
 _DENIES = re.compile(
@@ -319,13 +321,13 @@ _WORKED = re.compile(
 )
 _WORKED_SOMEWHERE = re.compile(
     r"\b(?:success(?:ful|full?y|fuly)?|succeeded"
-    rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|on|off|available)"
+    rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|available)|now (?:on|off)"
     rf"|{_DONE} (?:to|at|on|for|in|by|with|from|without)|all set)\b|\b{_DONE}[.!]*$",
 )
 _DOUBT = re.compile(
     r"\b(?:tool|call|execution|request|operation|job|task|action|query) (?:\S+ )?(?:was|is|has been|got) cancell?ed\b"
     r"|\b(?:tool|function|feature|service|endpoint|account) (?:is|was|has been) (?:disabled|deactivated)\b"
-    r"|\b(?:nothing|none|no one|would|dry[ -]run)\b"
+    r"|\b(?:nothing|none|no one|would|already|dry[ -]run)\b"
     r"|\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$"
 )
 

@@ -89,7 +89,7 @@ _NAMES = {
     ),
     ECHO: (
         "page pagesize perpage limit offset hasmore nextpage nextpagetoken cursor nextcursor query q filter filters"
-        " searchterm keyword"
+        " searchterm keyword columns headers schema facets tookms querytime executiontime elapsed duration"
     ),
 }
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names.split()}
