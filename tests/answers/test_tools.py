@@ -226,7 +226,7 @@ SCENARIOS = [
     ),
     Scenario(
         "an act that returns what is no booking",
-        "Whether a table was booked is not said: no place, a question, a language without known words, a part of a batch.",
+        "Whether a table was booked is not said: a flag, a question, an unknown language, half of a batch.",
         chats(
             (4, {"available": False}),
             (4, {"missing": ["name"]}),
