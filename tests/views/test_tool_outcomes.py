@@ -381,6 +381,11 @@ def test_every_text_can_be_read(content: str) -> None:
     read(content)
 
 
+@pytest.mark.parametrize("unit", ["```", "```\n", "Result: ", "data: ", "<a>", "[", '{"data":'])
+def test_texts_inside_of_texts_come_to_an_end(unit: str) -> None:
+    assert read(unit * 5_000, "lookup").status in (SUCCEEDED, NOT_STATED)
+
+
 @pytest.mark.parametrize("depth", [50, 400])
 def test_deep_results(depth: int) -> None:
     value: Any = "x"

@@ -24,17 +24,17 @@ _LABEL = re.compile(
 
 
 def decoded(content: str) -> Json:
-    """The structure of a stripped text; the text itself where it has none."""
+    """The structure of a stripped text, or the text inside of a fence or behind a label; else the text itself."""
     if content[0] in '{["':
         return _json(content)
     if content[0] == "`" and (match := _FENCE.fullmatch(content[:_LONGEST_JSON])) and match[1].strip():
-        return decoded(match[1].strip())
+        return match[1].strip()
     if content[0] == "<" and not is_page(content):
         return _markup(content) or content
     if content.startswith(("data:", "event:")):
         return _events(content) or content
     if (match := _LABEL.match(content)) and match.end() < len(content):
-        return decoded(content[match.end() :])
+        return content[match.end() :]
     return content
 
 
