@@ -200,7 +200,6 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_flight", {"flight": "SK1", "cancelled": False, "delivered": False}),
     ("get_stats", {"success": 95, "failed": 5}),
     ("get_temperature", 21.5),
-    ("", {"results": [{"success": False, "id": 1}, {"success": True, "id": 2}]}),
     ("", {"errors": 0, "warnings": 2, "passed": 33}),
     ("", {"error": None, "balance": 12}),
     ("", {"error": "", "balance": 12}),
@@ -246,6 +245,7 @@ INFERRED_SUCCESSES: list[tuple[str, Any]] = [
     ("get_build", {"build": 12, "status": "failed", "duration": 33, "commit": "abc"}),
 ]
 NOT_STATED_AT_ALL: list[tuple[str, Any]] = [
+    ("", {"results": [{"success": False, "id": 1}, {"success": True, "id": 2}]}),
     ("get_order", {"status": "unavailable"}),  # the call's or the order's
     ("check_room", {"status": "UNAVAILABLE"}),
     ("get_order", {"code": 14, "message": "see the handbook"}),
@@ -379,6 +379,11 @@ def test_every_result_can_be_read(content: Any, tool: str) -> None:
 @given(st.text(alphabet="eErRoOfFaAiIlLdDnNt :.\n{}[]\"'50", max_size=60))
 def test_every_text_can_be_read(content: str) -> None:
     read(content)
+
+
+@pytest.mark.parametrize("unit", ["```", "```\n", "Result: ", "data: ", "<a>", "[", '{"data":'])
+def test_texts_inside_of_texts_come_to_an_end(unit: str) -> None:
+    assert read(unit * 5_000, "lookup").status in (SUCCEEDED, NOT_STATED)
 
 
 @pytest.mark.parametrize("depth", [50, 400])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from convoscope.text.result_languages import doubt_elsewhere, statement_elsewhere
+
 Stated = Literal["failed", "succeeded", "pending", "nothing_found"]
 
 LONGEST_SHORT = 300
@@ -36,7 +38,8 @@ def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -
         start = _COLOURS.sub("", start)
     lower = start.lower()
     short = len(start) <= LONGEST_SHORT
-    if match := _begins_as_failure(start, lower, short):
+    defines = is_passage and short and _DEFINES.search(lower)
+    if not defines and (match := _begins_as_failure(start, lower, short)):
         return Statement("failed", _shown(match[0]), is_strong=True)
     if match := _HTTP_GOOD.match(lower):
         return Statement("succeeded", _shown(match[0]))
@@ -52,15 +55,23 @@ def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -
 
 def _phrase(lower: str) -> Statement | None:
     """What the words of a short message state."""
-    words = frozenset(_WORD.findall(lower))
-    if _SIGNS.isdisjoint(words):
+    return _english_phrase(lower) or _other_phrase(lower)
+
+
+def _other_phrase(lower: str) -> Statement | None:
+    found = statement_elsewhere(lower)
+    return None if found is None else Statement(found[0], _shown(found[1]))
+
+
+def _english_phrase(lower: str) -> Statement | None:
+    if _SIGNS.isdisjoint(_WORD.findall(lower)):
         return None
     if match := _NOTHING_FOUND.search(lower):
         return Statement("nothing_found", _shown(match[0]))
     if not _EXPLAINS.search(lower):
         for pattern in (_FAILS, _TRANSPORT, _HTTP_BAD):
             for match in pattern.finditer(lower):
-                if not _NEGATION.search(lower, max(0, match.start() - 16), match.start()):
+                if not _is_negated(lower, match):
                     return Statement("failed", _shown(match[0]))
     if match := _PENDING.search(lower):
         return Statement("pending", _shown(match[0]))
@@ -70,15 +81,32 @@ def _phrase(lower: str) -> Statement | None:
     return None
 
 
+def _is_negated(lower: str, match: re.Match[str]) -> bool:
+    return _NEGATION.search(lower, max(0, match.start() - 24), match.start()) is not None
+
+
 def failure_hint(text: str) -> str:
     """The words of a short text that failures are spoken of with; empty where there are none, or where it explains."""
     if len(text) > LONGEST_SHORT:
         return ""
     lower = text.lower()
-    match = _HINTS.search(lower)
+    match = next((each for each in _HINTS.finditer(lower) if not _is_negated(lower, each)), None)
     if match is None or (_EXPLAINS.search(lower) and not _GIVES_UP.search(lower)):
         return ""
     return _shown(match[0])
+
+
+def doubt(text: str, *, may_be_name: bool = False) -> str:
+    """Why a short text may not be what was asked for: it denies, it speaks of failure, its language is not known.
+
+    `may_be_name`: few words may be a name, which is of no language.
+    """
+    if hint := failure_hint(text):
+        return hint
+    lower = text.lower()
+    if (match := _DENIES.search(lower)) and len(_SENTENCE.findall(text)) < 2:
+        return _shown(match[0])
+    return doubt_elsewhere(text, _LONGEST_NAME if may_be_name else 0)
 
 
 def carries_values(text: str) -> bool:
@@ -97,7 +125,9 @@ def _begins_as_failure(start: str, lower: str, short: bool) -> re.Match[str] | N
         match := _EXIT_CODE.search(lower, max(0, len(start) - 200)) or _EXIT_CODE.match(lower)
     ):
         return match
-    if ("raceback" in start or "goroutine" in start) and (match := _TRACEBACK.search(start)):
+    if ("raceback" in start or "goroutine" in start or "\n    at " in start) and (match := _TRACEBACK.search(start)):
+        return match
+    if ("Error: " in start or "Exception: " in start) and (match := _LAST_LINE.search(start)):
         return match
     # The lines of a short text: `Result:` and below it `Error: no such card`.
     return _FAILURE_LINE.search(lower) if short and start.count("\n") < 3 else None
@@ -117,17 +147,21 @@ _AFTER_ERROR = (
 _ADJECTIVES = (
     r"(?:(?:an?|the|unexpected|unknown|internal|fatal|critical|tool|api|server|system|runtime|network|database|db"
     r"|validation|http|syntax|parse|parsing|connection|backend|service|request|execution|authentication|timeout|unhandled"
-    r"|uncaught|sql|json|type|value|remote|upstream|application|function|mcp)\s+){0,4}"
+    r"|uncaught|sql|json|type|value|remote|upstream|application|function|mcp|php|soap|rpc)[\s_-]+){0,4}"
 )
 _FAILURE_BEGINS = re.compile(
     rf"{_DECORATION}(?:{_ADJECTIVES}(?:error|exception|failure){_NO_ERROR}{_AFTER_ERROR}"
     rf"|errors{_NO_ERROR}\s*[:=]\s*(?!\d)\S"
+    r"|(?:npm )?err[:!]|ora-\d{5}:|sqlstate\[|msg \d+, level \d+"
+    r"|(?:tool|function|method|endpoint|command) \S{1,60} (?:was |is )?not (?:found|available|defined|registered)"
+    r"|\S{1,60} is not a (?:valid|known) (?:tool|function|command)|no (?:tool|function) (?:named|called)\b"
     r"|failed(?=\s+(?:to|with|because|due|after|while|on|in|for|as|at)\b|\s*[:!.,;(\-]|\s*$)"
     r"|(?:sorry,?\s+)?(?:but\s+)?(?:(?:i|we|it|the \w+)\s+)?(?:(?:was|am|are|were|is)\s+)?(?:unable|not able)\s+to\b"
     r"|(?:sorry,?\s+)?(?:(?:i|we)\s+)?(?:could(?: not|n['’]t)|can(?:not| not|['’]t))\s+(?!be\b)\w"
     r"|invalid\s+\w|missing\s+(?:required|mandatory|parameter|argument|field)"
-    r"|unknown\s+(?:tool|function|command|method|error|action)\b|unauthori[sz]ed\b|forbidden\b|bad request\b"
-    r"|bad gateway\b|gateway time-?out\b|method not allowed\b|not found\W*$|access (?:is |was )?denied"
+    r"|unknown\s+(?:tool|function|command|method|error|action)\b|unauthori[sz]ed\b|unauthenticated\b"
+    r"|forbidden\b|bad request\b|bad gateway\b|gateway time-?out\b|method not allowed\b|not found\W*$"
+    r"|access (?:is |was )?denied"
     r"|permission (?:to [^.\n]{1,80} )?(?:has been |was |is )?(?:denied|rejected)|no such (?:file|tool|function|method)"
     r"|(?:(?:the )?(?:request|operation|connection|call|query|tool|read|gateway|server|api) )?time(?:d[ -]?|-)?out\b"
     r"(?! (?:is|are|of|in|can|for)\b)"
@@ -140,16 +174,22 @@ _FAILURE_BEGINS = re.compile(
 )
 _EXCEPTION_BEGINS = re.compile(
     r"[\W_]{0,6}(?:Uncaught |Unhandled |Caught |Caused by: |Exception in thread \"[^\"\n]{0,60}\" )?"
-    r"(?:[A-Za-z_$][\w$]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Timeout|Fault|Failure)(?=[:(]|\s*$|\s*\n| at )"
+    r"(?:[A-Za-z_$][\w$]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Timeout|Fault|Failure)"
+    r"(?=[:()]|\s*$|\s*\n| at | \d{3}\b)"
+    r"|(?:[A-Za-z_]\w{0,40}\.){1,6}(?:errors|exceptions)\.[A-Z]\w{0,60}:|[^\n]{1,200} \([A-Z]\w{0,40}Error\)\s*(?:$|\n)"
     r"|[\W_]{0,4}(?:rpc error: code = (?!OK\b)\w+|(?:grpc\.)?StatusCode\.(?!OK\b)[A-Z_]+"
     r"|(?:UNAVAILABLE|DEADLINE_EXCEEDED|UNAUTHENTICATED|PERMISSION_DENIED|RESOURCE_EXHAUSTED|NOT_FOUND|INVALID_ARGUMENT"
     r"|FAILED_PRECONDITION|UNIMPLEMENTED|DATA_LOSS|OUT_OF_RANGE)(?=[:\s]|$)|(?:INTERNAL|UNKNOWN|ABORTED|CANCELLED):"
     r"|E(?:CONNREFUSED|CONNRESET|TIMEDOUT|NOENT|ACCES|HOSTUNREACH|NOTFOUND|PIPE)\b"
     r"|thread '[^'\n]{0,60}' panicked at)"
 )
-_TRACEBACK = re.compile(r"(?:^|\n)\s{0,8}(?:Traceback \(most recent call last\)|goroutine \d+ \[running\])")
+_TRACEBACK = re.compile(
+    r"(?:^|\n)\s{0,8}(?:Traceback \(most recent call last\)|goroutine \d+ \[running\]"
+    r"|[A-Z][\w.]{0,80}(?:Error|Exception)?: [^\n]{0,300}\n\s{2,8}at \S)"
+)
+_LAST_LINE = re.compile(r"\n(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^\n]{0,500}$")
 _REASONS = (
-    r"(?:bad request|unauthori[sz]ed|payment required|forbidden|not found|method not allowed|not acceptable"
+    r"(?:bad request|unauthori[sz]ed|payment required|forbidden|(?:page )?not found|method not allowed|not acceptable"
     r"|request time-?out|conflict|gone|payload too large|unsupported media type|unprocessable \w+|too many requests"
     r"|internal server error|not implemented|bad gateway|service (?:temporarily )?unavailable|gateway time-?out"
     r"|client error|server error)"
@@ -163,7 +203,7 @@ _HTTP_BAD = re.compile(
     rf"\b(?:{_CODED}(?:\s+of)?[\s:=#(]{{1,3}}[45]\d\d\b|[45]\d\d\W{{1,3}}{_REASONS}\b)", re.IGNORECASE
 )
 _HTTP_GOOD = re.compile(
-    rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}2\d\d\b|20[0-6]\s+(?:ok|created|accepted|no content)\b)", re.IGNORECASE
+    rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}20[013456]\b|20[01456]\s+(?:ok|created|no content)\b)", re.IGNORECASE
 )
 _EXIT_CODE = re.compile(
     r"\b(?:(?:process |command )?exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code|exited with)[\s:=]{1,3}"
@@ -193,7 +233,7 @@ _FAILS = re.compile(
     r"|connection (?:was |is |has been )?(?:refused|reset|closed|aborted|lost|failed|dropped)|broken pipe"
     r"|rate[ -]limit(?:ed| \w+ (?:exceeded|reached)| exceeded| reached| hit)|too many requests"
     r"|(?:quota|limit) (?:has been |was )?exceeded|(?:permission|access) (?:was |is |has been )?denied"
-    r"|(?:service|server|backend|system|api|host) (?:is )?(?:currently |temporarily )?"
+    r"|(?:service|server|backend|system|api|host|db|database) (?:is )?(?:currently |temporarily )?"
     r"(?:unavailable|down|unreachable|offline)"
     r"|(?:service|tool|system|server) (?:is )?not available|max retries exceeded|network is unreachable"
     r"|no route to host|name or service not known|getaddrinfo failed|certificate.verify.failed"
@@ -210,7 +250,7 @@ _FAILS = re.compile(
     r"|(?:error|exception) (?:has |was )?(?:occurred|raised|thrown|encountered)"
     r"|(?:with|had|has|encountered|parsing|introduced|caused|raised) (?!no |zero |0 )(?:[1-9]\d* |an? |some |several "
     r"|multiple |new )?(?:\w+ )?errors?\b|e(?:connrefused|connreset|timedout|hostunreach|notfound)"
-    r"|not (?:authori[sz]ed|permitted|allowed) to|no such file|command not found|is not recognized as"
+    r"|not (?:authori[sz]ed|permitted|allowed) to|no such file|command not found|is not recognized as|syntax error"
     rf"|unsuccessful|(?:not|n['’]t|never) (?:been |be )?(?:successful(?:ly)?|succeed(?:ed)?|{_DONE}))\b",
 )
 _TRANSPORT = re.compile(
@@ -223,7 +263,7 @@ _TRANSPORT = re.compile(
 )
 """Failures of the way to a tool: also a tool that returns the status of something does not mean a thing by them."""
 _HINTS = re.compile(
-    r"\b(?:errors?|fail(?:s|ed|ure|ures|ing)?|reset|refused|missing|required|invalid|unavailable|upstream|difficult(?:y|ies)"
+    r"\b(?:\w{0,30}errors?(?!\s?[:=]\s?(?:none|null|no|0)\b)|err|fail(?:s|ed|ure|ures|ing)?|reset|refused|missing|required|invalid|unavailable|upstream|difficult(?:y|ies)"
     r"|hang up|too many|denied|unreachable|unexpected(?:ly)?|unsupported|forbidden|exceed(?:s|ed)"
     r"|abort(?:ed|ing)?|crash(?:ed)?"
     r"|disconnect(?:ed)?|unauthori[sz]ed|rejected|exceptions?|time-?out|timed[ -]out|overloaded|outage|maintenance"
@@ -232,9 +272,17 @@ _HINTS = re.compile(
     r"|reachable|allowed|permitted"
     r"|authori[sz]ed|valid|recogni[sz]ed|connected|configured|ready|enough)|(?:cannot|could not)(?! be)"
     r"|couldn['’]t|no longer"
-    r"|fehler|fehlgeschlagen|nicht (?:erreichbar|möglich|verfügbar)|zeitüberschreitung|erreur|échec|échoué|indisponible"
-    r"|fallo|falló|no disponible|agotó|errore|fallito|non disponibile|erro|falhou|indisponível)\b|エラー|失敗"
-    r"|错误|失败|오류",
+    r"|(?:technical|network) (?:problems?|issues?)|lost|locked|disabled|busy|overdue|insufficient|ineligible"
+    r"|placeholder|mock(?:ed)?|simulated|dry[ -]run|expired|restricted|interrupted|terminated|killed|suspended|oops"
+    r"|todo"
+    r"|throttl\w{2,4}|lacks?|wrong|mismatch|unknown|expected \S{1,20} (?:arg|param|val)\w{2,8}"
+    r"|did(?: not|n['’]t)|sqlstate|ora-\d{3,6}"
+    r"|(?:got|received|returned|status|http(?:/\d(?:\.\d)?)?) [345]\d\d)\b|\berr!",
+)
+_LONGEST_NAME = 3
+_DENIES = re.compile(
+    r"\b(?:no|not|none|never|already|nothing|nobody|neither|cannot|null|nil|nan|without|please)\b"
+    r"|n['’]t\b|\b(?:found|has|have|are|is|with|returned|matched) (?:0|zero)\b|\?\W*$"
 )
 _GIVES_UP = re.compile(
     r"\b(?:persists?|try again later|later try|contact (?:the |your |our |an )?(?:support|admin\w*))\b"
@@ -244,16 +292,21 @@ _VALUE = re.compile(
     r"|six|seven|eight|nine|ten)\b"
 )
 _SENTENCE = re.compile(r"\w{2}[.!](?:\s|$)")
-_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?$")
+_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?(?:or )?$")
 _EXPLAINS = re.compile(
-    r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policy|faq"
-    r"|customers?|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
+    r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policies"
+    r"|our policy|faq|customers|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
+)
+_DEFINES = re.compile(
+    r"\b(?:means?|stands for|indicates|is (?:shown|caused|returned)|occurs|bedeutet|significa|signifie)\b"
 )
 _NOTHING_FOUND = re.compile(
     r"^\W{0,4}(?:there (?:are|is|were|was) )?(?:no|0|zero) (?:[\w'’-]+ ){0,4}?"
     r"(?:(?:results?|match(?:es|ing)?|records?|entries|items|hits)\b(?! (?:of|for the))"
     r"|(?:\S+ ){0,2}?(?:found|available|match|free|left|in stock)\b)"
-    r"|^\W{0,4}(?:nothing|none) (?:was |were )?found|^(?:[\w'’#-]+ ){1,5}(?:was |were |could )?not (?:be )?found\W*$"
+    r"|^\W{0,4}(?:nothing|none) (?:was |were )?(?:found|to show)|^\W{0,4}(?:no [\w'’#-]+ (?:[\w'’#-]+ ){0,5}exists?\b"
+    r"|no such (?!file|tool|function|method)\w|(?:found|returned) (?:0|no|zero) \w)"
+    r"|^(?:[\w'’#-]+ ){1,5}(?:was |were |could )?not (?:be )?found\W*$"
     r"|\b(?:data|results?|information|records?|test) (?:[\w'’-]+ ){0,6}?(?:is |are )?not available\b"
     r"|^(?:[\w'’#-]+ ){1,6}(?:does not|doesn['’]t|do not) exist\W*$",
 )
@@ -262,15 +315,21 @@ _PENDING = re.compile(
     r"|acknowledged|initiated|please wait|will be \w+ed|on its way|awaiting|waiting for)\b",
 )
 _WORKED = re.compile(
-    r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good|yes, done"
+    r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good"
+    r"|yes, done|query ok, [1-9]"
     rf"|{_DONE})\b(?!\s*\?)(?!\s+\w+\s*:\s*\d)",
 )
 _WORKED_SOMEWHERE = re.compile(
     r"\b(?:success(?:ful|full?y|fuly)?|succeeded"
-    rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|on|off|available)"
+    rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|available)|now (?:on|off)"
     rf"|{_DONE} (?:to|at|on|for|in|by|with|from|without)|all set)\b|\b{_DONE}[.!]*$",
 )
-_DOUBT = re.compile(r"\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$")
+_DOUBT = re.compile(
+    r"\b(?:tool|call|execution|request|operation|job|task|action|query) (?:\S+ )?(?:was|is|has been|got) cancell?ed\b"
+    r"|\b(?:tool|function|feature|service|endpoint|account) (?:is|was|has been) (?:disabled|deactivated)\b"
+    r"|\b(?:nothing|none|no one|would|already|dry[ -]run)\b"
+    r"|\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$"
+)
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _WORD = re.compile(r"[a-z0-9]+")
@@ -288,7 +347,7 @@ _SIGN_WORDS = (
     " stored recorded reserved registered transfered transferred delivered generated analyzed analysed applied"
     " assigned saved completed confirmed changed refunded issued paid activated deactivated enabled disabled"
     " notified entered uploaded rescheduled modified placed approved set reset written executed merged"
-    " installed logged connected pulled"
+    " installed logged connected pulled syntax"
 )
 _SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(400, 600))
 """A short text without any of these words states nothing."""

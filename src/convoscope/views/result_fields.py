@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.text.identifiers import name_words
+from convoscope.text.identifiers import name_words, snake_case
+from convoscope.text.result_languages import without_accents
 
 
 def _words(text: str) -> frozenset[str]:
@@ -32,57 +33,101 @@ WRAPPED = "wrapped"
 """What the tool returned, inside of what carries it."""
 FOUND = "found"
 """Whether a search found anything."""
+VERDICT = "verdict"
+"""The answer of a tool that checks something."""
+ECHO = "echo"
+"""What was asked for, and pages: no data beside an empty list."""
 META = "meta"
 """About the request."""
 
 _NAMES = {
-    GOOD_FLAG: "success ok succeeded issuccess successful issuccessful isok worked",
-    BAD_FLAG: "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout",
-    ERROR: (
-        "error errors err exception exceptions fault faultstring traceback stacktrace errormessage errormsg"
-        " errordescription errordetail errordetails errorinfo lasterror toolerror failure"
-        " fehler fehlermeldung erreur errore erro fallo"
+    GOOD_FLAG: (
+        "success ok succeeded issuccess successful issuccessful isok worked erfolg erfolgreich exito exitoso succes"
+        " reussi reussite sucesso 成功"
     ),
-    WEAK_ERROR: "errortype errorcode errorname errno errorreason failurereason exceptiontype failuretype",
-    STATUS: "status outcome state responsestatus callstatus resultstatus executionstatus toolstatus",
+    BAD_FLAG: (
+        "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout fehlgeschlagen fallido"
+        " echoue falhou 失敗"
+    ),
+    ERROR: (
+        "err traceback stacktrace faultstring errormessage errormsg errmsg errordescription errordetail errordetails"
+        " errorinfo errortext errorstring failuremessage fehlermeldung fehlertext errores"
+        " erreurs erros エラー 错误 오류 ошибка"
+    ),
+    WEAK_ERROR: (
+        "errortype errorcode errcode errorname errno errorreason failurereason failurecode exceptiontype failuretype"
+        " faultcode fehlercode declinecode"
+    ),
+    STATUS: (
+        "status outcome state stat ack responsestatus responsestate callstatus resultstatus executionstatus toolstatus"
+        " estado statut resultado resultat ergebnis zustand situacao 状態 ステータス"
+    ),
     TYPE: "type kind object",
     HTTP: "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
     CODE: "code resultcode responsecode grpccode",
-    EXIT: "exitcode exitstatus returncode retcode",
-    TEXT: "message msg detail reason responsemessage resultmessage responsemsg resultmsg statusmessage"
-    " statustext statusdescription hint stderr",
+    EXIT: "exitcode exitstatus returncode retcode rc ret retval exitvalue errorlevel",
+    TEXT: (
+        "message msg detail reason responsemessage resultmessage responsemsg resultmsg resulttext responsetext"
+        " statusmessage statustext statusdescription hint warning problem stderr meldung nachricht hinweis grund"
+        " mensaje motivo aviso mensagem raison メッセージ"
+    ),
     DESCRIPTION: "title description details info note",
     WRAPPED: (
-        "result results output outputs response data content body value payload structuredcontent toolresponse"
-        " functionresponses functionresponse functionresult returnvalue toolresult text stdout http"
+        "result results output outputs response responses data content body value payload structuredcontent"
+        " toolresponse functionresponses functionresponse functionresult return returnvalue toolresult text stdout http"
         " httpresponse apiresponse rawresponse"
     ),
-    FOUND: "found isfound wasfound",
+    FOUND: "found isfound wasfound exists exist gefunden encontrado trouve",
+    VERDICT: (
+        "valid isvalid verified isverified passed compliant eligible iseligible match matches matched conforms correct"
+        " iscorrect approved allowed"
+    ),
     META: (
         "requestid traceid correlationid spanid timestamp tool toolname apiname function functionname callid toolcallid"
         " tooluseid retryafter durationms elapsedms latencyms took jsonrpc version path instance method"
         " interrupted isimage nooutputexpected annotations meta"
     ),
+    ECHO: (
+        "page pagesize perpage limit offset hasmore nextpage nextpagetoken cursor nextcursor query q filter filters"
+        " searchterm keyword columns headers schema facets tookms querytime executiontime elapsed duration"
+    ),
 }
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names.split()}
+_ERROR_ENDINGS = _words("error errors exception exceptions fault faults failure fehler erreur erro errore fallo")
+_NOT_OF_THE_CALL = _words("last previous recent standard mean squared margin of is no max average absolute relative")
+"""Words in names of errors that are data: `last_error` of a device, `standard_error`."""
 _LONGEST = 40
 
 
 @lru_cache(maxsize=4096)
 def field_of(key: str) -> str | None:
-    """What a field is by its name; None of data."""
+    """What a field is by its name; None of data. What ends with the word for an error is one: `userErrors`."""
     if len(key) > _LONGEST:
         return None
-    return _FIELDS.get(key.replace("_", "").replace("-", "").replace(" ", "").lower())
+    name = without_accents(key)
+    field = _FIELDS.get(name.replace("_", "").replace("-", "").replace(" ", "").lower())
+    if field is not None:
+        return field
+    words = name_words(name)
+    if words and words[-1] in _ERROR_ENDINGS and _NOT_OF_THE_CALL.isdisjoint(words):
+        return ERROR
+    return None
 
 
 # Statuses
 
 BAD_WORDS = _words(
     "error errored failed failure fail fault exception ko nok unauthorized unauthorised forbidden timeout timed_out"
-    " internal_error server_error not_ok bad_request unsuccessful invalid_request crashed"
+    " internal_error server_error not_ok bad_request unsuccessful invalid_request crashed undelivered undeliverable"
+    " bounced rolled_back request_denied over_query_limit fehler fehlgeschlagen gescheitert fallido fallida fallo"
+    " echec echoue erreur erro falha falhou fallito errore mislukt 失敗 エラー 失败 错误 실패 오류 ошибка"
 )
-BAD_OF_THINGS = _words("rejected denied declined unavailable invalid aborted not_found refused blocked")
+BAD_OF_THINGS = _words(
+    "rejected denied declined unavailable invalid aborted not_found refused blocked expired voided reversed"
+    " incomplete suspended conflict duplicate abgelehnt verweigert ungultig nicht_gefunden nicht_verfugbar rechazado"
+    " rechazada denegado no_encontrado refuse refusee introuvable recusado recusada negado rejeitado nao_encontrado"
+    " 拒否"
+)
 """Words that are more often the status of an order or a payment than that of a call."""
 ERROR_WORDS = _words("error exception failure fault internal_error server_error errored")
 """Words that are hardly ever the status of a thing."""
@@ -90,22 +135,55 @@ GRPC_CODES = _words("UNAVAILABLE NOT_FOUND ABORTED")
 """Those of the words above that are also codes of gRPC, which writes them in capitals."""
 GOOD_WORDS = _words(
     "success succeeded successful ok okay completed complete done created updated deleted confirmed booked saved sent"
-    " approved processed finished passed delivered added removed refunded issued"
+    " approved processed finished passed delivered added removed refunded issued erfolg erfolgreich erledigt"
+    " abgeschlossen gebucht bestatigt exito exitoso completado completada confirmado confirmada succes reussi termine"
+    " confirme confirmee sucesso concluido concluida 成功 完了"
 )
 PENDING_WORDS = _words(
     "pending queued processing in_progress submitted accepted received scheduled initiated started running waiting"
-    " cancelled canceled"
+    " cancelled canceled acknowledged enqueued partial partially_completed on_hold hold deferred"
 )
 """Words that say neither: it is not done yet, or something is cancelled, by this call or before it."""
+STATUS_OF_NEW = _words("open active new draft live ready valid enabled")
+"""The status of a thing that was just made."""
 DONE_WORDS = _words(
     "booked sent created updated deleted cancelled canceled confirmed completed accepted processed transferred saved"
-    " approved executed delivered refunded paid charged scheduled added removed applied verified authenticated reserved"
+    " approved executed delivered refunded paid charged scheduled added removed applied authenticated authorized"
+    " authorised reserved"
 )
 """Fields of tools that act: `{"booked": false}` says that they did not."""
 NO_ERROR = _words("0 false no none null nil n/a na ok success - [] {}") | {"", "no error", "no errors"}
 """What `error` says where there was none."""
-EMPTY_WORDS = _words("null none nil undefined {} [] \"\" '' n/a")
-TRUE, FALSE = _words("true yes 1"), _words("false no 0")
+EMPTY_WORDS = _words("null none nil undefined nan {} [] \"\" '' n/a")
+TRUE, FALSE = _words("true yes y 1 ja si sim oui"), _words("false no n 0 nein nao non")
+ASKS = _words("requires require required needs need missing must redirect awaiting")
+"""Names that begin so ask for something: `requires_action`, `missing`."""
+REASONS = _words("reason grund motivo raison razon")
+"""An act gives reasons for what it did not do."""
+WAITS = _words(
+    "wait waiting retry position queue remaining left attempts limit max min next url link login balance available"
+    " suggestion suggestions alternative alternatives option options cooldown"
+)
+"""Words in names of what an act returns that was not done yet, or not at all."""
+NO_ACCESS = _words("authenticated authorized authorised permitted connected logged_in")
+"""Flags that, where they are false, say that nothing could be read."""
+CHANGED = _words("affected modified updated deleted inserted created removed upserted")
+"""Words in names of numbers that say how much an act changed."""
+COUNTING = CHANGED | _words("count counts total num number hits results rows matched returned size")
+"""Words in names of numbers: a zero there says that there was nothing, and not what it was."""
+FAILED_PARTS = _words("fail fails failed failure failures error errors errored rejected unsuccessful bounced")
+DONE_PARTS = _words("success successes succeeded successful ok passed imported inserted") | DONE_WORDS
+_OF_PARTS = _words("count counts total num number entry entries items records rows of requests messages")
+
+
+def part_of(words: tuple[str, ...], names: frozenset[str]) -> bool:
+    """Whether a name is that of the parts of a batch: `failed`, `success_count`."""
+    return not names.isdisjoint(words) and all(word in names or word in _OF_PARTS for word in words)
+
+
+def status_word(value: str) -> str:
+    """A status as it is compared: small letters without accents."""
+    return snake_case(without_accents(value[:60]))
 
 
 # Tools
@@ -128,24 +206,55 @@ class ToolKind(NamedTuple):
     """It looks up errors, or codes of them."""
     availability: bool
     """It says whether something can be had."""
+    checks: bool
+    """It checks something: its answer may be no."""
+    pages: bool
+    """It returns pages of the web."""
+    verb: str
+    """What it does."""
+    stems: frozenset[str]
+    """The beginnings of the words of its name."""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether its name says neither that it reads nor that it acts."""
+        return not (self.reads or self.acts or self.counts or self.runs or self.status or self.errors)
+
+    def did(self, word: str) -> bool:
+        """Whether a word says that the tool did what its name says: `cancelled` of `cancel_order`."""
+        return not self.reads and word.endswith("ed") and word[:4] in self.stems
+
+    @property
+    def creates(self) -> bool:
+        return self.verb in _CREATES
 
 
 _READS = _words(
     "get search find list lookup look check calculate compute fetch query read describe show retrieve view"
     " count identify browse translate convert summarize summarise extract detect classify inspect estimate"
-    " quote compare ask info details faq weather knowledge retrieval grep cat calculator"
+    " quote compare ask info details faq weather knowledge retrieval grep cat calculator validate verify lint audit"
+    " suchen abrufen holen anzeigen prufen finden auflisten buscar obtener consultar listar mostrar verificar chercher"
+    " obtenir lister afficher verifier obter"
 )
 _ACTS = _words(
     "book cancel create update delete remove add send pay charge refund transfer escalate issue assign change"
     " modify set submit process schedule reschedule rebook reserve register activate deactivate enable disable"
     " toggle apply redeem place make post put write save store record notify email call open close reset"
     " approve reject grant block unblock execute trigger start stop restart purchase buy confirm checkout"
-    " authenticate login verify"
+    " authenticate login decline deny refuse abort renew extend replace swap exchange upgrade downgrade waive revoke"
+    " release lock unlock move upload publish subscribe unsubscribe enroll capture authorize dispatch insert upsert"
+    " patch invite share archive restore rename complete resend forward withdraw deposit void"
+    " buchen stornieren anlegen erstellen senden andern loschen belasten uberweisen reservieren ausfuhren bezahlen"
+    " verschieben reservar cancelar crear enviar actualizar eliminar pagar modificar reserver annuler creer envoyer"
+    " modifier supprimer payer criar atualizar excluir"
 )
 _COUNTS = _words(
     "calculate compute calculator count convert sum total balance price rate amount number distance"
     " temperature score quantity stock cost fee tax duration age length size"
 )
+_CREATES = _words("create add open register place make submit schedule")
+_CHECKS = _words("validate verify check lint test audit is has can")
+_PAGES = _words("web page pages url html browse browser fetch crawl scrape http site website visit navigate")
 _RUNS = _words("bash shell terminal python cmd console powershell ipython notebook interpreter")
 _LONGEST_NAME = 200
 
@@ -153,7 +262,7 @@ _LONGEST_NAME = 200
 @lru_cache(maxsize=1024)
 def tool_kind(tool: str) -> ToolKind:
     """What the name of a tool says; its first verb decides what it does."""
-    words = name_words(tool[:_LONGEST_NAME])
+    words = name_words(without_accents(tool[:_LONGEST_NAME]))
     verb = next((word for word in words if word in _READS or word in _ACTS), "")
     known, acts = frozenset(words), verb in _ACTS
     return ToolKind(
@@ -164,4 +273,8 @@ def tool_kind(tool: str) -> ToolKind:
         status=not acts and not known.isdisjoint(("status", "state")),
         errors=not acts and not known.isdisjoint(("error", "errors", "fault", "faults", "log", "logs")),
         availability=not known.isdisjoint(("check", "availability", "available", "stock", "inventory", "slots")),
+        checks=not acts and not _CHECKS.isdisjoint((verb, *words[:1])),
+        pages=not known.isdisjoint(_PAGES),
+        verb=verb,
+        stems=frozenset(word[:4] for word in words if len(word) > 2),
     )

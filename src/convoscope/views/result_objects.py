@@ -1,239 +1,119 @@
-"""A tool's result that is an object: which of its fields speak of the call, and what they say together."""
+"""A tool's result that is an object: what its fields say together."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
-
-import msgspec
+from collections.abc import Callable, Mapping, Sequence
 
 from convoscope.conversation import Json
 from convoscope.text.identifiers import snake_case
-from convoscope.text.result_words import statement
-from convoscope.views import result_fields as fields
+from convoscope.text.result_words import LONGEST_SHORT, doubt, statement
 from convoscope.views.result_fields import (
     BAD_OF_THINGS,
     BAD_WORDS,
-    DONE_WORDS,
     ERROR_WORDS,
-    FALSE,
-    GOOD_WORDS,
     GRPC_CODES,
-    NO_ERROR,
-    PENDING_WORDS,
-    TRUE,
     ToolKind,
-    field_of,
+    status_word,
 )
+from convoscope.views.result_object_fields import ObjectFields
 from convoscope.views.result_outcomes import (
     CONTRADICTS,
     DATA,
     DEEPEST,
-    LONGEST_ERROR,
+    NEITHER,
     NO_DATA,
+    NOT_STATED,
     NOTHING_FOUND,
     STATED,
     SUCCEEDED,
     UNSTATED,
     ToolOutcome,
     failed_by,
-    is_filled,
     unstated,
 )
+from convoscope.views.result_values import error_message
 
 Read = Callable[[Json, ToolKind, int], ToolOutcome]
 """Reads a value of any shape that is inside of an object."""
 
 
-_STATUS_LINE = re.compile(r"\s{0,3}(?:HTTP(?:/\d(?:\.\d)?)?\s{1,3})?(\d{3})(?:\s.{0,60}|)", re.IGNORECASE | re.DOTALL)
-MOST_FIELDS = 200
+def outcome_of_members(inner: Sequence[ToolOutcome], kind: ToolKind) -> ToolOutcome:
+    """Of a list or of the parts of an object: a failure, or nothing found, where each of them says so; else data.
 
-
-_NO_TEXTS: tuple[str, ...] = ()
-
-
-class ObjectResult:
-    """An object, field by field: what speaks of the call, and what is data.
-
-    `good` and `bad` are signs that have no other reading; `weak` are types and codes of errors, which may also be
-    data; `ids` and `data` count the fields that are the thing returned.
+    The status of a thing that is listed is its own. Of a tool that acts it is that of the act, and where only some
+    failed, the call did neither. Where the name of the tool does not say what it does, neither is known.
     """
+    failed = [each for each in inner if each.failed and (not kind.reads or _is_failure_itself(each))]
+    if failed:
+        if len(failed) == len(inner) and (kind.acts or all(map(_is_failure_itself, failed))):
+            return failed[0]
+        if not kind.reads:
+            return unstated(CONTRADICTS, f"{len(failed)} of {len(inner)} failed: {failed[0].sign}")
+    if inner and all(each.status == NOT_STATED and (kind.acts or each.sign or each is NO_DATA) for each in inner):
+        return inner[0]
+    return DATA
+
+
+def _is_failure_itself(outcome: ToolOutcome) -> bool:
+    return outcome.is_strong and not outcome.sign.startswith("status:")
+
+
+class ObjectResult(ObjectFields):
+    """An object, and what it says."""
 
     def __init__(self, given: Mapping[str, Json], kind: ToolKind, depth: int, read: Read) -> None:
-        self.kind, self.depth, self.read = kind, depth, read
-        self.good = self.bad = self.errors = self.weak = self.texts = self.descriptions = _NO_TEXTS
-        self.wrapped: tuple[Json, ...] = ()
-        self.flag: bool | None = None
-        self.code: int | None = None
-        self.status = self.status_text = self.pending = ""
-        self.ids = self.data = self.described = 0
-        self.found_nothing = False
-        for key, value in islice(given.items(), MOST_FIELDS):
-            role = field_of(key)
-            if role is None:
-                if is_filled(value):
-                    self._count(key, value)
-            else:
-                _TAKERS[role](self, key, value)
-
-    # Fields
-
-    def _count(self, key: str, value: Json) -> None:
-        if isinstance(value, bool) and self.kind.acts and key.lower() in DONE_WORDS:
-            self.take_good_flag(key, value)
-            return
-        scalar = not isinstance(value, dict | list)
-        if scalar and key.lower().endswith(("id", "number", "ref", "reference", "no", "uuid", "key", "ticket")):
-            self.ids += 1
-        else:
-            self.data += 1
-
-    def take_good_flag(self, key: str, value: Json) -> None:
-        truth = _truth(value)
-        if truth is not None:
-            self.flag = truth if self.flag is None else self.flag and truth
-            if truth:
-                self.good += (f"{key}: true",)
-            else:
-                self.bad += (f"{key}: false",)
-        elif is_filled(value):
-            self.data += 1
-
-    def take_bad_flag(self, key: str, value: Json) -> None:
-        truth = _truth(value) if isinstance(value, bool | str) else None
-        if truth:
-            self.bad += (f"{key}: true",)
-        elif truth is False:
-            self.flag = True if self.flag is None else self.flag
-            if key.lower().replace("_", "") == "iserror":
-                self.good += (f"{key}: false",)
-        elif is_filled(value):
-            self.data += 1
-
-    def take_error(self, key: str, value: Json) -> None:
-        if isinstance(value, bool):
-            if value:
-                self.bad += (f"{key}: true",)
-        elif isinstance(value, float) or (
-            key.lower().endswith(("s", "failure")) and (isinstance(value, int) or self.kind.errors)
-        ):
-            self.data += is_filled(value)  # a measure, a count, the errors that were looked up
-        elif words := _error_words(value):
-            self.bad += (key,)
-            self.errors += (words,)
-
-    def take_weak_error(self, key: str, value: Json) -> None:
-        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip().lower() not in NO_ERROR:
-            self.weak += (f"{key}: {str(value)[:40]}",)
-            if isinstance(value, str):
-                self.errors += (value,)
-
-    def take_status(self, key: str, value: Json) -> None:
-        if (code := _code(value)) is not None:
-            self._judge_code(key, code)
-            return
-        if not isinstance(value, str):
-            if isinstance(value, bool):
-                self.take_good_flag(key, value)
-            elif isinstance(value, dict | list) and is_filled(value):
-                self.wrapped += (value,)
-            return
-        word = snake_case(value[:60])
-        if word in BAD_WORDS or word in BAD_OF_THINGS:
-            self.status, self.status_text = word, value[:60]
-        elif word in GOOD_WORDS:
-            self.good += (f"{key}: {value}",)
-        elif not PENDING_WORDS.isdisjoint((word, word.rpartition("_")[2])):
-            self.pending = f"{key}: {value[:40]}"
-        elif (words := statement(value)) is not None and words.stated == "failed":
-            self.status, self.status_text = ("error" if words.is_strong else "failed"), value
-        elif word:
-            self.data += key.lower() != "type"
-
-    def take_type(self, key: str, value: Json) -> None:
-        if isinstance(value, str) and value.lower() in ERROR_WORDS:
-            self.take_status(key, value)
-
-    def take_http(self, key: str, value: Json) -> None:
-        if (code := _code(value)) is not None:
-            self._judge_code(key, code)
-        elif is_filled(value):
-            self.data += 1
-
-    def _judge_code(self, key: str, code: int) -> None:
-        if 400 <= code < 600:
-            self.bad += (f"{key}: {code}",)
-        elif 200 <= code < 300:
-            self.good += (f"{key}: {code}",)
-
-    def take_code(self, key: str, value: Json) -> None:
-        if isinstance(value, str) and value.strip().isdecimal() and len(value) < 10:
-            value = int(value)
-        number = value if isinstance(value, int) and not isinstance(value, bool) else _code(value)
-        if number is not None:
-            self.code = number
-        elif isinstance(value, str) and value.strip():
-            self.weak += (f"{key}: {value[:40]}",)
-
-    def take_exit(self, key: str, value: Json) -> None:
-        text = str(value).strip()
-        if isinstance(value, bool) or not text.lstrip("-").isdigit():
-            return
-        if int(text[:12]) == 0:
-            self.good += (f"{key}: 0",)
-        else:
-            self.bad += (f"{key}: {text[:12]}",)
-
-    def take_text(self, _key: str, value: Json) -> None:
-        if isinstance(value, str):
-            if value.strip():
-                self.texts += (value,)
-        elif is_filled(value):
-            self.wrapped += (value,)
-
-    def take_description(self, _key: str, value: Json) -> None:
-        if is_filled(value):
-            self.described += 1
-            if isinstance(value, str):
-                self.descriptions += (value,)
-
-    def take_wrapped(self, _key: str, value: Json) -> None:
-        if is_filled(value):
-            self.wrapped += (value,)
-
-    def take_found(self, key: str, value: Json) -> None:
-        if _truth(value) is False:
-            self.found_nothing = True
-        elif is_filled(value):
-            self._count(key, value)
-
-    def take_meta(self, _key: str, _value: Json) -> None:
-        """Ids of requests, times: they say nothing."""
-
-    # What they say together
+        super().__init__(given, kind)
+        self.depth, self.read = depth, read
 
     def outcome(self) -> ToolOutcome:
-        is_plain = not (self.bad or self.good or self.status or self.texts or self.wrapped or self.weak or self.pending)
-        if is_plain and self.code is None and (self.data or (self.ids and not self.found_nothing)):
+        if self.data and self._is_plain:
             return DATA
+        if (batch := self._by_parts()) is not None:
+            return batch
         if self.bad and self.good and self.flag is True and self.errors:
             return unstated(CONTRADICTS, f"{self.good[0]} beside {self.bad[0]}")
         if self.bad:
             return self._failure(self.bad[0])
-        inner = (
-            [self.read(value, self.kind, self.depth + 1) for value in self.wrapped[:3]] if self.depth < DEEPEST else []
-        )
+        inner = self._read(self.wrapped)
         if (broken := next((each for each in inner if each.failed and each.is_strong), None)) is not None:
             return broken
         for stated in (self._by_status(), self._by_code(inner), self._by_text()):
             if stated is not None:
                 return stated
-        if self.found_nothing and not (self.data or self.wrapped or self.described):
+        return self._by_signs(inner)
+
+    def _by_signs(self, inner: list[ToolOutcome]) -> ToolOutcome:
+        if self.found_nothing and not (self._returned or self.wrapped or self.described or self._says_it_worked):
             return NO_DATA
+        if self.unsettled and not (self.data > 1 and not self.kind.acts):
+            return unstated(UNSTATED, self.unsettled)
         if self.good:
             return ToolOutcome(SUCCEEDED, STATED, self.good[0])
-        return self._unflagged(inner)
+        return self._by_act(inner) if self.kind.acts else self._by_data(inner)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Of a tool that does not act: nothing in it speaks of the call."""
+        spoken = self.bad or self.good or self.status or self.texts or self.wrapped or self.weak or self.pending
+        return not (spoken or self.unsettled or self.kind.acts) and self.code is None
+
+    @property
+    def _says_it_worked(self) -> bool:
+        return bool(self.good) and not self.kind.acts
+
+    @property
+    def _returned(self) -> bool:
+        """Whether there is data that is no id."""
+        return bool(self.data or self.parts or self.sentences)
+
+    @property
+    def _has_data(self) -> bool:
+        return bool(self._returned or self.ids or self.flags or self.wrapped)
+
+    def _read(self, values: Sequence[Json]) -> list[ToolOutcome]:
+        if self.depth >= DEEPEST:
+            return []
+        return [self.read(value, self.kind, self.depth + 1) for value in values[:3]]
 
     def _failure(self, sign: str, is_strong: bool = True) -> ToolOutcome:
         texts = (*self.errors, *self.texts, *self.descriptions, self.status_text if " " in self.status_text else "")
@@ -242,9 +122,19 @@ class ObjectResult:
             words = next((text for value in self.wrapped[:2] if (text := error_message(value))), "")
         return failed_by(sign, words, is_strong)
 
-    @property
-    def _has_data(self) -> bool:
-        return bool(self.data or self.ids or self.wrapped)
+    def _by_parts(self) -> ToolOutcome | None:
+        """Of a tool that acts on many things: how many of them failed."""
+        failed, done = self.failed_parts, self.done_parts
+        if not failed:
+            if failed == 0 and done and self.kind.acts:
+                self.good += ("0 failed",)
+            nothing_done = done == 0 and self.kind.acts and not (self.good or self.bad or self.ids)
+            return NO_DATA if nothing_done else None
+        if done is None or (done == 0 and self.kind.unknown):
+            self.unsettled = f"{failed} failed"
+            return None
+        sign = f"{failed} of {failed + done} failed"
+        return unstated(CONTRADICTS, sign) if done else self._failure(sign)
 
     def _by_status(self) -> ToolOutcome | None:
         """A word such as `failed` is the call's own where nothing else is returned; else that of the thing returned."""
@@ -257,12 +147,14 @@ class ObjectResult:
                 return self._by_lone_word(word)
             of_the_call = has_reason or is_error or not self.kind.status
         elif is_error:
-            of_the_call = has_reason or self.kind.acts or self.data + len(self.wrapped) < 2
+            of_the_call = has_reason or self.kind.acts or self.data + len(self.wrapped) + len(self.parts) < 2
         else:
-            echoes_ids = has_reason and not (self.data or self.wrapped or self.kind.reads)
-            of_the_call = bool(self.weak) or (self.kind.acts and word in BAD_WORDS) or echoes_ids
+            echoes_ids = has_reason and not (self._returned or self.wrapped or self.kind.reads)
+            of_the_call = bool(self.weak) or self.kind.acts or echoes_ids
         if of_the_call:
             return self._failure(f"status: {word}", is_strong=not self._has_data or is_error)
+        if word in BAD_WORDS and self.parts and not (self.data or self.ids or self.kind.status):
+            return unstated(UNSTATED, f"status: {word}")  # of what carries the parts, or of one of them
         self.data += 1
         return None
 
@@ -275,23 +167,25 @@ class ObjectResult:
     def _by_code(self, inner: list[ToolOutcome]) -> ToolOutcome | None:
         """A `code` speaks of the call where there is nothing beside it but a message: else it may be a product's."""
         code = self.code
+        only_parts = not (self.data or self.ids or self.flags or self.sentences)
         if code is None:
-            alone = not (self._has_data or self.described or self.good)
+            alone = only_parts and not (self.wrapped or self.described or self.good) and (self.texts or not self.parts)
             return self._failure(self.weak[0]) if alone and self._is_bad_code() else None
-        alone = not (self.data or self.ids) and not any(each.status == SUCCEEDED for each in inner)
+        alone = only_parts and not self.parts and not any(each.status == SUCCEEDED for each in inner)
         if alone and (400 <= code < 600 or code < 0):
             return self._failure(f"code: {code}")
         if code != 0 and not 200 <= code < 300:
             if alone and not self.wrapped and self.texts:
                 return self._by_own_code(code)
-            self.data += 1
+            self.data += not self.kind.acts
+            self.doubtful |= self.kind.acts
         elif self.texts or self.wrapped:
             self.good += (f"code: {code}",)
         return None
 
     def _by_own_code(self, code: int) -> ToolOutcome:
         """A code that is not of HTTP, of gRPC or one's own, with a message alone: the message decides."""
-        words = {snake_case(text[:60]) for text in self.texts}
+        words = {status_word(text) for text in self.texts}
         if not words.isdisjoint(BAD_WORDS | BAD_OF_THINGS):
             return self._failure(f"code: {code}")
         if (stated := self._by_text()) is not None:
@@ -304,109 +198,95 @@ class ObjectResult:
             return False
         if any(not each.startswith(("code:", "Code:")) for each in self.weak):
             return True
-        texts = (*(each.partition(": ")[2].replace("_", " ") for each in self.weak), *self.texts)
+        texts = (*(snake_case(each.partition(": ")[2]).replace("_", " ") for each in self.weak), *self.texts)
         return any((words := statement(text)) is not None and words.stated == "failed" for text in texts)
 
     def _by_text(self) -> ToolOutcome | None:
+        if self.has_exit:
+            return None  # programs that work write warnings, too
         for text in (*self.texts[:4], *(() if self._has_data else self.descriptions[:2])):
             words = statement(text, is_status=self.kind.status)
             if words is None:
-                if not (self._has_data or self.good or self.kind.status) and snake_case(text[:60]) in BAD_WORDS:
+                if not (self._has_data or self.good or self.kind.status) and status_word(text) in BAD_WORDS:
                     return self._failure(text[:40])
                 continue
-            if words.stated == "failed" and (words.is_strong or not self._has_data) and not self.good:
+            if words.stated == "failed" and (words.is_strong or not self._has_data):
+                if self.good:
+                    return unstated(CONTRADICTS, f"{self.good[0]} beside {words.sign}")
                 return self._failure(words.sign, is_strong=words.is_strong)
             if words.stated == "succeeded":
                 self.good += (words.sign,)
         return None
 
-    def _unflagged(self, inner: list[ToolOutcome]) -> ToolOutcome:
-        if self.pending and not (self.data or self.described) and not any(each.status == SUCCEEDED for each in inner):
+    # What was returned, where nothing is stated
+
+    def _by_act(self, inner: list[ToolOutcome]) -> ToolOutcome:
+        """An act returns what it made: an id, a thing, a value. Flags and sentences do not say that it was done."""
+        inner = inner + self._read(self.parts)
+        members = outcome_of_members(inner, self.kind)
+        if members.failed or members.reason == CONTRADICTS or (members.reason and not self.ids):
+            return members
+        if self.pending and not self._is_whole_thing:
             return unstated(UNSTATED, self.pending)
-        if self.data or self.ids or (self.described and (self.weak or self.pending)):
+        told = self._by_sentences()
+        if told is not None and told.status == SUCCEEDED:
+            return told
+        made = self.ids or any(each.status == SUCCEEDED for each in inner) or self.data or self.flags > 1
+        doubts = self.doubtful or any(doubt(text) for text in self.texts[:4])
+        if made and not (doubts and not (self.ids and self._returned)):
             return DATA
-        if inner:
-            return next((each for each in inner if each.status == SUCCEEDED), inner[0])
-        if self.wrapped or self.weak:
+        if told is not None:
+            return told
+        return self._by_words() if self.texts or self.descriptions else NO_DATA if self.empty else unstated(UNSTATED)
+
+    @property
+    def _is_whole_thing(self) -> bool:
+        """Whether a thing was returned that has a status of its own: a new task is pending, and it was created."""
+        size = self.data + len(self.parts) + len(self.sentences) + self.described
+        return bool(self.ids) and size > (0 if self.kind.creates else 2)
+
+    def _by_data(self, inner: list[ToolOutcome]) -> ToolOutcome:
+        succeeded = next((each for each in inner if each.status == SUCCEEDED), None)
+        is_thing = self._returned or self.flags or self.described or succeeded or (self.ids and self.kind.reads)
+        if self.pending and not is_thing:
+            return unstated(UNSTATED, self.pending)
+        beside_nothing = self.empty or self.found_nothing
+        if self.data or ((self.flags or self.ids or self.echoes) and not beside_nothing):
             return DATA
-        texts = self.texts or self.descriptions
-        return self.read("\n".join(texts), self.kind, DEEPEST) if texts else NO_DATA
+        if self.described and (self.weak or self.pending):
+            return DATA
+        if inner and (succeeded or not (self.parts or self.sentences)):
+            return succeeded or inner[0]
+        if self.parts:
+            return outcome_of_members(self._read(self.parts), self.kind)
+        if (told := self._by_sentences()) is not None:
+            return told
+        if self.wrapped or self.weak or self.sentences:
+            return DATA
+        return self._by_words() if self.texts or self.descriptions else NO_DATA
 
+    def _by_words(self) -> ToolOutcome:
+        outcome = self.read("\n".join(self.texts or self.descriptions), self.kind, DEEPEST)
+        return unstated(UNSTATED, "a message alone") if outcome is NEITHER else outcome
 
-_TAKERS = {
-    fields.GOOD_FLAG: ObjectResult.take_good_flag,
-    fields.BAD_FLAG: ObjectResult.take_bad_flag,
-    fields.ERROR: ObjectResult.take_error,
-    fields.WEAK_ERROR: ObjectResult.take_weak_error,
-    fields.STATUS: ObjectResult.take_status,
-    fields.TYPE: ObjectResult.take_type,
-    fields.HTTP: ObjectResult.take_http,
-    fields.CODE: ObjectResult.take_code,
-    fields.EXIT: ObjectResult.take_exit,
-    fields.TEXT: ObjectResult.take_text,
-    fields.DESCRIPTION: ObjectResult.take_description,
-    fields.WRAPPED: ObjectResult.take_wrapped,
-    fields.FOUND: ObjectResult.take_found,
-    fields.META: ObjectResult.take_meta,
-}
-
-
-def _truth(value: Json) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower() if isinstance(value, str | int) else ""
-    return True if word in TRUE else False if word in FALSE else None
-
-
-def _code(value: Json) -> int | None:
-    """A number of three digits, alone or at the head of a status line."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value if 100 <= value < 600 else None
-    if isinstance(value, str) and (match := _STATUS_LINE.fullmatch(value[:80])):
-        return int(match[1])
-    return None
-
-
-def _error_words(value: Json) -> str:
-    """What the value of `error` says; empty where it says that there is none."""
-    if isinstance(value, str):
-        return "" if value.strip().lower() in NO_ERROR else value.strip()
-    if isinstance(value, int):
-        return str(value) if value else ""
-    if isinstance(value, dict):
-        if not is_filled(value) or _is_no_error(value):
-            return ""
-        return error_message(value) or msgspec.json.encode(value).decode()[:LONGEST_ERROR]
-    if isinstance(value, list | tuple):
-        return next((words for words in map(_error_words, islice(value, 20)) if words), "")
-    return ""
-
-
-def _is_no_error(value: Mapping[str, Json]) -> bool:
-    """`{"code": 0, "message": "OK"}` is the shape of an error that there was not."""
-    code = value.get("code", value.get("status"))
-    return code in (0, "0", 200, "200", "OK", "ok") and not isinstance(code, bool)
-
-
-_MESSAGES = ("message", "error", "error_message", "errorMessage", "detail", "details", "msg", "reason", "description")
-
-
-def error_message(value: Json) -> str:
-    """The words of an error, for people."""
-    if isinstance(value, str):
-        return value.strip().split("\n", 1)[0][:LONGEST_ERROR]
-    if isinstance(value, list | tuple):
-        return next((words for words in map(error_message, islice(value, 5)) if words), "")
-    if not isinstance(value, dict):
-        return ""
-    inner: Iterable[Json] = (value.get(key) for key in (*_MESSAGES, "text", "code", "type", "content", "data"))
-    for each in inner:
-        if isinstance(each, str) and each.strip():
-            return each.strip()[:LONGEST_ERROR]
-        if isinstance(each, dict | list) and each:
-            words = error_message(each) if isinstance(each, dict) else error_message(each[:1])
-            if words:
-                return words
-    return ""
+    def _by_sentences(self) -> ToolOutcome | None:
+        """Where sentences are all that was returned: what they state, or why they may not be data."""
+        if self.kind.errors or self.kind.status:
+            return None
+        doubts = []
+        for text in self.sentences[:5]:
+            if status_word(text) in BAD_WORDS or status_word(text) in BAD_OF_THINGS:
+                doubts.append(text)
+                continue
+            words = statement(text)
+            if words is not None and words.stated == "failed" and words.is_strong:
+                return failed_by(words.sign, text)
+            if words is not None and words.stated == "succeeded":
+                return ToolOutcome(SUCCEEDED, STATED, words.sign) if self.kind.acts else None
+            if words is not None and words.stated == "nothing_found":
+                return unstated(NOTHING_FOUND, words.sign)
+            if words is not None:
+                doubts.append(words.sign)
+            else:
+                doubts.append(doubt(text, may_be_name=True) if len(text) <= LONGEST_SHORT else "")
+        return unstated(UNSTATED, doubts[0]) if doubts and all(doubts) else None

@@ -8,11 +8,7 @@ no sign of failure. What says neither is not stated, and nothing is counted for 
 from __future__ import annotations
 
 import re
-from ast import literal_eval
-from collections.abc import Sequence
 from itertools import islice
-
-import msgspec
 
 from convoscope.conversation import Conversation, Json, ToolCall, ToolResult
 from convoscope.conversation.lazy import cached_on_argument
@@ -21,11 +17,13 @@ from convoscope.text.result_words import (
     LONGEST_SHORT,
     Statement,
     carries_values,
+    doubt,
     failure_hint,
     statement,
 )
-from convoscope.views.result_fields import EMPTY_WORDS, ToolKind, field_of, tool_kind
-from convoscope.views.result_objects import MOST_FIELDS, ObjectResult, error_message
+from convoscope.views.result_fields import BAD_WORDS, EMPTY_WORDS, ToolKind, status_word, tool_kind
+from convoscope.views.result_formats import Cut, cut_structure, decoded, embedded, is_page
+from convoscope.views.result_objects import ObjectResult, outcome_of_members
 from convoscope.views.result_outcomes import (
     CONTRADICTS,
     DATA,
@@ -34,7 +32,6 @@ from convoscope.views.result_outcomes import (
     LONGEST_ERROR,
     NEITHER,
     NO_DATA,
-    NOT_STATED,
     NOTHING,
     NOTHING_FOUND,
     RULE_NOT_TRIED,
@@ -47,6 +44,7 @@ from convoscope.views.result_outcomes import (
     is_filled,
     unstated,
 )
+from convoscope.views.result_values import error_message
 
 
 def tool_outcome(result: ToolResult, tool: str = "") -> ToolOutcome:
@@ -107,30 +105,14 @@ def _read(value: Json, kind: ToolKind, depth: int) -> ToolOutcome:
     if isinstance(value, str):
         return _read_text(value, kind, depth)
     if isinstance(value, dict):
-        return _read_object(value, kind, depth)
+        return ObjectResult(value, kind, depth, _read).outcome() if value else NOTHING
     if isinstance(value, list | tuple):
         return _read_list(value, kind, depth)
     if value is None:
         return NOTHING
-    if value is True or kind.counts or kind.runs or (value is False and kind.reads):
+    if value is True or kind.counts or kind.runs or (value is False and kind.checks):
         return DATA
     return NEITHER
-
-
-def _read_object(value: dict[str, Json], kind: ToolKind, depth: int) -> ToolOutcome:
-    if not value:
-        return NOTHING
-    for key in islice(value, MOST_FIELDS):
-        if kind.acts or field_of(key) is not None:
-            return ObjectResult(value, kind, depth, _read).outcome()
-    if not is_filled(value):
-        return NO_DATA
-    if len(value) == 1 and depth < DEEPEST:
-        # What carries a result may have any name: `{"getOrderResponse": {"error": "db down"}}`.
-        inner = next(iter(value.values()))
-        if isinstance(inner, dict) and _is_failure_itself(outcome := _read_object(inner, kind, depth + 1)):
-            return outcome
-    return DATA
 
 
 def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int) -> ToolOutcome:
@@ -140,30 +122,17 @@ def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int
         texts = [value["text"] for value in islice(values, 20) if _is_text_block(value)]
         if texts and len(texts) == min(len(values), 20):
             return _read_text("\n".join(texts), kind, depth + 1)
-        if not kind.errors:
-            return _read_members(
-                [_read(each, kind, depth + 1) for each in islice(values, 5) if _can_fail(each)], values
-            )
+        members = list(islice(values, 20 if kind.acts else 5))
+        can_fail = [_can_fail(each) for each in members]
+        if not kind.errors and (any(can_fail) if kind.acts else all(can_fail)):
+            return outcome_of_members([_read(each, kind, depth + 1) for each in members], kind)
     return DATA
 
 
 def _can_fail(value: Json) -> bool:
-    return isinstance(value, dict) or (isinstance(value, str) and not _BARE.fullmatch(value[:LONGEST_SHORT]))
-
-
-def _read_members(inner: list[ToolOutcome], values: Sequence[Json]) -> ToolOutcome:
-    """Of a list: a failure, or nothing found, where each of its first members says so; else it is data."""
-    if inner and len(inner) == min(len(values), 5):
-        if all(map(_is_failure_itself, inner)):
-            return inner[0]
-        if all(each.status == NOT_STATED and each.sign for each in inner):
-            return inner[0]
-    return DATA
-
-
-def _is_failure_itself(outcome: ToolOutcome) -> bool:
-    """Whether an object in a list is a failure: the status of a thing that is listed is its own."""
-    return outcome.failed and outcome.is_strong and not outcome.sign.startswith("status:")
+    if isinstance(value, str):
+        return not _BARE.fullmatch(value[:LONGEST_SHORT]) or status_word(value) in BAD_WORDS
+    return isinstance(value, dict) or value is False
 
 
 def _is_text_block(value: Json) -> bool:
@@ -174,14 +143,12 @@ def _is_text_block(value: Json) -> bool:
 
 # Text
 
-_LONGEST_JSON = 50_000
-_LONGEST_LITERAL = 4_000
 _BARE = re.compile(
     r"(?:(?:your |the )?(?:ticket|case|ref(?:erence)?|request|id|job|order|confirmation|tracking|task|incident)"
     r"(?:[ _](?:id|no\.?|number|code|#))?(?: is)?[ :#=]*)?[\w./#:-]+[.!]?",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"(?:^|[\n,;|]) *[A-Za-z][\w '()/-]{0,40}: *\S")
+_PAIR = re.compile(r"(?:^|[\n,;|]) *[^\W\d_][\w '()/-]{0,40}: *\S")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -189,18 +156,26 @@ def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:
     content = text.strip()
     if not content or (len(content) < 10 and content.lower() in EMPTY_WORDS):
         return NO_DATA if content == "[]" else NOTHING
-    if content[0] in '{["' and depth < DEEPEST:
-        value = _decoded(content)
-        if not isinstance(value, str) or value is not content:
-            return _read(value, kind, depth + 1)
-        if content[0] != '"' and content[-1] in "}]":
-            return _unread_structure(content)
+    if depth < DEEPEST and (value := decoded(content)) is not content:
+        return _read(value, kind, depth + 1)
+    if content[0] in "{[" and (cut := cut_structure(content, LONGEST_READ)) is not None:
+        return _read_cut(cut, content, kind)
     words = statement(content, is_status=kind.status, is_passage=kind.reads)
     if words is not None and not (words.stated == "failed" and not words.is_strong and kind.errors):
         return _stated_by(words, content)
+    if depth < DEEPEST and (value := embedded(content)) is not None:
+        return _read(value, kind, depth + 1)
     if not (kind.errors or kind.status) and (hint := failure_hint(content)):
         return unstated(UNSTATED, hint)
-    return DATA if _is_data(content, kind) else NEITHER
+    return _inferred(content, kind)
+
+
+def _says_done(content: str, kind: ToolKind) -> str:
+    """The word of a short text that says that the tool did what its name says; empty where there is none, or doubt."""
+    if kind.reads or len(content) > LONGEST_SHORT:
+        return ""
+    word = next((word for word in _WORD.findall(content.lower()) if kind.did(word)), "")
+    return word if word and not doubt(content, may_be_name=True) else ""
 
 
 def _stated_by(words: Statement, content: str) -> ToolOutcome:
@@ -211,45 +186,36 @@ def _stated_by(words: Statement, content: str) -> ToolOutcome:
     return unstated(NOTHING_FOUND if words.stated == "nothing_found" else UNSTATED, words.sign)
 
 
-def _decoded(content: str) -> Json:
-    """The JSON, or the literal of Python, that a text is; the text itself where it is neither."""
-    if len(content) <= _LONGEST_JSON:
-        try:
-            return msgspec.json.decode(content)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            pass
-    if len(content) <= _LONGEST_LITERAL and content[0] in "{[" and "'" in content:
-        try:
-            value = literal_eval(content)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return content
-        return value if isinstance(value, dict | list | tuple) else content
-    return content
+def _read_cut(cut: Cut, content: str, kind: ToolKind) -> ToolOutcome:
+    if cut.failure:
+        return failed_by(cut.failure, content[:LONGEST_ERROR])
+    if cut.doubt:
+        return unstated(UNSTATED, cut.doubt)
+    return NEITHER if kind.acts else DATA
 
 
-_FLAG_IN_TEXT = re.compile(
-    r"""["'](?:is_?error|isError|failed)["']\s*:\s*(?:true|True)|["'](?:success|ok)["']\s*:\s*(?:false|False)"""
-    r"""|["']error["']\s*:\s*(?:["'{](?!["'}])|[1-9])|["']errors["']\s*:\s*\[(?!\s*\])"""
-)
-
-
-def _unread_structure(content: str) -> ToolOutcome:
-    """Of JSON that is too long or is cut: by the flags at its beginning."""
-    match = _FLAG_IN_TEXT.search(content, 0, LONGEST_READ)
-    return failed_by(match[0], content[:LONGEST_ERROR]) if match else DATA
-
-
-def _is_data(content: str, kind: ToolKind) -> bool:
+def _inferred(content: str, kind: ToolKind) -> ToolOutcome:
     """Whether a text without a statement is what a tool returns when it works."""
     start = content[:LONGEST_READ]
+    if is_page(content) and not kind.pages:
+        return unstated(UNSTATED, "a page of HTML")
     if not _WORD.search(start):
-        return False
+        return NEITHER
+    if word := _says_done(content, kind):
+        return ToolOutcome(SUCCEEDED, STATED, word)
     if kind.runs or kind.status:
-        return True
+        return DATA
     if len(content) > LONGEST_SHORT:
-        return any(blank in start for blank in (" ", "\n"))
+        return DATA if " " in start or "\n" in start else NEITHER
+    return _inferred_of_short(start, kind)
+
+
+def _inferred_of_short(start: str, kind: ToolKind) -> ToolOutcome:
     if _BARE.fullmatch(start):
-        return kind.counts and start.replace(",", "").lstrip("-$€£").replace(".", "", 1).isdigit()
+        is_number = start.replace(",", "").lstrip("-$€£").replace(".", "", 1).isdigit()
+        return DATA if kind.counts and is_number else NEITHER
     if start.count("\n") >= 3 or len(_PAIR.findall(start)) >= 2:
-        return True
-    return kind.reads and len(_WORD.findall(start)) >= 3 and carries_values(start)
+        return DATA
+    if kind.reads and len(_WORD.findall(start)) >= 3 and carries_values(start):
+        return unstated(UNSTATED, why) if (why := doubt(start)) and not kind.errors else DATA
+    return NEITHER
