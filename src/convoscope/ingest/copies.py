@@ -40,7 +40,9 @@ class RecordKey(NamedTuple):
 
 
 def quick_copy_key(text: bytes) -> int:
-    """What copies have in common, seen without decoding: their letters. Numbers, and so times, do not matter."""
+    """What copies have in common, seen without decoding: their letters. Numbers, times and blanks do not matter."""
+    for blank in (b"\\n", b"\\r", b"\\t") if b"\\" in text else ():
+        text = text.replace(blank, b"")
     return hash(text.translate(None, _DELETED))
 
 
@@ -69,7 +71,7 @@ class CopyFinder:
         kind = _KNOWN if is_known or has_time(value) else _SHORT if _words(value) < FEW_WORDS else _UNKNOWN
         if has_trial(value):
             apart = apart._replace(trial=())
-        self._content.append(hash((apart, kind == _KNOWN, _encode(comparable(value) if is_known else value))))
+        self._content.append(hash((apart, kind == _KNOWN, _encode(single_blanks(comparable(value) if is_known else value)))))
         self._places.append(record.place)
         self._numbers.append(record.number)
         self._kinds.append(kind)
@@ -113,6 +115,17 @@ class Copies(NamedTuple):
     equal: Sequence[RecordKey]
 
 
+def single_blanks(value: Any) -> Any:
+    """A value whose texts have single blanks: exports differ in line ends and in blanks at the end."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if isinstance(value, list):
+        return [single_blanks(one) for one in value]
+    if isinstance(value, dict):
+        return {name: single_blanks(one) for name, one in value.items()}
+    return value
+
+
 def _most_in_one_input(records: Sequence[RecordKey]) -> list[RecordKey]:
     """The records of the input that has most of them: the other inputs have copies of those."""
     counts = Counter(one.place for one in records)
@@ -135,7 +148,7 @@ def spoken_digest(conversation: Conversation) -> int:
     """What was said in a conversation, and by which role, however it was logged."""
     whole = blake2b(digest_size=8)
     for utterance in conversation.utterances:
-        if words := utterance.meant().strip():
+        if words := " ".join(utterance.meant().split()):
             whole.update(f"{conversation.roles[utterance.speaker]}: {words}\n".encode("utf-8", "replace"))
     return int.from_bytes(whole.digest(), "big")
 

@@ -274,17 +274,18 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
         if piece.takes_in:
             _note_history(piece, number, notes)
         called = f"{name}{mark}{number}" if mark else _called(item, number)
-        try:
-            conversation = build(typed(text), Place(called, number, names, text), notes)
-        except Exception:  # whatever it is, the reader's `build` says what is wrong
-            conversation = None
+        conversation = None
+        if number not in piece.earlier:
+            # Whatever goes wrong, the reader's `build` says what it is.
+            with suppress(Exception):
+                conversation = build(typed(text), Place(called, number, names, text), notes)
         if conversation is None:
             if (record := _record(text, number, name, report)) is not None:
                 notes.begin(name, number if numbered else 0)
                 _note_history(piece, number, notes)
                 for code in record.repairs:
                     notes.repaired(code)
-                group = RecordGroup(called, path, (record,))
+                group = RecordGroup(called, path, (_with_earlier(record, piece),))
                 yield from _build(reader, group, name, Origin(place, number, 0), notes, report)
             continue
         taken = notes.hand_over()
@@ -317,6 +318,11 @@ def _reads(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
         notes = _repairs(group, name, numbered=numbered)
         _note_history(piece, origin.record, notes)
         yield _build(reader, group, name, origin, notes, report), notes
+
+
+def _with_earlier(record: Record, piece: InputPiece) -> Record:
+    earlier = piece.earlier.get(record.number)
+    return record._replace(before=earlier) if earlier else record
 
 
 def _note_history(piece: InputPiece, number: int, notes: Notes) -> None:
@@ -449,7 +455,7 @@ def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup
     else:
         for record in _records(piece, report):
             yield (
-                RecordGroup(_called(item, record.number), path, (record,)),
+                RecordGroup(_called(item, record.number), path, (_with_earlier(record, piece),)),
                 item.name,
                 Origin(piece.place, record.number, 0),
             )
