@@ -22,6 +22,8 @@ from convoscope.ingest.discover import Input, fingerprint
 from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial
 from convoscope.ingest.record import ROLE_FIELDS
 
+_LONGEST_TEXT = 1_000_000
+"""Bytes of a file of plain text whose words are compared."""
 FEW_WORDS = 12
 """A chat of fewer words, alone in its file, may be that of two users."""
 _NOT_SAID = frozenset({*ROLE_FIELDS, "type"})
@@ -154,28 +156,42 @@ def spoken_digest(conversation: Conversation) -> int:
 
 
 def copied_inputs(inputs: Sequence[Input], sizes: Sequence[int]) -> dict[int, int]:
-    """Of inputs that are one conversation each: which is a copy of which, by their indexes."""
+    """Of inputs that are one conversation each: which is a copy of which, by their indexes.
+
+    Equal bytes make copies; of plain text, equal words.
+    """
     by_size: dict[Hashable, list[int]] = {}
     for place, item in enumerate(inputs):
         if item.grouping in ("file", "folder") and sizes[place]:
-            by_size.setdefault((item.reader, sizes[place], apart_by_input(item)), []).append(place)
+            size = "text" if _is_text(item, sizes[place]) else sizes[place]
+            by_size.setdefault((item.reader, size, apart_by_input(item)), []).append(place)
     copies: dict[int, int] = {}
     for places in by_size.values():
         if len(places) > 1:
-            copies |= _equal_files(inputs, places)
+            copies |= _equal_files(inputs, sizes, places)
     return copies
 
 
-def _equal_files(inputs: Sequence[Input], places: Iterable[int]) -> dict[int, int]:
+def _is_text(item: Input, size: int) -> bool:
+    return item.container == "text" and size <= _LONGEST_TEXT
+
+
+def _equal_files(inputs: Sequence[Input], sizes: Sequence[int], places: Iterable[int]) -> dict[int, int]:
     first: dict[str, int] = {}
     copies: dict[int, int] = {}
     for place in places:
         with suppress(OSError):
             item = msgspec.structs.replace(inputs[place], companions=())
-            earlier = first.setdefault(fingerprint(item), place)
+            digest = _words_digest(Path(item.path)) if _is_text(item, sizes[place]) else fingerprint(item)
+            earlier = first.setdefault(digest, place)
             if earlier != place and not _says_little(Path(item.path)):
                 copies[place] = earlier
     return copies
+
+
+def _words_digest(path: Path) -> str:
+    """Of plain text: neither line ends nor blanks matter."""
+    return blake2b(b" ".join(path.read_bytes().split()), digest_size=16).hexdigest()
 
 
 def _says_little(path: Path) -> bool:
