@@ -50,7 +50,7 @@ def pushback(many: Conversations) -> None:
     turn; else 0. What describes the problem ("it does not work") is no objection, nor is what opens the
     conversation. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however often they
     are said. A turn without words of the user is not applicable, and one before which the agent said nothing. A turn
-    in a language without a lexicon is unmeasured.
+    in a language without a lexicon is unmeasured, unless the user says nothing but one question, again and again.
     """
     for place, conversation in enumerate(many.conversations):
         turns = [turn for turn in conversation.turns if turn.user]
@@ -64,6 +64,7 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
     languages = languages_of(conversation)
     earlier: list[Sequence[_Sentence]] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
+    question = _only_question(turns)
     for turn in turns:
         first, text, answered = turn.user[0], turn.user_text, reply
         reply = turn.assistant_text or reply
@@ -76,6 +77,8 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
         sentences = [] if words is None else list(_sentences(folded, words))
         if not answered.strip():
             many.add(place, not_applicable(first, "nothing_to_object_to"))
+        elif question and turn is not turns[0]:
+            many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": question})
         elif words is None:
             many.add(place, unmeasured(first, reason_unread(language), language))
         elif sign := _sign(folded, words, answered, sentences, earlier):
@@ -84,6 +87,14 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
             many.ratio(place, subject_of(first), 0.0, 1.0)
         earlier.append(sentences)
         del earlier[:-MAX_TURNS]
+
+
+def _only_question(turns: Sequence[Turn]) -> str:
+    """The one question that a user asks again and again, whatever its language; nothing where they say more."""
+    if len(turns) < 2 or not turns[0].user_text.rstrip().endswith(("?", "？", "؟")):
+        return ""
+    texts = {folded_phrases(turn.user_text) for turn in turns}
+    return texts.pop().strip(" .?") if len(texts) == 1 else ""
 
 
 def _sign(

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from convoscope.errors import UsageError
+from convoscope.text.folding import visible
 
 FOLDER = Path(__file__).with_name("lexicons")
 PURPOSES = ("objection", "thanks", "refusal", "hand_over", "goodbye", "request", "agreement", "murmur")
@@ -61,7 +62,7 @@ def folded_phrases(text: str) -> str:
         # The same without a dictionary that is asked for every character.
         plain = text.encode().translate(_ASCII, _ASCII_APOSTROPHES)
         return f" {' '.join(plain.replace(b'.', b' . ').replace(b'?', b' ? ').decode().split())} "
-    parted = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    parted = unicodedata.normalize("NFD", visible(text).casefold())
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", parted)).encode("utf-8", "replace").decode()
     return f" {' '.join(text.lower().translate(_FOLDED).split())} "
 

@@ -25,9 +25,11 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.folding import visible
 from convoscope.text.identifiers import name_words, snake_case
 from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason, stated_reason
 from convoscope.views.hand_over import hands_over
+from convoscope.views.result_outcomes import is_filled
 
 NO_USER_SPEECH = "no_user_speech"
 NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
@@ -43,6 +45,7 @@ _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "fini
 _INPUT = frozenset(
     ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript", "transcribed"]
 )
+_NOT_INPUT = frozenset(("role", "name", "id", "type", "message_id", "timestamp", "time", "created_at", "user_id"))
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -118,7 +121,7 @@ def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
 def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
     """Whether the user did something else than speak, or spoke without a transcript, or wrote what cannot be read."""
     if isinstance(marker.value, dict) and marker.value.get("role") == USER:
-        return True
+        return any(is_filled(value) for name, value in marker.value.items() if name not in _NOT_INPUT)
     by_user = roles.get(marker.participant) == USER
     words = name_words(marker.name)
     return (by_user or "user" in words or "dtmf" in words) and not _INPUT.isdisjoint(words)
@@ -233,7 +236,7 @@ def _machine_in_words(texts: Sequence[str]) -> str:
 def _phrase(text: str) -> str:
     """Which machine says such words, or `weak`; nothing for words of a person, or that quote a machine."""
     lexicon = _lexicon()
-    plain = text[:_LONGEST].casefold().replace("’", "'")
+    plain = visible(text[:_LONGEST]).casefold().replace("’", "'")
     if "?" in plain or "？" in plain or not _is_worth_a_look(plain, lexicon):
         return ""
     plain = " ".join(plain.split())
