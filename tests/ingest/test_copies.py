@@ -54,7 +54,9 @@ class TestCopies:
         """A blank at the end, line ends of another system, two blanks between sentences."""
         texts = ("Where is the parcel? I ordered it\non Monday.", "It left our warehouse  in Leeds this morning.")
         write_lines(tmp_path / "a.jsonl", plain(*texts), plain("Hi", "Hello"))
-        write_lines(tmp_path / "b.jsonl", plain(texts[0].replace("\n", "\r\n"), f"{texts[1]} "), plain("Hi ", "Hello\n"))
+        write_lines(
+            tmp_path / "b.jsonl", plain(texts[0].replace("\n", "\r\n"), f"{texts[1]} "), plain("Hi ", "Hello\n")
+        )
         outcome = read(tmp_path)
         assert (len(outcome.conversations), same(outcome)) == (2, {"copies": 2})
 

@@ -160,7 +160,6 @@ class TestItChangesWith:
         assert sign(package, helper.replace("§", "1")) == before
         assert sign(package, helper.replace("§", "2")) != before
 
-
     def test_the_table_beside_the_module(self, sign: Sign, tmp_path: Path) -> None:
         bare = sign(READS_TABLE)
         table = tmp_path / "1" / NAME / "__init__.toml"

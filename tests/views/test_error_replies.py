@@ -20,7 +20,7 @@ ERRORS = [
     "undefined",
     "NaN",
     "[object Object]",
-    'Traceback (most recent call last):\n  File "bot.py", line 3, in reply\nKeyError: \'name\'',
+    "Traceback (most recent call last):\n  File \"bot.py\", line 3, in reply\nKeyError: 'name'",
     "openai.RateLimitError: Error code: 429",
     "ReadTimeout: HTTPSConnectionPool(host='api', port=443): Read timed out.",
     "Error: connect ECONNREFUSED 10.0.0.1:8080",

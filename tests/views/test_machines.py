@@ -62,13 +62,19 @@ class TestNobodySpoke:
         )
         assert no_dialogue(heard) == ""
 
+    def test_an_empty_message_is_no_speech(self) -> None:
+        empty = Marker(seq=1, name="message_without_text", value={"role": "user", "name": "Ann", "metadata": {}})
+        greeted = chat(GREETING, user("x"))
+        conversation = Conversation(id="a", participants=greeted.participants, timeline=(greeted.timeline[0], empty))
+        assert no_dialogue(conversation) == "no_user_speech"
+
     @pytest.mark.parametrize(
         "event",
         [
             SlotFilled(seq=1, slot="name", value="Ann"),
             Marker(seq=1, name="dtmf", participant="user", value="1"),
             Marker(seq=1, name="user_started_speaking", participant="user"),
-            Marker(seq=1, name="message_without_text", value={"role": "user"}),
+            Marker(seq=1, name="message_without_text", value={"role": "user", "sticker": "cat-7"}),
         ],
         ids=["slot", "key", "speaking", "unread"],
     )

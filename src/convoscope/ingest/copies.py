@@ -73,7 +73,9 @@ class CopyFinder:
         kind = _KNOWN if is_known or has_time(value) else _SHORT if _words(value) < FEW_WORDS else _UNKNOWN
         if has_trial(value):
             apart = apart._replace(trial=())
-        self._content.append(hash((apart, kind == _KNOWN, _encode(single_blanks(comparable(value) if is_known else value)))))
+        self._content.append(
+            hash((apart, kind == _KNOWN, _encode(single_blanks(comparable(value) if is_known else value))))
+        )
         self._places.append(record.place)
         self._numbers.append(record.number)
         self._kinds.append(kind)

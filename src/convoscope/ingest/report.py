@@ -89,7 +89,7 @@ class ReadReport(msgspec.Struct):
     inferred: dict[str, NoteTally] = {}
     unknown: dict[str, int] = {}
     same: dict[str, NoteTally] = {}
-    """Records that were not conversations of their own, or might not be: merged, joined, copies, split, equal, overlap."""
+    """Records that are not conversations of their own, or may not be: merged, joined, copies, split, equal, overlap."""
     problem_count: int = 0
     problems: list[Problem] = []
     """The first 200, by file and line."""

@@ -46,9 +46,12 @@ class SameRecords(NamedTuple):
 
     def between(self, first: int, end: int | None) -> SameRecords:
         """Those of the records from `first` to before `end`."""
-        lists = (numbers[_index(numbers, first) : _index(numbers, end)] for numbers in self[:3])
+        repeated, longer, copies = (
+            numbers[_index(numbers, first) : _index(numbers, end)]
+            for numbers in (self.repeated, self.longer, self.copies)
+        )
         earlier = {number: one for number, one in self.earlier.items() if number >= first and (not end or number < end)}
-        return SameRecords(*lists, earlier)
+        return SameRecords(repeated, longer, copies, earlier)
 
 
 def _index(numbers: Sequence[int], number: int | None) -> int:
@@ -230,7 +233,14 @@ def _by_place(parts: Mapping[RecordKey, RecordKey], dropped: Iterable[RecordKey]
         of(longer, 1)
     for copy in dropped:
         of(copy, 2)
-    return {place: SameRecords(*(array("q", sorted(one)) for one in lists)) for place, lists in numbers.items()}
+    return {
+        place: SameRecords(_sorted(repeated), _sorted(longers), _sorted(copies))
+        for place, (repeated, longers, copies) in numbers.items()
+    }
+
+
+def _sorted(numbers: Iterable[int]) -> array[int]:
+    return array("q", sorted(numbers))
 
 
 def without_same(cuts: Iterable[InputPiece], same: SameRecords) -> Iterator[InputPiece]:

@@ -33,7 +33,9 @@ _LOOK_ALIKES = dict(
     )
 )
 _TO_LATIN = str.maketrans(_LOOK_ALIKES)
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]")
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
+)
 """Characters that are not drawn: zero width, soft hyphens, marks of direction."""
 _OTHER_LETTER = re.compile("[\u0370-\u052f\u0261\u0269]")
 _LATIN_LETTER = re.compile("[A-Za-z]")

@@ -18,7 +18,8 @@ from convoscope.views.tool_outcomes import tool_outcome
 _NOTHING = frozenset(("null", "none", "undefined", "nan", "nil", "[object object]", "{}", "[]", '""', "no_output"))
 _MAY_BE_ERROR = re.compile(
     r"error|exception|fail|fault|traceback|panic|goroutine|upstream|time|unavailable|gateway|forbidden|request|limit"
-    r"|deadline|exhausted|hang up|reset|refused|[45]\d\d|null|none|undefined|nan|nil|object|\{|\[|fehler|erreur|erro|fallo"
+    r"|deadline|exhausted|hang up|reset|refused|[45]\d\d|null|none|undefined|nan|nil|object|\{|\[|fehler|erreur"
+    r"|erro|fallo"
     r"|エラー|ошибка|错误|錯誤|오류",
     re.IGNORECASE,
 )

@@ -27,6 +27,7 @@ from convoscope.conversation import (
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import visible
 from convoscope.text.identifiers import name_words, snake_case
+from convoscope.views.calls import is_phone_call
 from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason, stated_reason
 from convoscope.views.hand_over import hands_over
 from convoscope.views.result_outcomes import is_filled
@@ -60,7 +61,9 @@ def no_dialogue(conversation: Conversation) -> str:
         return ""
     spoken = _user_texts(conversation)
     # A bare `status` of a chat may be its topic: it counts where nothing that a person says is against it.
-    stated = _stated_machine(conversation, bare=_is_call(conversation) or not spoken or any(map(_phrase, spoken[:2])))
+    stated = _stated_machine(
+        conversation, bare=is_phone_call(conversation) or not spoken or any(map(_phrase, spoken[:2]))
+    )
     if stated and not _is_dialogue(spoken):
         return stated
     if conversation.outcome.error or kind_of_reason(stated_reason(conversation)) == BROKEN:
@@ -99,11 +102,7 @@ def _nobody_spoke(conversation: Conversation) -> bool:
         reasons = (stated_reason(conversation), conversation.outcome.final_status)
         return NO_ANSWER in map(kind_of_reason, reasons)
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
-    return _is_call(conversation) or all(_ends_it(call) for call in conversation.tool_calls)
-
-
-def _is_call(conversation: Conversation) -> bool:
-    return conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
+    return is_phone_call(conversation) or all(_ends_it(call) for call in conversation.tool_calls)
 
 
 def _ends_it(call: ToolCall) -> bool:

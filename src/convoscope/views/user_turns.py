@@ -135,7 +135,8 @@ def breakdown(conversation: Conversation) -> str:
         bool(turns)
         and not any(turn.reply == "by_tool" for turn in turns)
         and not any(
-            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) and _says_something(one) for one in conversation.utterances
+            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) and _says_something(one)
+            for one in conversation.utterances
         )
     )
     return "agent_never_spoke" if never_spoke else ""
