@@ -239,10 +239,21 @@ def _phrase(text: str) -> str:
     if "?" in plain or "？" in plain or not _is_worth_a_look(plain, lexicon):
         return ""
     plain = " ".join(plain.split())
-    kind = next((name for name, phrases in lexicon.phrases.items() if phrases.search(plain)), "")
+    strong = (name for name in (VOICEMAIL, IVR) if lexicon.phrases[name].search(plain))
+    kind = next(strong, "") or _announcement(plain, lexicon) or ("weak" if lexicon.weak.search(plain) else "")
     if not kind or lexicon.quotes.search(plain) or (kind == IVR and lexicon.person.search(plain)):
         return ""
     return kind
+
+
+def _announcement(plain: str, lexicon: _Lexicon) -> str:
+    """A mailbox or a carrier by two parts of its words, such as whom the call reached, and what the caller should do."""
+    parts = lexicon.parts
+    instructions = {match[0] for match in parts["instructs"].finditer(plain)}
+    if len(instructions) > 1 or (instructions and parts["reached"].search(plain)):
+        return VOICEMAIL
+    is_carrier = parts["states"].search(plain) and parts["callee"].search(plain) and not lexicon.person.search(plain)
+    return VOICEMAIL if is_carrier else ""
 
 
 def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
@@ -266,6 +277,8 @@ class _Lexicon(NamedTuple):
     unspaced: tuple[str, ...]
     """Phrases of languages that write no blanks."""
     phrases: Mapping[str, re.Pattern[str]]
+    parts: Mapping[str, re.Pattern[str]]
+    weak: re.Pattern[str]
     quotes: re.Pattern[str]
     person: re.Pattern[str]
 
@@ -274,9 +287,10 @@ class _Lexicon(NamedTuple):
 def _lexicon() -> _Lexicon:
     data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     fields, silence = data.pop("fields"), data.pop("not_speech")
-    kinds = (VOICEMAIL, IVR, "weak")
-    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes", "person")}
-    machine = [one for kind in kinds for one in phrases[kind]]
+    parts = ("reached", "instructs", "callee", "states")
+    names = (VOICEMAIL, IVR, "weak", "quotes", "person", *parts)
+    phrases = {name: [one for words in data.values() for one in words[name]] for name in names}
+    machine = [one for kind in (VOICEMAIL, IVR, "weak", "instructs", "states") for one in phrases[kind]]
     hints: dict[str, list[frozenset[str]]] = {}
     for phrase in machine:
         if not _is_unspaced(phrase):
@@ -290,7 +304,9 @@ def _lexicon() -> _Lexicon:
         frozenset(silence["words"]),
         hints,
         tuple(filter(_is_unspaced, machine)),
-        {kind: _any_phrase(phrases[kind]) for kind in kinds},
+        {kind: _any_phrase(phrases[kind]) for kind in (VOICEMAIL, IVR)},
+        {part: _any_phrase(phrases[part]) for part in parts},
+        _any_phrase(phrases["weak"]),
         _any_phrase(phrases["quotes"]),
         _any_phrase(phrases["person"]),
     )
