@@ -247,7 +247,7 @@ def _phrase(text: str) -> str:
 
 
 def _announcement(plain: str, lexicon: _Lexicon) -> str:
-    """A mailbox or a carrier by two parts of its words, such as whom the call reached, and what the caller should do."""
+    """A mailbox or a carrier by two parts of its words: whom the call reached, and what the caller should do."""
     parts = lexicon.parts
     instructions = {match[0] for match in parts["instructs"].finditer(plain)}
     if len(instructions) > 1 or (instructions and parts["reached"].search(plain)):

@@ -165,7 +165,9 @@ def _is_illegible(utterance: Utterance) -> bool:
 
 
 def _goes_on(conversation: Conversation, earlier: Utterance, later: Utterance) -> bool:
-    """Whether two utterances of the user follow so soon that no reply could stand between them."""
+    """Whether two utterances follow so soon that no reply could stand between them, or are of two people in a group."""
+    if earlier.speaker != later.speaker:
+        return True
     end, start = end_of(earlier), start_of(later)
     wait = None if end is None or start is None else conversation.elapsed(end, start)
     if wait is None or wait >= PAUSE:

@@ -50,6 +50,7 @@ from convoscope.ingest.record import (
     unknown_role,
 )
 from convoscope.ingest.report import Notes
+from convoscope.ingest.row_ids import is_counter
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
 from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
 
@@ -232,6 +233,8 @@ class OpenAIReader(Reader, ABC):
             entries = [(record.number, record.value) for record in records]
             notes.is_session = is_session_row(single[0].value)
             id = row_id(single[0].value)
+            if id is not None and is_counter(id) and len({record.file for record in records}) > 1:
+                notes.is_session = True
             if id is None and (field := unread_ids([record.value for record in records])):
                 notes.inferred("several_conversations_in_one", f"{field!r} may be their id: name it conversation_id")
             yield self._conversation({}, entries, group, notes, id or group.name)
