@@ -58,6 +58,25 @@ class TestOneIdForSeveral:
             assert sizes(read(tmp_path / key)) == [2]
 
 
+class TestVersionsOfAMessage:
+    def test_an_edited_message_is_said_once(self, tmp_path: Path) -> None:
+        question, answer = rows(1, conversation_id="c")
+        typo = {**question, "content": "Where is ordr 1?", "message_id": "m1"}
+        right = {**question, "message_id": "m1", "edited": True}
+        assert sizes(read(write_lines(tmp_path / "a.jsonl", typo, right, {**answer, "message_id": "m2"}))) == [2]
+
+    def test_a_text_that_goes_on_is_said_once(self, tmp_path: Path) -> None:
+        question, answer = rows(1, conversation_id="c")
+        states = [{**answer, "message_id": "m2", "content": answer["content"][:end]} for end in (5, 12, 99)]
+        outcome = read(write_lines(tmp_path / "a.jsonl", {**question, "message_id": "m1"}, *states))
+        assert [one.meant() for one in outcome.only.utterances] == [question["content"], answer["content"]]
+
+    def test_one_id_of_two_messages(self, tmp_path: Path) -> None:
+        """Nothing says that the second replaces the first."""
+        records = [{**row, "role": "user", "message_id": "m1"} for row in rows(1, conversation_id="c")]
+        assert sizes(read(write_lines(tmp_path / "a.jsonl", *records))) == [2]
+
+
 def test_two_people_before_a_reply(tmp_path: Path) -> None:
     from convoscope.views.user_turns import user_turns
 
