@@ -73,8 +73,19 @@ NOBODY_SPOKE = [
     Scenario(
         "a message of the user that could not be read",
         "The user wrote something that the log does not hold: that is no silence.",
-        {"a.jsonl": [greeted(0, said("user", "")), served(1)]},
+        {"a.jsonl": [greeted(0, {**said("user", ""), "sticker": "cat-7"}), served(1)]},
         never=["never spoke"],
+    ),
+    Scenario(
+        "messages of the user that are empty",
+        "Four chats in which the user says nothing, and one with an answer.",
+        {
+            "a.jsonl": [
+                *(greeted(n, said("user", ""), "Are you there?", said("user", " ")) for n in range(4)),
+                served(9),
+            ]
+        },
+        says=["4 of 5 chats: the user never spoke"],
     ),
     Scenario(
         "an agent that works by itself",
