@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.command_line import convoscope
-from support.scenarios import Scenario, chat, check, each, said, tool
+from support.scenarios import Scenario, chat, check, each, said
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -56,209 +55,36 @@ def growing(field: str) -> list[dict[str, object]]:
     return calls
 
 
-def asked(number: int) -> list[dict[str, object]]:
-    return [said("user", f"Where is order {number}?")]
+def calls_with_time(chats: int, turns: int, most: int) -> list[dict[str, object]]:
+    """Calls of a model with the time in the system prompt, and at most so many messages of the history."""
+    records: list[dict[str, object]] = []
+    for number in range(chats):
+        history: list[dict[str, object]] = []
+        for turn in range(turns):
+            history.append(said("user", f"Question {turn} about order {number}?"))
+            answer = said("assistant", f"Answer {turn} about order {number}.")
+            sent = [said("system", f"It is 10:{number}{turn} now."), *history[-most:]]
+            records.append({"request": {"messages": sent}, "response": {"choices": [{"message": answer}]}})
+            history.append(answer)
+    return records
 
 
-REPLIES = [
+SCENARIOS = [
     Scenario(
-        f"the reply as text in {field}",
-        "Eight questions, each with its reply.",
-        {"chats.jsonl": [{"messages": asked(n), field: f"Order {n} is on its way."} for n in range(8)]},
-        figures={"agent.unanswered_turns": 0.0},
-        counts={"agent.unanswered_turns": 8},
-        conversations=8,
-    )
-    for field in ("response", "answer", "output", "completion")
-] + [
-    Scenario(
-        "growing histories with the reply in answer",
-        "Four chats of five questions; each question has its reply.",
-        {"calls.jsonl": growing("answer")},
+        "calls with the time in the system prompt",
+        "Four chats of five turns, each answered; 16 of the 20 calls are earlier states of them.",
+        {"a.jsonl": calls_with_time(4, 5, most=100)},
         says=["read 4 conversations", "16 records merged"],
         figures={"agent.unanswered_turns": 0.0},
-        counts={"agent.unanswered_turns": 20},
         conversations=4,
     ),
     Scenario(
-        "input with messages and output with text",
-        "Two questions in two shapes, each with its reply.",
-        {
-            "a.jsonl": [{"input": {"messages": asked(1)}, "output": {"text": "It is here.", "tokens": 4}}],
-            "b.jsonl": [{"input": asked(2), "output": "It is there."}],
-        },
-        figures={"agent.unanswered_turns": 0.0},
-        counts={"agent.unanswered_turns": 2},
+        "calls with the last five messages",
+        "Two chats of eight turns: each call goes on with the end of the one before it.",
+        {"a.jsonl": calls_with_time(2, 8, most=5)},
+        says=["read 2 conversations", "14 records merged", "turns without a reply .* n 16"],
+        conversations=2,
     ),
-    Scenario(
-        "a response of blanks",
-        "Eight questions; no reply has a word.",
-        {"chats.jsonl": [{"messages": asked(n), "response": " "} for n in range(8)]},
-        figures={"agent.unanswered_turns": 1.0},
-        conversations=8,
-    ),
-    Scenario(
-        "an answer beside a chat that has its reply",
-        "One question, one reply; the field holds no second reply.",
-        {"chats.jsonl": [chat("What is 6 times 7?", "It is 42.", answer="42")]},
-        figures={"agent.unanswered_turns": 0.0},
-        conversations=1,
-    ),
-]
-
-
-def rows(field: str, metadata: bool = False) -> list[dict[str, object]]:
-    """Ten calls of two messages, with their ids in this field."""
-    return [
-        {**({"metadata": {field: f"s{n}"}} if metadata else {field: f"s{n}"}), **said(role, text)}
-        for n in range(10)
-        for role, text in (("user", f"Where is order {n}?"), ("assistant", f"Order {n} is on its way."))
-    ]
-
-
-ID_NAMES = "call_sid callSid callsid call_id session dialogueId dialogue_id dialog_ref conversation chat sessionID"
-ROWS = [
-    Scenario(
-        f"ids in {field}",
-        "Ten calls of one question each.",
-        {"rows.jsonl": rows(field)},
-        says=["read 10 conversations", "20 records joined by the id"],
-        counts={"agent.unanswered_turns": 10},
-        conversations=10,
-    )
-    for field in ID_NAMES.split()
-] + [
-    Scenario(
-        "ids in the metadata of single messages",
-        "Ten calls of one question each.",
-        {"rows.jsonl": rows("call_sid", metadata=True)},
-        says=["read 10 conversations"],
-        conversations=10,
-    ),
-    Scenario(
-        "ids by a name that is not known",
-        "Probably ten chats; the file does not say so.",
-        {"rows.jsonl": rows("vorgang")},
-        says=["read 1 conversation ", "1 conversation may be several .*'vorgang' may be their id"],
-        conversations=1,
-    ),
-    Scenario(
-        "the same batch in each row",
-        "One chat of ten questions; the batch is the same for all.",
-        {"rows.jsonl": [{**row, "vorgang": "b"} for row in rows("vorgang")]},
-        says=["read 1 conversation "],
-        never=["may be several"],
-        conversations=1,
-    ),
-    *(
-        Scenario(
-            f"a {field} in each row",
-            "One chat of ten questions; the field says how far it is.",
-            {"rows.jsonl": rows(field)},
-            says=["read 1 conversation "],
-            never=["may be several"],
-            conversations=1,
-        )
-        for field in ("turn", "turn_id", "state")
-    ),
-    Scenario(
-        "the id of a tool call in a row",
-        "One chat; call_id belongs to the tool.",
-        {
-            "rows.jsonl": [
-                said("user", ASK),
-                tool("shipped")[0],
-                {**tool("shipped")[1], "call_id": "t1"},
-                said("assistant", REPLY),
-            ]
-        },
-        says=["read 1 conversation "],
-        never=["not used", "no conversation id"],
-        conversations=1,
-    ),
-    Scenario(
-        "a sentence in a field called chat",
-        "One chat; the field holds words, not an id.",
-        {"rows.jsonl": [{**said("user", ASK), "chat": "a b"}, {**said("assistant", REPLY), "chat": "c d"}]},
-        says=["read 1 conversation "],
-        conversations=1,
-    ),
-]
-
-SPEAKERS = [
-    *(("Kunde", "Agent"), ("Nutzer", "Mitarbeiter"), ("Anruferin", "Assistent"), ("cliente", "agente")),
-    *(("Usuario", "Asistente"), ("client", "conseiller"), ("Utilisateur", "Service client"), ("顧客", "オペレーター")),
-    *(("usuário", "atendente"), ("お客様", "担当者"), ("Cliente", "Atención al cliente")),
-]
-
-
-def six_rows(user: str, agent: str) -> str:
-    """Six chats of a question and its reply as CSV."""
-    chats = (f"c{n},{user},Wo ist Bestellung {n}?\nc{n},{agent},Sie ist unterwegs.\n" for n in range(6))
-    return "conversation_id,role,content\n" + "".join(chats)
-
-
-ROLES = (
-    [
-        Scenario(
-            f"rows of {user} and {agent}",
-            "Six users ask, six get a reply.",
-            {"rows.csv": six_rows(user, agent)},
-            never=["unknown role", "word of the user"],
-            figures={"agent.unanswered_turns": 0.0},
-            counts={"agent.unanswered_turns": 6},
-            conversations=6,
-        )
-        for user, agent in SPEAKERS
-        if " " not in agent
-    ]
-    + [
-        Scenario(
-            f"lines of {user} and {agent}",
-            "The user asks twice, the agent replies twice.",
-            {
-                "call.txt": f"{user}: Wo ist meine Bestellung?\n{agent}: Sie ist unterwegs.\n"
-                f"{user}: Und wann kommt sie an?\n{agent}: Am Montag.\n"
-            },
-            never=["unknown role"],
-            figures={"agent.unanswered_turns": 0.0},
-            counts={"agent.unanswered_turns": 2},
-            conversations=1,
-        )
-        for user, agent in SPEAKERS
-    ]
-    + [
-        Scenario(
-            "full-width colons",
-            "The user asks, the agent replies.",
-            {
-                "call.txt": "お客様：注文はどこですか。\nオペレーター：発送しました。\n"
-                "お客様：いつですか。\nオペレーター：明日です。\n"
-            },
-            never=["unknown role"],
-            counts={"agent.unanswered_turns": 2},
-            conversations=1,
-        ),
-        Scenario(
-            "rows of a role that is not known",
-            "Six chats; who Klant is, is not known.",
-            {"rows.csv": six_rows("Klant", "Agent")},
-            says=["6 messages of a speaker of unknown role .*'Klant'"],
-        ),
-        Scenario(
-            "lines of a role that is not known",
-            "Who Klant is, is not known.",
-            {"call.txt": "Klant: Waar is het?\nAgent: Onderweg.\nKlant: Wanneer komt het?\nAgent: Maandag.\n"},
-            says=["1 speaker of unknown role .*Klant"],
-            figures={"agent.unanswered_turns": None},
-        ),
-    ]
-)
-
-SCENARIOS = [
-    *REPLIES,
-    *ROWS,
-    *ROLES,
     Scenario(
         "a chat that begins like another one",
         "Three chats with three ids; one of them was not resolved.",
@@ -620,13 +446,3 @@ def test_copies_claim_nothing(tmp_path: Path) -> None:
         ),
         tmp_path,
     )
-
-
-def test_unknown_speaker_is_not_shown_as_the_agent(tmp_path: Path) -> None:
-    (tmp_path / "logs").mkdir()
-    text = "Klant: Waar is het?\nAgent: Onderweg.\nKlant: Wanneer komt het?\nAgent: Maandag.\n"
-    (tmp_path / "logs" / "call.txt").write_text(text)
-    convoscope("score", tmp_path / "logs", "--out", tmp_path / "run")
-    shown = convoscope("show", tmp_path / "run", "call").out
-    assert "other  Waar is het?" in shown
-    assert "agent  Onderweg." in shown

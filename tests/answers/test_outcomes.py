@@ -6,55 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from support.ends import GREETING, TALK, retell, served
 from support.scenarios import Record, Scenario, chat, check, each, said, tool
 
-GREETING = "Hello, this is Anna of Lakeside Repairs, how can I help?"
 MAILBOX = "You have reached the voicemail of Bob Miller. Please leave a message after the tone."
 
 
 def greeted(number: int, *more: str | dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A chat that the agent opens."""
     return chat(said("assistant", GREETING), *more, id=f"c{number}", **fields)
-
-
-def served(number: int, **fields: Any) -> dict[str, Any]:
-    """A plain chat in which the agent answers."""
-    return chat(
-        f"Where is parcel {number}?", f"Parcel {number} arrives tomorrow.", "Thank you!", id=f"c{number}", **fields
-    )
-
-
-def retell(number: int, reason: str, *lines: tuple[str, str], **fields: Any) -> dict[str, Any]:
-    """A call as Retell exports it."""
-    turns = [
-        {
-            "role": role,
-            "content": text,
-            "words": [
-                {"word": word, "start": 5 * at + 0.3 * i, "end": 5 * at + 0.3 * i + 0.2}
-                for i, word in enumerate(text.split())
-            ],
-        }
-        for at, (role, text) in enumerate(lines)
-    ]
-    return {
-        "call_id": f"call-{number}",
-        "call_type": "phone_call",
-        "call_status": "ended",
-        "disconnection_reason": reason,
-        "start_timestamp": 1_700_000_000_000 + 60_000 * number,
-        "end_timestamp": 1_700_000_030_000 + 60_000 * number,
-        "transcript_with_tool_calls": turns,
-        **fields,
-    }
-
-
-TALK = (
-    ("agent", GREETING),
-    ("user", "My dryer is broken"),
-    ("agent", "I can send a technician"),
-    ("user", "Fine, bye"),
-)
 
 
 def by_tool(name: str, number: int, **arguments: Any) -> dict[str, Any]:
@@ -113,8 +73,19 @@ NOBODY_SPOKE = [
     Scenario(
         "a message of the user that could not be read",
         "The user wrote something that the log does not hold: that is no silence.",
-        {"a.jsonl": [greeted(0, said("user", "")), served(1)]},
+        {"a.jsonl": [greeted(0, {**said("user", ""), "sticker": "cat-7"}), served(1)]},
         never=["never spoke"],
+    ),
+    Scenario(
+        "messages of the user that are empty",
+        "Four chats in which the user says nothing, and one with an answer.",
+        {
+            "a.jsonl": [
+                *(greeted(n, said("user", ""), "Are you there?", said("user", " ")) for n in range(4)),
+                served(9),
+            ]
+        },
+        says=["4 of 5 chats: the user never spoke"],
     ),
     Scenario(
         "an agent that works by itself",

@@ -50,6 +50,16 @@ class TestCopies:
         records = [{**plain("Hi", "Hello"), "session_id": "s", "timestamp": at} for at in (1e9, 1e9 + 60)]
         assert len(read(write_lines(tmp_path / "a.jsonl", *records)).conversations) == 2
 
+    def test_blanks_do_not_matter(self, tmp_path: Path) -> None:
+        """A blank at the end, line ends of another system, two blanks between sentences."""
+        texts = ("Where is the parcel? I ordered it\non Monday.", "It left our warehouse  in Leeds this morning.")
+        write_lines(tmp_path / "a.jsonl", plain(*texts), plain("Hi", "Hello"))
+        write_lines(
+            tmp_path / "b.jsonl", plain(texts[0].replace("\n", "\r\n"), f"{texts[1]} "), plain("Hi ", "Hello\n")
+        )
+        outcome = read(tmp_path)
+        assert (len(outcome.conversations), same(outcome)) == (2, {"copies": 2})
+
     def test_however_it_is_written(self, tmp_path: Path) -> None:
         """Lines, an indented array, a packed file, and fields in another order."""
         record = {"id": "a", "model": "m", **plain(*LONG)}
@@ -67,8 +77,9 @@ class TestCopies:
         assert (len(outcome.conversations), same(outcome)) == (3, {"copies": 1, "equal": 1})
 
     def test_a_text_under_two_names(self, tmp_path: Path) -> None:
-        for name in ("a.txt", "b.txt"):
-            write(tmp_path / name, f"Agent: How can I help?\nCustomer: {LONG[0]}\nAgent: {LONG[1]}\n")
+        for name, end in {"a.txt": "\n", "b.txt": "\r\n"}.items():
+            lines = ("Agent: How can I help?", f"Customer: {LONG[0]}", f"Agent: {LONG[1]}")
+            write(tmp_path / name, "".join(line + end for line in lines).encode())
         outcome = read(tmp_path)
         assert (outcome.ids, same(outcome)) == (["a"], {"copies": 1})
         assert outcome.report.files["b.txt"].skipped == "a copy of a.txt"

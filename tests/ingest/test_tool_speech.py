@@ -33,6 +33,10 @@ def said(conversation: Conversation) -> list[str]:
         ("respond", {"response": "Hello there", "end_turn": True}),
         ("message_user", {"msg": "Hello there"}),
         ("send_message", {"message": "Hello there"}),
+        ("send_whatsapp", {"text": "Hello there"}),
+        ("whatsapp_send", {"text": "Hello there"}),
+        ("sendTelegramMessage", {"text": "Hello there", "parse_mode": "Markdown"}),
+        ("post_to_whatsapp", {"body": "Hello there"}),
     ],
 )
 def test_plain_speech(name: str, arguments: dict[str, Any]) -> None:
@@ -44,6 +48,8 @@ def test_plain_speech(name: str, arguments: dict[str, Any]) -> None:
     [
         ("send_email", {"body": "Hello there"}),
         ("send_sms", {"message": "Hello there"}),
+        ("send_whatsapp", {"text": "Hello there", "to": "+4912345"}),
+        ("send_whatsapp_template", {"template": "hello_there"}),
         ("notify_staff", {"message": "Hello there"}),
         ("post_message_to_slack", {"text": "Hello there"}),
         ("send_message_to_driver", {"message": "Hello there"}),
@@ -102,6 +108,9 @@ class TestWhatMaySpeak:
             ("final_answer", {"value": "It arrives tomorrow"}, True),
             ("lookup", {"query": "when does it arrive tomorrow"}, False),
             ("send_email", {"body": "It arrives tomorrow"}, False),
+            ("send_whatsapp", {"to": "+4912345", "template_text": "It arrives tomorrow"}, True),
+            ("send_sms", {"number": "+4912345", "text": "It arrives tomorrow"}, True),
+            ("notify_staff_by_sms", {"text": "It arrives tomorrow"}, False),
             ("deliver", {"text": "It arrives tomorrow", "to": "Bob"}, False),
             ("deliver", {"text": "ok"}, False),
         ],

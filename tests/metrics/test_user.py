@@ -172,6 +172,11 @@ class TestPushback:
         question = user("Where is my parcel with the tea pot?")
         assert _signs(question, agent("What is your name?"), user("Ada"), agent("Hello Ada."), question) == [0.0, 1.0]
 
+    @pytest.mark.parametrize("question", ["What's my balance?", "Hoeveel?", "Kde je balík?"])
+    def test_one_question_again_and_again_needs_no_language(self, question: str) -> None:
+        turns = [one for _ in range(3) for one in (user(question), agent("Hm."))]
+        assert _signs(*turns) == [1.0, 1.0]
+
     def test_japanese_without_blanks_is_asked_again(self) -> None:
         question = user("注文した商品はどこにありますか")
         assert _signs(question, agent("お名前は？"), question) == [1.0]

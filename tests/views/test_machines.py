@@ -62,13 +62,19 @@ class TestNobodySpoke:
         )
         assert no_dialogue(heard) == ""
 
+    def test_an_empty_message_is_no_speech(self) -> None:
+        empty = Marker(seq=1, name="message_without_text", value={"role": "user", "name": "Ann", "metadata": {}})
+        greeted = chat(GREETING, user("x"))
+        conversation = Conversation(id="a", participants=greeted.participants, timeline=(greeted.timeline[0], empty))
+        assert no_dialogue(conversation) == "no_user_speech"
+
     @pytest.mark.parametrize(
         "event",
         [
             SlotFilled(seq=1, slot="name", value="Ann"),
             Marker(seq=1, name="dtmf", participant="user", value="1"),
             Marker(seq=1, name="user_started_speaking", participant="user"),
-            Marker(seq=1, name="message_without_text", value={"role": "user"}),
+            Marker(seq=1, name="message_without_text", value={"role": "user", "sticker": "cat-7"}),
         ],
         ids=["slot", "key", "speaking", "unread"],
     )
@@ -164,6 +170,52 @@ class TestMachines:
     )
     def test_announcements_of_mailboxes_and_carriers(self, text: str) -> None:
         assert no_dialogue(chat(user(text), agent("Hello, this is Anna."), agent("Are you there?"))) == "voicemail"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "You have reached 555 0134. No one is available to take your call.",
+            "Hey it's Jen, leave a message. Beep.",
+            "Hi there, you've got Ben's phone. I'm tied up, so drop me a message and I'll ring you later.",
+            "The mailbox is full and cannot accept any messages at this time. Goodbye.",
+            "We're sorry, your call cannot be completed as dialed. Please check the number.",
+            "The subscriber is not reachable at the moment. Please try again later.",
+            "Thank you for calling Acme Dental. Our office is closed. Our hours are Monday to Friday.",
+            "Guten Tag, Sie sind verbunden mit Familie Kurz. Sprechen Sie bitte nach dem Piep.",
+            "Ihr Gesprächspartner ist zurzeit nicht erreichbar, wird aber per SMS informiert.",
+            "Ha llamado al contestador de Luis. Deje su nombre y su número.",
+            "El teléfono al que llama está apagado o fuera de cobertura.",
+            "Votre correspondant est injoignable pour le moment.",
+            "Bonjour, je suis absente, laissez-moi votre nom et votre numéro après le bip.",
+            "O cliente está fora da área de cobertura ou desligado.",
+            "Oi, aqui é o Rui, deixe uma mensagem depois do bip.",
+            "ただいま電話に出ることができません。後ほどおかけ直しください。",
+        ],
+    )
+    def test_by_two_parts_of_their_words(self, text: str) -> None:
+        assert no_dialogue(chat(agent("Hello, this is Anna."), user(text), agent("Are you there?"))) == "voicemail"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "I left a message after the beep yesterday and nobody called back.",
+            "Your call center is unavailable all day and the app is no better.",
+            "You are calling too early, try again later.",
+            "I'm calling because the number you gave me is not in service.",
+            "Thanks for calling, yes I am interested but my husband is not available.",
+            "The mailbox at my house was stolen, please leave the parcel with the neighbor.",
+            "Leave the package with my neighbor and I'll get back to you.",
+            "Sorry I missed your call earlier, I can talk now.",
+            "Ihr Techniker war nicht erreichbar, die Nachricht kam nicht an.",
+            "Ich habe Ihnen auf die Mailbox gesprochen.",
+            "Su llamada llega tarde, el módem está apagado.",
+            "Votre appel tombe mal, je ne suis pas disponible.",
+            "Sua ligação caiu, o modem está desligado.",
+            "留守番電話にメッセージを残しました。",
+        ],
+    )
+    def test_people_who_speak_about_them(self, text: str) -> None:
+        assert no_dialogue(chat(agent("Hello, this is Anna."), user(text), agent("I see."))) == ""
 
     def test_screening_in_three_turns(self) -> None:
         screened = "The person you're calling is using a screening service. Say your name and why you're calling."

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -174,6 +175,9 @@ def audit(
     readers_from: Iterable[PathLike] = (),
     turns: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
+    tool_failed: str | Iterable[str] = (),
+    speech_tools: str | Iterable[str] = (),
+    session_gap: float | None = None,
 ) -> VacuityAudit:
     """Make nonsense of the first `limit` conversations of some logs, and see which metrics notice.
 
@@ -184,7 +188,18 @@ def audit(
         raise UsageError(f"--limit must be at least 1, not {limit}")
     chosen = choose(metrics, metrics_from).metrics
     given = kept_texts([targets] if isinstance(targets, str) else targets, chosen)
-    conversations = _conversations(source, limit, format, readers_from, turns, flows)
+    reading = partial(
+        read,
+        format=format,
+        limit=limit,
+        turns=turns,
+        flows=flows,
+        readers_from=readers_from,
+        tool_failed=tool_failed,
+        speech_tools=speech_tools,
+        session_gap=session_gap,
+    )
+    conversations = _conversations(source, limit, reading)
     return audit_conversations(conversations, chosen, given)
 
 
@@ -213,12 +228,7 @@ def _metric_of(target: str) -> str:
 
 
 def _conversations(
-    source: Any,
-    limit: int,
-    format: str | None,
-    readers_from: Iterable[PathLike],
-    turns: str | None,
-    flows: Iterable[PathLike | Flow],
+    source: Any, limit: int, reading: Callable[[Sequence[Any]], Iterable[Conversation]]
 ) -> list[Conversation]:
     things: list[Any] = [source] if isinstance(source, str | os.PathLike) else list(islice(source, None))
     first, *others = things or [None]
@@ -226,8 +236,7 @@ def _conversations(
         raise NothingReadable("there is nothing to audit")
     if isinstance(first, Conversation):
         return [first, *others][:limit]
-    reading = read([first, *others], format=format, limit=limit, turns=turns, flows=flows, readers_from=readers_from)
-    return list(reading)
+    return list(reading([first, *others]))
 
 
 def audit_conversations(

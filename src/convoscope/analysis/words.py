@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
 from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
-from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, SPLIT, ReadReport
+from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, SPLIT, ReadReport
 from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
 from convoscope.runs.ranking import Basis, Behind, Failure, Standing
 from convoscope.runs.run import Run
@@ -244,10 +244,11 @@ def reading_text(report: ReadReport) -> str:
 
 _SAME_TEXTS = {
     JOINED: ("{} joined by the id of their conversation", "record"),
-    MERGED: ("{} merged into longer ones that begin with them", "record"),
+    MERGED: ("{} merged into others that go on with them", "record"),
     COPIES: ("{} dropped as copies", "record"),
     SPLIT: ("{} split after a long silence", "session"),
     EQUAL: ("{} kept that equal another one of the same file, without id or time", "record"),
+    OVERLAP: ("{} that overlap with others and may be the same conversation", "record"),
 }
 
 

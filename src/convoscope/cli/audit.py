@@ -15,6 +15,9 @@ from convoscope.cli.options import (
     Metrics,
     MetricsFrom,
     ReadersFrom,
+    SessionGap,
+    SpeechTools,
+    ToolFailed,
     Turns,
     split,
 )
@@ -41,6 +44,9 @@ def audit_command(
     format: Format = None,
     readers_from: ReadersFrom = None,
     turns: Turns = None,
+    tool_failed: ToolFailed = None,
+    speech_tools: SpeechTools = None,
+    session_gap: SessionGap = None,
     flows: Flows = None,
     markdown: Markdown = None,
     json: Json = False,
@@ -69,6 +75,9 @@ def audit_command(
             readers_from=readers_from or (),
             turns=turns,
             flows=flows or (),
+            tool_failed=tool_failed or (),
+            speech_tools=speech_tools or (),
+            session_gap=session_gap,
         )
     screen = Screen()
     if json:

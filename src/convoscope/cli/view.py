@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from convoscope.cli.options import Format, Json, ReadersFrom, Turns
+from convoscope.cli.options import Format, Json, ReadersFrom, SessionGap, SpeechTools, ToolFailed, Turns
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
+    from convoscope.ingest.read import ReadStream
     from convoscope.report.screen import Screen
 
 app = typer.Typer(help="Show a conversation as metrics see it.", no_args_is_help=True, rich_markup_mode=None)
@@ -30,6 +31,9 @@ def metric_context_command(
     format: Format = None,
     readers_from: ReadersFrom = None,
     turns: Turns = None,
+    tool_failed: ToolFailed = None,
+    speech_tools: SpeechTools = None,
+    session_gap: SessionGap = None,
     json: Json = False,
 ) -> None:
     """The MetricContext: every field that a metric receives."""
@@ -37,7 +41,7 @@ def metric_context_command(
     from convoscope.views import metric_context
 
     _show(
-        _Request(paths, id, format, readers_from or (), turns),
+        _Request(paths, id, format, readers_from, turns, tool_failed, speech_tools, session_gap),
         json,
         lambda one: metric_context(one).to_dict(),
         print_context,
@@ -51,6 +55,9 @@ def trace_command(
     format: Format = None,
     readers_from: ReadersFrom = None,
     turns: Turns = None,
+    tool_failed: ToolFailed = None,
+    speech_tools: SpeechTools = None,
+    session_gap: SessionGap = None,
     json: Json = False,
 ) -> None:
     """What was said and done, in one list: user, tool calls, tool responses, assistant."""
@@ -58,7 +65,7 @@ def trace_command(
     from convoscope.views import metric_context
 
     _show(
-        _Request(paths, id, format, readers_from or (), turns),
+        _Request(paths, id, format, readers_from, turns, tool_failed, speech_tools, session_gap),
         json,
         lambda one: metric_context(one).conversation_trace,
         print_trace,
@@ -72,12 +79,20 @@ def timeline_command(
     format: Format = None,
     readers_from: ReadersFrom = None,
     turns: Turns = None,
+    tool_failed: ToolFailed = None,
+    speech_tools: SpeechTools = None,
+    session_gap: SessionGap = None,
     json: Json = False,
 ) -> None:
     """Every event with its time, by turn."""
     from convoscope.report.view_terminal import print_timeline, timeline
 
-    _show(_Request(paths, id, format, readers_from or (), turns), json, timeline, print_timeline)
+    _show(
+        _Request(paths, id, format, readers_from, turns, tool_failed, speech_tools, session_gap),
+        json,
+        timeline,
+        print_timeline,
+    )
 
 
 class _Request(NamedTuple):
@@ -86,8 +101,24 @@ class _Request(NamedTuple):
     paths: list[Path]
     id: str | None
     format: str | None
-    readers_from: Sequence[str]
+    readers_from: Sequence[str] | None
     turns: str | None
+    tool_failed: Sequence[str] | None
+    speech_tools: Sequence[str] | None
+    session_gap: float | None
+
+    def read(self) -> ReadStream:
+        from convoscope.ingest.read import read
+
+        return read(
+            self.paths,
+            format=self.format,
+            turns=self.turns,
+            readers_from=self.readers_from or (),
+            tool_failed=self.tool_failed or (),
+            speech_tools=self.speech_tools or (),
+            session_gap=self.session_gap,
+        )
 
 
 def _show(
@@ -98,12 +129,11 @@ def _show(
 ) -> None:
     """One conversation is printed as such; several follow each other, in JSON one per line."""
     from convoscope.errors import UsageError
-    from convoscope.ingest.read import read
     from convoscope.report.run_terminal import print_warnings
     from convoscope.report.screen import Screen
 
     screen = Screen()
-    reading = read(request.paths, format=request.format, turns=request.turns, readers_from=request.readers_from)
+    reading = request.read()
     wanted = (one for one in reading if request.id is None or one.id == request.id)
     first = next(wanted, None)
     if first is None:

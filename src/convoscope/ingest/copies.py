@@ -22,6 +22,8 @@ from convoscope.ingest.discover import Input, fingerprint
 from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial
 from convoscope.ingest.record import ROLE_FIELDS
 
+_LONGEST_TEXT = 1_000_000
+"""Bytes of a file of plain text whose words are compared."""
 FEW_WORDS = 12
 """A chat of fewer words, alone in its file, may be that of two users."""
 _NOT_SAID = frozenset({*ROLE_FIELDS, "type"})
@@ -40,7 +42,9 @@ class RecordKey(NamedTuple):
 
 
 def quick_copy_key(text: bytes) -> int:
-    """What copies have in common, seen without decoding: their letters. Numbers, and so times, do not matter."""
+    """What copies have in common, seen without decoding: their letters. Numbers, times and blanks do not matter."""
+    for blank in (b"\\n", b"\\r", b"\\t") if b"\\" in text else ():
+        text = text.replace(blank, b"")
     return hash(text.translate(None, _DELETED))
 
 
@@ -69,7 +73,9 @@ class CopyFinder:
         kind = _KNOWN if is_known or has_time(value) else _SHORT if _words(value) < FEW_WORDS else _UNKNOWN
         if has_trial(value):
             apart = apart._replace(trial=())
-        self._content.append(hash((apart, kind == _KNOWN, _encode(comparable(value) if is_known else value))))
+        self._content.append(
+            hash((apart, kind == _KNOWN, _encode(single_blanks(comparable(value) if is_known else value))))
+        )
         self._places.append(record.place)
         self._numbers.append(record.number)
         self._kinds.append(kind)
@@ -113,6 +119,17 @@ class Copies(NamedTuple):
     equal: Sequence[RecordKey]
 
 
+def single_blanks(value: Any) -> Any:
+    """A value whose texts have single blanks: exports differ in line ends and in blanks at the end."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if isinstance(value, list):
+        return [single_blanks(one) for one in value]
+    if isinstance(value, dict):
+        return {name: single_blanks(one) for name, one in value.items()}
+    return value
+
+
 def _most_in_one_input(records: Sequence[RecordKey]) -> list[RecordKey]:
     """The records of the input that has most of them: the other inputs have copies of those."""
     counts = Counter(one.place for one in records)
@@ -135,34 +152,48 @@ def spoken_digest(conversation: Conversation) -> int:
     """What was said in a conversation, and by which role, however it was logged."""
     whole = blake2b(digest_size=8)
     for utterance in conversation.utterances:
-        if words := utterance.meant().strip():
+        if words := " ".join(utterance.meant().split()):
             whole.update(f"{conversation.roles[utterance.speaker]}: {words}\n".encode("utf-8", "replace"))
     return int.from_bytes(whole.digest(), "big")
 
 
 def copied_inputs(inputs: Sequence[Input], sizes: Sequence[int]) -> dict[int, int]:
-    """Of inputs that are one conversation each: which is a copy of which, by their indexes."""
+    """Of inputs that are one conversation each: which is a copy of which, by their indexes.
+
+    Equal bytes make copies; of plain text, equal words.
+    """
     by_size: dict[Hashable, list[int]] = {}
     for place, item in enumerate(inputs):
         if item.grouping in ("file", "folder") and sizes[place]:
-            by_size.setdefault((item.reader, sizes[place], apart_by_input(item)), []).append(place)
+            size = "text" if _is_text(item, sizes[place]) else sizes[place]
+            by_size.setdefault((item.reader, size, apart_by_input(item)), []).append(place)
     copies: dict[int, int] = {}
     for places in by_size.values():
         if len(places) > 1:
-            copies |= _equal_files(inputs, places)
+            copies |= _equal_files(inputs, sizes, places)
     return copies
 
 
-def _equal_files(inputs: Sequence[Input], places: Iterable[int]) -> dict[int, int]:
+def _is_text(item: Input, size: int) -> bool:
+    return item.container == "text" and size <= _LONGEST_TEXT
+
+
+def _equal_files(inputs: Sequence[Input], sizes: Sequence[int], places: Iterable[int]) -> dict[int, int]:
     first: dict[str, int] = {}
     copies: dict[int, int] = {}
     for place in places:
         with suppress(OSError):
             item = msgspec.structs.replace(inputs[place], companions=())
-            earlier = first.setdefault(fingerprint(item), place)
+            digest = _words_digest(Path(item.path)) if _is_text(item, sizes[place]) else fingerprint(item)
+            earlier = first.setdefault(digest, place)
             if earlier != place and not _says_little(Path(item.path)):
                 copies[place] = earlier
     return copies
+
+
+def _words_digest(path: Path) -> str:
+    """Of plain text: neither line ends nor blanks matter."""
+    return blake2b(b" ".join(path.read_bytes().split()), digest_size=16).hexdigest()
 
 
 def _says_little(path: Path) -> bool:

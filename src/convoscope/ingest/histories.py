@@ -8,7 +8,7 @@ trials are never parts of each other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -60,8 +60,12 @@ def call_of(record: RecordKey, history: CallHistory) -> ModelCall:
     return ModelCall(record, tuple(prefixes), history)
 
 
-def parts_of(calls: Iterable[ModelCall], others: Mapping[int, int]) -> dict[RecordKey, RecordKey]:
+def parts_of(
+    calls: Iterable[ModelCall], others: Mapping[int, int], windows: Collection[RecordKey] = ()
+) -> dict[RecordKey, RecordKey]:
     """Which record is a part of which. `others` has, by input, the earlier exchanges of records that are alike to none.
+
+    `windows` are records that go on with the end of another one: nothing is expected to go on with their beginning.
 
     By content alone a conversation takes in one record of each length: two users who said the same are two, and only
     as many are taken in as there are conversations that go on. Records that do not say that they are calls are taken
@@ -80,7 +84,8 @@ def parts_of(calls: Iterable[ModelCall], others: Mapping[int, int]) -> dict[Reco
         longer = next((one for by_agent in nexts if (one := going_on.get((whole, by_content, by_agent)))), None)
         file = by_file.setdefault(call.record.place, _File())
         if by_content is None or not longer:
-            file.wholes.append(call)
+            if call.record not in windows:
+                file.wholes.append(call)
             for key in filter(None, (by_id, by_content)):
                 for prefix, by_agent in zip(call.prefixes, call.history.by_agent[1:], strict=False):
                     going_on.setdefault((prefix, key, by_agent), []).append(call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -31,6 +32,8 @@ class InputPiece(msgspec.Struct, frozen=True):
     """How many records are part of a record, by its number."""
     copies: frozenset[int] = frozenset()
     """Records that are copies of others."""
+    earlier: dict[int, list[Any]] = {}
+    """Messages that come before those of a record, by its number: earlier records of its conversation have them."""
     elsewhere: dict[str, int] = {}
     """What was said in the conversations of these ids, by records of another shape."""
 

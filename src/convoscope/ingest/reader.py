@@ -35,6 +35,8 @@ class Record(NamedTuple):
     """What had to be put right to read it."""
     file: str = ""
     """The name of its file, where records of several files were brought together."""
+    before: Sequence[Any] = ()
+    """Messages of its conversation that earlier records have, where it holds only the last ones."""
 
 
 class Sample(NamedTuple):
@@ -133,6 +135,8 @@ class CallHistory(NamedTuple):
     """Whatever else tells conversations apart: labels, trials, users."""
     is_call: bool = False
     """It says itself that it is a call: it holds a request or a response, or has the id of one."""
+    entries: Sequence[Any] = ()
+    """The messages as they are written."""
 
 
 class Reader:
@@ -203,10 +207,13 @@ class Reader:
         del lines
         return None
 
-    def history_key(self, text: bytes) -> bytes:
-        """Where `logs_calls`: something that two calls of one conversation have in common, told by a quick look."""
+    def history_keys(self, text: bytes) -> tuple[bytes, bytes]:
+        """Where `logs_calls`, by a quick look: how the talk begins, and how its second exchange does.
+
+        Calls of one conversation begin alike, or one begins with the second exchange of another.
+        """
         del text
-        return b""
+        return b"", b""
 
     def history(self, value: Any) -> CallHistory | None:
         """Where `logs_calls`: the messages of a record."""

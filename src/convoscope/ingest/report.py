@@ -14,7 +14,7 @@ from convoscope.harmless import one_line
 MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
-MERGED, JOINED, COPIES, SPLIT, EQUAL = "merged", "joined", "copies", "split", "equal"
+MERGED, JOINED, COPIES, SPLIT, EQUAL, OVERLAP = "merged", "joined", "copies", "split", "equal", "overlap"
 """What can be said of a record beside that it is a conversation: see `ReadReport.same`."""
 
 Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
@@ -89,7 +89,7 @@ class ReadReport(msgspec.Struct):
     inferred: dict[str, NoteTally] = {}
     unknown: dict[str, int] = {}
     same: dict[str, NoteTally] = {}
-    """Records that were not conversations of their own, or might not be: merged, joined, copies, split, equal."""
+    """Records that are not conversations of their own, or may not be: merged, joined, copies, split, equal, overlap."""
     problem_count: int = 0
     problems: list[Problem] = []
     """The first 200, by file and line."""
@@ -132,6 +132,10 @@ class ReadReport(msgspec.Struct):
     def keep_equal(self, file: str, line: int) -> None:
         """A record is equal to another one, and nothing says that it is a copy."""
         self._count_same(EQUAL, 1, f"{file}:{line}")
+
+    def note_overlap(self, file: str, line: int) -> None:
+        """A record begins with the end of others, and nothing says with which of them it is one."""
+        self._count_same(OVERLAP, 1, f"{file}:{line}")
 
     def split_session(self, where: str) -> None:
         """A session went on after a long silence: what follows is a conversation of its own."""

@@ -86,9 +86,39 @@ def without_copied_lines(keyed: KeyedRecords, report: ReadReport) -> KeyedRecord
 def without_copied_messages(
     records: tuple[Record, ...], reader: Reader, name: str, report: ReadReport
 ) -> tuple[Record, ...]:
-    """The messages of one conversation without copies."""
+    """The messages of one conversation without copies, and without what was written before they were edited."""
     rows = [message_row(record.file or name, record.value, reader.says(record.value)) for record in records]
-    copies = frozenset(copied_rows(rows))
+    copies = frozenset(copied_rows(rows)) | frozenset(_earlier_versions(records))
     for index in copies:
         report.drop_copy(records[index].file or name, records[index].number)
     return tuple(record for index, record in enumerate(records) if index not in copies) if copies else records
+
+
+_IDS_OF_MESSAGES = ("message_id", "messageId", "msg_id")
+_EDITED = frozenset({"edited", "is_edited", "isEdited", "edited_at", "editedAt", "edit_date", "edit_of"})
+
+
+def _earlier_versions(records: Sequence[Record]) -> list[int]:
+    """The indexes of messages that a later one of the same id replaces: it was edited, or its text went on."""
+    latest: dict[tuple[str, str], int] = {}
+    replaced: list[int] = []
+    for index, record in enumerate(records):
+        value = record.value
+        id = next((value[name] for name in _IDS_OF_MESSAGES if value.get(name)), None) if type(value) is dict else None
+        if not isinstance(id, str | int):
+            continue
+        key = (str(id), str(value.get("role")))
+        earlier = latest.get(key)
+        if earlier is not None and (
+            any(value.get(name) for name in _EDITED) or _goes_on(records[earlier].value, value)
+        ):
+            replaced.append(earlier)
+        latest[key] = index
+    return replaced
+
+
+def _goes_on(earlier: Any, later: Any) -> bool:
+    texts = (earlier.get("content"), later.get("content"))
+    return (
+        all(isinstance(text, str) and text for text in texts) and texts[0] != texts[1] and texts[1].startswith(texts[0])
+    )

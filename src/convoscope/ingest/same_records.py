@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,7 @@ from convoscope.ingest.io.json import decode
 from convoscope.ingest.pieces import InputPiece, cut_up, texts_of
 from convoscope.ingest.reader import Reader, reader_named
 from convoscope.ingest.report import ReadReport
+from convoscope.ingest.windows import Window, Windows, windows_of
 
 _FEW = 100_000
 """Of fewer records the keys are counted without an array."""
@@ -40,10 +41,17 @@ class SameRecords(NamedTuple):
     longer: Sequence[int] = ()
     """A number for each record that is a part of it."""
     copies: Sequence[int] = ()
+    earlier: Mapping[int, Sequence[Any]] = {}
+    """Messages of a conversation that only earlier windows of it have, by the number of the last."""
 
     def between(self, first: int, end: int | None) -> SameRecords:
         """Those of the records from `first` to before `end`."""
-        return SameRecords(*(numbers[_index(numbers, first) : _index(numbers, end)] for numbers in self))
+        repeated, longer, copies = (
+            numbers[_index(numbers, first) : _index(numbers, end)]
+            for numbers in (self.repeated, self.longer, self.copies)
+        )
+        earlier = {number: one for number, one in self.earlier.items() if number >= first and (not end or number < end)}
+        return SameRecords(repeated, longer, copies, earlier)
 
 
 def _index(numbers: Sequence[int], number: int | None) -> int:
@@ -69,8 +77,54 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
     dropped = set(copies.dropped)
     for record in copies.equal:
         report.keep_equal(inputs[record.place].name, record.number)
-    parts = parts_of((call for call in calls if call.record not in dropped), others)
-    return _by_place(parts, copies.dropped)
+    calls = [call for call in calls if call.record not in dropped]
+    windows = windows_of(calls) if keys.seconds else Windows((), ())
+    for record in windows.unclear:
+        report.note_overlap(inputs[record.place].name, record.number)
+    followers = {window.next for window in windows.joined}
+    parts = parts_of(calls, others, followers)
+    chains = _chains(window for window in windows.joined if window.record not in parts)
+    parts |= {window.record: last for last, chain in chains.items() for window in chain}
+    found = _by_place(parts, copies.dropped)
+    for last, messages in _earlier_messages(wholes, size, chains).items():
+        same = found.setdefault(last.place, SameRecords(earlier={}))
+        found[last.place] = same._replace(earlier={**same.earlier, last.number: messages})
+    return found
+
+
+def _chains(windows: Iterable[Window]) -> dict[RecordKey, list[Window]]:
+    """Windows that go on with one another, in their order, by the last record."""
+    before = {window.next: window for window in windows}
+    goes_on = {window.record for window in before.values()}
+    chains: dict[RecordKey, list[Window]] = {}
+    for last in before.keys() - goes_on:
+        chain, record = list[Window](), last
+        while (window := before.get(record)) is not None:
+            chain.append(window)
+            record = window.record
+        chains[last] = chain[::-1]
+    return chains
+
+
+def _earlier_messages(
+    wholes: Sequence[InputPiece], size: int, chains: Mapping[RecordKey, Sequence[Window]]
+) -> dict[RecordKey, list[Any]]:
+    """What the earlier windows of each conversation have and the last one does not."""
+    own = {window.record: window.own for chain in chains.values() for window in chain}
+    places = {record.place for record in own}
+    messages: dict[RecordKey, Sequence[Any]] = {}
+    for whole in wholes:
+        if whole.place in places:
+            reader = reader_named(whole.input.reader)
+            for piece in cut_up(whole, size):
+                for number, text in _readable_texts(piece):
+                    count = own.get(record := RecordKey(piece.place, number))
+                    if count and (history := reader.history(decode(text).value)) is not None:
+                        messages[record] = history.entries[:count]
+    return {
+        last: [message for window in chain for message in messages.get(window.record, ())]
+        for last, chain in chains.items()
+    }
 
 
 def _stand_alone(item: Input) -> bool:
@@ -82,7 +136,7 @@ class _FirstLook:
 
     def __init__(self, wholes: Sequence[InputPiece], size: int) -> None:
         self.counts: dict[int, int] = {}
-        copies, histories = array("q"), array("q")
+        copies, firsts, seconds = array("q"), array("q"), array("q")
         for whole in wholes:
             reader = reader_named(whole.input.reader)
             before = len(copies)
@@ -90,13 +144,20 @@ class _FirstLook:
                 for text in _quick_look(whole, size):
                     copies.append(quick_copy_key(text))
                     if reader.logs_calls:
-                        histories.append(_history_key(reader, text))
+                        first, second = _history_keys(reader, text)
+                        firsts.append(first)
+                        if second:
+                            seconds.append(second)
             self.counts[whole.place] = len(copies) - before
-        self.copies, self.histories = _shared(copies), _shared(histories)
+        self.copies = _shared(copies)
+        self.seconds = set(firsts).intersection(seconds)
+        """Beginnings of records that are second messages of others: what windows have."""
+        self.histories = _shared(firsts) | self.seconds
 
 
-def _history_key(reader: Reader, text: bytes) -> int:
-    return hash((reader.name, reader.history_key(text)))
+def _history_keys(reader: Reader, text: bytes) -> tuple[int, int]:
+    first, second = reader.history_keys(text)
+    return hash((reader.name, first)), hash((reader.name, second)) if second and second != first else 0
 
 
 def _shared(hashes: array[int]) -> set[int]:
@@ -141,7 +202,7 @@ class _Comparison:
     def take(self, record: RecordKey, text: bytes) -> None:
         reader, keys = self.reader, self.keys
         may_be_copy = bool(keys.copies) and quick_copy_key(text) in keys.copies
-        may_be_part = reader.logs_calls and bool(keys.histories) and _history_key(reader, text) in keys.histories
+        may_be_part = reader.logs_calls and bool(keys.histories) and self._may_be_part(text)
         if reader.logs_calls and not may_be_part:
             self.exchanges += max(0, text.count(_USER) - 1)
         if not (may_be_copy or may_be_part):
@@ -154,7 +215,11 @@ class _Comparison:
         except Exception:  # whatever it trips over, `build` looks at it, and reports it
             return
         if history is not None and history.messages:
-            self.calls.append(call_of(record, history))
+            self.calls.append(call_of(record, history._replace(entries=())))
+
+    def _may_be_part(self, text: bytes) -> bool:
+        first, second = _history_keys(self.reader, text)
+        return first in self.keys.histories or second in self.keys.seconds
 
 
 def _by_place(parts: Mapping[RecordKey, RecordKey], dropped: Iterable[RecordKey]) -> dict[int, SameRecords]:
@@ -168,7 +233,14 @@ def _by_place(parts: Mapping[RecordKey, RecordKey], dropped: Iterable[RecordKey]
         of(longer, 1)
     for copy in dropped:
         of(copy, 2)
-    return {place: SameRecords(*(array("q", sorted(one)) for one in lists)) for place, lists in numbers.items()}
+    return {
+        place: SameRecords(_sorted(repeated), _sorted(longers), _sorted(copies))
+        for place, (repeated, longers, copies) in numbers.items()
+    }
+
+
+def _sorted(numbers: Iterable[int]) -> array[int]:
+    return array("q", sorted(numbers))
 
 
 def without_same(cuts: Iterable[InputPiece], same: SameRecords) -> Iterator[InputPiece]:
@@ -188,4 +260,5 @@ def with_same(piece: InputPiece, same: SameRecords) -> InputPiece:
         repeated=frozenset(same.repeated),
         takes_in=Counter(same.longer),
         copies=frozenset(same.copies),
+        earlier=dict(same.earlier),
     )

@@ -28,6 +28,7 @@ from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.row_copies import without_copied_lines, without_copied_messages
+from convoscope.ingest.row_ids import ids_filled_down, separated
 from convoscope.ingest.same_records import same_records, with_same, without_same
 from convoscope.ingest.sessions import split_by_silence
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
@@ -194,12 +195,8 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
         return usual
     texts = list[bytes]()
     numbers, keys, repairs = list[int](), list[str](), dict[int, tuple[str, ...]]()
-    for number, text in _whole_texts(piece, report):
-        try:
-            key = reader.quick_key(text)
-        except BadJson as error:
-            report.problem(_not_json(item.name, number, error))
-            continue
+    for number, text, own_key in _own_keys(piece, reader, report):
+        key = own_key
         if key is None and reader.unkeyed_record_is_conversation:
             key = _UNKEYED + _called(item, number)
         if key is None:
@@ -218,6 +215,23 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
         numbers.append(number)
         keys.append(key)
     return Keyed(item.name, numbers, texts, keys, repairs)
+
+
+def _own_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[int, bytes, str | None]]:
+    """The records of a piece, each with its key; where only the first of each conversation has one, with that."""
+    rows: list[tuple[int, bytes]] = []
+    keys: list[str | None] = []
+    for number, text in _whole_texts(piece, report):
+        try:
+            keys.append(reader.quick_key(text))
+        except BadJson as error:
+            report.problem(_not_json(piece.input.name, number, error))
+        else:
+            rows.append((number, text))
+    if reader.joins_messages and None in keys:
+        keys = ids_filled_down(keys)
+    for (number, text), key in zip(rows, keys, strict=True):
+        yield number, text, key
 
 
 def _usual_lines(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed | None:
@@ -274,17 +288,18 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
         if piece.takes_in:
             _note_history(piece, number, notes)
         called = f"{name}{mark}{number}" if mark else _called(item, number)
-        try:
-            conversation = build(typed(text), Place(called, number, names, text), notes)
-        except Exception:  # whatever it is, the reader's `build` says what is wrong
-            conversation = None
+        conversation = None
+        if number not in piece.earlier:
+            # Whatever goes wrong, the reader's `build` says what it is.
+            with suppress(Exception):
+                conversation = build(typed(text), Place(called, number, names, text), notes)
         if conversation is None:
             if (record := _record(text, number, name, report)) is not None:
                 notes.begin(name, number if numbered else 0)
                 _note_history(piece, number, notes)
                 for code in record.repairs:
                     notes.repaired(code)
-                group = RecordGroup(called, path, (record,))
+                group = RecordGroup(called, path, (_with_earlier(record, piece),))
                 yield from _build(reader, group, name, Origin(place, number, 0), notes, report)
             continue
         taken = notes.hand_over()
@@ -317,6 +332,11 @@ def _reads(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
         notes = _repairs(group, name, numbered=numbered)
         _note_history(piece, origin.record, notes)
         yield _build(reader, group, name, origin, notes, report), notes
+
+
+def _with_earlier(record: Record, piece: InputPiece) -> Record:
+    earlier = piece.earlier.get(record.number)
+    return record._replace(before=earlier) if earlier else record
 
 
 def _note_history(piece: InputPiece, number: int, notes: Notes) -> None:
@@ -449,7 +469,7 @@ def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup
     else:
         for record in _records(piece, report):
             yield (
-                RecordGroup(_called(item, record.number), path, (record,)),
+                RecordGroup(_called(item, record.number), path, (_with_earlier(record, piece),)),
                 item.name,
                 Origin(piece.place, record.number, 0),
             )
@@ -476,16 +496,24 @@ def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
             first = keyed.runs[0]
             yield (read,), Notes(first.name, first.numbers[0])
             continue
-        records = tuple(record for run in keyed.runs for record in _decoded(run, report))
-        if reader.joins_messages:
-            records = without_copied_messages(records, reader, "", report)
-        if records:
-            report.join_records(len(records))
-            name = records[0].file
-            names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
-            group = RecordGroup(keyed.key.removeprefix(_UNKEYED) or keyed.key, Path(name), records, names)
-            notes = _repairs(group, name, numbered=True)
-            yield _build(reader, group, name, origin, notes, report, by_key=True), notes
+        decoded = [record for run in keyed.runs for record in _decoded(run, report)]
+        key = keyed.key.removeprefix(_UNKEYED) or keyed.key
+        for records in separated(key, decoded) if reader.joins_messages else [decoded]:
+            if group := _group_of_key(key, records, reader, report):
+                name = group.records[0].file
+                notes = _repairs(group, name, numbered=True)
+                yield _build(reader, group, name, origin, notes, report, by_key=True), notes
+
+
+def _group_of_key(key: str, read: Sequence[Record], reader: Reader, report: ReadReport) -> RecordGroup | None:
+    records = tuple(read)
+    if reader.joins_messages:
+        records = without_copied_messages(records, reader, "", report)
+    if not records:
+        return None
+    report.join_records(len(records))
+    names = tuple(dict.fromkeys(Path(name).name for name in dict.fromkeys(one.file for one in records)))
+    return RecordGroup(key, Path(records[0].file), records, names)
 
 
 def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: ReadReport) -> Read | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 _LEAST = 3
 """So many times must descend before messages are taken for newest first."""
 _BACKWARDS = 2
-"""So often a speaker's own times must go back before single messages are sorted: once, a clock may have been set."""
+"""So often the speakers' own times must go back before messages are sorted: once, a clock may have been set."""
 
 
 class TimedMessage(NamedTuple):
@@ -40,7 +40,7 @@ def in_rows(messages: Sequence[TimedMessage]) -> TimeOrder:
     """Messages that are records of their own, maybe of several files.
 
     Files that are newest first are turned round. Files are merged by time where each is in order. Rows of one file are
-    sorted where the times of one speaker go back more than once: such a file was written in no order.
+    sorted where the times of the speakers go back more than once: such a file was written in no order.
     """
     order: list[int] = []
     repaired = ""
@@ -83,4 +83,9 @@ def _goes_back(messages: Sequence[TimedMessage], order: Sequence[int]) -> bool:
     times: dict[str, list[float]] = {}
     for index in order:
         times.setdefault(messages[index].role, []).append(messages[index].at or 0.0)
-    return any(sum(one > other for one, other in pairwise(known)) >= _BACKWARDS for known in times.values())
+    backwards = [sum(one > other for one, other in pairwise(known)) for known in times.values()]
+    if max(backwards) >= _BACKWARDS:
+        return True
+    # A clock that was set takes everybody back at one place; speakers who go back at two places are out of order.
+    all_times = [messages[index].at or 0.0 for index in order]
+    return sum(backwards) >= _BACKWARDS <= sum(one > other for one, other in pairwise(all_times))

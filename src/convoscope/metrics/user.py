@@ -64,7 +64,8 @@ def pushback(many: Conversations) -> None:
     greeting, what they quote, or what may answer a question of the agent ("no, I want the other one"), unless the agent
     declines in the same turn. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however
     often they are said. A turn without words of the user is not applicable, and one before which the agent said
-    nothing. A turn in a language without a lexicon is unmeasured.
+    nothing. A turn in a language without a lexicon is unmeasured, unless the user says nothing but one question,
+    again and again.
     """
     for place, conversation in enumerate(many.conversations):
         turns = [turn for turn in conversation.turns if turn.user]
@@ -78,6 +79,7 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
     languages = languages_of(conversation)
     earlier: list[_Said] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
+    question = _only_question(turns)
     for turn in turns:
         first, text, answered = turn.user[0], turn.user_text, reply
         reply = turn.assistant_text or reply
@@ -89,6 +91,8 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
         said = _Said("" if words is None else folded_phrases(without_quotes(text)), words)
         if not answered.strip():
             many.add(place, not_applicable(first, "nothing_to_object_to"))
+        elif question and turn is not turns[0]:
+            many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": question})
         elif words is None:
             many.add(place, unmeasured(first, reason_unread(language), language))
         elif (earlier or not _is_greeting(answered)) and (sign := _sign(said, words, answered, earlier)):
@@ -97,6 +101,14 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
             many.ratio(place, subject_of(first), 0.0, 1.0)
         earlier.append(said)
         del earlier[:-MAX_TURNS]
+
+
+def _only_question(turns: Sequence[Turn]) -> str:
+    """The one question that a user asks again and again, whatever its language; nothing where they say more."""
+    if len(turns) < 2 or not turns[0].user_text.rstrip().endswith(("?", "？", "؟")):
+        return ""
+    texts = {folded_phrases(turn.user_text) for turn in turns}
+    return texts.pop().strip(" .?") if len(texts) == 1 else ""
 
 
 def _is_greeting(opening: str) -> bool:

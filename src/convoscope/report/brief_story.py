@@ -20,13 +20,13 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.events import AnyEvent
 from convoscope.harmless import one_line
-from convoscope.metrics.voice.call_facts import is_call
 from convoscope.report.placed_findings import by_place, placed_findings
 from convoscope.report.screen import Screen
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED
+from convoscope.views.calls import is_call
 from convoscope.views.flow.endings import LOST, outcome_of
 from convoscope.views.tool_outcomes import tool_outcomes
 

@@ -25,6 +25,38 @@ def folded(text: str) -> str:
     return fold(text, "NFKC")
 
 
+_LOOK_ALIKES = dict(
+    zip(
+        "авеһіјкмнорсԛѕтԝхуԁɡɩАВЕНІЈКМОРСЅТХУԌαενικορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+        "abehijkmhopcqstwxydgiABEHIJKMOPCSTXYGaevikoptuxABEZHIKMNOPTYX",
+        strict=True,
+    )
+)
+_TO_LATIN = str.maketrans(_LOOK_ALIKES)
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
+)
+"""Characters that are not drawn: zero width, soft hyphens, marks of direction."""
+_OTHER_LETTER = re.compile("[\u0370-\u052f\u0261\u0269]")
+_LATIN_LETTER = re.compile("[A-Za-z]")
+
+
+def visible(text: str) -> str:
+    """A text as a person sees it: without characters that are not drawn, wide letters as usual ones.
+
+    Greek and Cyrillic letters that look like Latin ones are those, in words with Latin letters; and in all words where
+    the text has Latin letters and no other letters of these scripts.
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+    if not _OTHER_LETTER.search(text) or not _LATIN_LETTER.search(text):
+        return text
+    if all(letter in _LOOK_ALIKES for letter in _OTHER_LETTER.findall(text)):
+        return text.translate(_TO_LATIN)
+    return " ".join(word.translate(_TO_LATIN) if _LATIN_LETTER.search(word) else word for word in text.split(" "))
+
+
 def fold(text: str, form: Form) -> str:
     """Small letters, in one of the forms of Unicode."""
     if text.isascii():

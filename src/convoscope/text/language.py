@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.errors import UsageError
+from convoscope.text.folding import visible
 from convoscope.text.lexicon import folded_phrases, lexicons
 
 MODEL = "resources/lid.176.ftz"
@@ -82,6 +83,7 @@ def forget_languages() -> None:
 
 @lru_cache(maxsize=4096)
 def _language_of(text: str) -> str:
+    text = visible(text)
     if not text.isascii() and _BEYOND_LATIN.search(text) and (script := _script_of(text)):
         if not script.startswith(UNDETERMINED) or script == _SHORT_HAN:
             return script

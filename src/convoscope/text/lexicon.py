@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.errors import UsageError
+from convoscope.text.folding import visible
 from convoscope.text.phrases import Piece, anchors, parsed, pattern
 
 FOLDER = Path(__file__).with_name("lexicons")
@@ -63,7 +64,7 @@ def folded_phrases(text: str) -> str:
         plain = text.encode().translate(_ASCII, _ASCII_APOSTROPHES)
         return f" {' '.join(plain.replace(b'.', b' . ').replace(b'?', b' ? ').decode().split())} "
     text = _PICTURES.sub(" . ", text)
-    parted = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
+    parted = unicodedata.normalize("NFD", visible(text).casefold())
     text = unicodedata.normalize("NFC", _ACCENTS.sub("", parted)).encode("utf-8", "replace").decode()
     return f" {' '.join(text.lower().translate(_FOLDED).split())} "
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
@@ -13,12 +15,10 @@ from convoscope.views.end_reasons import HANDED_OVER, kind_of_reason, stated_rea
 from convoscope.views.result_outcomes import INFERRED, NOT_STATED
 from convoscope.views.tool_outcomes import outcome_of_call
 
-_HAND_OVER = frozenset(("transfer", "escalate", "escalation", "handoff", "handover", "hand", "forward"))
-_SOMEBODY = frozenset(
-    ("human", "humans", "agent", "agents", "person", "operator", "representative", "supervisor", "specialist", "live")
-)
-# `transfer_to_agent_account` moves money.
-_THINGS = frozenset(("account", "money", "payment", "funds", "fund", "bank", "balance", "file", "files", "amount"))
+_TABLE: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 _NEGATES = re.compile(
     r"(?<!\w)(?:no|not|none|nobody|never|without|unavailable|offline|busy|closed|unable|cannot|can't|couldn't|isn't|"
     r"aren't|keine?|keinen|nicht|niemand|ning[uú]n|ninguno|ninguna|nadie|aucune?|personne|pas|nenhum|nenhuma|ningu[eé]m|"
@@ -26,42 +26,17 @@ _NEGATES = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 2_000
-# Fields that are true where the user was put through, folded.
-_TRUE_FIELDS = frozenset(
-    [
-        "transferred",
-        "call_transfer",
-        "call_transferred",
-        "was_transferred",
-        "is_transferred",
-        "transferred_to_human",
-        "transferred_to_agent",
-        "transfer_completed",
-        "forwarded",
-        "call_forwarded",
-        "was_forwarded",
-        "escalated",
-        "was_escalated",
-        "is_escalated",
-        "escalated_to_human",
-        "escalated_to_agent",
-        "handed_over",
-        "handed_off",
-        "handoff",
-        "handed_to_human",
-        "human_takeover",
-    ]
-)
-_STATUS_FIELDS = frozenset(
-    ("status", "outcome", "result", "disposition", "call_disposition", "call_outcome", "call_result", "resolution")
-)
-_YES = frozenset(("true", "yes", "y", "1"))
+
+
+def passes_on(tool: str) -> bool:
+    """Whether the name of a tool says that it passes the user on, to a person or to another agent."""
+    words = name_words(tool)
+    return not _TABLE["passes_on"].isdisjoint(words) and _TABLE["things"].isdisjoint(words)
 
 
 def hands_over(tool: str) -> bool:
     """Whether the name of a tool says that it puts the user through to a person."""
-    words = name_words(tool)
-    return not _HAND_OVER.isdisjoint(words) and not _SOMEBODY.isdisjoint(words) and _THINGS.isdisjoint(words)
+    return passes_on(tool) and not _TABLE["somebody"].isdisjoint(name_words(tool))
 
 
 def has_handed_over(conversation: Conversation, call: ToolCall) -> bool:
@@ -145,14 +120,14 @@ def _says_so(name: str, value: Json) -> bool:
         return False
     if isinstance(value, str):
         folded = snake_case(value[:60])
-        return folded in _YES if kind == "flag" else kind_of_reason(value[:60]) == HANDED_OVER
+        return folded in _TABLE["yes"] if kind == "flag" else kind_of_reason(value[:60]) == HANDED_OVER
     return kind == "flag" and value is True
 
 
 @lru_cache(maxsize=4096)
 def _kind_of_field(name: str) -> str:
     folded = snake_case(name[:80].rpartition(".")[2])
-    return "flag" if folded in _TRUE_FIELDS else "status" if folded in _STATUS_FIELDS else ""
+    return "flag" if folded in _TABLE["flags"] else "status" if folded in _TABLE["statuses"] else ""
 
 
-__all__ = ["hand_over_call", "handed_over_by", "hands_over", "has_handed_over"]
+__all__ = ["hand_over_call", "handed_over_by", "hands_over", "has_handed_over", "passes_on"]

@@ -25,9 +25,12 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.folding import visible
 from convoscope.text.identifiers import name_words, snake_case
+from convoscope.views.calls import is_phone_call
 from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason, stated_reason
 from convoscope.views.hand_over import hands_over
+from convoscope.views.result_outcomes import is_filled
 
 NO_USER_SPEECH = "no_user_speech"
 NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
@@ -43,6 +46,7 @@ _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "fini
 _INPUT = frozenset(
     ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript", "transcribed"]
 )
+_NOT_INPUT = frozenset(("role", "name", "id", "type", "message_id", "timestamp", "time", "created_at", "user_id"))
 _WORDS = re.compile(r"[^\W_]+")
 
 
@@ -57,7 +61,9 @@ def no_dialogue(conversation: Conversation) -> str:
         return ""
     spoken = _user_texts(conversation)
     # A bare `status` of a chat may be its topic: it counts where nothing that a person says is against it.
-    stated = _stated_machine(conversation, bare=_is_call(conversation) or not spoken or any(map(_phrase, spoken[:2])))
+    stated = _stated_machine(
+        conversation, bare=is_phone_call(conversation) or not spoken or any(map(_phrase, spoken[:2]))
+    )
     if stated and not _is_dialogue(spoken):
         return stated
     if conversation.outcome.error or kind_of_reason(stated_reason(conversation)) == BROKEN:
@@ -96,11 +102,7 @@ def _nobody_spoke(conversation: Conversation) -> bool:
         reasons = (stated_reason(conversation), conversation.outcome.final_status)
         return NO_ANSWER in map(kind_of_reason, reasons)
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
-    return _is_call(conversation) or all(_ends_it(call) for call in conversation.tool_calls)
-
-
-def _is_call(conversation: Conversation) -> bool:
-    return conversation.pipeline not in (None, "text") or bool(conversation.log) or conversation.contents.has_sound
+    return is_phone_call(conversation) or all(_ends_it(call) for call in conversation.tool_calls)
 
 
 def _ends_it(call: ToolCall) -> bool:
@@ -118,7 +120,7 @@ def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
 def _is_input(marker: Marker, roles: Mapping[str, str]) -> bool:
     """Whether the user did something else than speak, or spoke without a transcript, or wrote what cannot be read."""
     if isinstance(marker.value, dict) and marker.value.get("role") == USER:
-        return True
+        return any(is_filled(value) for name, value in marker.value.items() if name not in _NOT_INPUT)
     by_user = roles.get(marker.participant) == USER
     words = name_words(marker.name)
     return (by_user or "user" in words or "dtmf" in words) and not _INPUT.isdisjoint(words)
@@ -233,14 +235,25 @@ def _machine_in_words(texts: Sequence[str]) -> str:
 def _phrase(text: str) -> str:
     """Which machine says such words, or `weak`; nothing for words of a person, or that quote a machine."""
     lexicon = _lexicon()
-    plain = text[:_LONGEST].casefold().replace("’", "'")
+    plain = visible(text[:_LONGEST]).casefold().replace("’", "'")
     if "?" in plain or "？" in plain or not _is_worth_a_look(plain, lexicon):
         return ""
     plain = " ".join(plain.split())
-    kind = next((name for name, phrases in lexicon.phrases.items() if phrases.search(plain)), "")
+    strong = (name for name in (VOICEMAIL, IVR) if lexicon.phrases[name].search(plain))
+    kind = next(strong, "") or _announcement(plain, lexicon) or ("weak" if lexicon.weak.search(plain) else "")
     if not kind or lexicon.quotes.search(plain) or (kind == IVR and lexicon.person.search(plain)):
         return ""
     return kind
+
+
+def _announcement(plain: str, lexicon: _Lexicon) -> str:
+    """A mailbox or a carrier by two parts of its words: whom the call reached, and what the caller should do."""
+    parts = lexicon.parts
+    instructions = {match[0] for match in parts["instructs"].finditer(plain)}
+    if len(instructions) > 1 or (instructions and parts["reached"].search(plain)):
+        return VOICEMAIL
+    is_carrier = parts["states"].search(plain) and parts["callee"].search(plain) and not lexicon.person.search(plain)
+    return VOICEMAIL if is_carrier else ""
 
 
 def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
@@ -264,6 +277,8 @@ class _Lexicon(NamedTuple):
     unspaced: tuple[str, ...]
     """Phrases of languages that write no blanks."""
     phrases: Mapping[str, re.Pattern[str]]
+    parts: Mapping[str, re.Pattern[str]]
+    weak: re.Pattern[str]
     quotes: re.Pattern[str]
     person: re.Pattern[str]
 
@@ -272,9 +287,10 @@ class _Lexicon(NamedTuple):
 def _lexicon() -> _Lexicon:
     data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     fields, silence = data.pop("fields"), data.pop("not_speech")
-    kinds = (VOICEMAIL, IVR, "weak")
-    phrases = {name: [one for words in data.values() for one in words[name]] for name in (*kinds, "quotes", "person")}
-    machine = [one for kind in kinds for one in phrases[kind]]
+    parts = ("reached", "instructs", "callee", "states")
+    names = (VOICEMAIL, IVR, "weak", "quotes", "person", *parts)
+    phrases = {name: [one for words in data.values() for one in words[name]] for name in names}
+    machine = [one for kind in (VOICEMAIL, IVR, "weak", "instructs", "states") for one in phrases[kind]]
     hints: dict[str, list[frozenset[str]]] = {}
     for phrase in machine:
         if not _is_unspaced(phrase):
@@ -288,7 +304,9 @@ def _lexicon() -> _Lexicon:
         frozenset(silence["words"]),
         hints,
         tuple(filter(_is_unspaced, machine)),
-        {kind: _any_phrase(phrases[kind]) for kind in kinds},
+        {kind: _any_phrase(phrases[kind]) for kind in (VOICEMAIL, IVR)},
+        {part: _any_phrase(phrases[part]) for part in parts},
+        _any_phrase(phrases["weak"]),
         _any_phrase(phrases["quotes"]),
         _any_phrase(phrases["person"]),
     )

@@ -1,7 +1,7 @@
 """Agents that speak to the user by calling a tool: which calls are speech for certain, and which only look like it.
 
-A name such as `send_message_to_user` and one argument that is the message make a call speech. A message to somebody
-else, or by another channel (`send_email`, `post_message_to_slack`), is none.
+A name such as `send_message_to_user` or `send_whatsapp` and one argument that is the message make a call speech. A
+message to somebody else is not (`send_email`, `notify_staff`); one by a channel (`send_sms`, `post_to_slack`) may be.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _TABLE: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
     for name, words in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
-_SPEAKS, _USERS, _MESSAGES, _LOOKS = (_TABLE[name] for name in ("speaks", "users", "messages", "looks"))
+_SPEAKS, _USERS, _LOOKS = (_TABLE[name] for name in ("speaks", "users", "looks"))
+_MESSENGERS, _CHANNELS = _TABLE["messengers"], _TABLE["channels"]
+_MESSAGES = _TABLE["messages"]
 _SENDS = _SPEAKS | _TABLE["sends"]
 _ELSEWHERE, _MESSAGE_FIELDS, _RECIPIENTS = (_TABLE[name] for name in ("elsewhere", "message_fields", "recipients"))
 _FEW_WORDS = 3
@@ -32,14 +34,19 @@ def speech_of(call: ToolCall, named: Collection[str] = ()) -> str:
 
 
 def may_speak(call: ToolCall) -> bool:
-    """Whether a call looks like speech to the user, without being it for certain."""
+    """Whether a call looks like speech to the user, without being it for certain.
+
+    A message that is sent by a messenger or another channel may go to the user, also where a recipient is named.
+    """
     words = frozenset(name_words(call.name))
     if words & _ELSEWHERE or not isinstance(call.arguments, dict):
         return False
     texts = {snake_case(str(key)): value for key, value in call.arguments.items()}
-    if not _RECIPIENTS.isdisjoint(texts):
+    by_channel = bool(words & (_MESSENGERS | _CHANNELS))
+    if not by_channel and not _RECIPIENTS.isdisjoint(texts):
         return False
     named = bool(words & _SPEAKS) or bool(words & _USERS and words & _SENDS) or bool(words & _MESSAGES)
+    named = named or by_channel
     return any(
         isinstance(value, str) and len(value.split()) >= _FEW_WORDS and (named or key in _MESSAGE_FIELDS)
         for key, value in texts.items()
@@ -67,14 +74,15 @@ def speaks_by_tool(conversation: Conversation) -> bool:
 @lru_cache(maxsize=4096)
 def _is_speech_name(name: str) -> bool:
     words = name_words(name)
-    if not words or not _ELSEWHERE.isdisjoint(words) or words[0] in _LOOKS:
+    if not words or not (_ELSEWHERE | _CHANNELS).isdisjoint(words) or words[0] in _LOOKS:
         return False
-    if "to" in words[:-1] and words[words.index("to") + 1] not in _USERS | {"the"}:
+    if "to" in words[:-1] and words[words.index("to") + 1] not in _USERS | _MESSENGERS | {"the"}:
         return False
     if len(words) == 1:
         return words[0] in _SPEAKS
     words_of_name = frozenset(words)
-    return bool(words_of_name & _SENDS) and bool(words_of_name & _USERS | (words_of_name - {words[0]}) & _MESSAGES)
+    objects = _USERS | _MESSENGERS
+    return bool(words_of_name & _SENDS) and bool(words_of_name & objects | (words_of_name - {words[0]}) & _MESSAGES)
 
 
 def _message_of(arguments: Json) -> str:

@@ -16,6 +16,7 @@ from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.identifiers import name_words
 from convoscope.views.end_reasons import BROKEN, kind_of_reason
+from convoscope.views.error_replies import is_error_text
 from convoscope.views.hand_over import has_handed_over
 from convoscope.views.speech_tools import may_speak
 from convoscope.views.tool_outcomes import has_failed
@@ -66,7 +67,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     calls: list[ToolCall] = []
     without: dict[int, list[ToolCall]] = {}
     """By turn without a reply: what the agent called instead."""
-    spoke = handed_over = False
+    spoke = handed_over = failed = False
     for event in conversation.timeline:
         if type(event) is ToolCall:
             calls.append(event)
@@ -76,6 +77,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         role = conversation.roles[event.speaker]
         if role == ASSISTANT:
             if not _says_something(event):
+                failed = failed or is_error_text(event.meant())
                 continue
             spoke = True
             if utterances:
@@ -88,7 +90,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
                 turns.append(UserTurn(tuple(utterances), "no", bool(calls)))
                 utterances = []
             if not utterances:
-                handed_over, calls = False, []
+                handed_over, failed, calls = False, False, []
             utterances.append(event)
     if utterances:
         last, outcome = UserTurn(tuple(utterances), "unknown", bool(calls)), conversation.outcome
@@ -96,7 +98,7 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         if handed_over and not outcome.error:
             reply = "yes"
         else:
-            reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not outcome.error)
+            reply = reply_at_end(last.text, outcome.ended_reason, spoke=spoke and not failed and not outcome.error)
             if not outcome.error:
                 without[len(turns)] = calls
         turns.append(last._replace(reply=reply))
@@ -133,7 +135,8 @@ def breakdown(conversation: Conversation) -> str:
         bool(turns)
         and not any(turn.reply == "by_tool" for turn in turns)
         and not any(
-            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) for one in conversation.utterances
+            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) and _says_something(one)
+            for one in conversation.utterances
         )
     )
     return "agent_never_spoke" if never_spoke else ""
@@ -146,9 +149,9 @@ def _has_content(utterance: Utterance) -> bool:
 
 
 def _says_something(utterance: Utterance) -> bool:
-    """Whether a message of the agent is a reply: "..." and "-" are none, a picture and "👍" are."""
+    """Whether a message of the agent is a reply: "...", "-" and "502 Bad Gateway" are not, a picture and "👍" are."""
     if _WORD.search(utterance.meant()) or utterance.segments:
-        return True
+        return not is_error_text(utterance.meant())
     text = utterance.meant() + utterance.received()
     return utterance.is_unread or any(letter.isalnum() or category(letter) == "So" for letter in text)
 
@@ -162,7 +165,9 @@ def _is_illegible(utterance: Utterance) -> bool:
 
 
 def _goes_on(conversation: Conversation, earlier: Utterance, later: Utterance) -> bool:
-    """Whether two utterances of the user follow so soon that no reply could stand between them."""
+    """Whether two utterances follow so soon that no reply could stand between them, or are of two people in a group."""
+    if earlier.speaker != later.speaker:
+        return True
     end, start = end_of(earlier), start_of(later)
     wait = None if end is None or start is None else conversation.elapsed(end, start)
     if wait is None or wait >= PAUSE:

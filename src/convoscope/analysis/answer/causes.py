@@ -15,11 +15,11 @@ from convoscope.analysis.words import cut_text
 from convoscope.conversation import ASSISTANT, Conversation, SlotFilled, StateEntered, ToolCall, ToolResult, Utterance
 from convoscope.conversation.events import AnyEvent
 from convoscope.metrics.agent import talks_over_user
-from convoscope.metrics.voice.call_facts import is_call
 from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
 from convoscope.scoring.evaluate import observe
 from convoscope.text.lexicon import AGENT_REQUEST, folded_phrases, lexicon
 from convoscope.text.words import is_without_blanks, normalised_words
+from convoscope.views.calls import is_call
 from convoscope.views.flow.walk import walk
 from convoscope.views.languages import languages_of
 from convoscope.views.tool_outcomes import tool_outcomes

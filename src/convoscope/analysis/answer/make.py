@@ -36,12 +36,12 @@ from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, r
 from convoscope.conversation import Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.voice.call_facts import is_call
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.ranking import Behind, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
+from convoscope.views.calls import is_phone_call
 from convoscope.views.end_reasons import HANDED_OVER
 from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
@@ -56,8 +56,6 @@ MOST_REASONS = 3
 _LOOKED_AT = 50
 """Conversations that are looked at for what to call them."""
 _MOST_WORDS = 90
-_PHONE_FIELDS = frozenset(("call_type", "call_status", "call_sid", "from_number", "to_number", "phone_number"))
-"""Fields of a record that only a call has, whether or not its sound was logged."""
 
 
 def make_answer(run: Run, targets: Sequence[str] = ()) -> Answer:
@@ -333,7 +331,7 @@ def _noun(run: Run) -> Noun:
     # One without a word, such as a call that nobody took, does not say what it is.
     conversations = list(_first_conversations(run))
     talks = [one for one in conversations if one.utterances] or conversations
-    calls = [is_call(one) or not _PHONE_FIELDS.isdisjoint(one.extras) for one in talks]
+    calls = list(map(is_phone_call, talks))
     if conversations and all(calls):
         return "call"
     if not any(calls) and any(one.utterances for one in conversations):

@@ -10,6 +10,7 @@ from convoscope.metrics.needs import CONTENTS, Fact, Need
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable, unmeasured
 from convoscope.text.identifiers import folded_name
 from convoscope.views import MetricContext
+from convoscope.views.calls import is_call
 from convoscope.views.user_turns import AT_END, user_turns
 
 INACTIVITY = "inactivity_timeout"
@@ -19,13 +20,6 @@ NO_REPLY = "no_reply"
 def has_sound(conversation: Conversation) -> bool:
     """Some utterance says when its sound began and ended."""
     return conversation.contents.has_sound
-
-
-def is_call(conversation: Conversation) -> bool:
-    """Somebody spoke aloud: the pipeline is one of speech, or there are logs of a call, or sound."""
-    if conversation.pipeline is not None:
-        return conversation.pipeline != "text"
-    return bool(conversation.log) or has_sound(conversation)
 
 
 CALL = Need(

@@ -24,7 +24,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.repeated import message_signature, quick_key, role_of
+from convoscope.ingest.formats.openai.repeated import message_signature, quick_keys, role_of
 from convoscope.ingest.ids import (
     RECORD_IDS,
     conversation_id,
@@ -50,9 +50,11 @@ from convoscope.ingest.record import (
     unknown_role,
 )
 from convoscope.ingest.report import Notes
+from convoscope.ingest.row_ids import is_counter
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
 from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
 
+_INSTRUCTIONS = ("system", "developer")
 UNREAD_STREAM = "streamed_response"
 """Names a stream of events in the content of a message, where it could not be read."""
 ENVELOPES = ("request", "response", "body", "input", "output")
@@ -184,8 +186,8 @@ class OpenAIReader(Reader, ABC):
     def says(self, value: Any) -> Hashable:
         return (message_signature(value), _timed(value).at) if self.stands_alone(value) else None
 
-    def history_key(self, text: bytes) -> bytes:
-        return quick_key(text, self.list_name)
+    def history_keys(self, text: bytes) -> tuple[bytes, bytes]:
+        return quick_keys(text, self.list_name)
 
     def history(self, value: Any) -> CallHistory | None:
         if isinstance(value, list):
@@ -197,7 +199,7 @@ class OpenAIReader(Reader, ABC):
             return None
         if search(facts, "error", kind=(str, dict)):
             return None  # a call that failed is a failure, whatever another one says
-        messages = [one for one in listed if not (isinstance(one, dict) and _is_never_sent_again(one))]
+        messages = [one for one in listed if not (isinstance(one, dict) and _is_not_compared(one))]
         roles = [role_of(one) if isinstance(one, dict) else "" for one in messages]
         metadata = facts.get("metadata")
         by_record = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
@@ -211,6 +213,7 @@ class OpenAIReader(Reader, ABC):
             call=id if is_one_call else "",
             apart=kept_apart(facts, metadata),
             is_call=is_one_call,
+            entries=messages,
         )
 
     def from_text(self, text: str, notes: Notes) -> Any:
@@ -230,6 +233,8 @@ class OpenAIReader(Reader, ABC):
             entries = [(record.number, record.value) for record in records]
             notes.is_session = is_session_row(single[0].value)
             id = row_id(single[0].value)
+            if id is not None and is_counter(id) and len({record.file for record in records}) > 1:
+                notes.is_session = True
             if id is None and (field := unread_ids([record.value for record in records])):
                 notes.inferred("several_conversations_in_one", f"{field!r} may be their id: name it conversation_id")
             yield self._conversation({}, entries, group, notes, id or group.name)
@@ -245,7 +250,7 @@ class OpenAIReader(Reader, ABC):
                 raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
             metadata = facts.get("metadata")
             notes.is_session = is_session(facts) or (not conversation_id(facts) and is_session(as_object(metadata)))
-            listed = self._in_list(listed, notes)
+            listed = _with_earlier(self._in_list(listed, notes), record.before)
             yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
 
     def _in_rows(self, records: Sequence[Record], notes: Notes) -> list[Record]:
@@ -279,7 +284,7 @@ class OpenAIReader(Reader, ABC):
                 timeline.mark(self.stranger, entry)
                 continue
             facts_of_entry = self.plain(entry, timeline)
-            if facts_of_entry.get("role") in ("system", "developer") and not timeline.events:
+            if facts_of_entry.get("role") in _INSTRUCTIONS and not timeline.events:
                 unread = {key: value for key, value in facts_of_entry.items() if key not in ("role", "type")}
                 content = take_content(unread, notes, 0)
                 instructions.append(content.text)
@@ -293,6 +298,14 @@ class OpenAIReader(Reader, ABC):
         return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
 
 
+def _with_earlier(entries: list[Any], before: Sequence[Any]) -> list[Any]:
+    """The entries of a window with those that earlier windows have, after the instructions."""
+    start = 0
+    while before and start < len(entries) and as_object(entries[start]).get("role") in _INSTRUCTIONS:
+        start += 1
+    return [*entries[:start], *before, *entries[start:]] if before else entries
+
+
 def _timed(entry: Any, file: str = "") -> TimedMessage:
     if not isinstance(entry, dict):
         return TimedMessage("", None, file)
@@ -301,8 +314,10 @@ def _timed(entry: Any, file: str = "") -> TimedMessage:
     return TimedMessage(role_of(entry), None if read is None else read.at, file)
 
 
-def _is_never_sent_again(entry: Facts) -> bool:
-    """A thought, or a reply that could not be read: the next call does not repeat them."""
+def _is_not_compared(entry: Facts) -> bool:
+    """Instructions, which may hold the time of a call; a thought, or a reply that could not be read."""
+    if entry.get("role") in _INSTRUCTIONS:
+        return True
     content = entry.get("content")
     return entry.get("type") == "reasoning" or (isinstance(content, dict) and UNREAD_STREAM in content)
 

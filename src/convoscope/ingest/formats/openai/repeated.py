@@ -16,17 +16,26 @@ _USER = b'"user"'
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def quick_key(text: bytes, list_name: bytes) -> bytes:
-    """What stands around the first message of the user; two calls of one conversation have the same.
+def quick_keys(text: bytes, list_name: bytes) -> tuple[bytes, bytes]:
+    """The first and the second message of the user, as they are written: calls of one conversation share one.
 
-    Nothing where no such message is seen: then the records have to be decoded to be compared.
+    Growing histories have the first in common; a history that is cut begins with the second of an earlier call. The
+    first is empty where no such message is seen: then the records have to be decoded to be compared.
     """
     start = 0 if text[:1] == b"[" else text.find(list_name)
-    place = text.find(_USER, start)
-    if start < 0 or place < 0:
+    if start < 0:
+        return b"", b""
+    first = text.find(_USER, start)
+    second = text.find(_USER, first + 1) if first >= 0 else -1
+    return _around(text, start, first), _around(text, start, second)
+
+
+def _around(text: bytes, start: int, place: int) -> bytes:
+    """What an object says around a place in it; what stands before the object does not matter."""
+    if place < 0:
         return b""
-    near = text[place : place + _AFTER]
-    return text[max(start, place - _BEFORE) : place] + near.partition(b"}")[0]
+    before = text[max(start, place - _BEFORE) : place].rpartition(b"{")[2]
+    return before + text[place : place + _AFTER].partition(b"}")[0]
 
 
 def message_signature(message: Any) -> int:
@@ -56,7 +65,7 @@ def _content(message: Facts) -> str:
     if content is None:
         content = next((message[name] for name in TEXT_FIELDS if isinstance(message.get(name), str)), "")
     if isinstance(content, str):
-        return content.strip()
+        return " ".join(content.split())
     if not isinstance(content, list):
         return _canonical(content)
     parts = [_part(part) for part in content]

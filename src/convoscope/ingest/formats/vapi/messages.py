@@ -21,6 +21,7 @@ from convoscope.ingest.call_exports import StateTrack, overlapping_utterances, s
 from convoscope.ingest.record import Facts, as_number, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
+from convoscope.views.hand_over import passes_on
 
 SPEAKERS = {"user": USER, "bot": ASSISTANT, "assistant": ASSISTANT, "system": SYSTEM}
 IN_MILLISECONDS = 100
@@ -32,7 +33,6 @@ _TEXTS = ("message", "content")
 _CALL_LISTS = ("toolCalls", "tool_calls", "toolCallList")
 _CALL_IDS = ("toolCallId", "tool_call_id")
 _ANSWERS = ("result", "content")
-_HANDS_OVER = re.compile(r"hand_?-?off|transfer", re.IGNORECASE)
 _LINE = re.compile(r"^\s*(ai|user|assistant|bot)\s*:\s?", re.IGNORECASE)
 _USUAL = frozenset(
     {"secondsFromStart", "endTime", "duration", "source", "assistantName", "assistantId", "isFiltered", "metadata"}
@@ -141,7 +141,7 @@ def _is_same(first: NodeVisit, second: NodeVisit) -> bool:
 def _hands_over(message: Any) -> bool:
     if not isinstance(message, dict) or as_text(message.get("role")) not in _RESULTS:
         return False
-    return bool(_HANDS_OVER.search(as_text(message.get("name"))))
+    return passes_on(as_text(message.get("name")))
 
 
 def _identity(message: Any) -> str:
