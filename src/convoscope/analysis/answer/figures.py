@@ -98,7 +98,7 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> Cho
     kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
     kept.sort(key=lambda one: (-one.importance, not one.bad, -one.weight))
     hidden = [one for one in candidates if one.bad and one not in kept]
-    figures = tuple(_with_inferred(_key_figure(one, targets, noun), summary) for one in kept)
+    figures = tuple(_with_inferred(_key_figure(one, targets, noun, summary.clusters), summary) for one in kept)
     return ChosenFigures(figures, _more_bad(hidden, noun))
 
 
@@ -238,7 +238,7 @@ def _coverage(figure: Figure) -> float:
     return min(figure.coverage or 0.0, figure.subject_coverage)
 
 
-def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun) -> KeyFigure:
+def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun, kind: str) -> KeyFigure:
     figure, declared = candidate.figure, candidate.declared
     check = targets.get(name_text(figure))
     mark = declared.ten_points
@@ -257,7 +257,7 @@ def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun) ->
         met=None if check is None else check.verdict.outcome == "met",
         passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
         bad=candidate.bad,
-        remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, noun)))),
+        remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, kind, noun)))),
     )
 
 
@@ -293,13 +293,16 @@ def mark_text(mark: TenPoints, unit: str, better: str) -> str:
     return f"below its mark{of}"
 
 
-def few_clusters(figure: Figure, noun: Noun) -> str:
-    """`in 5 scenarios`: few independent clusters of many values, which make the interval wide."""
+def few_clusters(figure: Figure, kind: str, noun: Noun) -> str:
+    """`in 5 scenarios`, `of 5 users`: few independent clusters of many values, which make the interval wide."""
     interval = figure.interval
     if interval is None or interval.clusters >= FEW_CLUSTERS or interval.clusters * MANY_IN_A_CLUSTER > figure.n:
         return ""
-    # Without scenarios, the conversations are what is independent.
-    return f"in {counted(interval.clusters, noun if interval.clusters >= figure.samples_measured else 'scenario')}"
+    if interval.clusters >= figure.samples_measured:  # without scenarios and users, the conversations are independent
+        return f"in {counted(interval.clusters, noun)}"
+    return (
+        f"of {counted(interval.clusters, kind)}" if kind == "user" else f"in {counted(interval.clusters, 'scenario')}"
+    )
 
 
 def _verdict(check: Check) -> Verdict:
