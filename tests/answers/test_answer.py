@@ -276,7 +276,7 @@ VERSIONS = [
             )
         },
         options=("--by", "language", *VERSION),
-        says=["but so do their languages, and which of the two makes the difference cannot be known"],
+        says=["but their languages differ too, so the cause cannot be separated"],
         never=["completes fewer"],
     ),
     Scenario(

@@ -5,8 +5,10 @@ What comes of a conversation (labels, ratings, how it ended, how long it was) is
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path, PurePath
@@ -50,7 +52,7 @@ def facts_of(conversation: Conversation) -> Facts:
             user = user or ("" if snake_case(value) in _words()["nobody"] else value)
         if what and name not in conversation.dimensions and len(kinds) < MAX_FACTS:
             kinds.setdefault(name, value)
-    return Facts({**kinds, **_folders(conversation)}, versions, user)
+    return Facts({**kinds, **_folders(conversation), **_when(conversation)}, versions, user)
 
 
 def is_version(name: str) -> bool:
@@ -153,6 +155,39 @@ def _folders(conversation: Conversation) -> dict[str, str]:
     whole = next((name for name in (source.record, conversation.id) if inside in name), "")
     above = whole[: whole.rfind(inside)].split("/")[::-1] if whole else []
     return {name: part[:_LONGEST] for name, part in zip(FOLDERS, (file, *above), strict=False) if part}
+
+
+def _when(conversation: Conversation) -> dict[str, str]:
+    """The day, week and month that a conversation began in, by its own times or a field of its record."""
+    began = next((conversation.common(event.time) for event in conversation.timeline if event.time is not None), 0.0)
+    try:
+        day = datetime.fromtimestamp(began, UTC).date() if began >= _EPOCH else _dated(conversation.extras)
+    except (ValueError, OverflowError, OSError):
+        return {}
+    if day is None:
+        return {}
+    year, week, _ = day.isocalendar()
+    return dict(zip(WHEN, (day.isoformat(), f"{year}-W{week:02d}", day.isoformat()[:7]), strict=True))
+
+
+def _dated(extras: Mapping[str, Json]) -> date | None:
+    """The first date in a field whose name says that it is the beginning."""
+    metadata = extras.get("metadata")
+    for place in (extras, metadata if isinstance(metadata, dict) else {}):
+        for name, value in place.items():
+            if (
+                isinstance(value, str)
+                and _DATE.match(value)
+                and not _words()["beginnings"].isdisjoint(name_words(name))
+            ):
+                return date.fromisoformat(value[:10])
+    return None
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_EPOCH = 1e9
+"""Times since 1970 in seconds; smaller ones are relative."""
+WHEN = ("day", "week", "month")
 
 
 @cache

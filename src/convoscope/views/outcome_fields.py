@@ -151,7 +151,9 @@ def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> P
         return Proposal(name, 2, words, (name,))
     if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
         return proposal
-    if not frozenset(name_words(name.rpartition(".")[2])) & _table()["asks"]:
+    last, table = frozenset(name_words(name.rpartition(".")[2])), _table()
+    is_plain = kind == "rating" or bool(last & table["good"] - table["weak"])
+    if not last & table["asks"] and not (is_plain and max(map(len, values)) <= _LONGEST):
         return None
     return Proposal(name, 7, words, tuple(f"{name} = {value}" for value, _ in values.most_common(2)))
 

@@ -76,6 +76,11 @@ def ranking_clause(undecided: UndecidedLabel, noun: Noun) -> Clause:
     return Clause(lead=lead, rest=f": it orders the {noun}s, and does not say which of them reach their goal.")
 
 
+def no_label_clause(noun: Noun) -> Clause:
+    """Where a field may be the outcome, which the hint names."""
+    return Clause(lead=f"Which {noun}s reach their goal is not known", rest=": no field was named as the label.")
+
+
 def how_they_ended(outcomes: Outcomes, endings: Endings, noun: Noun) -> Clause:
     """What is known of the ends where nothing says whether a goal was reached."""
     known = sum(endings.values())

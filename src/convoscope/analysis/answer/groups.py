@@ -15,7 +15,7 @@ from convoscope.analysis.answer.versions import (
     LEAST_CONVERSATIONS,
     Difference,
     Versions,
-    comparable,
+    compared_figures,
     differences,
 )
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
@@ -50,7 +50,7 @@ class _Look(NamedTuple):
 def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versions | None) -> Groups:
     """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
     versioned = _names_of_versions(summary, samples, versions)
-    looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary)]
+    looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary, samples)]
     kept = holm([one.difference.p for one in looks])
     apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
@@ -90,7 +90,7 @@ def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iter
 
     Where the mix of other dimensions differs, the group is compared within them.
     """
-    figures = list(comparable(summary))
+    figures = compared_figures(summary, samples)
     for group in summary.groups:
         if any(name in AXES for name in group.by) or not but.isdisjoint(group.by) or "scenario_id" in group.by:
             continue
@@ -105,9 +105,9 @@ def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iter
             yield _Look(group, difference)
 
 
-def _of_subjects(summary: Summary) -> Iterator[_Look]:
+def _of_subjects(summary: Summary, samples: Samples) -> Iterator[_Look]:
     """Groups of topics, slots and the like, by their own figures, against the figure of all; states have a screen."""
-    whole = {name_text(figure): (figure, declared) for figure, declared in comparable(summary)}
+    whole = {name_text(figure): (figure, declared) for figure, declared in compared_figures(summary, samples)}
     for group in summary.groups:
         if not any(name in AXES for name in group.by) or "state" in group.by:
             continue

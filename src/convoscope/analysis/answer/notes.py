@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from convoscope.analysis.answer.model import KeyFigure, Noun
 from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.wait_units import WAIT, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, percent_text
+from convoscope.metrics.declaration import SECONDS
 from convoscope.metrics.latency.response import CLOCKS_DISAGREE
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect, quoted
 from convoscope.runs.run import Run
@@ -18,7 +21,6 @@ from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
 from convoscope.views.clocks import span_text
 
-WAIT = "timing.response_latency"
 GIANT = 0.5
 """Of the turns, calls or items behind a figure, more than one conversation or scenario may be without a word."""
 LEAST_CONVERSATIONS = 3
@@ -33,9 +35,24 @@ MAX_ID = 40
 _BACKWARDS = "time_runs_backwards"
 
 
-def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> tuple[str, ...]:
+class Notes(NamedTuple):
     """Up to one line of each kind."""
-    return (*_clocks(run, noun), *_waits(run, noun), *_giant(run.summary, figures, samples, noun))
+
+    lines: tuple[str, ...]
+    two_units: bool
+    """Times seem to be in seconds here and in milliseconds there: seconds are no figure."""
+
+
+def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> Notes:
+    """What limits the figures of a run."""
+    clocks, units = list(_clocks(run, noun)), list(_units(run.summary, samples, noun))
+    waits = [] if units else _waits(run, noun)
+    return Notes((*clocks, *units, *waits, *_giant(run.summary, figures, samples, noun)), bool(units))
+
+
+def without_doubtful(figures: Sequence[KeyFigure], notes: Notes) -> tuple[KeyFigure, ...]:
+    """Without seconds where their unit is in doubt, unless they have a target."""
+    return tuple(one for one in figures if not notes.two_units or one.unit != SECONDS or one.target)
 
 
 def _clocks(run: Run, noun: Noun) -> Iterator[str]:
@@ -55,6 +72,13 @@ def _clocks(run: Run, noun: Noun) -> Iterator[str]:
         yield f"{where} the times of user and agent disagree {detail}: waits are not measured there."
     if count := wait.skipped_reasons.get(_BACKWARDS):
         yield f"In {count:,} of {total} replies are dated before what they answer: waits are not measured there."
+
+
+def _units(summary: Summary, samples: Samples, noun: Noun) -> Iterator[str]:
+    units = wait_units(summary, samples)
+    if units.are_two:
+        where = f"In {units.long:,} of {counted(units.waits, noun)}"
+        yield f"{where} waits are about 1,000 times as long as in the others: their times may be in milliseconds."
 
 
 def _waits(run: Run, noun: Noun) -> Iterator[str]:

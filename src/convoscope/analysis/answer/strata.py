@@ -29,7 +29,9 @@ COLLECTIONS = ("dataset", "split", *FOLDERS)
 OTHER_MIX = 0.1
 """The share of conversations that would have to change their kind for both versions to have the same mix."""
 COPY = 0.8
-"""Of the spread of a figure: a field of verdicts that explains more is another name of the outcome."""
+"""Of the spread of a figure: a field that explains more comes of the outcome, unless its name says that it is a kind."""
+LEAST_CHANGE = 0.15
+"""Of a raw difference: a field that nobody asked for and that changes it by less is not named."""
 LEAST_SHARED = 0.5
 """Of the conversations, how many must be of kinds that both versions have."""
 
@@ -102,14 +104,15 @@ def compare_within(
     usable: list[Kind] = []
     apart = ""
     for kind in kinds:
-        if not _may_explain(kind, sample, a, b):
+        if mix_distance(kind.codes, a, b) < OTHER_MIX:
             continue
         strata = _held(kind, sample, clusters, first, second, a, b)
-        if strata is not None:
+        if strata is None:
+            has_kinds = kind.name not in COLLECTIONS and (not kind.is_fact or is_kind(kind.name))
+            apart = apart or (kind.name if has_kinds else "")
+        elif not kind.is_fact or _may_explain(kind, sample, a, b):
             held.append(strata)
             usable.append(kind)
-        elif kind.name not in COLLECTIONS and (not kind.is_fact or is_kind(kind.name)):
-            apart = apart or kind.name
     if not held:
         return Within(raw.p, apart=apart)
 
@@ -126,17 +129,18 @@ def compare_within(
     mixed = next((one for one in held if _contradict(one)), None)
     signs = {one.comparison.difference > 0 for one in held}
     p = 1.0 if mixed or len(signs) > 1 else max(one.comparison.p for one in held)
-    return Within(p, max(held, key=change), mixed, apart)
+    most = max(held, key=change)
+    is_named = any(not kind.is_fact for kind in usable) or change(most) >= LEAST_CHANGE * abs(raw.difference)
+    return Within(p, most if is_named else None, mixed, apart)
 
 
 def _may_explain(kind: Kind, sample: FigureSample, a: Rows, b: Rows) -> bool:
-    distance = mix_distance(kind.codes, a, b)
-    if distance < OTHER_MIX or not kind.is_fact:
-        return distance >= OTHER_MIX
+    """Whether the mix differs by more than chance, and the figure goes with the field and is not told by it."""
     if mix_probability(kind.codes, a, b) >= LEVEL:
         return False
     explained = _explained(kind.codes, sample, a, b)
-    return explained.p < LEVEL and not (explained.share > COPY and _are_verdicts(kind.values))
+    names_kinds = (is_kind(kind.name) or kind.name in FOLDERS) and not _are_verdicts(kind.values)
+    return explained.p < LEVEL and (explained.share <= COPY or names_kinds)
 
 
 def _held(
@@ -208,19 +212,20 @@ class _Explained(NamedTuple):
 
 
 def _explained(codes: Codes, sample: FigureSample, first: Rows, second: Rows) -> _Explained:
-    residuals = np.zeros(len(codes))
+    spread = between = 0.0
+    degrees = 0
+    statistic = 0.0
     for rows in (first, second):
         above, below = sample.above[rows], sample.below[rows]
-        residuals[rows] = above - below * (above.sum() / below.sum())
-    both = first | second
-    mine, kinds = residuals[both], codes[both] + 1
-    spread = float(np.sum(mine**2))
-    if not spread:
-        return _Explained(0.0, 1.0)
-    sums, counts = np.bincount(kinds, weights=mine), np.bincount(kinds)
-    seen = counts > 0
-    share = float(np.sum(sums[seen] ** 2 / counts[seen]) / spread)
-    return _Explained(share, _chi_square_tail(share * len(mine), int(np.count_nonzero(seen)) - 1))
+        residuals = above - below * (above.sum() / below.sum())
+        mine = float(np.sum(residuals**2))
+        sums, counts = np.bincount(codes[rows] + 1, weights=residuals), np.bincount(codes[rows] + 1)
+        seen = counts > 0
+        of_kinds = float(np.sum(sums[seen] ** 2 / counts[seen]))
+        spread, between = spread + mine, between + of_kinds
+        statistic += of_kinds / mine * len(residuals) if mine else 0.0
+        degrees += int(np.count_nonzero(seen)) - 1 if mine else 0
+    return _Explained(between / spread if spread else 0.0, _chi_square_tail(statistic, degrees))
 
 
 def _are_verdicts(values: Sequence[str]) -> bool:

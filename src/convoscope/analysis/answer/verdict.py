@@ -13,6 +13,7 @@ from convoscope.analysis.answer.endings import (
     handed_over_words,
     how_they_ended,
     no_dialogue_clauses,
+    no_label_clause,
     ranking_clause,
     undecided_clause,
 )
@@ -58,13 +59,20 @@ def make_verdict(
     versions: Versions | None = None,
     endings: Endings = MappingProxyType({}),
     undecided: UndecidedLabel | None = None,
+    *,
+    names_field: bool = False,
 ) -> tuple[Clause, ...]:
-    """How good, where it breaks, what differs between versions; and how many conversations are none."""
+    """How good, where it breaks, what differs between versions; and how many conversations are none.
+
+    `names_field`: a field that may be the outcome is proposed as the label.
+    """
     clauses = list(no_dialogue_clauses(outcomes, noun))
     if undecided is not None and undecided.values:
         clauses.insert(0, undecided_clause(undecided, noun))
     if outcomes.no_dialogue < outcomes.total:
-        clauses.insert(0, _outcome(checks, noun, outcomes, endings, undecided))
+        clause = _outcome(checks, noun, outcomes, endings, undecided)
+        is_silent = not outcomes.known and not sum(endings.values()) and undecided is None
+        clauses.insert(0, no_label_clause(noun) if is_silent and names_field else clause)
     clauses += _place(noun, outcomes, causes, end_states)
     clauses += _versions(versions, noun) if versions is not None else ()
     return tuple(clauses)
@@ -115,14 +123,17 @@ def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: 
 
 def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
     """What is worse and what is better, as loudly; and whether it is open if more is completed."""
-    before, after = cut_text(versions.before, MAX_NAME), cut_text(versions.after, MAX_NAME)
+    before, after = cut_text(versions.before, MAX_NAME), _version_text(versions.dimension, versions.after)
     if versions.too_few:
-        few = " and ".join(f"{counted(count, noun)} of {cut_text(name, MAX_NAME)}" for name, count in versions.too_few)
+        few = " and ".join(
+            f"{counted(count, noun)} of {_version_text(versions.dimension, name)}" for name, count in versions.too_few
+        )
         yield Clause(lead=f"{few} {'is' if few.startswith('1 ') else 'are'} too few to compare {after} with {before}.")
         return
     if versions.few_users:
         few = " and ".join(
-            f"{cut_text(name, MAX_NAME)} has {counted(count, 'user')}" for name, count in versions.few_users
+            f"{_version_text(versions.dimension, name)} has {counted(count, 'user')}"
+            for name, count in versions.few_users
         )
         yield Clause(lead=f"{few}: too few to compare {after} with {before}.")
         return
@@ -138,25 +149,32 @@ def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
         yield from _undecided(versions, before, after, noun, is_only=not shown)
 
 
+def _version_text(dimension: str, value: str) -> str:
+    """`v2`; `release 2026.2`, where the value is a number alone."""
+    name = cut_text(value, MAX_NAME)
+    return name if any(letter.isalpha() for letter in name) else f"{dimension.replace('_', ' ')} {name}"
+
+
 def _claim(difference: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
     tone: Tone = "bad" if difference.worse else "good"
     if difference.apart:
         yield Clause(
             lead=f"{after} and {before} differ in {_values(difference, noun)}",
-            rest=f"; but so do their {difference.apart}s, and which of the two makes the difference cannot be known.",
+            rest=f"; but their {_plural(difference.apart)} differ too, so the cause cannot be separated.",
         )
         return
     verb = _verb(difference, noun)
     strata = difference.strata
     known = f" ({_known(difference.coverage, before, after, noun)})" if difference.coverage is not None else ""
-    if strata is None or not difference.is_reversed:
+    if strata is None or not difference.is_hidden:
         rest = f": {_values(difference, noun)}{within_text(difference)}{known}."
         yield Clause(lead=f"{_of_known(difference, noun)}{after} {verb} than {before}", rest=rest, tone=tone)
         return
     each = f"Within each {strata.by}" if strata.all_agree else f"Compared within {strata.by}"
     rest = f": {_strata_text(strata, difference)}{known}."
     yield Clause(lead=f"{each} {after} {verb} than {before}", rest=rest, tone=tone)
-    yield _together(difference, strata, after, noun, "they say the opposite")
+    what = "they say the opposite" if difference.is_reversed else "they hardly differ"
+    yield _together(difference, strata, after, noun, what)
 
 
 def _of_known(difference: Difference, noun: Noun) -> str:
@@ -221,10 +239,18 @@ def _together(difference: Difference, strata: Strata, after: str, noun: Noun, wh
 def _more_of(strata: Strata, noun: Noun) -> str:
     """`hard chats`; of values that say little by themselves, `chats with difficulty 5`."""
     value = cut_text(strata.more_of, MAX_NAME)
-    if value in (YES, NO):
+    if value in (YES, NO, NO_VALUE):
         return f"{noun}s {'with' if value == YES else 'without'} {strata.by}"
-    speaks = any(letter.isalpha() for letter in value) and value not in ("true", "false", NO_VALUE)
+    speaks = any(letter.isalpha() for letter in value) and value not in ("true", "false")
     return f"{value} {noun}s" if speaks else f"{noun}s with {strata.by} {value}"
+
+
+def _plural(name: str) -> str:
+    """`customer tiers`, `categories`."""
+    words = name.rpartition(".")[2].replace("_", " ")
+    if words.endswith("s"):
+        return words
+    return f"{words[:-1]}ies" if words.endswith("y") and words[-2:-1] not in "aeiou" else f"{words}s"
 
 
 def _verb(difference: Difference, noun: Noun, *, better: bool | None = None) -> str:
@@ -238,7 +264,7 @@ def _verb(difference: Difference, noun: Noun, *, better: bool | None = None) -> 
 
 
 def _values(difference: Difference, noun: Noun) -> str:
-    compared, unit = difference.comparison if difference.is_reversed else difference.raw, difference.figure.unit
+    compared, unit = difference.comparison if difference.is_hidden else difference.raw, difference.figure.unit
     label = f"{metric_label(difference.declared, noun)} " if difference.figure.key in VERBS or difference.apart else ""
     return f"{label}{value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from convoscope.analysis.answer.comparison import (
+    LEVEL,
     MIN_CLUSTERS,
     GroupComparison,
     Rows,
@@ -23,8 +24,9 @@ from convoscope.analysis.answer.comparison import (
 from convoscope.analysis.answer.coverage import Coverage, coverage_of, worst_case
 from convoscope.analysis.answer.samples import Codes, FigureSample, Samples
 from convoscope.analysis.answer.strata import Kind, Strata, compare_within, kinds_of
+from convoscope.analysis.answer.wait_units import wait_units
 from convoscope.analysis.words import name_text
-from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.metrics.declaration import HIGHER, NEITHER, SECONDS
 from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
@@ -71,6 +73,11 @@ class Difference(NamedTuple):
         """All conversations together say the opposite."""
         return self.comparison.difference * self.raw.difference < 0
 
+    @property
+    def is_hidden(self) -> bool:
+        """All conversations together do not show it."""
+        return self.strata is not None and (self.is_reversed or self.raw.p >= LEVEL)
+
 
 class Versions(NamedTuple):
     """What can be said of two versions."""
@@ -110,7 +117,7 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     if (few_users := [one for one in users if one[1] < MIN_CLUSTERS]) and samples.users[first | second].max() >= 0:
         return Versions(name, before, after, few_users=tuple(few_users))
     names = version_names(samples.dimension_names)
-    compared = list(differences(list(comparable(summary)), samples, first, second, names))
+    compared = list(differences(compared_figures(summary, samples), samples, first, second, names))
     kept = holm([one.p for one in compared])
     seeming = holm([one.raw.p for one in compared])
     claimed: list[Difference] = []
@@ -145,6 +152,12 @@ def order_key(value: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
 
 
+def compared_figures(summary: Summary, samples: Samples) -> list[tuple[Figure, DeclaredMetric]]:
+    """The figures that groups are compared in; no seconds where their unit is in doubt."""
+    are_two = wait_units(summary, samples).are_two
+    return [one for one in comparable(summary) if not (are_two and one[0].unit == SECONDS)]
+
+
 def comparable(summary: Summary) -> Iterator[tuple[Figure, DeclaredMetric]]:
     """The figures that groups are compared in: headlines with a direction that matter; no parts."""
     names = {declared.name for declared in summary.declared}
@@ -153,7 +166,9 @@ def comparable(summary: Summary) -> Iterator[tuple[Figure, DeclaredMetric]]:
         declared = summary.by_key.get(figure.key)
         if declared is None or figure.reduction or figure.better == NEITHER or declared.importance < LEAST_IMPORTANCE:
             continue
-        if not parent_metric(figure.metric, names) and figure.variant not in PUBLISHED and figure.value is not None:
+        if parent_metric(figure.metric, names) or figure.variant in PUBLISHED:
+            continue
+        if figure.value is not None:
             by_name[name_text(figure)] = (figure, declared)
     yield from by_name.values()
 
