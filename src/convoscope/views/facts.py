@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from itertools import islice
@@ -44,8 +44,8 @@ def facts_of(conversation: Conversation) -> Facts:
     kinds: dict[str, str] = {}
     versions: dict[str, str] = {}
     user = ""
-    for name, value in islice(_values(conversation), 4 * MAX_FACTS):
-        what = _what(name)
+    for field, name, value in islice(_values(conversation), 4 * MAX_FACTS):
+        what = _what(field)
         if what == "version":
             versions.setdefault(snake_case(name.rpartition(".")[2]), value)
         elif what == "user":
@@ -94,7 +94,14 @@ def _is_user(name: str) -> bool:
     return is_person and (len(words) == 1 or words[-1] in table["ids"])
 
 
-def _values(conversation: Conversation) -> Iterator[tuple[str, str]]:
+class _Value(NamedTuple):
+    field: str
+    name: str
+    """Of a list, the field and one of its words."""
+    value: str
+
+
+def _values(conversation: Conversation) -> Iterator[_Value]:
     extras = conversation.extras
     places: list[Mapping[str, Json]] = [extras, header_fields(extras.get("header"))]
     if conversation.scenario is not None:
@@ -107,18 +114,25 @@ def _values(conversation: Conversation) -> Iterator[tuple[str, str]]:
             yield from _flat(place, "", _DEEPEST)
 
 
-def _flat(place: Mapping[str, Json], path: str, depth: int) -> Iterator[tuple[str, str]]:
+def _flat(place: Mapping[str, Json], path: str, depth: int) -> Iterator[_Value]:
     for name, value in place.items():
         if isinstance(value, dict):
             if depth > 1:
                 inner = "" if name == "metadata" and not path else f"{path}{name}."
                 yield from _flat(value, inner, depth - 1)
         elif isinstance(value, list):
-            if len(value) <= MAX_LISTED:
-                texts = (text for one in value if isinstance(one, str) and (text := _text(f"{path}{name}", one)))
-                yield from ((f"{path}{name} {text}", YES) for text in texts)
-        elif text := _text(f"{path}{name}", value):
-            yield f"{path}{name}", text
+            if len(value) <= MAX_LISTED and name != "header":
+                yield from (_Value(path + name, f"{path}{name} {word}", YES) for word in _listed(value))
+        elif text := _text(path + name, value):
+            yield _Value(path + name, path + name, text)
+
+
+def _listed(values: Sequence[Json]) -> Iterator[str]:
+    """The words of a list, without those that say how it ended."""
+    for value in values:
+        text = _text("", value) if isinstance(value, str) else ""
+        if text and passed_in_words(text) is None and _words()["consequences"].isdisjoint(name_words(text)):
+            yield text
 
 
 def _text(name: str, value: Json) -> str:

@@ -220,7 +220,7 @@ def _is_notable(figure: Figure, declared: DeclaredMetric) -> bool:
 
 
 def _more_bad(hidden: Sequence[_Candidate], summary: Summary, noun: Noun) -> str:
-    """`3 more bad figures: …`; nothing where each has its line. Parts of a score without a label count once, with it."""
+    """`3 more bad figures: …`; nothing where each has its line. Parts of a score without a label count once."""
     if not hidden:
         return ""
     hidden = sorted(hidden, key=lambda one: (-one.importance, -one.weight))

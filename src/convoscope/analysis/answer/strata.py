@@ -29,7 +29,7 @@ COLLECTIONS = ("dataset", "split", *FOLDERS)
 OTHER_MIX = 0.1
 """The share of conversations that would have to change their kind for both versions to have the same mix."""
 COPY = 0.8
-"""Of the spread of a figure: a field that explains more comes of the outcome, unless its name says that it is a kind."""
+"""Of the spread of a figure: a field that explains more comes of the outcome, unless its name says it is a kind."""
 LEAST_CHANGE = 0.15
 """Of a raw difference: a field that nobody asked for and that changes it by less is not named."""
 LEAST_SHARED = 0.5

@@ -209,7 +209,7 @@ def _no_difference(difference: Difference, verb: str, before: str, after: str, n
     """That it is open, and how much there is to decide by."""
     pairs = f" ({counted(difference.raw.pairs, 'shared scenario')})" if difference.raw.pairs else ""
     coverage = difference.coverage
-    known = f": the outcome is {_known(coverage, before, after, noun)}" if coverage is not None else ""
+    known = f"; the outcome is {_known(coverage, before, after, noun)}" if coverage is not None else ""
     return Clause(lead=f"No clear difference yet in whether {after} {verb} than {before}{pairs}", rest=f"{known}.")
 
 

@@ -1,4 +1,4 @@
-"""Whether the waits of a run are in one unit: seconds in some conversations and milliseconds in others are no figure."""
+"""Whether the waits of a run are in one unit, or in seconds here and in milliseconds there."""
 
 from __future__ import annotations
 
