@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from convoscope.analysis.answer.comparison import LEVEL, whole
 from convoscope.analysis.answer.coverage import coverage_of, worst_case
 from convoscope.analysis.answer.samples import FigureSample
-from convoscope.analysis.answer.strata import Kind, Within, compare_within, mix_distance
+from convoscope.analysis.answer.strata import Kind, Within, compare_within, mix_distance, usual_values
 
 RUNS = 200
 Values = NDArray[np.int64]
@@ -42,7 +42,8 @@ class TestExplained:
     def test_better_in_each_and_worse_together(self) -> None:
         done, second, codes = of_cells((False, 0, 80, 72), (False, 1, 20, 6), (True, 0, 20, 20), (True, 1, 80, 32))
         result = within(done, second, kind("intent", codes))
-        assert result.strata is not None and result.strata.comparison.difference == pytest.approx(0.1)
+        assert result.strata is not None
+        assert result.strata.comparison.difference == pytest.approx(0.1)
         assert result.p > LEVEL
 
     def test_a_field_that_tells_the_outcome_is_none(self) -> None:
@@ -98,7 +99,9 @@ class TestCoverage:
             np.array([1.0] * 15 + [0.0] * 15 + [1.0] * 12 + [0.0] * 18), np.array([1.0] * 42 + [0.0] * 18)
         )
         coverage = coverage_of(sample, ~second, second)
-        assert coverage is not None and coverage[:4] == (30, 30, 12, 30) and not coverage.is_even
+        assert coverage is not None
+        assert coverage[:4] == (30, 30, 12, 30)
+        assert not coverage.is_even
         filled = worst_case(sample, np.ones(60, dtype=np.bool_), ~second, second, rises=True)
         assert (filled.above[:30].sum(), filled.above[30:].sum(), filled.below.sum()) == (15, 12, 60)
 
@@ -112,3 +115,12 @@ def test_the_distance_of_mixes() -> None:
     codes = np.array([0] * 80 + [1] * 20 + [0] * 20 + [1] * 80, dtype=np.int64)
     second = np.arange(200) >= 100
     assert mix_distance(codes, ~second, second) == pytest.approx(0.6)
+
+
+def test_what_is_usual_for_the_kinds_of_a_part() -> None:
+    """Of one kind 90 of 100 are done, of the other 20 of 100; a part of 40 and 10: (0.9 x 40 + 0.2 x 10) / 50."""
+    done, _, codes = of_cells((False, 0, 100, 90), (False, 1, 100, 20))
+    inside = np.zeros(200, dtype=np.bool_)
+    inside[60:110] = True
+    part = FigureSample(np.zeros(200), inside.astype(np.float64))
+    assert list(usual_values(shares(done), part, [kind("intent", codes)])) == [pytest.approx(0.76)]

@@ -152,7 +152,7 @@ def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> P
     if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
         return proposal
     last, table = frozenset(name_words(name.rpartition(".")[2])), _table()
-    is_plain = kind == "rating" or bool(last & table["good"] - table["weak"])
+    is_plain = bool(last & (table["good"] | table["rating"]) - table["weak"])
     if not last & table["asks"] and not (is_plain and max(map(len, values)) <= _LONGEST):
         return None
     return Proposal(name, 7, words, tuple(f"{name} = {value}" for value, _ in values.most_common(2)))

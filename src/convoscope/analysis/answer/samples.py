@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, dimension_column, quoted
 from convoscope.runs.run import Run
 from convoscope.scores.reducers import ACROSS
 from convoscope.statistics.across import Columns
@@ -148,6 +148,28 @@ class Samples:
         sums = ACROSS[across].sums(Columns(*(np.asarray(rows[name], dtype=np.float64) for name in Columns._fields)))
         above, below = np.zeros(self.count), np.zeros(self.count)
         above[number], below[number] = sums[0].above, sums[0].below
+        return FigureSample(above, below)
+
+    def of_subject(self, figure: Figure, kind: str, subject: str) -> FigureSample:
+        """What each conversation adds to the figure of one topic, slot or the like."""
+        where = " AND ".join(
+            f"{name} = {quoted(value)}"
+            for name, value in (
+                ("metric", figure.metric),
+                ("variant", figure.variant),
+                ("judge", figure.judge),
+                ("subject_kind", kind),
+                ("subject", subject),
+                ("status", "measured"),
+            )
+        )
+        rows = self._connection.execute(
+            "SELECT number, sum(coalesce(numerator, value))::DOUBLE AS above, sum(coalesce(denominator, 1))::DOUBLE "
+            f"AS below FROM {self._run.table(SCORES)} WHERE {where} GROUP BY number"
+        ).fetchnumpy()
+        above, below = np.zeros(self.count), np.zeros(self.count)
+        number = np.asarray(rows["number"], dtype=np.int64)
+        above[number], below[number] = rows["above"], rows["below"]
         return FigureSample(above, below)
 
     @cached_property

@@ -134,6 +134,24 @@ def compare_within(
     return Within(p, most if is_named else None, mixed, apart)
 
 
+def usual_values(whole: FigureSample, part: FigureSample, kinds: Sequence[Kind]) -> Iterator[float]:
+    """What the whole would come to with the kinds of conversations that a part of it has."""
+    inside = part.below > 0
+    rest = (whole.below > 0) & ~inside
+    if not inside.any() or not rest.any():
+        return
+    for kind in kinds:
+        if mix_distance(kind.codes, rest, inside) < OTHER_MIX:
+            continue
+        if kind.is_fact and not _may_explain(kind, whole, rest, inside & (whole.below > 0)):
+            continue
+        places = kind.codes + 1
+        above, below = np.bincount(places, weights=whole.above), np.bincount(places, weights=whole.below)
+        weights = np.bincount(places, weights=part.below, minlength=len(below))
+        known = (below > 0) & (weights > 0)
+        yield float((above[known] / below[known]) @ weights[known] / weights[known].sum())
+
+
 def _may_explain(kind: Kind, sample: FigureSample, a: Rows, b: Rows) -> bool:
     """Whether the mix differs by more than chance, and the figure goes with the field and is not told by it."""
     if mix_probability(kind.codes, a, b) >= LEVEL:
@@ -242,4 +260,14 @@ def _chi_square_tail(statistic: float, degrees: int) -> float:
     return math.erfc(((statistic / degrees) ** (1 / 3) - 1 + width) / math.sqrt(2 * width)) / 2
 
 
-__all__ = ["MAX_VALUES", "Kind", "Strata", "Within", "compare_within", "kinds_of", "mix_distance", "mix_probability"]
+__all__ = [
+    "MAX_VALUES",
+    "Kind",
+    "Strata",
+    "Within",
+    "compare_within",
+    "kinds_of",
+    "mix_distance",
+    "mix_probability",
+    "usual_values",
+]
