@@ -29,7 +29,8 @@ def conversation(source: Source | None = None, **extras: Any) -> Conversation:
         ({"resolved": True, "csat": 4, "outcome": "won", "status": "open"}, {}),
         ({"turn_count": 9, "ended_by": "user", "sentiment": "bad", "total_tokens": 900}, {}),
         ({"notes": "a text that is far longer than any kind of conversation ever was, whatever it says"}, {}),
-        ({"share": 0.25, "nothing": None, "empty": ""}, {}),
+        ({"temp": 0.7}, {"temp": "0.7"}),
+        ({"share": 0.2512343, "nothing": None, "empty": ""}, {}),
     ],
 )
 def test_kinds(extras: dict[str, Any], kinds: dict[str, str]) -> None:

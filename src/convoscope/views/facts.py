@@ -23,6 +23,7 @@ from convoscope.views.outcome_fields import is_flag, is_outcome_name
 MAX_FACTS = 60
 MAX_LISTED = 20
 _LONGEST = 60
+_LONGEST_NUMBER = 5
 _DEEPEST = 4
 FOLDERS = ("file", "folder", "folder above", "folder two above")
 YES, NO = "yes", "no"
@@ -141,6 +142,8 @@ def _text(name: str, value: Json) -> str:
         return "true" if value else "false"
     if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
         text = str(int(value))
+    elif isinstance(value, float):
+        text = f"{value:g}" if len(f"{value:g}") <= _LONGEST_NUMBER else ""
     else:
         text = " ".join(value.split()) if isinstance(value, str) and len(value) <= _LONGEST else ""
     if text and _what(name) == "goal" and (is_flag(text) or passed_in_words(text) is not None):

@@ -47,7 +47,8 @@ def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Nou
     """What limits the figures of a run."""
     clocks, units = list(_clocks(run, noun)), list(_units(run.summary, samples, noun))
     waits = [] if units else _waits(run, noun)
-    return Notes((*clocks, *units, *waits, *_giant(run.summary, figures, samples, noun)), bool(units))
+    giants = (*_giant(run.summary, figures, samples, noun), *_giant_user(samples, noun))
+    return Notes((*clocks, *units, *waits, *giants), bool(units))
 
 
 def without_doubtful(figures: Sequence[KeyFigure], notes: Notes) -> tuple[KeyFigure, ...]:
@@ -119,6 +120,14 @@ def _giant(summary: Summary, figures: Sequence[KeyFigure], samples: Samples, nou
         more = f" and {counted(len(shares) - 1, 'other figure')}" if len(shares) > 1 else ""
         of_one = f"one {kind}, {cut_text(name, MAX_ID)}"
         yield f"{percent_text(share)} of the values behind “{label}”{more} are of {of_one}."
+
+
+def _giant_user(samples: Samples, noun: Noun) -> Iterator[str]:
+    """One user of many who has half of all conversations."""
+    counts = np.bincount(samples.users[samples.users >= 0], minlength=1)
+    if np.count_nonzero(counts) >= LEAST_CONVERSATIONS and counts.max() >= GIANT * samples.count:
+        name = cut_text(samples.user_names.values[int(np.argmax(counts))], MAX_ID)
+        yield f"{counts.max():,} of {counted(samples.count, noun)} are of one user, {name}."
 
 
 def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> tuple[float, str, str]:

@@ -89,8 +89,13 @@ class Samples:
     @cached_property
     def users(self) -> Codes:
         """The user of each conversation; -1 for none, and where the run has a single one."""
-        users = self._coded("user_id")
+        users = self.user_names
         return users.codes if len(users.values) > 1 else np.full(self.count, -1, dtype=np.int64)
+
+    @cached_property
+    def user_names(self) -> Dimension:
+        """Who talks with the agent, as the records say."""
+        return self._coded("user_id")
 
     @cached_property
     def facts(self) -> dict[str, Dimension]:
