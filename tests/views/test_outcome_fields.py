@@ -78,6 +78,19 @@ def proposed(records: Sequence[dict[str, Any]]) -> str:
             [{"resolved": True}, {"resolved": "partially"}],
             "`resolved` has partially in 1 and true in 1 of 2 chats: --label resolved",
         ),
+        (
+            [{"rating": "a"}, {"rating": "zz"}],
+            "`rating` has a in 1 and zz in 1 of 2 chats. Which is good? --label 'rating = a' or --label 'rating = zz'",
+        ),
+        # 1 is reached by one of twelve, fewer than a tenth: half way up then; 6 to 11 elevenths are 0.5 or more
+        (
+            [{"reward": number / 11} for number in range(12)],
+            "`reward` has numbers from 0 to 1, 0.5 or more in 6 of 12 chats: --label 'reward >= 0.5'",
+        ),
+        (
+            [{"reward": number} for number in (0, 0.1, 0.5, 1)],
+            "`reward` has numbers from 0 to 1, 1 or more in 1 of 4 chats: --label 'reward >= 1'",
+        ),
         ([{"feedback": "blue"}, {"feedback": "red"}], ""),
         ([{"label": "billing"}, {"label": "refund"}], ""),
         ([{"resolved": True}, {"resolved": True}], "`resolved` has true in 2 of 2 chats: --label resolved"),

@@ -25,6 +25,7 @@ from convoscope.scoring.evaluate import say
 from convoscope.scoring.partition import problem_of
 from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced
+from convoscope.views.facts import facts_of
 from convoscope.views.fields import field_value
 from convoscope.views.flow.endings import ending_of, outcome_of, shown_value
 
@@ -51,6 +52,9 @@ class PartFiles:
         dimensions = conversation.dimensions
         if conversation.flow is not None and "flow" not in dimensions:
             dimensions = {**dimensions, "flow": conversation.flow.name}
+        facts = facts_of(conversation)
+        if facts.versions:
+            dimensions = {**facts.versions, **dimensions}
         if self._fields:
             dimensions = {**_fields_of(conversation, self._fields), **dimensions}
         for side in self._sides:
@@ -62,6 +66,8 @@ class PartFiles:
                 cut(conversation.id, LONGEST_ID),
                 *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
+                _encode(facts.kinds).decode() if facts.kinds else None,
+                cut(facts.user, LONGEST_ID) or None,
                 conversation.source.format,
                 conversation.outcome.error or None,
                 None if label is None else cut(shown_value(label.value)),
@@ -140,6 +146,8 @@ _CONVERSATION_COLUMNS = (
     "conversation",
     *DIMENSIONS,
     "dimensions",
+    "facts",
+    "user_id",
     "format",
     "error",
     *_OUTCOME,

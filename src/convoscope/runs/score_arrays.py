@@ -18,6 +18,7 @@ from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASUR
 from convoscope.scoring.profiles import Absence, Profile
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Subjects, Table
+from convoscope.views.facts import is_version
 
 if TYPE_CHECKING:
     import duckdb
@@ -103,11 +104,20 @@ class Arrays:
         """The sets of dimensions that were asked for, or each dimension that has a few values."""
         if by is not None:
             return [tuple(names) for names in by]
-        few = [name for name in _GROUPED if 2 <= len(self._dimension(name).values) <= MAX_GROUPS]
+        few = [name for name in (*_GROUPED, *self._versions) if 2 <= len(self._dimension(name).values) <= MAX_GROUPS]
         usual: list[tuple[str, ...]] = [(name,) for name in few]
         if few[:2] == ["flow", "agent"]:
             usual.insert(2, ("flow", "agent"))
         return usual
+
+    @cached_property
+    def _versions(self) -> list[str]:
+        """The further dimensions whose values are versions of the agent."""
+        query = (
+            "SELECT DISTINCT unnest(json_keys(dimensions)) AS name "
+            f"FROM {self._conversations} WHERE dimensions IS NOT NULL ORDER BY name"
+        )
+        return [name for (name,) in self._connection.execute(query).fetchall() if is_version(name)]
 
     def subsets(self, names: Sequence[str]) -> Iterator[tuple[Subset, int]]:
         """The groups by some dimensions, each with the number of its conversations."""
@@ -119,8 +129,21 @@ class Arrays:
             yield Subset(dict(zip(names, values, strict=True)), tuple(codes)), conversations
 
     @cached_property
+    def _users(self) -> NDArray[np.int32]:
+        """The user of each conversation; -1 for none, and where the run has a single one."""
+        users = self._coded("user_id")
+        return users.codes if len(users.values) > 1 else np.full(self.count, -1, dtype=np.int32)
+
+    @cached_property
+    def kind_of_clusters(self) -> str:
+        """What is independent, where some of it has several conversations."""
+        scenarios, users = self._dimension("scenario_id").codes, self._users
+        by_kind = {"scenario": scenarios, "user": np.where(scenarios >= 0, -1, users)}
+        return " or ".join(kind for kind, codes in by_kind.items() if _repeat(codes))
+
+    @cached_property
     def clusters(self) -> NDArray[np.int64]:
-        """What is independent: the scenario of a conversation, or the conversation where it has none."""
+        """What is independent: the scenario of a conversation, else its user, else the conversation."""
         columns = "scenario_id, dataset, domain"
         distinct = (
             f"SELECT {columns}, row_number() OVER (ORDER BY {columns}) - 1 AS code FROM "
@@ -131,7 +154,9 @@ class Arrays:
             "ON d.scenario_id = c.scenario_id AND d.dataset IS NOT DISTINCT FROM c.dataset "
             "AND d.domain IS NOT DISTINCT FROM c.domain"
         ).fetchnumpy()
-        clusters = np.arange(self.count, 2 * self.count, dtype=np.int64)
+        clusters = np.arange(2 * self.count, 3 * self.count, dtype=np.int64)
+        users = self._users
+        clusters = np.where(users >= 0, self.count + users, clusters)
         clusters[np.asarray(rows["number"])] = rows["code"]
         return clusters
 
@@ -368,6 +393,12 @@ class Arrays:
 
 _NOT_SCORED = Absence(UNMEASURED, "not_scored")
 _FETCHED = (*Columns._fields, "not_applicable", "unmeasured", "errors")
+
+
+def _repeat(codes: NDArray[np.int32]) -> bool:
+    """Whether some value occurs twice."""
+    known = codes[codes >= 0]
+    return len(np.unique(known)) < len(known)
 
 
 def _code(column: str, values: Sequence[Any]) -> str:

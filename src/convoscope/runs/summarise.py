@@ -64,6 +64,7 @@ def summarise(
             conversations=arrays.count,
             outcomes=count_outcomes(tables),
             label=label,
+            clusters=arrays.kind_of_clusters,
             metrics=_measured(results[0]),
             not_measured=not_measured([one for one in results[0] if not one.samples_measured]),
             groups=[

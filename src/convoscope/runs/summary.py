@@ -112,6 +112,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     """What came of the conversations: by the label, else as the log says, else by the end of the flow."""
     label: LabelCounts | None = None
     """The user's own verdict, where a field was named as the label."""
+    clusters: str = ""
+    """What is independent where it is not the conversation: `scenario`, `user`, or `scenario or user`."""
     metrics: list[Figure]
     not_measured: list[NotMeasured] = []
     groups: list[Group] = []

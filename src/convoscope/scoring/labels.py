@@ -174,12 +174,11 @@ def settled(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_by
 
 def _ranking_label(rule: LabelRule, number: float) -> SettledLabel:
     """Numbers without a mark: they rank, where the name says that more is better."""
-    mark = f"--label '{rule.field} >= {number:g}'"
     if polarity(rule.field) in ("bad", "unclear"):
-        hint = f"write it with a mark: {mark}, or --label '{rule.field} <= {number:g}'"
+        hint = f"write it with a mark: --label '{rule.field} >= {number:g}', or --label '{rule.field} <= {number:g}'"
         raise UsageError(f"label {rule.field}: nothing says whether more is better or worse", hint=hint)
     words = "holds numbers and has no mark: it ranks, lower is worse, and gives no outcome"
-    return SettledLabel(rule, f"label {rule.field} {words} ({mark} would make it a success from {number:g} on)")
+    return SettledLabel(rule, f"label {rule.field} {words}; with a mark it does: --label '{rule.field} >= MARK'")
 
 
 def _which_is_good(field: str, values: Counter[str]) -> UsageError:

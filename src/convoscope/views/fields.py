@@ -47,7 +47,7 @@ def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
         "labels": _labels(conversation),
         "extras": extras,
         "metadata": metadata if isinstance(metadata := extras.get("metadata"), dict) else {},
-        "header": _header(extras.get("header")),
+        "header": header_fields(extras.get("header")),
         "outcome": {**outcome.extras, **stated},
         "agent": conversation.agent.extras,
         "scenario": conversation.scenario.extras if conversation.scenario is not None else {},
@@ -60,7 +60,7 @@ def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
     return places
 
 
-def _header(lines: Json) -> dict[str, Json]:
+def header_fields(lines: Json) -> dict[str, Json]:
     """The fields of a header of plain text: lines such as `Outcome: resolved`."""
     fields: dict[str, Json] = {}
     for line in lines if isinstance(lines, list) else ():
@@ -110,4 +110,4 @@ def _names(place: Mapping[str, Json], depth: int) -> Iterator[str]:
             yield name
 
 
-__all__ = ["field_names", "field_value"]
+__all__ = ["field_names", "field_value", "header_fields"]

@@ -151,7 +151,9 @@ def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> P
         return Proposal(name, 2, words, (name,))
     if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
         return proposal
-    if not frozenset(name_words(name.rpartition(".")[2])) & _table()["asks"]:
+    last, table = frozenset(name_words(name.rpartition(".")[2])), _table()
+    is_plain = bool(last & (table["good"] | table["rating"]) - table["weak"])
+    if not last & table["asks"] and not (is_plain and max(map(len, values)) <= _LONGEST):
         return None
     return Proposal(name, 7, words, tuple(f"{name} = {value}" for value, _ in values.most_common(2)))
 
@@ -214,12 +216,25 @@ def are_letters(values: Iterable[str]) -> bool:
 
 def _with_mark(name: str, values: Mapping[str, int], of: str) -> Proposal:
     numbers = sorted(map(float, values))
-    most = numbers[-1]
-    mark = most if most <= 1 or polarity(name) == "good" else 4.0 if most <= 5 else 7.0 if most <= 10 else most
+    most, mark = numbers[-1], _mark(name, values)
     reached = sum(count for value, count in values.items() if float(value) >= mark)
     shown = f"{mark:g}"
     words = f"`{name}` has numbers from {numbers[0]:g} to {most:g}, {shown} or more in {reached:,} {of}"
     return Proposal(name, 3, words, (f"{name} >= {shown}",))
+
+
+def _mark(name: str, values: Mapping[str, int]) -> float:
+    """From where on a number is good: the most there is where many have it, else some way up the scale."""
+    most = max(map(float, values))
+    has_most = sum(count for value, count in values.items() if float(value) == most)
+    is_rating = polarity(name) != "good" and most > 1
+    if not is_rating and has_most >= LEAST_SHARE * sum(values.values()):
+        return most
+    return next((mark for top, mark in _SCALES if most <= top), most)
+
+
+_SCALES = ((1.0, 0.5), (5.0, 4.0), (10.0, 7.0), (100.0, 70.0))
+"""The ends of usual scales, and from where on they are good."""
 
 
 @lru_cache(maxsize=4096)
@@ -237,6 +252,13 @@ def _kind(name: str) -> str:
         return "status"
     # `scores.match.value`: the path names it.
     return "rating" if words & table["rating"] and last <= {"value", "score", "result"} else "verdict"
+
+
+def is_outcome_name(name: str) -> bool:
+    """Whether a field of this name says how conversations ended, or what one thinks of them."""
+    return (
+        _kind(name) in ("good", "bad", "rating", "status") or snake_case(name.rpartition(".")[2]) in _table()["names"]
+    )
 
 
 @cache
@@ -258,4 +280,14 @@ def _names(proposals: Sequence[Proposal]) -> Iterator[str]:
     yield from (f"`{one.field}`" for one in proposals)
 
 
-__all__ = ["LETTERS", "LabelSearch", "Proposal", "are_letters", "best_proposal", "is_flag", "polarity", "values_text"]
+__all__ = [
+    "LETTERS",
+    "LabelSearch",
+    "Proposal",
+    "are_letters",
+    "best_proposal",
+    "is_flag",
+    "is_outcome_name",
+    "polarity",
+    "values_text",
+]

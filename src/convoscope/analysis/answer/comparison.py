@@ -90,7 +90,7 @@ def whole(
     if min(len(a.codes), len(b.codes)) < least_clusters:
         return None
     common = (a.above.sum() + b.above.sum()) / (a.below.sum() + b.below.sum())
-    error = math.hypot(a.error(common), b.error(common))
+    error = _error(a, b, common)
     degrees = max(1.0, len(a.codes) + len(b.codes) - 2.0)
     p = _probability(b.ratio - a.ratio, error, degrees)
     return GroupComparison(a.ratio, b.ratio, error, degrees, p, min(len(a.codes), len(b.codes)))
@@ -142,13 +142,19 @@ class _Clusters(NamedTuple):
     def ratio(self) -> float:
         return float(self.above.sum() / self.below.sum())
 
-    def error(self, ratio: float) -> float:
-        """The standard error of the ratio, were it this one."""
-        residuals = self.above - ratio * self.below
-        scale = float(np.max(np.abs(residuals))) or 1.0  # squares of the largest numbers would be infinite
-        spread = math.sqrt(float(np.sum((residuals / scale) ** 2)))
+    def residuals(self, ratio: float) -> Floats:
+        """What each cluster adds to the error of the ratio, were it this one."""
         count = len(self.codes)
-        return scale * spread / float(self.below.sum()) * math.sqrt(count / max(1, count - 1))
+        return (self.above - ratio * self.below) / float(self.below.sum()) * math.sqrt(count / max(1, count - 1))
+
+
+def _error(first: _Clusters, second: _Clusters, ratio: float) -> float:
+    """The standard error of the difference. What a cluster of both sides has in common falls out."""
+    residuals = np.zeros(1 + max(int(first.codes.max()), int(second.codes.max())))
+    residuals[first.codes] -= first.residuals(ratio)
+    residuals[second.codes] += second.residuals(ratio)
+    scale = float(np.max(np.abs(residuals))) or 1.0  # squares of the largest numbers would be infinite
+    return scale * math.sqrt(float(np.sum((residuals / scale) ** 2)))
 
 
 def _by_cluster(sample: FigureSample, rows: Rows, clusters: Codes) -> _Clusters:

@@ -39,12 +39,12 @@ class UndecidedLabel(NamedTuple):
 
     label: str
     values: Mapping[str, int]
-    """How many conversations of unknown outcome have them, most first."""
+    """How many conversations of unknown outcome have them, most first; nothing where all are numbers."""
 
 
 @cached_on_argument
 def undecided_label(run: Run) -> UndecidedLabel | None:
-    """None where the label decides each conversation that has it; numbers without a mark are a ranking."""
+    """None where the label decides each conversation that has it. Numbers without a mark are a ranking."""
     label = run.summary.label
     if label is None or label.passed + label.failed == label.conversations:
         return None
@@ -54,8 +54,8 @@ def undecided_label(run: Run) -> UndecidedLabel | None:
     )
     with connect(run.folder) as connection:
         rows = connection.execute(query).fetchall()
-    rows = sorted((row for row in rows if as_number(row[0]) is None), key=lambda row: (-row[1], row[0]))
-    return UndecidedLabel(label.label, dict(rows)) if rows else None
+    words = sorted((row for row in rows if as_number(row[0]) is None), key=lambda row: (-row[1], row[0]))
+    return UndecidedLabel(label.label, dict(words)) if rows else None
 
 
 def undecided_clause(undecided: UndecidedLabel, noun: Noun) -> Clause:
@@ -68,6 +68,17 @@ def undecided_clause(undecided: UndecidedLabel, noun: Noun) -> Clause:
     has = "has" if count == 1 else "have"
     lead = f"{counted(count, noun)} {has} a `{cut_text(undecided.label, _LONGEST)}` that is neither good nor bad"
     return Clause(lead=lead, rest=f": {words}.")
+
+
+def ranking_clause(undecided: UndecidedLabel, noun: Noun) -> Clause:
+    """A label of numbers without a mark says which conversations are worse, not which are lost."""
+    lead = f"`{cut_text(undecided.label, _LONGEST)}` has no mark"
+    return Clause(lead=lead, rest=f": it orders the {noun}s, and does not say which of them reach their goal.")
+
+
+def no_label_clause(noun: Noun) -> Clause:
+    """Where a field may be the outcome, which the hint names."""
+    return Clause(lead=f"Which {noun}s reach their goal is not known", rest=": no field was named as the label.")
 
 
 def how_they_ended(outcomes: Outcomes, endings: Endings, noun: Noun) -> Clause:

@@ -6,6 +6,7 @@ A bad figure is never hidden: not behind a good one, not by a small number, not 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -98,8 +99,8 @@ def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> Cho
     kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
     kept.sort(key=lambda one: (-one.importance, not one.bad, -one.weight))
     hidden = [one for one in candidates if one.bad and one not in kept]
-    figures = tuple(_with_inferred(_key_figure(one, targets, noun), summary) for one in kept)
-    return ChosenFigures(figures, _more_bad(hidden, noun))
+    figures = tuple(_with_inferred(_key_figure(one, targets, noun, summary.clusters), summary) for one in kept)
+    return ChosenFigures(figures, _more_bad(hidden, summary, noun))
 
 
 def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int) -> Iterator[_Candidate]:
@@ -218,14 +219,27 @@ def _is_notable(figure: Figure, declared: DeclaredMetric) -> bool:
     )
 
 
-def _more_bad(hidden: Sequence[_Candidate], noun: Noun) -> str:
-    """`3 more bad figures: …`; nothing where each has its line."""
+def _more_bad(hidden: Sequence[_Candidate], summary: Summary, noun: Noun) -> str:
+    """`3 more bad figures: …`; nothing where each has its line. Parts of a score without a label count once."""
     if not hidden:
         return ""
     hidden = sorted(hidden, key=lambda one: (-one.importance, -one.weight))
-    names = [f"{_label(one, noun)} {value_text(one.figure.value, one.figure.unit)}" for one in hidden[:NAMED]]
-    rest = f" and {len(hidden) - NAMED:,} others" if len(hidden) > NAMED else ""
-    return f"{counted(len(hidden), 'more bad figure')}: {', '.join(names)}{rest}"
+    parts = Counter(_whole_label(one, summary, noun) for one in hidden)
+    shown: dict[str, None] = {}
+    for one in hidden:
+        whole = _whole_label(one, summary, noun)
+        own = f"{_label(one, noun)} {value_text(one.figure.value, one.figure.unit)}"
+        shown[f"{counted(parts[whole], 'part')} of {whole}" if whole else own] = None
+    rest = f" and {len(shown) - NAMED:,} others" if len(shown) > NAMED else ""
+    return f"{counted(len(shown), 'more bad figure')}: {', '.join(list(shown)[:NAMED])}{rest}"
+
+
+def _whole_label(candidate: _Candidate, summary: Summary, noun: Noun) -> str:
+    """The score that a figure without a label of its own is a part or a variant of; "" for none."""
+    declared = candidate.declared
+    names = {one.name for one in summary.declared}
+    whole = declared.name if declared.variant else parent_metric(declared.name, names)
+    return metric_label(summary.by_key[whole], noun) if not declared.label and whole in summary.by_key else ""
 
 
 def _label(candidate: _Candidate, noun: Noun) -> str:
@@ -238,7 +252,7 @@ def _coverage(figure: Figure) -> float:
     return min(figure.coverage or 0.0, figure.subject_coverage)
 
 
-def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun) -> KeyFigure:
+def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun, kind: str) -> KeyFigure:
     figure, declared = candidate.figure, candidate.declared
     check = targets.get(name_text(figure))
     mark = declared.ten_points
@@ -257,7 +271,7 @@ def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun) ->
         met=None if check is None else check.verdict.outcome == "met",
         passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
         bad=candidate.bad,
-        remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, noun)))),
+        remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, kind, noun)))),
     )
 
 
@@ -293,13 +307,16 @@ def mark_text(mark: TenPoints, unit: str, better: str) -> str:
     return f"below its mark{of}"
 
 
-def few_clusters(figure: Figure, noun: Noun) -> str:
-    """`in 5 scenarios`: few independent clusters of many values, which make the interval wide."""
+def few_clusters(figure: Figure, kind: str, noun: Noun) -> str:
+    """`in 5 scenarios`, `of 5 users`: few independent clusters of many values, which make the interval wide."""
     interval = figure.interval
     if interval is None or interval.clusters >= FEW_CLUSTERS or interval.clusters * MANY_IN_A_CLUSTER > figure.n:
         return ""
-    # Without scenarios, the conversations are what is independent.
-    return f"in {counted(interval.clusters, noun if interval.clusters >= figure.samples_measured else 'scenario')}"
+    if interval.clusters >= figure.samples_measured:  # without scenarios and users, the conversations are independent
+        return f"in {counted(interval.clusters, noun)}"
+    return (
+        f"of {counted(interval.clusters, kind)}" if kind == "user" else f"in {counted(interval.clusters, 'scenario')}"
+    )
 
 
 def _verdict(check: Check) -> Verdict:

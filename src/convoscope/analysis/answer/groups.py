@@ -8,20 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convoscope.analysis.answer.comparison import MIN_CLUSTERS, GroupComparison, holm
+from convoscope.analysis.answer.comparison import LEVEL, MIN_CLUSTERS, GroupComparison, holm
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
 from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.strata import kinds_of, usual_values
 from convoscope.analysis.answer.versions import (
     LEAST_CONVERSATIONS,
     Difference,
     Versions,
-    comparable,
+    compared_figures,
     differences,
 )
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, SHARE
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.intervals import Z
+from convoscope.statistics.summary import Figure
 
 MOST = 5
 MAX_NAMED = 8
@@ -50,7 +52,7 @@ class _Look(NamedTuple):
 def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versions | None) -> Groups:
     """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
     versioned = _names_of_versions(summary, samples, versions)
-    looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary)]
+    looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary, samples)]
     kept = holm([one.difference.p for one in looks])
     apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
@@ -90,7 +92,7 @@ def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iter
 
     Where the mix of other dimensions differs, the group is compared within them.
     """
-    figures = list(comparable(summary))
+    figures = compared_figures(summary, samples)
     for group in summary.groups:
         if any(name in AXES for name in group.by) or not but.isdisjoint(group.by) or "scenario_id" in group.by:
             continue
@@ -105,9 +107,9 @@ def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iter
             yield _Look(group, difference)
 
 
-def _of_subjects(summary: Summary) -> Iterator[_Look]:
+def _of_subjects(summary: Summary, samples: Samples) -> Iterator[_Look]:
     """Groups of topics, slots and the like, by their own figures, against the figure of all; states have a screen."""
-    whole = {name_text(figure): (figure, declared) for figure, declared in comparable(summary)}
+    whole = {name_text(figure): (figure, declared) for figure, declared in compared_figures(summary, samples)}
     for group in summary.groups:
         if not any(name in AXES for name in group.by) or "state" in group.by:
             continue
@@ -121,9 +123,25 @@ def _of_subjects(summary: Summary) -> Iterator[_Look]:
             error = (interval.highest - interval.lowest) / (2 * Z)
             difference = (figure.value or 0.0) - (reference.value or 0.0)
             p = math.erfc(abs(difference) / error / math.sqrt(2)) if 0 < error < math.inf else 1.0
+            if p < LEVEL:
+                p = max(p, *_within_kinds(figure, reference, group, samples, difference, error), 0.0)
             values, clusters = (reference.value or 0.0, figure.value or 0.0), interval.clusters
             compared = GroupComparison(*values, error, clusters - 1.0, p, clusters)
             yield _Look(group, Difference(figure, declared, compared, p=p), "of all")
+
+
+def _within_kinds(
+    figure: Figure, reference: Figure, group: Group, samples: Samples, difference: float, error: float
+) -> Iterator[float]:
+    """How likely the difference is by chance, if all had the kinds of conversations that have this subject."""
+    kind, subject = next((name, value) for name, value in group.by.items() if name in AXES)
+    whole = samples.of(reference)
+    if whole is None:
+        return
+    kinds = list(kinds_of(samples, np.ones(samples.count, dtype=np.bool_), tuple(group.by)))
+    for usual in usual_values(whole, samples.of_subject(figure, kind, subject), kinds):
+        left = (figure.value or 0.0) - usual
+        yield math.erfc(abs(left) / error / math.sqrt(2)) if left * difference > 0 else 1.0
 
 
 def _apart(look: _Look, noun: Noun) -> GroupApart:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import counted
@@ -20,11 +21,22 @@ MOST_BYTES = 8_000_000
 """Of the bodies of conversations: so many are looked at for a field that says how they ended."""
 
 
-def hint_of(run: Run, noun: Noun, *, knows_outcomes: bool) -> str:
+class Hint(NamedTuple):
+    """A line each; "" for none."""
+
+    speech: str = ""
+    label: str = ""
+
+    @property
+    def text(self) -> str:
+        return " ".join(filter(None, self))
+
+
+def hint_of(run: Run, noun: Noun, *, knows_outcomes: bool) -> Hint:
     """The tool that the agent may speak by, and the field that looks like the outcome where none is known."""
     by_tool = _replies_by_tool(run)
     if knows_outcomes and not by_tool:
-        return ""
+        return Hint()
     search, seen, tools = LabelSearch(), 0, Counter[str]()
     for conversation in _conversations(run):
         seen += 1
@@ -34,7 +46,7 @@ def hint_of(run: Run, noun: Noun, *, knows_outcomes: bool) -> str:
             tools.update({call.name for call in conversation.tool_calls if may_speak(call)})
     first = seen < run.summary.conversations
     label = "" if knows_outcomes else best_proposal(search.proposals(noun, first=first))
-    return " ".join(filter(None, (_speech_words(tools, noun), label)))
+    return Hint(_speech_words(tools, noun), label)
 
 
 def _replies_by_tool(run: Run) -> bool:

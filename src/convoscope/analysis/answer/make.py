@@ -26,7 +26,7 @@ from convoscope.analysis.answer.figures import chosen_figures, mark_text
 from convoscope.analysis.answer.groups import groups_apart
 from convoscope.analysis.answer.hints import hint_of
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
-from convoscope.analysis.answer.notes import notes_on
+from convoscope.analysis.answer.notes import notes_on, without_doubtful
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.unread import unread_languages
 from convoscope.analysis.answer.verdict import make_verdict
@@ -78,6 +78,8 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     samples = Samples(run)
     versions = compare_versions(summary, samples)
     figures = chosen_figures(summary, checks, noun)
+    notes = notes_on(run, figures.figures, samples, noun)
+    hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
     return Answer(
         noun=noun,
         conversations=summary.conversations,
@@ -90,11 +92,12 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
             versions,
             endings_of(run),
             undecided_label(run),
+            names_field=bool(hint.label),
         ),
         outcomes=outcomes,
-        figures=figures.figures,
+        figures=without_doubtful(figures.figures, notes),
         more_bad=figures.more_bad,
-        notes=notes_on(run, figures.figures, samples, noun),
+        notes=notes.lines,
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
         order=ORDERS[ranking.basis],
@@ -105,7 +108,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         reading=reading_text(run.read_report),
         broken=_broken(ranking, noun),
         unread=unread_languages(summary, noun),
-        hint=hint_of(run, noun, knows_outcomes=bool(outcomes.known)),
+        hint=hint.text,
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from convoscope.analysis.answer.model import KeyFigure, Noun
 from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.wait_units import WAIT, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, percent_text
+from convoscope.metrics.declaration import SECONDS
 from convoscope.metrics.latency.response import CLOCKS_DISAGREE
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect, quoted
 from convoscope.runs.run import Run
@@ -18,7 +21,6 @@ from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
 from convoscope.views.clocks import span_text
 
-WAIT = "timing.response_latency"
 GIANT = 0.5
 """Of the turns, calls or items behind a figure, more than one conversation or scenario may be without a word."""
 LEAST_CONVERSATIONS = 3
@@ -33,9 +35,25 @@ MAX_ID = 40
 _BACKWARDS = "time_runs_backwards"
 
 
-def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> tuple[str, ...]:
+class Notes(NamedTuple):
     """Up to one line of each kind."""
-    return (*_clocks(run, noun), *_waits(run, noun), *_giant(run.summary, figures, samples, noun))
+
+    lines: tuple[str, ...]
+    two_units: bool
+    """Times seem to be in seconds here and in milliseconds there: seconds are no figure."""
+
+
+def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> Notes:
+    """What limits the figures of a run."""
+    clocks, units = list(_clocks(run, noun)), list(_units(run.summary, samples, noun))
+    waits = [] if units else _waits(run, noun)
+    giants = (*_giant(run.summary, figures, samples, noun), *_giant_user(samples, noun))
+    return Notes((*clocks, *units, *waits, *giants), bool(units))
+
+
+def without_doubtful(figures: Sequence[KeyFigure], notes: Notes) -> tuple[KeyFigure, ...]:
+    """Without seconds where their unit is in doubt, unless they have a target."""
+    return tuple(one for one in figures if not notes.two_units or one.unit != SECONDS or one.target)
 
 
 def _clocks(run: Run, noun: Noun) -> Iterator[str]:
@@ -55,6 +73,13 @@ def _clocks(run: Run, noun: Noun) -> Iterator[str]:
         yield f"{where} the times of user and agent disagree {detail}: waits are not measured there."
     if count := wait.skipped_reasons.get(_BACKWARDS):
         yield f"In {count:,} of {total} replies are dated before what they answer: waits are not measured there."
+
+
+def _units(summary: Summary, samples: Samples, noun: Noun) -> Iterator[str]:
+    units = wait_units(summary, samples)
+    if units.are_two:
+        where = f"In {units.long:,} of {counted(units.waits, noun)}"
+        yield f"{where} waits are about 1,000 times as long as in the others: their times may be in milliseconds."
 
 
 def _waits(run: Run, noun: Noun) -> Iterator[str]:
@@ -95,6 +120,14 @@ def _giant(summary: Summary, figures: Sequence[KeyFigure], samples: Samples, nou
         more = f" and {counted(len(shares) - 1, 'other figure')}" if len(shares) > 1 else ""
         of_one = f"one {kind}, {cut_text(name, MAX_ID)}"
         yield f"{percent_text(share)} of the values behind “{label}”{more} are of {of_one}."
+
+
+def _giant_user(samples: Samples, noun: Noun) -> Iterator[str]:
+    """One user of many who has half of all conversations."""
+    counts = np.bincount(samples.users[samples.users >= 0], minlength=1)
+    if np.count_nonzero(counts) >= LEAST_CONVERSATIONS and counts.max() >= GIANT * samples.count:
+        name = cut_text(samples.user_names.values[int(np.argmax(counts))], MAX_ID)
+        yield f"{counts.max():,} of {counted(samples.count, noun)} are of one user, {name}."
 
 
 def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> tuple[float, str, str]:

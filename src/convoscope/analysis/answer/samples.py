@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, dimension_column, quoted
 from convoscope.runs.run import Run
 from convoscope.scores.reducers import ACROSS
 from convoscope.statistics.across import Columns
 from convoscope.statistics.summary import Figure
+from convoscope.views.facts import NO, YES
+from convoscope.views.machines import NO_DIALOGUE
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 MAX_DIMENSIONS = 12
+MAX_FACTS = 200
+MAX_VALUES = 40
+"""A fact of more values is no kind of conversations."""
+NO_VALUE = "none"
 
 
 class Dimension(NamedTuple):
@@ -29,6 +36,18 @@ class Dimension(NamedTuple):
 
     values: list[str]
     codes: Codes
+
+
+class _FactColumn(NamedTuple):
+    places: dict[str, int]
+    codes: Codes
+
+
+def _values(places: Mapping[str, int]) -> list[str]:
+    return [NO, YES] if set(places) == {NO_VALUE, YES} else list(places)
+
+
+_decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class FigureSample(NamedTuple):
@@ -61,10 +80,41 @@ class Samples:
 
     @cached_property
     def clusters(self) -> Codes:
-        """What is independent: the scenario of a conversation, or the conversation where it has none."""
-        scenarios = self.scenarios
-        _, clusters = np.unique(np.where(scenarios >= 0, scenarios, -1 - np.arange(self.count)), return_inverse=True)
+        """What is independent: the scenario of a conversation, else its user, else the conversation."""
+        number = np.arange(self.count)
+        own = np.where(self.users >= 0, self.users, self.count + number)
+        _, clusters = np.unique(np.where(self.scenarios >= 0, self.scenarios, -1 - own), return_inverse=True)
         return clusters.astype(np.int64)
+
+    @cached_property
+    def users(self) -> Codes:
+        """The user of each conversation; -1 for none, and where the run has a single one."""
+        users = self.user_names
+        return users.codes if len(users.values) > 1 else np.full(self.count, -1, dtype=np.int64)
+
+    @cached_property
+    def user_names(self) -> Dimension:
+        """Who talks with the agent, as the records say."""
+        return self._coded("user_id")
+
+    @cached_property
+    def facts(self) -> dict[str, Dimension]:
+        """Fields of the records that have few values; conversations without one have the value `none`."""
+        columns: dict[str, _FactColumn] = {}
+        rows = self._connection.execute(
+            f"SELECT number, facts FROM {self._run.table(CONVERSATIONS)} WHERE facts IS NOT NULL ORDER BY number"
+        )
+        while batch := rows.fetchmany(5000):
+            for number, text in batch:
+                for name, value in _decode(text).items():
+                    column = columns.get(name)
+                    if column is None and len(columns) < MAX_FACTS:
+                        column = columns[name] = _FactColumn({NO_VALUE: 0}, np.zeros(self.count, dtype=np.int64))
+                    if column is not None and len(column.places) <= MAX_VALUES:
+                        column.codes[number] = column.places.setdefault(value, len(column.places))
+        few = {name: column for name, column in columns.items() if len(column.places) <= MAX_VALUES}
+        known = set(self.dimension_names)
+        return {name: Dimension(_values(one.places), one.codes) for name, one in few.items() if name not in known}
 
     @cached_property
     def dimension_names(self) -> list[str]:
@@ -77,8 +127,11 @@ class Samples:
         return [*DIMENSIONS, *[name for name in further if name not in DIMENSIONS][:MAX_DIMENSIONS]]
 
     def _read_dimension(self, name: str) -> Dimension:
+        return self._coded(dimension_column(name))
+
+    def _coded(self, column: str) -> Dimension:
         rows = self._connection.execute(
-            f"SELECT number, {dimension_column(name)} AS v FROM {self._run.table(CONVERSATIONS)} WHERE v IS NOT NULL"
+            f"SELECT number, {column} AS v FROM {self._run.table(CONVERSATIONS)} WHERE v IS NOT NULL"
         ).fetchnumpy()
         values, indices = np.unique(np.asarray(rows["v"], dtype=object).astype(str), return_inverse=True)
         codes = np.full(self.count, -1, dtype=np.int64)
@@ -101,6 +154,38 @@ class Samples:
         above, below = np.zeros(self.count), np.zeros(self.count)
         above[number], below[number] = sums[0].above, sums[0].below
         return FigureSample(above, below)
+
+    def of_subject(self, figure: Figure, kind: str, subject: str) -> FigureSample:
+        """What each conversation adds to the figure of one topic, slot or the like."""
+        where = " AND ".join(
+            f"{name} = {quoted(value)}"
+            for name, value in (
+                ("metric", figure.metric),
+                ("variant", figure.variant),
+                ("judge", figure.judge),
+                ("subject_kind", kind),
+                ("subject", subject),
+                ("status", "measured"),
+            )
+        )
+        rows = self._connection.execute(
+            "SELECT number, sum(coalesce(numerator, value))::DOUBLE AS above, sum(coalesce(denominator, 1))::DOUBLE "
+            f"AS below FROM {self._run.table(SCORES)} WHERE {where} GROUP BY number"
+        ).fetchnumpy()
+        above, below = np.zeros(self.count), np.zeros(self.count)
+        number = np.asarray(rows["number"], dtype=np.int64)
+        above[number], below[number] = rows["above"], rows["below"]
+        return FigureSample(above, below)
+
+    @cached_property
+    def talks(self) -> NDArray[np.bool_]:
+        """The conversations that should have an outcome: the user spoke with the agent, and the integration held."""
+        without = ", ".join(map(quoted, NO_DIALOGUE))
+        where = f"outcome NOT IN ({without}) AND error IS NULL"
+        query = f"SELECT number FROM {self._run.table(CONVERSATIONS)} WHERE {where}"
+        rows = np.zeros(self.count, dtype=np.bool_)
+        rows[np.asarray(self._connection.execute(query).fetchnumpy()["number"], dtype=np.int64)] = True
+        return rows
 
     def of(self, figure: Figure) -> FigureSample | None:
         """What each conversation adds to a headline; None where that is no ratio of two sums."""

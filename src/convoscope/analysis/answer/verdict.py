@@ -6,20 +6,26 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from convoscope.analysis.answer.coverage import Coverage
 from convoscope.analysis.answer.endings import (
     Endings,
     UndecidedLabel,
     handed_over_words,
     how_they_ended,
     no_dialogue_clauses,
+    no_label_clause,
+    ranking_clause,
     undecided_clause,
 )
 from convoscope.analysis.answer.groups import within_text
 from convoscope.analysis.answer.model import Cause, Clause, Noun, Outcomes, Tone, metric_label
-from convoscope.analysis.answer.versions import Difference, Strata, Versions
+from convoscope.analysis.answer.samples import NO_VALUE
+from convoscope.analysis.answer.strata import Strata
+from convoscope.analysis.answer.versions import Difference, Versions
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, cut_text, percent_text, value_text
 from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.views.facts import NO, YES
 
 LEAST_SHARE = 0.25
 """Of the lost, what one place must have to be named."""
@@ -53,13 +59,20 @@ def make_verdict(
     versions: Versions | None = None,
     endings: Endings = MappingProxyType({}),
     undecided: UndecidedLabel | None = None,
+    *,
+    names_field: bool = False,
 ) -> tuple[Clause, ...]:
-    """How good, where it breaks, what differs between versions; and how many conversations are none."""
+    """How good, where it breaks, what differs between versions; and how many conversations are none.
+
+    `names_field`: a field that may be the outcome is proposed as the label.
+    """
     clauses = list(no_dialogue_clauses(outcomes, noun))
-    if undecided is not None:
+    if undecided is not None and undecided.values:
         clauses.insert(0, undecided_clause(undecided, noun))
     if outcomes.no_dialogue < outcomes.total:
-        clauses.insert(0, _outcome(checks, noun, outcomes, endings, undecided))
+        clause = _outcome(checks, noun, outcomes, endings, undecided)
+        is_silent = not outcomes.known and not sum(endings.values()) and undecided is None
+        clauses.insert(0, no_label_clause(noun) if is_silent and names_field else clause)
     clauses += _place(noun, outcomes, causes, end_states)
     clauses += _versions(versions, noun) if versions is not None else ()
     return tuple(clauses)
@@ -68,10 +81,12 @@ def make_verdict(
 def _outcome(
     checks: Sequence[Check], noun: Noun, outcomes: Outcomes, endings: Endings, undecided: UndecidedLabel | None
 ) -> Clause:
+    if not outcomes.known and undecided is not None and not undecided.values:
+        return ranking_clause(undecided, noun)
     if not outcomes.known:
         return how_they_ended(outcomes, endings, noun)
     handed_over = handed_over_words(outcomes)
-    if not outcomes.all_lost and undecided is not None:
+    if not outcomes.all_lost and undecided is not None and undecided.values:
         lead = f"{outcomes.done:,} of {counted(outcomes.known + outcomes.unknown, noun)} reach their goal"
         return Clause(lead=lead, rest=f"; whether any was lost is not known{handed_over}.")
     if not outcomes.all_lost:
@@ -108,10 +123,19 @@ def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: 
 
 def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
     """What is worse and what is better, as loudly; and whether it is open if more is completed."""
-    before, after = cut_text(versions.before, MAX_NAME), cut_text(versions.after, MAX_NAME)
+    before, after = cut_text(versions.before, MAX_NAME), _version_text(versions.dimension, versions.after)
     if versions.too_few:
-        few = " and ".join(f"{counted(count, noun)} of {cut_text(name, MAX_NAME)}" for name, count in versions.too_few)
+        few = " and ".join(
+            f"{counted(count, noun)} of {_version_text(versions.dimension, name)}" for name, count in versions.too_few
+        )
         yield Clause(lead=f"{few} {'is' if few.startswith('1 ') else 'are'} too few to compare {after} with {before}.")
+        return
+    if versions.few_users:
+        few = " and ".join(
+            f"{_version_text(versions.dimension, name)} has {counted(count, 'user')}"
+            for name, count in versions.few_users
+        )
+        yield Clause(lead=f"{few}: too few to compare {after} with {before}.")
         return
     if versions.unshared:
         yield Clause(lead=f"{before} and {after} were tried on different scenarios: they cannot be compared.")
@@ -125,23 +149,46 @@ def _versions(versions: Versions, noun: Noun) -> Iterator[Clause]:
         yield from _undecided(versions, before, after, noun, is_only=not shown)
 
 
+def _version_text(dimension: str, value: str) -> str:
+    """`v2`; `release 2026.2`, where the value is a number alone."""
+    name = cut_text(value, MAX_NAME)
+    return name if any(letter.isalpha() for letter in name) else f"{dimension.replace('_', ' ')} {name}"
+
+
 def _claim(difference: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
     tone: Tone = "bad" if difference.worse else "good"
     if difference.apart:
         yield Clause(
             lead=f"{after} and {before} differ in {_values(difference, noun)}",
-            rest=f"; but so do their {difference.apart}s, and which of the two makes the difference cannot be known.",
+            rest=f"; but their {_plural(difference.apart)} differ too, so the cause cannot be separated.",
         )
         return
     verb = _verb(difference, noun)
     strata = difference.strata
-    if strata is None or not difference.is_reversed:
-        rest = f": {_values(difference, noun)}{within_text(difference)}."
-        yield Clause(lead=f"{after} {verb} than {before}", rest=rest, tone=tone)
+    known = f" ({_known(difference.coverage, before, after, noun)})" if difference.coverage is not None else ""
+    if strata is None or not difference.is_hidden:
+        rest = f": {_values(difference, noun)}{within_text(difference)}{known}."
+        yield Clause(lead=f"{_of_known(difference, noun)}{after} {verb} than {before}", rest=rest, tone=tone)
         return
     each = f"Within each {strata.by}" if strata.all_agree else f"Compared within {strata.by}"
-    yield Clause(lead=f"{each} {after} {verb} than {before}", rest=f": {_strata_text(strata, difference)}.", tone=tone)
-    yield _together(difference, strata, after, noun, "they say the opposite")
+    rest = f": {_strata_text(strata, difference)}{known}."
+    yield Clause(lead=f"{each} {after} {verb} than {before}", rest=rest, tone=tone)
+    what = "they say the opposite" if difference.is_reversed else "they hardly differ"
+    yield _together(difference, strata, after, noun, what)
+
+
+def _of_known(difference: Difference, noun: Noun) -> str:
+    """Where as many of both versions have no outcome, what is said is said of the others."""
+    coverage = difference.coverage
+    return f"Of the {noun}s whose outcome is known, " if coverage is not None and coverage.is_even else ""
+
+
+def _known(coverage: Coverage, before: str, after: str, noun: Noun) -> str:
+    """`known for 12 of 30 chats of v2 and 30 of 30 of v1`."""
+    return (
+        f"known for {coverage.second:,} of {counted(coverage.second_total, noun)} of {after} "
+        f"and {coverage.first:,} of {coverage.first_total:,} of {before}"
+    )
 
 
 def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_only: bool) -> Iterator[Clause]:
@@ -153,17 +200,24 @@ def _undecided(versions: Versions, before: str, after: str, noun: Noun, *, is_on
     undecided = next((one for one in versions.open if one.figure.key in COMPLETIONS), None)
     if undecided is not None:
         verb = _verb(undecided, noun, better=True)
-        pairs = f" ({counted(undecided.raw.pairs, 'shared scenario')})" if undecided.raw.pairs else ""
-        yield Clause(lead=f"No clear difference yet in whether {after} {verb} than {before}{pairs}.")
+        yield _no_difference(undecided, verb, before, after, noun)
     elif is_only and versions.open:
         yield Clause(lead=f"No clear difference yet between {before} and {after}.")
+
+
+def _no_difference(difference: Difference, verb: str, before: str, after: str, noun: Noun) -> Clause:
+    """That it is open, and how much there is to decide by."""
+    pairs = f" ({counted(difference.raw.pairs, 'shared scenario')})" if difference.raw.pairs else ""
+    coverage = difference.coverage
+    known = f"; the outcome is {_known(coverage, before, after, noun)}" if coverage is not None else ""
+    return Clause(lead=f"No clear difference yet in whether {after} {verb} than {before}{pairs}", rest=f"{known}.")
 
 
 def _explained(difference: Difference, before: str, after: str, noun: Noun) -> Iterator[Clause]:
     """A difference that is there only because the kinds of conversations differ, or that depends on the kind."""
     verb, strata = _verb(difference, noun, better=True), difference.mixed or difference.strata
-    if strata is None:
-        yield Clause(lead=f"No clear difference yet between {before} and {after}.")
+    if strata is None or (difference.coverage is not None and not difference.coverage.is_even):
+        yield _no_difference(difference, verb, before, after, noun)
     elif difference.mixed is not None:
         lead = f"Whether {after} {verb} than {before} depends on the {strata.by}"
         yield Clause(lead=lead, rest=f": {_strata_text(strata, difference)}.")
@@ -177,9 +231,26 @@ def _together(difference: Difference, strata: Strata, after: str, noun: Noun, wh
     """Why all conversations together say something else."""
     raw, unit = difference.raw, difference.figure.unit
     values = f"{value_text(raw.second, unit)}, was {value_text(raw.first, unit)}"
-    more = f"{cut_text(strata.more_of, MAX_NAME)} {noun}s"
+    more = _more_of(strata, noun)
     label = metric_label(difference.declared, noun)
     return Clause(lead="", rest=f"Together {what} ({label} {values}) because {after} has more {more}.")
+
+
+def _more_of(strata: Strata, noun: Noun) -> str:
+    """`hard chats`; of values that say little by themselves, `chats with difficulty 5`."""
+    value = cut_text(strata.more_of, MAX_NAME)
+    if value in (YES, NO, NO_VALUE):
+        return f"{noun}s {'with' if value == YES else 'without'} {strata.by}"
+    speaks = any(letter.isalpha() for letter in value) and value not in ("true", "false")
+    return f"{value} {noun}s" if speaks else f"{noun}s with {strata.by} {value}"
+
+
+def _plural(name: str) -> str:
+    """`customer tiers`, `categories`."""
+    words = name.rpartition(".")[2].replace("_", " ")
+    if words.endswith("s"):
+        return words
+    return f"{words[:-1]}ies" if words.endswith("y") and words[-2:-1] not in "aeiou" else f"{words}s"
 
 
 def _verb(difference: Difference, noun: Noun, *, better: bool | None = None) -> str:
@@ -193,7 +264,7 @@ def _verb(difference: Difference, noun: Noun, *, better: bool | None = None) -> 
 
 
 def _values(difference: Difference, noun: Noun) -> str:
-    compared, unit = difference.comparison if difference.is_reversed else difference.raw, difference.figure.unit
+    compared, unit = difference.comparison if difference.is_hidden else difference.raw, difference.figure.unit
     label = f"{metric_label(difference.declared, noun)} " if difference.figure.key in VERBS or difference.apart else ""
     return f"{label}{value_text(compared.second, unit)}, was {value_text(compared.first, unit)}"
 

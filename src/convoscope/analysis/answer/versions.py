@@ -17,50 +17,29 @@ from convoscope.analysis.answer.comparison import (
     MIN_CLUSTERS,
     GroupComparison,
     Rows,
-    Stratum,
     holm,
     paired,
-    standardised,
-    strata_of,
     whole,
 )
+from convoscope.analysis.answer.coverage import Coverage, coverage_of, worst_case
 from convoscope.analysis.answer.samples import Codes, FigureSample, Samples
+from convoscope.analysis.answer.strata import Kind, Strata, compare_within, kinds_of
+from convoscope.analysis.answer.wait_units import wait_units
 from convoscope.analysis.words import name_text
-from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.metrics.declaration import HIGHER, NEITHER, SECONDS
 from convoscope.metrics.parts import PUBLISHED, parent_metric
+from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
 from convoscope.statistics.summary import Figure
+from convoscope.views.facts import is_version
 
-VERSIONS = ("version", "agent_version", "release", "agent", "model", "variant")
-"""Dimensions whose values are versions of an agent, the first that has two."""
+VERSIONS = ("version", "agent_version", "prompt_version", "release", "build", "agent", "model", "variant", "experiment")
+"""Dimensions whose values are versions of an agent, the first that has two; then any whose name says so."""
+SHARED_USERS = 0.9
+"""Of the conversations of each side: from so many on, users who talk with both versions make no difference."""
 LEAST_IMPORTANCE = 5
 """Of what is said of groups: that one of them takes fewer words is no verdict."""
 LEAST_CONVERSATIONS = 10
-MAX_VALUES = 20
-"""A dimension of more values is no kind of conversations."""
-MAX_STRATIFIED = 6
-COLLECTIONS = ("dataset", "split")
-"""Dimensions that say where conversations were kept: each version may well have its own."""
-OTHER_MIX = 0.1
-"""The share of conversations that would have to change their kind for both versions to have the same mix."""
-LEAST_SHARED = 0.5
-"""Of the conversations, how many must be of kinds that both versions have."""
-
-
-class Strata(NamedTuple):
-    """A comparison within the values of a dimension."""
-
-    by: str
-    strata: list[tuple[str, GroupComparison]]
-    """The largest first."""
-    comparison: GroupComparison
-    more_of: str
-    """The value of which the later version has more."""
-
-    @property
-    def all_agree(self) -> bool:
-        """Whether each stratum shows the sign of the whole, or no difference."""
-        return all(one.difference * self.comparison.difference >= 0 for _, one in self.strata)
 
 
 class Difference(NamedTuple):
@@ -78,6 +57,8 @@ class Difference(NamedTuple):
     """Within which it is clearly better here and clearly worse there."""
     apart: str = ""
     """A dimension of which the versions have no value, or few, in common."""
+    coverage: Coverage | None = None
+    """How many have an outcome at all, where some have none."""
 
     @property
     def comparison(self) -> GroupComparison:
@@ -91,6 +72,11 @@ class Difference(NamedTuple):
     def is_reversed(self) -> bool:
         """All conversations together say the opposite."""
         return self.comparison.difference * self.raw.difference < 0
+
+    @property
+    def is_hidden(self) -> bool:
+        """All conversations together do not show it."""
+        return self.strata is not None and (self.is_reversed or self.raw.p >= LEVEL)
 
 
 class Versions(NamedTuple):
@@ -107,6 +93,8 @@ class Versions(NamedTuple):
     """What the data do not decide."""
     too_few: tuple[tuple[str, int], ...] = ()
     """Versions that have too few conversations, and how many."""
+    few_users: tuple[tuple[str, int], ...] = ()
+    """Versions of which too few users have all conversations, and how many."""
     unshared: bool = False
     """Each was tried on scenarios of its own: nothing can be compared."""
 
@@ -124,7 +112,12 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     first, second = (dimension.codes == dimension.values.index(one) for one in (before, after))
     if _is_unshared(samples.scenarios, first, second):
         return Versions(name, before, after, unshared=True)
-    compared = list(differences(list(comparable(summary)), samples, first, second, VERSIONS))
+    clusters = _clusters(samples, first, second)
+    users = [(one, len(np.unique(clusters[rows]))) for one, rows in ((before, first), (after, second))]
+    if (few_users := [one for one in users if one[1] < MIN_CLUSTERS]) and samples.users[first | second].max() >= 0:
+        return Versions(name, before, after, few_users=tuple(few_users))
+    names = version_names(samples.dimension_names)
+    compared = list(differences(compared_figures(summary, samples), samples, first, second, names))
     kept = holm([one.p for one in compared])
     seeming = holm([one.raw.p for one in compared])
     claimed: list[Difference] = []
@@ -137,9 +130,15 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     return Versions(name, before, after, claimed, explained, undecided)
 
 
+def version_names(names: Collection[str]) -> list[str]:
+    """The dimensions whose values are versions of an agent, the likeliest first."""
+    return [*VERSIONS, *sorted(name for name in names if name not in VERSIONS and is_version(name))]
+
+
 def _pair(summary: Summary) -> tuple[str, Group, Group] | None:
     """The two versions to compare: of several that are numbered or dated, the last and the one before it."""
-    for name in VERSIONS:
+    grouped = {name for one in summary.groups if len(one.by) == 1 for name in one.by}
+    for name in version_names(grouped):
         by_value = {one.by[name]: one for one in summary.groups if list(one.by) == [name]}
         ordered = sorted(by_value, key=order_key)
         if len(ordered) == 2 or (len(ordered) > 2 and all(re.search(r"\d", value) for value in ordered)):
@@ -153,6 +152,12 @@ def order_key(value: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
 
 
+def compared_figures(summary: Summary, samples: Samples) -> list[tuple[Figure, DeclaredMetric]]:
+    """The figures that groups are compared in; no seconds where their unit is in doubt."""
+    are_two = wait_units(summary, samples).are_two
+    return [one for one in comparable(summary) if not (are_two and one[0].unit == SECONDS)]
+
+
 def comparable(summary: Summary) -> Iterator[tuple[Figure, DeclaredMetric]]:
     """The figures that groups are compared in: headlines with a direction that matter; no parts."""
     names = {declared.name for declared in summary.declared}
@@ -161,7 +166,9 @@ def comparable(summary: Summary) -> Iterator[tuple[Figure, DeclaredMetric]]:
         declared = summary.by_key.get(figure.key)
         if declared is None or figure.reduction or figure.better == NEITHER or declared.importance < LEAST_IMPORTANCE:
             continue
-        if not parent_metric(figure.metric, names) and figure.variant not in PUBLISHED and figure.value is not None:
+        if parent_metric(figure.metric, names) or figure.variant in PUBLISHED:
+            continue
+        if figure.value is not None:
             by_name[name_text(figure)] = (figure, declared)
     yield from by_name.values()
 
@@ -178,94 +185,64 @@ def _is_unshared(scenarios: Codes, first: Rows, second: Rows) -> bool:
     return are_tried_again and len(np.intersect1d(sides[0], sides[1])) < MIN_CLUSTERS
 
 
+def _clusters(samples: Samples, first: Rows, second: Rows) -> Codes:
+    """What is independent between two sets. Few users who talk with both, such as tenants, are kinds, not clusters."""
+    sides = [np.unique(samples.users[rows & (samples.users >= 0)]) for rows in (first, second)]
+    shared = np.isin(samples.users, np.intersect1d(sides[0], sides[1]))
+    few = min(len(np.unique(samples.clusters[rows])) for rows in (first, second)) < MIN_CLUSTERS
+    if few and min(np.mean(shared[first]), np.mean(shared[second])) >= SHARED_USERS:
+        return np.arange(samples.count, dtype=np.int64)
+    return samples.clusters
+
+
 def differences(
     figures: Sequence[tuple[Figure, DeclaredMetric]], samples: Samples, first: Rows, second: Rows, but: Collection[str]
 ) -> Iterator[Difference]:
-    """The second set against the first in each figure, within other dimensions of which the mix differs."""
-    kinds = list(_kinds(samples, first | second, but))
+    """The second set against the first in each figure, within other fields of which the mix differs."""
+    kinds = list(kinds_of(samples, first | second, but))
+    clusters = _clusters(samples, first, second)
     for figure, declared in figures:
         sample = samples.of(figure)
         if sample is None:
             continue
-        raw = paired(sample, first, second, samples.scenarios)
-        if raw is not None:
-            yield Difference(figure, declared, raw, p=raw.p)
-            continue
-        raw = whole(sample, first, second, samples.clusters)
-        if raw is not None:
-            yield _stratified(Difference(figure, declared, raw), sample, samples, kinds, first, second)
+        difference = _difference(figure, declared, sample, samples.scenarios, clusters, kinds, first, second)
+        if difference is not None and figure.key == OUTCOME_METRIC:
+            difference = _covered(difference, sample, samples, clusters, first, second)
+        if difference is not None:
+            yield difference
 
 
-def _kinds(samples: Samples, rows: Rows, but: Collection[str]) -> Iterator[str]:
-    """Dimensions that say what kind of conversation one is: of few values, and none of those that are compared."""
-    names = [one for one in samples.dimension_names if one not in (*but, "scenario_id", "trial")]
-    kept = 0
-    for name in names:
-        values = len(np.unique(samples.dimension(name).codes[rows]))
-        if kept < MAX_STRATIFIED and 2 <= values <= MAX_VALUES:
-            kept += 1
-            yield name
+def _difference(
+    figure: Figure,
+    declared: DeclaredMetric,
+    sample: FigureSample,
+    scenarios: Codes,
+    clusters: Codes,
+    kinds: Sequence[Kind],
+    first: Rows,
+    second: Rows,
+) -> Difference | None:
+    raw = paired(sample, first, second, scenarios)
+    if raw is not None:
+        return Difference(figure, declared, raw, p=raw.p)
+    raw = whole(sample, first, second, clusters)
+    if raw is None:
+        return None
+    within = compare_within(raw, sample, clusters, kinds, first, second)
+    return Difference(figure, declared, raw, within.strata, within.p, within.mixed, within.apart)
 
 
-def _stratified(
-    difference: Difference, sample: FigureSample, samples: Samples, kinds: Sequence[str], first: Rows, second: Rows
+def _covered(
+    difference: Difference, sample: FigureSample, samples: Samples, clusters: Codes, first: Rows, second: Rows
 ) -> Difference:
-    """Held within each dimension of which the mix differs: the comparison must hold in all of them."""
-    held: list[Strata] = []
-    has_value = sample.below > 0
-    a, b = first & has_value, second & has_value
-    differing = [name for name in kinds if _mix_distance(samples.dimension(name).codes, a, b) >= OTHER_MIX]
-    columns = [(name, samples.dimension(name).values, samples.dimension(name).codes) for name in differing]
-    if len(columns) > 1:
-        columns.append(_crossed(columns))
-    for name, values, codes in columns:
-        strata = strata_of(sample, first, second, samples.clusters, codes)
-        inside = np.isin(codes, [one.value for one in strata])
-        if not strata or min(np.mean(inside[a]), np.mean(inside[b])) < LEAST_SHARED:
-            if name in differing and name not in COLLECTIONS:
-                difference = difference._replace(apart=difference.apart or name)
-            continue
-        held.append(_strata(name, values, codes, strata, a, b))
-    if not held:
-        return difference._replace(p=difference.raw.p)
-    raw = difference.raw
-    most = max(held, key=lambda one: abs(one.comparison.difference - raw.difference))
-    mixed = next((one for one in held if _contradict(one)), None)
-    signs = {one.comparison.difference > 0 for one in held}
-    p = 1.0 if mixed or len(signs) > 1 else max(one.comparison.p for one in held)
-    return difference._replace(strata=most, p=p, mixed=mixed)
-
-
-def _crossed(columns: Sequence[tuple[str, list[str], Codes]]) -> tuple[str, list[str], Codes]:
-    """All dimensions together as one."""
-    stacked = np.stack([codes for _, _, codes in columns], axis=1)
-    kinds, codes = np.unique(stacked, axis=0, return_inverse=True)
-    texts = [
-        ", ".join(values[code] if code >= 0 else "·" for code, (_, values, _) in zip(kind, columns, strict=True))
-        for kind in kinds.tolist()
-    ]
-    codes = np.where((stacked >= 0).all(axis=1), codes.reshape(-1), -1)
-    return " and ".join(name for name, _, _ in columns), texts, codes.astype(np.int64)
-
-
-def _strata(name: str, values: list[str], codes: Codes, strata: list[Stratum], a: Rows, b: Rows) -> Strata:
-    by_weight = sorted(strata, key=lambda one: -one.weight)
-    shares = {one.value: float(np.mean(codes[b] == one.value) - np.mean(codes[a] == one.value)) for one in strata}
-    more_of = max(shares, key=lambda value: shares[value])
-    named = [(values[one.value], one.comparison) for one in by_weight]
-    return Strata(name, named, standardised(strata), values[more_of])
-
-
-def _contradict(strata: Strata) -> bool:
-    """Whether one stratum is clearly better and another clearly worse."""
-    clear = [one.difference > 0 for _, one in strata.strata if one.p * len(strata.strata) < LEVEL]
-    return len(set(clear)) > 1
-
-
-def _mix_distance(codes: Codes, first: Rows, second: Rows) -> float:
-    """How many of the conversations of one side would have to change their kind to give the mix of the other."""
-    size = int(codes.max()) + 2 if len(codes) else 1
-    if not first.any() or not second.any():
-        return 0.0
-    mixes = [np.bincount(codes[rows] + 1, minlength=size) / np.count_nonzero(rows) for rows in (first, second)]
-    return float(np.abs(mixes[0] - mixes[1]).sum() / 2)
+    """Where one side knows far fewer outcomes, a difference must hold whatever the unknown ones are."""
+    coverage = coverage_of(sample, first & samples.talks, second & samples.talks)
+    if coverage is None or coverage.is_even:
+        return difference._replace(coverage=coverage)
+    filled = worst_case(sample, samples.talks, first, second, rises=difference.comparison.difference > 0)
+    if difference.raw.pairs:
+        worst = paired(filled, first, second, samples.scenarios)
+    else:
+        worst = whole(filled, first, second, clusters)
+    holds = worst is not None and worst.difference * difference.comparison.difference > 0
+    return difference._replace(coverage=coverage, p=max(difference.p, worst.p) if worst is not None and holds else 1.0)
