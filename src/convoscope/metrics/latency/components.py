@@ -404,7 +404,7 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
     """
     return metric(
         f"voice.response_speed.{name}_latency",
-        version=2,
+        version=3,
         observes=CONVERSATION,
         unit=SECONDS,
         better=LOWER,

@@ -22,7 +22,7 @@ REASONING_TOKENS = "reasoning_tokens"
 
 @share_metric(
     "voice.pre_tool_speech",
-    version=1,
+    version=2,
     observes=EVENT,
     better=HIGHER,
     needs=(CALL, TOOL_CALLS),
@@ -91,7 +91,7 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
     )
     return metric(
         name,
-        version=1,
+        version=2,
         observes=EVENT,
         unit=TOKENS,
         better=NEITHER,

@@ -196,7 +196,7 @@ def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
 
 @metric(
     "voice.turn_taking.fallback_nudge.count",
-    version=1,
+    version=2,
     observes=CONVERSATION,
     unit=COUNT,
     better=LOWER,
