@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from convoscope.analysis.answer.comparison import LEVEL, whole
 from convoscope.analysis.answer.coverage import coverage_of, worst_case
 from convoscope.analysis.answer.samples import FigureSample
-from convoscope.analysis.answer.strata import Kind, Within, compare_within, mix_distance, usual_values
+from convoscope.analysis.answer.strata import Kind, WithinKinds, compare_within, mix_distance, usual_values
 
 RUNS = 200
 Values = NDArray[np.int64]
@@ -20,7 +20,7 @@ def shares(values: NDArray[np.bool_]) -> FigureSample:
     return FigureSample(above, np.ones_like(above))
 
 
-def within(done: NDArray[np.bool_], second: NDArray[np.bool_], *kinds: Kind) -> Within:
+def within(done: NDArray[np.bool_], second: NDArray[np.bool_], *kinds: Kind) -> WithinKinds:
     sample, clusters = shares(done), np.arange(len(done), dtype=np.int64)
     raw = whole(sample, ~second, second, clusters)
     assert raw is not None

@@ -1,6 +1,7 @@
 """user.*: pushback and effort."""
 
 import pytest
+from msgspec.structs import replace
 
 from convoscope.metrics.user import effort, pushback
 from convoscope.scoring.evaluate import observe
@@ -53,6 +54,13 @@ class TestPushback:
     def test_what_opens_the_conversation_is_none(self) -> None:
         conversation = chat(user("You did not answer my question. That is wrong."), agent("ok"))
         assert [one for _, one in told(observe(pushback, conversation))] == ["not_applicable: nothing_to_object_to"]
+
+    def test_a_person_who_is_asked_for_again_in_other_words(self) -> None:
+        first = user("I would like to talk to a person.")
+        asks = agent("I can help you with that. Which order is it?")
+        assert _signs(first, asks, user("Agent!!"), asks, user("4711")) == [1.0, 0.0]
+        # asked for once, or a table for one
+        assert _signs(user("A table for one person."), asks, user("A human, please.")) == [0.0]
 
     def test_no_is_the_answer_to_a_question_and_objects_to_a_statement(self) -> None:
         no = user("No, I want the other one.")
@@ -202,3 +210,7 @@ class TestEffort:
     def test_words_without_blanks_are_not_counted(self) -> None:
         conversation = chat(user("注文した商品はどこにありますか"), agent("お名前は？"))
         assert [one for _, one in told(observe(effort, conversation))] == ["unmeasured: language_not_supported"]
+
+    def test_pictures_have_no_words(self) -> None:
+        conversation = chat(replace(user(""), extras={"content": [{"type": "image"}]}), agent("I see a cat."))
+        assert [one for _, one in told(observe(effort, conversation))] == ["unmeasured: no_user_text"]

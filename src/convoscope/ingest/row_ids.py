@@ -33,7 +33,7 @@ def separated(key: str, records: Sequence[Record]) -> list[list[Record]]:
             return parts
     if is_counter(key) and not any(has_time(record.value) for record in records):
         parts = _parted([record.file for record in records], records)
-        if len({_said(part[0]) for part in parts}) == len(parts) and all(_is_dialogue(part) for part in parts):
+        if len({_text_of(part[0]) for part in parts}) == len(parts) and all(_is_dialogue(part) for part in parts):
             return parts or [list(records)]
     return [list(records)]
 
@@ -53,7 +53,7 @@ def _value(record: Record, name: str) -> Hashable:
     return value if isinstance(value, str | int) and value != "" else None
 
 
-def _said(record: Record) -> str:
+def _text_of(record: Record) -> str:
     value: Any = record.value
     return str([value[name] for name in ("content", "text", "message") if name in value]) if value else ""
 

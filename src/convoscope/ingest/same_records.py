@@ -85,11 +85,11 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
     parts = parts_of(calls, others, followers)
     chains = _chains(window for window in windows.joined if window.record not in parts)
     parts |= {window.record: last for last, chain in chains.items() for window in chain}
-    found = _by_place(parts, copies.dropped)
+    records = _by_place(parts, copies.dropped)
     for last, messages in _earlier_messages(wholes, size, chains).items():
-        same = found.setdefault(last.place, SameRecords(earlier={}))
-        found[last.place] = same._replace(earlier={**same.earlier, last.number: messages})
-    return found
+        same = records.setdefault(last.place, SameRecords(earlier={}))
+        records[last.place] = same._replace(earlier={**same.earlier, last.number: messages})
+    return records
 
 
 def _chains(windows: Iterable[Window]) -> dict[RecordKey, list[Window]]:

@@ -66,25 +66,25 @@ def _join(overlaps: Sequence[_Overlap], joined: list[Window], unclear: set[Recor
     """Each record goes on with the one that has most of it, if that one goes on from no other record as well."""
     before = _largest(overlaps, lambda one: one.later.record)
     after = _largest(overlaps, lambda one: one.earlier.record)
-    for one in overlaps:
-        earlier, later = one.earlier.record, one.later.record
-        mine = [other for other in after[earlier] if other in before[other.later.record]]
-        if one not in before[later] or one not in mine:
+    for overlap in overlaps:
+        earlier, later = overlap.earlier.record, overlap.later.record
+        followers = [other for other in after[earlier] if other in before[other.later.record]]
+        if overlap not in before[later] or overlap not in followers:
             continue
-        if len(mine) == 1 == len(before[later]) and _is_no_accident(one):
-            joined.append(Window(earlier, later, len(one.earlier.prefixes) - one.size))
+        if len(followers) == 1 == len(before[later]) and _is_no_accident(overlap):
+            joined.append(Window(earlier, later, len(overlap.earlier.prefixes) - overlap.size))
         else:
             unclear.add(later)
 
 
 def _largest(overlaps: Iterable[_Overlap], key: Callable[[_Overlap], RecordKey]) -> dict[RecordKey, list[_Overlap]]:
     best: dict[RecordKey, list[_Overlap]] = {}
-    for one in overlaps:
-        held = best.setdefault(key(one), [one])
-        if one.size > held[0].size:
-            best[key(one)] = [one]
-        elif one is not held[0] and one.size == held[0].size:
-            held.append(one)
+    for overlap in overlaps:
+        held = best.setdefault(key(overlap), [overlap])
+        if overlap.size > held[0].size:
+            best[key(overlap)] = [overlap]
+        elif overlap is not held[0] and overlap.size == held[0].size:
+            held.append(overlap)
     return best
 
 
@@ -93,15 +93,15 @@ def _overlaps(group: Sequence[ModelCall], least: int) -> list[_Overlap]:
     begins: dict[Hashable, list[ModelCall]] = {}
     for call in group:
         begins.setdefault(tuple(call.history.messages[:least]), []).append(call)
-    found: list[_Overlap] = []
+    overlaps: list[_Overlap] = []
     for call in group:
         messages = call.history.messages
         for start in range(1, len(messages) - least + 1):
             alike = begins.get(tuple(messages[start : start + least]), ())
             size = len(messages) - start
             if len(alike) <= _MOST_ALIKE:
-                found += [_Overlap(size, call, later) for later in alike if _goes_on(call, later, size)]
-    return found
+                overlaps += [_Overlap(size, call, later) for later in alike if _goes_on(call, later, size)]
+    return overlaps
 
 
 def _goes_on(earlier: ModelCall, later: ModelCall, size: int) -> bool:

@@ -19,6 +19,7 @@ from convoscope.text.language import language_of
 from convoscope.text.lexicon import (
     AFTER_STATEMENT,
     AGENT_REQUEST,
+    PERSON_REQUEST,
     SENTENCE,
     Lexicon,
     folded_phrases,
@@ -58,14 +59,14 @@ MAX_TURNS = 10
 def pushback(many: Conversations) -> None:
     """In what share of their turns does the user object to the agent, or ask for the same thing again?
 
-    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that they
-    have said something before ("that is not what I asked"); or asks again for what they asked for in an earlier turn;
-    else 0. What describes the problem ("it does not work") is no objection, nor is what the user says first after a
-    greeting, what they quote, or what may answer a question of the agent ("no, I want the other one"), unless the agent
-    declines in the same turn. Thanks, goodbyes, consent, and facts that the agent asks for are not asked again, however
-    often they are said. A turn without words of the user is not applicable, and one before which the agent said
-    nothing. A turn in a language without a lexicon is unmeasured, unless the user says nothing but one question,
-    again and again.
+    1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that
+    they have said something before ("that is not what I asked"); or asks again for what they asked for in an
+    earlier turn, or for a person, in whatever words; else 0. What describes the problem ("it does not work") is no
+    objection, nor is what the user says first after a greeting, what they quote, or what may answer a question of
+    the agent ("no, I want the other one"), unless the agent declines in the same turn. Thanks, goodbyes, consent,
+    and facts that the agent asks for are not asked again, however often they are said. A turn without words of the
+    user is not applicable, and one before which the agent said nothing. A turn in a language without a lexicon is
+    unmeasured, unless the user says nothing but one question, again and again.
     """
     for place, conversation in enumerate(many.conversations):
         turns = [turn for turn in conversation.turns if turn.user]
@@ -77,7 +78,7 @@ def pushback(many: Conversations) -> None:
 
 def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conversations, place: int) -> None:
     languages = languages_of(conversation)
-    earlier: list[_Said] = []
+    earlier: list[_Message] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
     question = _only_question(turns)
     for turn in turns:
@@ -88,18 +89,18 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
             continue
         language = languages.of_text(text, first)
         words = lexicon(language)
-        said = _Said("" if words is None else folded_phrases(without_quotes(text)), words)
+        message = _Message("" if words is None else folded_phrases(without_quotes(text)), words)
         if not answered.strip():
             many.add(place, not_applicable(first, "nothing_to_object_to"))
         elif question and turn is not turns[0]:
             many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": question})
         elif words is None:
             many.add(place, unmeasured(first, reason_unread(language), language))
-        elif (earlier or not _is_greeting(answered)) and (sign := _sign(said, words, answered, earlier)):
+        elif (earlier or not _is_greeting(answered)) and (sign := _sign(message, words, answered, earlier)):
             many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": sign})
         else:
             many.ratio(place, subject_of(first), 0.0, 1.0)
-        earlier.append(said)
+        earlier.append(message)
         del earlier[:-MAX_TURNS]
 
 
@@ -116,16 +117,24 @@ def _is_greeting(opening: str) -> bool:
     return "?" in opening or "？" in opening or len(opening) <= MAX_GREETING
 
 
-def _sign(said: _Said, words: Lexicon, reply: str, earlier: Sequence[_Said]) -> str:
+def _sign(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The words by which the user objects or asks again; nothing where they do neither."""
-    if sign := words.find("objection", said.text):
+    if sign := words.find("objection", message.text):
         return sign
-    if (sign := words.find(AFTER_STATEMENT, said.text)) and _is_statement(reply, words):
+    if (sign := words.find(AFTER_STATEMENT, message.text)) and _is_statement(reply, words):
         return sign
-    if said.content:
-        return _repeated(said, words, reply, earlier)
+    if sign := _asks_for_person_again(message, words, earlier):
+        return sign
+    if message.content:
+        return _repeated(message, words, reply, earlier)
     # Nothing but question marks: what was said is not understood, or no answer.
-    return "?" if said.text.strip(" .") and not said.text.strip(" .?") else ""
+    return "?" if message.text.strip(" .") and not message.text.strip(" .?") else ""
+
+
+def _asks_for_person_again(message: _Message, words: Lexicon, earlier: Sequence[_Message]) -> str:
+    """The words by which the user asks for a person, who asked for one before, in whatever words."""
+    sign = words.find(PERSON_REQUEST, message.text)
+    return sign if sign and any(words.find(PERSON_REQUEST, before.text) for before in earlier) else ""
 
 
 def _is_statement(reply: str, words: Lexicon) -> bool:
@@ -134,11 +143,11 @@ def _is_statement(reply: str, words: Lexicon) -> bool:
     return not ("?" in folded or words.find(AGENT_REQUEST, folded)) or bool(words.find("refusal", folded))
 
 
-def _repeated(said: _Said, words: Lexicon, reply: str, earlier: Sequence[_Said]) -> str:
+def _repeated(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The sentence by which the user asks again."""
-    near = [(place, one) for place, one in enumerate(reversed(earlier)) if len(said.content & one.content) > 1]
-    again = [one for one in said.sentences if _was_asked(one.content, near)] if near else []
-    if not again or words.find("agreement", said.text):
+    near = [(place, one) for place, one in enumerate(reversed(earlier)) if len(message.content & one.content) > 1]
+    again = [one for one in message.sentences if _was_asked(one.content, near)] if near else []
+    if not again or words.find("agreement", message.text):
         return ""
     folded = folded_phrases(reply)
     return next((one.text for one in again if _asks_again(one, words, folded)), "")
@@ -152,7 +161,7 @@ class _Sentence(NamedTuple):
     is_question: bool
 
 
-class _Said:
+class _Message:
     """What the user says in one turn, folded."""
 
     def __init__(self, text: str, words: Lexicon | None) -> None:
@@ -187,14 +196,14 @@ _SIGNS = frozenset(".?")
 _NOTHING: frozenset[str] = frozenset()
 
 
-def _was_asked(content: frozenset[str], earlier: Iterable[tuple[int, _Said]]) -> bool:
+def _was_asked(content: frozenset[str], earlier: Iterable[tuple[int, _Message]]) -> bool:
     """Whether a sentence has its content, and all its numbers, in common with one of an earlier turn.
 
     Of a turn before the last one, a sentence must say more to be the same: "is it free" is asked of many things.
     """
-    for place, said in earlier:
+    for place, message in earlier:
         least = MIN_CONTENT if place == 0 else MIN_CONTENT_LONG_AGO
-        for before in said.sentences:
+        for before in message.sentences:
             shared = len(content & before.content)
             if shared < least or shared < ALIKE * (len(content) + len(before.content) - shared):
                 continue
@@ -235,12 +244,15 @@ def effort(many: Conversations) -> None:
 
     Words of all turns of the user. A hard task takes more of them than an easy one: compare conversations of one
     task, and read it beside what came of them, as a user who is sent away said little. Unmeasured where the user
-    writes without blanks between words, as in Japanese.
+    writes without blanks between words, as in Japanese, and where no message of theirs has words, as with pictures.
     """
     for place, conversation in enumerate(many.conversations):
         texts = [turn.user_text for turn in conversation.turns]
         without_blanks = next((text for text in texts if not text.isascii() and is_without_blanks(text)), "")
-        if without_blanks:
+        if not any(map(str.strip, texts)):
+            # Pictures, sound, files.
+            many.add(place, unmeasured(conversation, "no_user_text"))
+        elif without_blanks:
             many.add(place, unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language_of(without_blanks)))
         else:
             many.measured(place, WHOLE, float(sum(map(count_words, texts))))

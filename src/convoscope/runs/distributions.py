@@ -134,8 +134,8 @@ def _histograms(
         "SELECT metric, variant, judge, count(*), avg(value), min(value), max(value), "
         f"quantile_cont(value, [0.25, 0.5, 0.75, 0.95]) FROM {measured} GROUP BY metric, variant, judge"
     ).fetchall()
-    found = {tuple(row[:3]): _Spread(*row[3:]) for row in rows}
-    spreads = {one: found[one[:3]] for one in wanted if one[:3] in found}
+    by_name = {tuple(row[:3]): _Spread(*row[3:]) for row in rows}
+    spreads = {one: by_name[one[:3]] for one in wanted if one[:3] in by_name}
     edges = {
         one: bin_edges(spread.least, spread.most, (spread.quantiles[0], spread.quantiles[2]), one.unit)
         for one, spread in spreads.items()

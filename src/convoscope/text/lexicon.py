@@ -29,7 +29,9 @@ AFTER_STATEMENT = "objection_to_a_statement"
 """Objections only where the agent did not ask: after a question, these words are its answer."""
 AGENT_REQUEST = "agent_request"
 """How an agent asks for something without a question mark; a language may leave it out."""
-_LISTS = (*PURPOSES, AFTER_STATEMENT, AGENT_REQUEST)
+PERSON_REQUEST = "person_request"
+"""How a user asks for a person instead of the agent; a language may leave it out."""
+_LISTS = (*PURPOSES, AFTER_STATEMENT, AGENT_REQUEST, PERSON_REQUEST)
 LONGEST_TEXT = 4_000
 """Characters of a text that are looked at: its beginning and its end."""
 _LONGEST_PHRASE = 2_000

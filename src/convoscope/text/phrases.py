@@ -20,14 +20,14 @@ class Word(NamedTuple):
     spellings: tuple[str, ...]
 
 
-class Choice(NamedTuple):
+class Alternatives(NamedTuple):
     """One of several sequences; none of them where it may be absent."""
 
     sequences: tuple[tuple[Piece, ...], ...]
     may_be_absent: bool
 
 
-Piece = Word | Choice | str
+Piece = Word | Alternatives | str
 """A string is one of `..`, `^`, `$`."""
 
 
@@ -58,7 +58,7 @@ def _sequences(
             if not pieces or pieces[0] != {"(": ")", "[": "]"}[piece]:
                 raise ValueError("a bracket is not closed")
             pieces = pieces[1:]
-            sequences[-1].append(Choice(inner, piece == "["))
+            sequences[-1].append(Alternatives(inner, piece == "["))
         else:
             sequences[-1].append(piece if piece in ("..", "^", "$") else Word(spell(piece)))
     if not all(sequences):
@@ -100,7 +100,7 @@ def _frequency(words: frozenset[str], common: Collection[str]) -> float:
 
 
 def _anchors(piece: Piece, common: Collection[str]) -> frozenset[str]:
-    if isinstance(piece, str) or (isinstance(piece, Choice) and piece.may_be_absent):
+    if isinstance(piece, str) or (isinstance(piece, Alternatives) and piece.may_be_absent):
         return frozenset()
     if isinstance(piece, Word):
         # A spelling of two words is found by its first.

@@ -59,8 +59,8 @@ def _phrase(lower: str) -> Statement | None:
 
 
 def _other_phrase(lower: str) -> Statement | None:
-    found = statement_elsewhere(lower)
-    return None if found is None else Statement(found[0], _shown(found[1]))
+    match = statement_elsewhere(lower)
+    return None if match is None else Statement(match[0], _shown(match[1]))
 
 
 def _english_phrase(lower: str) -> Statement | None:

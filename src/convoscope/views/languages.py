@@ -59,8 +59,8 @@ class SpokenLanguages:
         speaker = utterance.speaker
         if speaker not in self._settled:
             self._settled[speaker] = self._settled_for(speaker)
-        if found := _stated_of(utterance) or self._settled[speaker]:
-            return found
+        if language := _stated_of(utterance) or self._settled[speaker]:
+            return language
         usual = self.of_speaker(speaker)
         return usual if is_plainly(usual, text) else self._asked(text, usual)
 
@@ -115,9 +115,9 @@ class SpokenLanguages:
         """What one participant says."""
         if self._said is None:
             self._said = {}
-            for one in self._conversation.utterances:
-                if text := self._conversation.text(one):
-                    self._said.setdefault(one.speaker, []).append(text)
+            for utterance in self._conversation.utterances:
+                if text := self._conversation.text(utterance):
+                    self._said.setdefault(utterance.speaker, []).append(text)
         return self._said.get(speaker, [])
 
     def _all_texts(self, without: str | None = None) -> list[str]:

@@ -153,10 +153,10 @@ class ObjectFields:
     def take_good_flag(self, key: str, value: Json) -> None:
         if isinstance(value, int | list) and not isinstance(value, bool) and value not in (0, 1):
             self._count_part(key, value)
-        told = truth(value)
-        if told is not None:
-            self.flag = told if self.flag is None else self.flag and told
-            if told:
+        flag = truth(value)
+        if flag is not None:
+            self.flag = flag if self.flag is None else self.flag and flag
+            if flag:
                 self.good += (f"{key}: true",)
             else:
                 self.bad += (f"{key}: false",)
@@ -168,10 +168,10 @@ class ObjectFields:
     def take_bad_flag(self, key: str, value: Json) -> None:
         if self._count_part(key, value):
             return
-        told = truth(value) if isinstance(value, bool | str) else None
-        if told:
+        flag = truth(value) if isinstance(value, bool | str) else None
+        if flag:
             self.bad += (f"{key}: true",)
-        elif told is False:
+        elif flag is False:
             self.flag = True if self.flag is None else self.flag
             if key.lower().replace("_", "") == "iserror":
                 self.good += (f"{key}: false",)

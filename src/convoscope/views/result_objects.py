@@ -228,15 +228,15 @@ class ObjectResult(ObjectFields):
             return members
         if self.pending and not self._is_whole_thing:
             return unstated(UNSTATED, self.pending)
-        told = self._by_sentences()
-        if told is not None and told.status == SUCCEEDED:
-            return told
+        stated = self._by_sentences()
+        if stated is not None and stated.status == SUCCEEDED:
+            return stated
         made = self.ids or any(each.status == SUCCEEDED for each in inner) or self.data or self.flags > 1
         doubts = self.doubtful or any(doubt(text) for text in self.texts[:4])
         if made and not (doubts and not (self.ids and self._returned)):
             return DATA
-        if told is not None:
-            return told
+        if stated is not None:
+            return stated
         return self._by_words() if self.texts or self.descriptions else NO_DATA if self.empty else unstated(UNSTATED)
 
     @property
@@ -259,8 +259,8 @@ class ObjectResult(ObjectFields):
             return succeeded or inner[0]
         if self.parts:
             return outcome_of_members(self._read(self.parts), self.kind)
-        if (told := self._by_sentences()) is not None:
-            return told
+        if (stated := self._by_sentences()) is not None:
+            return stated
         if self.wrapped or self.weak or self.sentences:
             return DATA
         return self._by_words() if self.texts or self.descriptions else NO_DATA

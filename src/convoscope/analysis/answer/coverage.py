@@ -14,7 +14,7 @@ NEARLY_ALL = 0.95
 """From so many on, on both sides, it goes without saying how many have an outcome."""
 
 
-class Coverage(NamedTuple):
+class KnownOutcomes(NamedTuple):
     """How many of each set have an outcome."""
 
     first: int
@@ -25,7 +25,7 @@ class Coverage(NamedTuple):
     """Both sets have about as many; then those with an outcome are compared."""
 
 
-def coverage_of(sample: FigureSample, first: Rows, second: Rows) -> Coverage | None:
+def coverage_of(sample: FigureSample, first: Rows, second: Rows) -> KnownOutcomes | None:
     """None where nearly all have one."""
     known = (sample.below > 0).astype(np.int64)
     totals = [int(np.count_nonzero(rows)) for rows in (first, second)]
@@ -33,7 +33,7 @@ def coverage_of(sample: FigureSample, first: Rows, second: Rows) -> Coverage | N
     if min(totals) == 0 or all(count >= NEARLY_ALL * total for count, total in zip(counts, totals, strict=True)):
         return None
     is_even = mix_distance(known, first, second) < OTHER_MIX or mix_probability(known, first, second) >= LEVEL
-    return Coverage(counts[0], totals[0], counts[1], totals[1], is_even)
+    return KnownOutcomes(counts[0], totals[0], counts[1], totals[1], is_even)
 
 
 def worst_case(sample: FigureSample, talks: Rows, first: Rows, second: Rows, *, rises: bool) -> FigureSample:

@@ -30,9 +30,10 @@ LEAST_IMPORTANCE = 4
 TARGET_COUNTS = 3
 SLOWEST = "p95"
 HALF = 0.5
-NOTABLE = 0.9
+NOTABLE = 0.2
 """From so much on, a share that is neither good nor bad is worth a line."""
 LEAST_NOTABLE = 3
+FEW = 0.05
 FEW_CLUSTERS = 30
 MANY_IN_A_CLUSTER = 5
 NAMED = 4
@@ -209,13 +210,13 @@ def _is_bad(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check])
 
 
 def _is_notable(figure: Figure, declared: DeclaredMetric) -> bool:
-    """A share without a direction that holds nearly always, by its whole interval in most."""
+    """A share without a direction that holds often, by its whole interval in more than a few."""
     return (
         figure.unit == SHARE
         and declared.importance >= LEAST_NOTABLE
         and (figure.value or 0.0) >= NOTABLE
         and figure.interval is not None
-        and figure.interval.lowest > HALF
+        and figure.interval.lowest > FEW
     )
 
 
@@ -226,9 +227,9 @@ def _more_bad(hidden: Sequence[_Candidate], summary: Summary, noun: Noun) -> str
     hidden = sorted(hidden, key=lambda one: (-one.importance, -one.weight))
     parts = Counter(_whole_label(one, summary, noun) for one in hidden)
     shown: dict[str, None] = {}
-    for one in hidden:
-        whole = _whole_label(one, summary, noun)
-        own = f"{_label(one, noun)} {value_text(one.figure.value, one.figure.unit)}"
+    for candidate in hidden:
+        whole = _whole_label(candidate, summary, noun)
+        own = f"{_label(candidate, noun)} {value_text(candidate.figure.value, candidate.figure.unit)}"
         shown[f"{counted(parts[whole], 'part')} of {whole}" if whole else own] = None
     rest = f" and {len(shown) - NAMED:,} others" if len(shown) > NAMED else ""
     return f"{counted(len(shown), 'more bad figure')}: {', '.join(list(shown)[:NAMED])}{rest}"

@@ -35,7 +35,7 @@ MAX_ID = 40
 _BACKWARDS = "time_runs_backwards"
 
 
-class Notes(NamedTuple):
+class AnswerNotes(NamedTuple):
     """Up to one line of each kind."""
 
     lines: tuple[str, ...]
@@ -43,15 +43,15 @@ class Notes(NamedTuple):
     """Times seem to be in seconds here and in milliseconds there: seconds are no figure."""
 
 
-def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> Notes:
+def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> AnswerNotes:
     """What limits the figures of a run."""
     clocks, units = list(_clocks(run, noun)), list(_units(run.summary, samples, noun))
     waits = [] if units else _waits(run, noun)
     giants = (*_giant(run.summary, figures, samples, noun), *_giant_user(samples, noun))
-    return Notes((*clocks, *units, *waits, *giants), bool(units))
+    return AnswerNotes((*clocks, *units, *waits, *giants), bool(units))
 
 
-def without_doubtful(figures: Sequence[KeyFigure], notes: Notes) -> tuple[KeyFigure, ...]:
+def without_doubtful(figures: Sequence[KeyFigure], notes: AnswerNotes) -> tuple[KeyFigure, ...]:
     """Without seconds where their unit is in doubt, unless they have a target."""
     return tuple(one for one in figures if not notes.two_units or one.unit != SECONDS or one.target)
 

@@ -62,7 +62,7 @@ class Kind(NamedTuple):
     """A field of the record that nobody asked for: it must go with the figure."""
 
 
-class Within(NamedTuple):
+class WithinKinds(NamedTuple):
     """What is left of a difference within kinds."""
 
     p: float
@@ -96,7 +96,7 @@ def kinds_of(samples: Samples, rows: Rows, but: Collection[str]) -> Iterator[Kin
 
 def compare_within(
     raw: GroupComparison, sample: FigureSample, clusters: Codes, kinds: Sequence[Kind], first: Rows, second: Rows
-) -> Within:
+) -> WithinKinds:
     """The difference within each kind of which the mix differs, and within all together: it must hold in all."""
     has_value = sample.below > 0
     a, b = first & has_value, second & has_value
@@ -114,7 +114,7 @@ def compare_within(
             held.append(strata)
             usable.append(kind)
     if not held:
-        return Within(raw.p, apart=apart)
+        return WithinKinds(raw.p, apart=apart)
 
     def change(strata: Strata) -> float:
         return abs(strata.comparison.difference - raw.difference)
@@ -131,7 +131,7 @@ def compare_within(
     p = 1.0 if mixed or len(signs) > 1 else max(one.comparison.p for one in held)
     most = max(held, key=change)
     is_named = any(not kind.is_fact for kind in usable) or change(most) >= LEAST_CHANGE * abs(raw.difference)
-    return Within(p, most if is_named else None, mixed, apart)
+    return WithinKinds(p, most if is_named else None, mixed, apart)
 
 
 def usual_values(whole: FigureSample, part: FigureSample, kinds: Sequence[Kind]) -> Iterator[float]:
@@ -178,15 +178,16 @@ def _held(
     return Strata(kind.name, named, standardised(strata), kind.values[more_of])
 
 
-def _crossed(one: Kind, other: Kind) -> Kind:
+def _crossed(first: Kind, second: Kind) -> Kind:
     """Two kinds together as one."""
-    stacked = np.stack([one.codes, other.codes], axis=1)
+    stacked = np.stack([first.codes, second.codes], axis=1)
     pairs, codes = np.unique(stacked, axis=0, return_inverse=True)
     texts = [
-        ", ".join(_value(kind, code) for kind, code in zip((one, other), pair, strict=True)) for pair in pairs.tolist()
+        ", ".join(_value(kind, code) for kind, code in zip((first, second), pair, strict=True))
+        for pair in pairs.tolist()
     ]
     codes = np.where((stacked >= 0).all(axis=1), codes.reshape(-1), -1)
-    return Kind(f"{one.name} and {other.name}", texts, codes.astype(np.int64))
+    return Kind(f"{first.name} and {second.name}", texts, codes.astype(np.int64))
 
 
 def _value(kind: Kind, code: int) -> str:
@@ -264,7 +265,7 @@ __all__ = [
     "MAX_VALUES",
     "Kind",
     "Strata",
-    "Within",
+    "WithinKinds",
     "compare_within",
     "kinds_of",
     "mix_distance",

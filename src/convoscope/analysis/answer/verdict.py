@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from convoscope.analysis.answer.coverage import Coverage
+from convoscope.analysis.answer.coverage import KnownOutcomes
 from convoscope.analysis.answer.endings import (
     Endings,
     UndecidedLabel,
@@ -183,7 +183,7 @@ def _of_known(difference: Difference, noun: Noun) -> str:
     return f"Of the {noun}s whose outcome is known, " if coverage is not None and coverage.is_even else ""
 
 
-def _known(coverage: Coverage, before: str, after: str, noun: Noun) -> str:
+def _known(coverage: KnownOutcomes, before: str, after: str, noun: Noun) -> str:
     """`known for 12 of 30 chats of v2 and 30 of 30 of v1`."""
     return (
         f"known for {coverage.second:,} of {counted(coverage.second_total, noun)} of {after} "

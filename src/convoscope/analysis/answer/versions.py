@@ -21,7 +21,7 @@ from convoscope.analysis.answer.comparison import (
     paired,
     whole,
 )
-from convoscope.analysis.answer.coverage import Coverage, coverage_of, worst_case
+from convoscope.analysis.answer.coverage import KnownOutcomes, coverage_of, worst_case
 from convoscope.analysis.answer.samples import Codes, FigureSample, Samples
 from convoscope.analysis.answer.strata import Kind, Strata, compare_within, kinds_of
 from convoscope.analysis.answer.wait_units import wait_units
@@ -57,7 +57,7 @@ class Difference(NamedTuple):
     """Within which it is clearly better here and clearly worse there."""
     apart: str = ""
     """A dimension of which the versions have no value, or few, in common."""
-    coverage: Coverage | None = None
+    coverage: KnownOutcomes | None = None
     """How many have an outcome at all, where some have none."""
 
     @property
