@@ -40,6 +40,8 @@ def commands() -> str:
     os.makedirs(folder, exist_ok=True)
     for name in ("convoscope", "python"):
         path = os.path.join(folder, name)
+        if os.path.exists(path):
+            continue  # a script that is being written cannot be run
         with open(path, "w") as script:
             script.write(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{__file__}" ask "{_server()}" {name} "$@"\n')
         os.chmod(path, 0o755)
