@@ -78,8 +78,13 @@ def test_a_single_message_with_a_conversation_id(tmp_path: Path) -> None:
 
 def test_the_id_of_a_message_is_not_the_id_of_its_conversation(tmp_path: Path) -> None:
     outcome = read(write_lines(tmp_path / "all.jsonl", FERRY_A[0], {**REPLY, "id": "m2"}))
+    # a row without an id belongs to the conversation that began above it
     assert outcome.ids == ["a"]
-    assert (outcome.problem.line, outcome.problem.hint) == (2, "add a conversation_id")
+    assert story(outcome.only) == STORY
+    rows = [FERRY_A[0], FERRY_B[0], FERRY_A[1], {**REPLY, "id": "m2"}]
+    outcome = read(write_lines(tmp_path / "mixed.jsonl", *rows))
+    # conversations that mix leave it open
+    assert (outcome.problem.line, outcome.problem.hint) == (4, "add a conversation_id")
 
 
 @pytest.mark.parametrize("foreign", [{"meta": 1}, [1, 2], "started", None])
