@@ -73,7 +73,7 @@ def test_json_of_an_odd_shape_is_a_problem_and_the_rest_is_read(tmp_path: Path, 
     outcome = read(tmp_path)
     assert outcome.ids == ["call"]
     assert outcome.problem.file == "schema.json"
-    assert outcome.problem.message.startswith("unknown JSON format")
+    assert outcome.problem.message.startswith(("unknown JSON format", "no messages here"))
 
 
 def test_files_of_one_name_from_two_folders_are_told_apart(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from convoscope.ingest.row_ids import ids_filled_down
+from convoscope.ingest.row_ids import RowKeys
 from support.logs import Outcome, read, write_lines
 
 
@@ -20,13 +21,18 @@ def sizes(outcome: Outcome) -> list[int]:
     return [len(one.utterances) for one in outcome.conversations]
 
 
+def filled(keys: Sequence[str | None]) -> list[str | None]:
+    rows = RowKeys(keys)
+    return [rows.of(key) for key in keys]
+
+
 class TestIdsOfTheFirstRow:
     def test_the_rows_below_belong_to_it(self) -> None:
-        assert ids_filled_down(["a", None, None, "b", None]) == ["a", "a", "a", "b", "b"]
+        assert filled(["a", None, None, "b", None]) == ["a", "a", "a", "b", "b"]
 
     def test_an_id_that_is_missing_here_and_there_is_not_guessed(self) -> None:
         for keys in (["a", "a", None, "b", "b"], [None, "a", None, None], ["a", None, "b", "c"]):
-            assert ids_filled_down(keys) == keys
+            assert filled(keys) == keys
 
     def test_a_table(self, tmp_path: Path) -> None:
         lines = [f"{f'c{n}' if role == 'user' else ''},{role},hello {n}" for n in range(3) for role in ("user", "bot")]

@@ -62,18 +62,31 @@ def _is_dialogue(records: Sequence[Record]) -> bool:
     return len({str(one.value.get("role")) for one in records if isinstance(one.value, dict)}) > 1
 
 
-def ids_filled_down(keys: Sequence[str | None]) -> list[str | None]:
-    """The keys of rows in their order, where only the first row of each conversation has one: the others have its key.
+HEAD = 50
+"""Rows at the start of a file that decide whether its ids are filled down."""
 
-    That is so where each id is there once, and most rows have none.
+
+def is_filled_down(keys: Sequence[str | None]) -> bool:
+    """Whether only the first row of each conversation has its id: each id is there once, and most rows have none.
+
+    These are the keys of the first rows of a file, of which the last conversation may go on.
     """
     counts = Counter(key for key in keys if key is not None)
-    if not keys or keys[0] is None or 2 * len(counts) > len(keys) or max(counts.values()) > 1:
-        return list(keys)
-    filled: list[str | None] = []
-    for key in keys:
-        filled.append(key if key is not None else filled[-1])
-    return filled
+    return bool(keys) and keys[0] is not None and 2 * len(counts) <= len(keys) and max(counts.values()) == 1
 
 
-__all__ = ["ids_filled_down", "is_counter", "separated"]
+class RowKeys:
+    """The keys of the rows of a file, in their order; where ids are filled down, a row has the id above it."""
+
+    def __init__(self, first: Sequence[str | None]) -> None:
+        self.fills = is_filled_down(first)
+        self._last: str | None = None
+
+    def of(self, key: str | None) -> str | None:
+        if self.fills:
+            self._last = key if key is not None else self._last
+            return self._last
+        return key
+
+
+__all__ = ["HEAD", "RowKeys", "is_counter", "is_filled_down", "separated"]

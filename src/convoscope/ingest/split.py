@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.row_copies import without_copied_lines, without_copied_messages
-from convoscope.ingest.row_ids import ids_filled_down, separated
+from convoscope.ingest.row_ids import HEAD, RowKeys, separated
 from convoscope.ingest.same_records import same_records, with_same, without_same
 from convoscope.ingest.sessions import split_by_silence
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
@@ -112,9 +113,9 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
                     yield piece, piece.end - piece.start or len(piece.data or b"") or _size(item)
             continue
         by_name = reader_named(reader)
-        cuts = (piece for place, item in keyed for piece in cut_up(InputPiece(item, place), size))
+        files_of_keys = (_keyed_pieces(InputPiece(item, place), by_name, report, size) for place, item in keyed)
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
-        spilled = spread(reader, (_with_keys(piece, by_name, report) for piece in cuts), scratch, buckets)
+        spilled = spread(reader, chain.from_iterable(files_of_keys), scratch, buckets)
         beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
         elsewhere = _said_elsewhere(inputs, size) if by_name.joins_messages else {}
         for place, (number, bucket) in enumerate(spilled):
@@ -185,18 +186,31 @@ _EARLY = 100_000
 """Of about so many records it is known at once that two belong together, of the others in the end."""
 
 
-def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
+def _keyed_pieces(whole: InputPiece, reader: Reader, report: ReadReport, size: int) -> Iterator[Keyed]:
+    """The pieces of a file, with the keys of their records."""
+    first: list[str | None] = []
+    if reader.joins_messages:
+        unreported = ReadReport()
+        rows = (row for piece in cut_up(whole, size) for row in _own_keys(piece, reader, unreported))
+        first = [key for _, _, key in islice(rows, HEAD)]
+    keys = RowKeys(first)
+    for piece in cut_up(whole, size):
+        yield _with_keys(piece, reader, report, keys)
+
+
+def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport, row_keys: RowKeys) -> Keyed:
     """The records of a piece, and the key of each; they are decoded in their buckets.
 
     What is not JSON is told here or there, but once.
     """
     item = piece.input
-    if item.container == "lines" and not piece.problem and (usual := _usual_lines(piece, reader, report)) is not None:
+    is_usual = item.container == "lines" and not piece.problem and not row_keys.fills
+    if is_usual and (usual := _usual_lines(piece, reader, report)) is not None:
         return usual
     texts = list[bytes]()
     numbers, keys, repairs = list[int](), list[str](), dict[int, tuple[str, ...]]()
     for number, text, own_key in _own_keys(piece, reader, report):
-        key = own_key
+        key = row_keys.of(own_key)
         if key is None and reader.unkeyed_record_is_conversation:
             key = _UNKEYED + _called(item, number)
         if key is None:
@@ -218,20 +232,14 @@ def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed:
 
 
 def _own_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[int, bytes, str | None]]:
-    """The records of a piece, each with its key; where only the first of each conversation has one, with that."""
-    rows: list[tuple[int, bytes]] = []
-    keys: list[str | None] = []
+    """The records of a piece, each with the key that it has itself."""
     for number, text in _whole_texts(piece, report):
         try:
-            keys.append(reader.quick_key(text))
+            key = reader.quick_key(text)
         except BadJson as error:
             report.problem(_not_json(piece.input.name, number, error))
         else:
-            rows.append((number, text))
-    if reader.joins_messages and None in keys:
-        keys = ids_filled_down(keys)
-    for (number, text), key in zip(rows, keys, strict=True):
-        yield number, text, key
+            yield number, text, key
 
 
 def _usual_lines(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed | None:
