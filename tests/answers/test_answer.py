@@ -52,14 +52,15 @@ FIGURES = [
     ),
     Scenario(
         "half declines",
-        "The agent declines now and then, which is no news.",
+        "The agent declines every other request; whether it should is not known.",
         {
             "a.jsonl": [
                 chat(f"Cancel order {n}.", "I am sorry, I cannot." if n % 2 else "It is cancelled.", id=f"c{n}")
                 for n in range(30)
             ]
         },
-        never=["notable"],
+        says=[r"handed over or declined 50\.0 % .{0,30}notable"],
+        never=[" bad"],
     ),
     Scenario(
         "all is well",

@@ -40,7 +40,9 @@ _TRANSPORT = re.compile(
     r"|connection (?:\w+ ){0,2}(?:refused|reset|aborted)|getaddrinfo|bad gateway|internal server error",
     re.IGNORECASE,
 )
-_TRACE = re.compile(r"Traceback \(most recent call last\)|goroutine \d+ \[running\]|^\s+at \S+\(\S*:\d+", re.MULTILINE)
+_TRACE = re.compile(
+    r"Traceback \(most recent call last\)|goroutine \d+ \[running\]|^[ \t]+at [^\s(]+\([^\s:]*:\d+", re.MULTILINE
+)
 _FEW_LETTERS, _LONGEST_TRACE = 24, 4_000
 
 

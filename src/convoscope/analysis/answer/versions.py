@@ -199,6 +199,8 @@ def differences(
     figures: Sequence[tuple[Figure, DeclaredMetric]], samples: Samples, first: Rows, second: Rows, but: Collection[str]
 ) -> Iterator[Difference]:
     """The second set against the first in each figure, within other fields of which the mix differs."""
+    if not (first.any() and second.any()):
+        return
     kinds = list(kinds_of(samples, first | second, but))
     clusters = _clusters(samples, first, second)
     for figure, declared in figures:
