@@ -213,4 +213,4 @@ class TestEffort:
 
     def test_pictures_have_no_words(self) -> None:
         conversation = chat(replace(user(""), extras={"content": [{"type": "image"}]}), agent("I see a cat."))
-        assert [one for _, one in told(observe(effort, conversation))] == ["unmeasured: no_user_text"]
+        assert [one for _, one in told(observe(effort, conversation))] == ["not_applicable: no_user_text"]

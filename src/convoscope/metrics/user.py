@@ -244,14 +244,15 @@ def effort(many: Conversations) -> None:
 
     Words of all turns of the user. A hard task takes more of them than an easy one: compare conversations of one
     task, and read it beside what came of them, as a user who is sent away said little. Unmeasured where the user
-    writes without blanks between words, as in Japanese, and where no message of theirs has words, as with pictures.
+    writes without blanks between words, as in Japanese. Not applicable where no message of theirs has words, as with
+    pictures.
     """
     for place, conversation in enumerate(many.conversations):
         texts = [turn.user_text for turn in conversation.turns]
         without_blanks = next((text for text in texts if not text.isascii() and is_without_blanks(text)), "")
         if not any(map(str.strip, texts)):
             # Pictures, sound, files.
-            many.add(place, unmeasured(conversation, "no_user_text"))
+            many.add(place, not_applicable(conversation, "no_user_text"))
         elif without_blanks:
             many.add(place, unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language_of(without_blanks)))
         else:
