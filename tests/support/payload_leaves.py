@@ -40,6 +40,8 @@ def lost(payload: object, read: Components) -> list[Any]:
 def _readings(leaf: Any) -> set[Any]:
     """A value as it is, and as the number, the time, the truth value or the text that it spells."""
     readings = {leaf, str(leaf).lower() if isinstance(leaf, bool) else str(leaf)}
+    if isinstance(leaf, float) and leaf.is_integer():
+        readings.add(str(int(leaf)))  # an id
     if isinstance(leaf, str):
         word = leaf.strip().lower()
         readings |= {True} if word in ("true", "yes", "on") else {False} if word in ("false", "no", "off") else set()

@@ -84,6 +84,7 @@ def entries() -> st.SearchStrategy[Any]:
 @example({"type": {}, "data": [{"processor": "LLM", "value": 1}]}, "")
 @example([{"processor": "LLM", "value": {"ttfa_ttfb": -1}, "ttfb": 0, "ttfat": 0}], "")
 @example([{"type": "llm_metrics", "completion_tokens": 10**400, "duration": 1.0}], "")
+@example([{"processor": "LLM", "value": {"request_id": -1.0}, "ttfb": 0}], "")
 def test_nothing_is_raised_changed_or_lost(payload: Any, default: str) -> None:
     before = copy.deepcopy(payload)
     read = component_metrics(payload, default)
