@@ -5,11 +5,10 @@ Where the cuts fall depends on the input alone, never on who works on it.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +20,24 @@ from convoscope.ingest.beside.companion import Attach, companions
 from convoscope.ingest.beside.flows import FlowDefinitions
 from convoscope.ingest.copies import copied_inputs, spoken_digest
 from convoscope.ingest.discover import Input
-from convoscope.ingest.hash_buckets import Keyed, KeyedRecords, SortedRun, bucket_of, read_bucket, spread
-from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.json import BadJson, decode, has_name_twice
-from convoscope.ingest.io.kinds import legacy_text
-from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up, data_of, texts_of
+from convoscope.ingest.hash_buckets import KeyedRecords, bucket_of, read_bucket, spread
+from convoscope.ingest.keyed_pieces import keyed_pieces, share_keys
+from convoscope.ingest.pieces import CUTTERS, InputPiece, cut_up
+from convoscope.ingest.raw_records import (
+    MARKS,
+    TEXT_ENDINGS,
+    UNKEYED,
+    decoded_records,
+    json_record,
+    record_name,
+    records_of,
+    stem,
+    whole_texts,
+)
 from convoscope.ingest.reader import Place, Reader, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.row_copies import without_copied_lines, without_copied_messages
-from convoscope.ingest.row_ids import HEAD, RowKeys, separated
+from convoscope.ingest.row_ids import separated
 from convoscope.ingest.same_records import same_records, with_same, without_same
 from convoscope.ingest.sessions import split_by_silence
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
@@ -106,14 +114,14 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
                 _size(item) // (4 if item.grouping == "folder" else 1),
             )
     for reader, keyed in sorted(by_key.items()):
-        if reader_named(reader).unkeyed_record_is_conversation and not _share_keys(reader, keyed, size):
+        if reader_named(reader).unkeyed_record_is_conversation and not share_keys(reader, keyed, size):
             for place, item in keyed:
                 by_record = msgspec.structs.replace(item, grouping="record")
                 for piece in cut_up(InputPiece(by_record, place), size):
                     yield piece, piece.end - piece.start or len(piece.data or b"") or _size(item)
             continue
         by_name = reader_named(reader)
-        files_of_keys = (_keyed_pieces(InputPiece(item, place), by_name, report, size) for place, item in keyed)
+        files_of_keys = (keyed_pieces(InputPiece(item, place), by_name, report, size) for place, item in keyed)
         buckets = -(-sum(_size(one) for _, one in keyed) // size)
         spilled = spread(reader, chain.from_iterable(files_of_keys), scratch, buckets)
         beside = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
@@ -148,119 +156,6 @@ def _size(item: Input) -> int:
         return 0
 
 
-def _share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> bool:
-    """Whether any two records belong together. Only hashes are held, eight bytes for each record."""
-    key_of = reader_named(reader).quick_key
-    seen: set[int] = set()
-    hashes = array("q")
-    for place, item in keyed:
-        for piece in cut_up(InputPiece(item, place), size):
-            codes = array("q", map(hash, _keys(piece, key_of)))
-            if len(hashes) < _EARLY:
-                seen.update(codes)
-                if len(seen) < len(hashes) + len(codes):
-                    return True
-            hashes.extend(codes)
-    import numpy as np
-
-    ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
-    return bool((ordered[1:] == ordered[:-1]).any())
-
-
-def _keys(piece: InputPiece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
-    """The keys of a piece's records; what cannot be read is told when it is read."""
-    if piece.problem:
-        return
-    with suppress(OSError, InputError):
-        for _, text in texts_of(piece):
-            if text:
-                try:
-                    key = key_of(text)
-                except BadJson:
-                    continue
-                if key is not None:
-                    yield key
-
-
-_EARLY = 100_000
-"""Of about so many records it is known at once that two belong together, of the others in the end."""
-
-
-def _keyed_pieces(whole: InputPiece, reader: Reader, report: ReadReport, size: int) -> Iterator[Keyed]:
-    """The pieces of a file, with the keys of their records."""
-    first: list[str | None] = []
-    if reader.joins_messages:
-        unreported = ReadReport()
-        rows = (row for piece in cut_up(whole, size) for row in _own_keys(piece, reader, unreported))
-        first = [key for _, _, key in islice(rows, HEAD)]
-    keys = RowKeys(first)
-    for piece in cut_up(whole, size):
-        yield _with_keys(piece, reader, report, keys)
-
-
-def _with_keys(piece: InputPiece, reader: Reader, report: ReadReport, row_keys: RowKeys) -> Keyed:
-    """The records of a piece, and the key of each; they are decoded in their buckets.
-
-    What is not JSON is told here or there, but once.
-    """
-    item = piece.input
-    is_usual = item.container == "lines" and not piece.problem and not row_keys.fills
-    if is_usual and (usual := _usual_lines(piece, reader, report)) is not None:
-        return usual
-    texts = list[bytes]()
-    numbers, keys, repairs = list[int](), list[str](), dict[int, tuple[str, ...]]()
-    for number, text, own_key in _own_keys(piece, reader, report):
-        key = row_keys.of(own_key)
-        if key is None and reader.unkeyed_record_is_conversation:
-            key = _UNKEYED + _called(item, number)
-        if key is None:
-            message = "has no conversation id"
-            report.problem(Problem(item.name, number, message, hint="add a conversation_id"))
-            continue
-        if item.container == "lines":
-            texts.append(text)
-        elif (record := _record(text, number, item.name, report)) is not None:
-            # What is no line may hold line ends.
-            if record.repairs:
-                repairs[len(texts)] = record.repairs
-            texts.append(_encode(record.value))
-        else:
-            continue
-        numbers.append(number)
-        keys.append(key)
-    return Keyed(item.name, numbers, texts, keys, repairs)
-
-
-def _own_keys(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[int, bytes, str | None]]:
-    """The records of a piece, each with the key that it has itself."""
-    for number, text in _whole_texts(piece, report):
-        try:
-            key = reader.quick_key(text)
-        except BadJson as error:
-            report.problem(_not_json(piece.input.name, number, error))
-        else:
-            yield number, text, key
-
-
-def _usual_lines(piece: InputPiece, reader: Reader, report: ReadReport) -> Keyed | None:
-    """The lines of a piece, where each has a key that is seen at once."""
-    try:
-        data = data_of(piece)
-    except (OSError, InputError):
-        return None
-    if len(data) > files.MAX_RECORD_BYTES:
-        return None
-    lines = [line.strip() for line in data.split(b"\n")]
-    keys = reader.quick_keys(lines)
-    if keys is None:
-        return None
-    report.records_seen += len(lines)
-    return Keyed(piece.input.name, range(piece.first, piece.first + len(lines)), lines, keys)
-
-
-_encode = msgspec.json.Encoder().encode
-
-
 def read_partition(
     partition: Partition, report: ReadReport, settings: ReadSettings = DEFAULT_SETTINGS, flows: Sequence[Flow] = ()
 ) -> Iterator[Read]:
@@ -286,23 +181,23 @@ def _read_typed(piece: InputPiece, reader: Reader, notes: Notes, report: ReadRep
     """
     item = piece.input
     name, place, path = item.name, piece.place, Path(item.path)
-    numbered, mark = item.container in CUTTERS, _MARKS.get(item.container)
+    numbered, mark = item.container in CUTTERS, MARKS.get(item.container)
     names = RecordGroup("", path).file_names
     typed, build = _decoder(reader.typed), reader.build_typed
     new = tuple.__new__  # half of what the class takes to make one
     file: FileRead | None = None
-    for number, text in _whole_texts(piece, report):
+    for number, text in whole_texts(piece, report):
         notes.begin(name, number if numbered else 0)
         if piece.takes_in:
             _note_history(piece, number, notes)
-        called = f"{name}{mark}{number}" if mark else _called(item, number)
+        called = f"{name}{mark}{number}" if mark else record_name(item, number)
         conversation = None
         if number not in piece.earlier:
             # Whatever goes wrong, the reader's `build` says what it is.
             with suppress(Exception):
                 conversation = build(typed(text), Place(called, number, names, text), notes)
         if conversation is None:
-            if (record := _record(text, number, name, report)) is not None:
+            if (record := json_record(text, number, name, report)) is not None:
                 notes.begin(name, number if numbered else 0)
                 _note_history(piece, number, notes)
                 for code in record.repairs:
@@ -472,26 +367,15 @@ def _groups(piece: InputPiece, report: ReadReport) -> Iterator[tuple[RecordGroup
         if item.container != "text" and reader.joins_messages:
             records = without_copied_messages(records, reader, item.name, report)
         if records:
-            called = _stem(item.name, _TEXT_ENDINGS if item.container == "text" else ())
+            called = stem(item.name, TEXT_ENDINGS if item.container == "text" else ())
             yield RecordGroup(called, path, records), item.name, Origin(piece.place, 0, 0)
     else:
-        for record in _records(piece, report):
+        for record in records_of(piece, report):
             yield (
-                RecordGroup(_called(item, record.number), path, (_with_earlier(record, piece),)),
+                RecordGroup(record_name(item, record.number), path, (_with_earlier(record, piece),)),
                 item.name,
                 Origin(piece.place, record.number, 0),
             )
-
-
-def _called(item: Input, number: int) -> str:
-    """A name for a record that stands for itself."""
-    mark = _MARKS.get(item.container)
-    return f"{item.name}{mark}{number}" if mark else _stem(item.name)
-
-
-_MARKS = {"lines": ":", "text": ":", "array": "#", "members": "#", "table": ":"}
-_UNKEYED = "\0"
-"""Begins the key of a record that has none."""
 
 
 def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tuple[Iterable[Read], Notes]]:
@@ -504,8 +388,8 @@ def _keyed(piece: InputPiece, reader: Reader, report: ReadReport) -> Iterator[tu
             first = keyed.runs[0]
             yield (read,), Notes(first.name, first.numbers[0])
             continue
-        decoded = [record for run in keyed.runs for record in _decoded(run, report)]
-        key = keyed.key.removeprefix(_UNKEYED) or keyed.key
+        decoded = [record for run in keyed.runs for record in decoded_records(run, report)]
+        key = keyed.key.removeprefix(UNKEYED) or keyed.key
         for records in separated(key, decoded) if reader.joins_messages else [decoded]:
             if group := _group_of_key(key, records, reader, report):
                 name = group.records[0].file
@@ -541,90 +425,9 @@ def _quick_read(reader: Reader, keyed: KeyedRecords, origin: Origin, report: Rea
     return Read(conversation, (), origin)
 
 
-def _decoded(run: SortedRun, report: ReadReport) -> Iterator[Record]:
-    for index, (number, text) in enumerate(zip(run.numbers, run.texts, strict=True)):
-        try:
-            value, repairs = decode(text)
-        except BadJson as error:
-            report.problem(_not_json(run.name, number, error))
-        else:
-            yield Record(value, number, run.repairs.get(index, ()) + repairs, run.name)
-
-
 def _all_records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
     for part in cut_up(piece, PART_BYTES):
-        yield from _records(part, report)
-
-
-def _records(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
-    """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
-    for number, text in _whole_texts(piece, report):
-        if piece.input.container == "text":
-            yield _line(text, number)
-        elif (record := _record(text, number, piece.input.name, report)) is not None:
-            yield record
-
-
-def _line(text: bytes, number: int) -> Record:
-    """A line of plain text; one that is not UTF-8 is read as the Latin-1 of western systems."""
-    try:
-        return Record(text.decode(), number)
-    except UnicodeDecodeError:
-        return Record(legacy_text(text) or text.decode("utf-8", "replace"), number, ("encoding",))
-
-
-def _whole_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
-    """The records of a piece as text, which may be JSON; what cannot be read at all goes to the report."""
-    name, repeated, copies = piece.input.name, piece.repeated, piece.copies
-    if piece.problem:
-        report.records_seen += 1
-        usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "everything before it was read"
-        report.problem(Problem(name, piece.first, piece.problem, hint=piece.hint or usual))
-        return
-    try:
-        for number, text in texts_of(piece):
-            if not text:
-                if piece.input.container != "table":
-                    report.ignore("blank_line")
-                continue
-            report.records_seen += 1
-            if repeated and number in repeated:
-                report.merge_record()
-            elif copies and number in copies:
-                report.drop_copy(name, number)
-            elif len(text) > files.MAX_RECORD_BYTES:
-                report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
-            else:
-                yield number, text
-    except OSError as error:
-        report.problem(Problem(name, 0, f"cannot be read: {error.strerror or error}"))
-    except InputError as error:
-        report.problem(Problem(name, 0, f"cannot be read: {error.message}", hint=error.hint))
-
-
-def _record(text: bytes, number: int, name: str, report: ReadReport) -> Record | None:
-    try:
-        value, repairs = decode(text)
-    except BadJson as error:
-        report.problem(_not_json(name, number, error))
-        return None
-    if has_name_twice(text):
-        repairs = (*repairs, "name_twice")
-    return Record(value, number, repairs)
-
-
-def _not_json(name: str, number: int, error: BadJson) -> Problem:
-    return Problem(name, number, str(error), hint="the record was skipped; write it whole")
-
-
-_TEXT_ENDINGS = (".log", ".txt", ".srt", ".vtt", ".sbv")
-
-
-def _stem(name: str, more: Sequence[str] = ()) -> str:
-    stem = name
-    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", *more):
-        stem = stem.removesuffix(ending)
-    return stem or name
+        yield from records_of(part, report)
 
 
 __all__ = ["PART_BYTES", "InputPiece", "Origin", "Partition", "Read", "cut", "read_partition"]
