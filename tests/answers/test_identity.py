@@ -42,19 +42,6 @@ def session(field: str) -> list[dict[str, object]]:
     ]
 
 
-def growing(field: str) -> list[dict[str, object]]:
-    """Four chats of five calls; each call holds the messages so far, and the reply in this field."""
-    calls: list[dict[str, object]] = []
-    for number in range(4):
-        texts: list[str] = []
-        for turn in range(5):
-            texts.append(f"What about point {turn} of order {number}?")
-            reply = f"Point {turn} of order {number} is fine."
-            calls.append(chat(*texts, **{field: reply}))
-            texts.append(reply)
-    return calls
-
-
 def calls_with_time(chats: int, turns: int, most: int) -> list[dict[str, object]]:
     """Calls of a model with the time in the system prompt, and at most so many messages of the history."""
     records: list[dict[str, object]] = []
