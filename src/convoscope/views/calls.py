@@ -1,4 +1,4 @@
-"""Whether a conversation is a call: somebody spoke aloud, or it has what only a phone call has."""
+"""Whether a conversation is a call: it has speech, or fields that only a phone call has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_NAME = 40
 
 
 def is_call(conversation: Conversation) -> bool:
-    """Somebody spoke aloud: the pipeline is one of speech, or there are logs of a call, or sound."""
+    """It has speech: the pipeline is one of speech, or there are logs of a call, or sound."""
     if conversation.pipeline is not None:
         return conversation.pipeline != "text"
     return bool(conversation.log) or conversation.contents.has_sound

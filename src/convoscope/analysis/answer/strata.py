@@ -31,7 +31,7 @@ OTHER_MIX = 0.1
 COPY = 0.8
 """Of the spread of a figure: a field that explains more comes of the outcome, unless its name says it is a kind."""
 LEAST_CHANGE = 0.15
-"""Of a raw difference: a field that nobody asked for and that changes it by less is not named."""
+"""Of a raw difference: a field that was not asked for and that changes it by less is not named."""
 LEAST_SHARED = 0.5
 """Of the conversations, how many must be of kinds that both versions have."""
 
@@ -59,7 +59,7 @@ class Kind(NamedTuple):
     values: Sequence[str]
     codes: Codes
     is_fact: bool = False
-    """A field of the record that nobody asked for: it must go with the figure."""
+    """A field of the record that was not asked for: it must go with the figure."""
 
 
 class WithinKinds(NamedTuple):
@@ -153,7 +153,7 @@ def usual_values(whole: FigureSample, part: FigureSample, kinds: Sequence[Kind])
 
 
 def _may_explain(kind: Kind, sample: FigureSample, a: Rows, b: Rows) -> bool:
-    """Whether the mix differs by more than chance, and the figure goes with the field and is not told by it."""
+    """Whether the mix differs by more than chance, and the figure goes with the field without deciding it."""
     if mix_probability(kind.codes, a, b) >= LEVEL:
         return False
     explained = _explained(kind.codes, sample, a, b)
