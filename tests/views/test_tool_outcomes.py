@@ -161,6 +161,7 @@ FAILURES: list[tuple[str, Any]] = [
     ("send_email", {"sent": False, "error": "smtp down"}),
 ]
 STATED_SUCCESSES: list[tuple[str, Any]] = [
+    ("send_order", {"order": "A7", "state": "sent"}),
     ("book_table", {"booked": True, "table": 4}),
     ("schedule_visit", "Scheduled for Monday at ten."),
     ("send_email", "Email sent to ada@example.com."),
@@ -184,6 +185,10 @@ STATED_SUCCESSES: list[tuple[str, Any]] = [
     ("", "Command completed without errors."),
 ]
 INFERRED_SUCCESSES: list[tuple[str, Any]] = [
+    # the state of what a lookup returns: it sends and books nothing itself
+    ("get_order", {"order": "A7", "state": "sent"}),
+    ("lookup", {"order": "A7", "state": "delivered"}),
+    ("find_booking", {"id": "B2", "status": "booked"}),
     ("list_errors", [{"error": "E1", "count": 3}, {"error": "E2", "count": 1}]),
     ("list_errors", ["Error: E1", "Error: E2"]),
     ("get_shipment", {"carrier": "DHL", "weight": 3, "status": "Failed to deliver"}),

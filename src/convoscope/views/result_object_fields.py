@@ -199,6 +199,13 @@ class ObjectFields:
             if isinstance(value, str):
                 self.errors += (value,)
 
+    def _take_good_word(self, word: str, sign: str) -> None:
+        """A tool that reads sends and books nothing: from it, `sent` is the state of what it returns."""
+        if self.kind.reads and word in fields.DONE_WORDS:
+            self.data += 1
+        else:
+            self.good += (sign,)
+
     def take_status(self, key: str, value: Json) -> None:
         if (code := http_code(value)) is not None:
             self._judge_code(key, code)
@@ -215,7 +222,7 @@ class ObjectFields:
         elif word in BAD_WORDS or word in BAD_OF_THINGS:
             self.status, self.status_text = word, value[:60]
         elif word in GOOD_WORDS:
-            self.good += (f"{key}: {value}",)
+            self._take_good_word(word, f"{key}: {value}")
         elif not {word, word.rpartition("_")[2]}.isdisjoint(PENDING_WORDS) or word.partition("_")[0] in ASKS:
             self.pending = f"{key}: {value[:40]}"
         elif (words := statement(value)) is not None and words.stated == "failed":
