@@ -35,9 +35,9 @@ screenshots: $(VENV)/browser
 bench: $(VENV)/ready $(VENV)/browser
 	$(BIN)/python -m benchmarks $(if $(FULL),--full)
 
-# After a metric was changed and its version raised.
+# After a metric was changed and its version raised; SAME=1 after a refactoring that keeps every number.
 signatures: $(VENV)/ready
-	$(BIN)/python -m convoscope.metrics.signatures
+	$(BIN)/python -m convoscope.metrics.signatures $(if $(SAME),--same-numbers)
 
 # After the model or the summary was changed.
 schema: $(VENV)/ready

@@ -29,7 +29,7 @@ def run(folder: Path, conversations: int) -> None:
             metrics_from=[Path(__file__).with_name("asking.py")],
             out=folder / "asked",
             workers=1,
-            at_once=AT_ONCE,
+            max_concurrency=AT_ONCE,
         )
         seconds = time.perf_counter() - began
         asked = server.asked()

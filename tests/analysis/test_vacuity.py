@@ -36,7 +36,14 @@ from convoscope.metrics import (
     not_applicable,
 )
 from convoscope.metrics.declaration import Better, Derived
-from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, NONSENSE, PARROT, RANDOM_WORDS, SAYS_EVERYTHING
+from convoscope.metrics.perturbations import (
+    EMPTY_AGENT,
+    EQUAL_TIMES,
+    PARROT,
+    PERTURBATIONS,
+    RANDOM_WORDS,
+    SAYS_EVERYTHING,
+)
 from convoscope.metrics.registry import installed
 from support.chats import agent, chat, user
 from support.nonsense_corpus import chats, corpus, made_up
@@ -61,7 +68,7 @@ def declared(result: VacuityAudit) -> dict[tuple[str, str], NonsenseCheck]:
 class TestOurOwnMetrics:
     def test_all_say_what_they_notice(self) -> None:
         over_groups = [one for one in OURS if isinstance(one, Derived) and one.over == "group"]
-        assert [one.key for one in OURS if one.notices is None and one not in over_groups] == []
+        assert [one.key for one in OURS if one.sensitive_to is None and one not in over_groups] == []
 
     def test_every_declared_nonsense_is_noticed_or_a_known_limit(self, audits: Sequence[VacuityAudit]) -> None:
         """Noticed in one corpus at least, and told not to be noticed in none."""
@@ -75,7 +82,7 @@ class TestOurOwnMetrics:
 
     def test_every_declaration_could_be_tried(self, over_all: VacuityAudit) -> None:
         tried = declared(over_all)
-        wanted = [(one.key, kind) for one in OURS for kind in (*(one.notices or ()), *one.falls_silent)]
+        wanted = [(one.key, kind) for one in OURS for kind in (*(one.sensitive_to or ()), *one.undefined_under)]
         assert [key for key in wanted if key not in tried] == []
 
     def test_the_guide_names_every_known_limit(self) -> None:
@@ -128,12 +135,12 @@ class TestVerdict:
         ],
     )
     def test_only_the_worse_direction_counts(self, better: Better, value: float, expected: str) -> None:
-        check = verdict(words_metric("words", better, value, notices=(PARROT,)), PARROT, talks(6))
+        check = verdict(words_metric("words", better, value, sensitive_to=(PARROT,)), PARROT, talks(6))
         assert (check.verdict, check.conversations) == (expected, 6)
 
     def test_six_equal_differences_tell_and_five_do_not(self) -> None:
         # Six of one sign: 2 · ½⁶ = 3 %. Five: 6 %.
-        falling = words_metric("words", HIGHER, 4.0, notices=(PARROT,))
+        falling = words_metric("words", HIGHER, 4.0, sensitive_to=(PARROT,))
         assert verdict(falling, PARROT, talks(6)).verdict == NOTICED
         assert verdict(falling, PARROT, talks(5)).verdict == TOO_FEW
 
@@ -142,29 +149,29 @@ class TestVerdict:
             chat(*one.timeline, id=one.id, extras=one.extras, dimensions={"scenario_id": str(place // 2)})
             for place, one in enumerate(talks(10))
         ]
-        check = verdict(words_metric("words", HIGHER, 4.0, notices=(PARROT,)), PARROT, trials)
+        check = verdict(words_metric("words", HIGHER, 4.0, sensitive_to=(PARROT,)), PARROT, trials)
         assert (check.conversations, check.clusters, check.verdict) == (10, 5, TOO_FEW)
 
     def test_silence_counts_only_where_it_is_declared(self) -> None:
-        must_fall = verdict(words_metric("words", HIGHER, 4.0, notices=(EMPTY_AGENT,)), EMPTY_AGENT, talks(6))
+        must_fall = verdict(words_metric("words", HIGHER, 4.0, sensitive_to=(EMPTY_AGENT,)), EMPTY_AGENT, talks(6))
         may_be_silent = verdict(
-            words_metric("words", HIGHER, 4.0, notices=(), falls_silent=(EMPTY_AGENT,)), EMPTY_AGENT, talks(6)
+            words_metric("words", HIGHER, 4.0, sensitive_to=(), undefined_under=(EMPTY_AGENT,)), EMPTY_AGENT, talks(6)
         )
         assert (must_fall.verdict, must_fall.silent, must_fall.holds, must_fall.fails) == (GOES_SILENT, 6, False, True)
         assert (may_be_silent.verdict, may_be_silent.holds, may_be_silent.fails) == (GOES_SILENT, True, False)
 
     def test_the_silence_of_a_few_tells_nothing(self) -> None:
-        check = verdict(words_metric("words", HIGHER, 4.0, notices=(EMPTY_AGENT,)), EMPTY_AGENT, talks(5))
+        check = verdict(words_metric("words", HIGHER, 4.0, sensitive_to=(EMPTY_AGENT,)), EMPTY_AGENT, talks(5))
         assert (check.verdict, check.silent) == (TOO_FEW, 5)
 
     def test_nonsense_that_changes_nothing_is_no_opportunity(self) -> None:
         # One reply cannot say more than all replies, and nothing has a time.
-        one = words_metric("words", HIGHER, 4.0, notices=(SAYS_EVERYTHING, EQUAL_TIMES))
+        one = words_metric("words", HIGHER, 4.0, sensitive_to=(SAYS_EVERYTHING, EQUAL_TIMES))
         assert verdict(one, SAYS_EVERYTHING, talks(6)).verdict == NO_OPPORTUNITY
         assert verdict(one, EQUAL_TIMES, talks(6)).verdict == NO_OPPORTUNITY
 
     def test_what_is_at_its_worst_cannot_get_worse(self) -> None:
-        @metric("test.share", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, notices=(PARROT,))
+        @metric("test.share", version=1, observes=CONVERSATION, unit=SHARE, better=HIGHER, sensitive_to=(PARROT,))
         def share(conversation: Conversation) -> Observation:
             """Is it good?"""
             return measured(conversation, 0.0)
@@ -173,7 +180,7 @@ class TestVerdict:
 
     def test_an_interval_that_allows_for_much_says_nothing(self) -> None:
         def noisy(spread: float) -> Metric:
-            @metric("test.noisy", version=1, observes=CONVERSATION, unit=COUNT, better=HIGHER, notices=(PARROT,))
+            @metric("test.noisy", version=1, observes=CONVERSATION, unit=COUNT, better=HIGHER, sensitive_to=(PARROT,))
             def measure(conversation: Conversation) -> Observation:
                 """Is it good?"""
                 said = [one.meant() for one in conversation.utterances if one.speaker == "agent"]
@@ -240,12 +247,12 @@ class TestReport:
 
 def test_a_declaration_names_known_nonsense() -> None:
     with pytest.raises(DeclarationError, match="unknown nonsense 'parot'") as refused:
-        words_metric("words", HIGHER, 4.0, notices=("parot",))
-    assert all(kind in str(refused.value) for kind in NONSENSE)
+        words_metric("words", HIGHER, 4.0, sensitive_to=("parot",))
+    assert all(kind in str(refused.value) for kind in PERTURBATIONS)
 
 
 def test_a_metric_that_breaks_on_nonsense_goes_silent() -> None:
-    @metric("test.breaks", version=1, observes=CONVERSATION, unit=COUNT, better=HIGHER, notices=(PARROT,))
+    @metric("test.breaks", version=1, observes=CONVERSATION, unit=COUNT, better=HIGHER, sensitive_to=(PARROT,))
     def breaks(conversation: Conversation) -> Iterator[Observation]:
         """Does it break?"""
         if [one.meant() for one in conversation.utterances if one.speaker == "agent"] != conversation.extras["said"]:

@@ -25,7 +25,7 @@ from convoscope.analysis.words import (
 from convoscope.conversation import Outcome
 from convoscope.metrics import COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, WORDS, TenPoints
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import Behind, Headline, Standing, worst, worst_and_broken
+from convoscope.runs.ranking import Headline, RankedConversation, RankedMetric, worst, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
@@ -35,7 +35,7 @@ from support.graded import grade
 
 UNITS = (SHARE, RATIO, COUNT, WORDS, SECONDS, "points")
 DIGITS = {SHARE: 1, RATIO: 3}
-"""Behind the point; two for all others."""
+"""RankedMetric the point; two for all others."""
 
 
 class TestValues:
@@ -165,18 +165,18 @@ class TestWhyAConversationStandsWhereItStands:
     @pytest.mark.parametrize("measured", [2, 3, 100, 1_000])
     def test_says_than_how_many_it_is_worse(self, measured: int) -> None:
         for better in range(1, measured):
-            behind = Behind(SUCCESS, 0.0, better / measured, measured)
+            behind = RankedMetric(SUCCESS, 0.0, better / measured, measured)
             assert behind_text(behind) == f"tools.success 0.0 %: lower than {better:,} of {measured:,}"
 
     def test_where_less_is_better_the_worse_is_higher(self) -> None:
-        slow = Behind(LATENCY._replace(better=LOWER), 4.0, 12_345 / 1_234_500, 1_234_500)
+        slow = RankedMetric(LATENCY._replace(better=LOWER), 4.0, 12_345 / 1_234_500, 1_234_500)
         assert behind_text(slow) == "timing.latency@strict 4.00 s: higher than 12,345 of 1,234,500"
 
     def test_the_variant_and_the_unit_are_named(self) -> None:
-        assert behind_text(Behind(LATENCY, 0.004, 0.5, 2)) == "timing.latency@strict 0.004 s: lower than 1 of 2"
+        assert behind_text(RankedMetric(LATENCY, 0.004, 0.5, 2)) == "timing.latency@strict 0.004 s: lower than 1 of 2"
 
     def test_what_broke_comes_first(self) -> None:
-        one = Behind(SUCCESS, 0.5, 0.75, 4)
+        one = RankedMetric(SUCCESS, 0.5, 0.75, 4)
         assert because_texts("", [one]) == ["tools.success 50.0 %: lower than 3 of 4"]
         assert because_texts("no line", [one]) == [
             "the integration broke: no line",
@@ -187,25 +187,29 @@ class TestWhyAConversationStandsWhereItStands:
 
 
 class TestAPlaceInOneLine:
-    REASONS = (Behind(SUCCESS, 0.5, 0.75, 4), Behind(LATENCY, 2.0, 0.5, 2), Behind(SUCCESS, 0.1, 0.25, 4))
+    REASONS = (
+        RankedMetric(SUCCESS, 0.5, 0.75, 4),
+        RankedMetric(LATENCY, 2.0, 0.5, 2),
+        RankedMetric(SUCCESS, 0.1, 0.25, 4),
+    )
     FIRST, SECOND = "tools.success 50.0 %: lower than 3 of 4", "timing.latency@strict 2.00 s: lower than 1 of 2"
 
     def test_names_the_first_two_reasons(self) -> None:
-        assert standing_text(Standing(0, "c", 0.5, self.REASONS)) == f"{self.FIRST}; {self.SECOND}"
+        assert standing_text(RankedConversation(0, "c", 0.5, self.REASONS)) == f"{self.FIRST}; {self.SECOND}"
 
     def test_or_as_many_as_are_wanted(self) -> None:
-        assert standing_text(Standing(0, "c", 0.5, self.REASONS), 1) == self.FIRST
-        assert standing_text(Standing(0, "c", 0.5, self.REASONS), 9).count(";") == 2
+        assert standing_text(RankedConversation(0, "c", 0.5, self.REASONS), 1) == self.FIRST
+        assert standing_text(RankedConversation(0, "c", 0.5, self.REASONS), 9).count(";") == 2
 
     def test_of_which_what_broke_is_one(self) -> None:
-        broken = Standing(0, "c", 0.5, self.REASONS, "no line")
+        broken = RankedConversation(0, "c", 0.5, self.REASONS, "no line")
         assert standing_text(broken) == f"the integration broke: no line; {self.FIRST}"
         assert standing_text(broken, 1) == "the integration broke: no line"
-        assert standing_text(Standing(0, "c", None, (), "no line")) == "the integration broke: no line"
+        assert standing_text(RankedConversation(0, "c", None, (), "no line")) == "the integration broke: no line"
 
     def test_says_where_there_is_no_reason(self) -> None:
-        assert standing_text(Standing(0, "c", 0.0, ())) == "worse than no other in any metric"
-        assert standing_text(Standing(0, "c", None, ())) == "no metric with a direction was measured"
+        assert standing_text(RankedConversation(0, "c", 0.0, ())) == "worse than no other in any metric"
+        assert standing_text(RankedConversation(0, "c", None, ())) == "no metric with a direction was measured"
 
     def test_is_told_of_a_real_run(self, tmp_path: Path) -> None:
         conversations = [
@@ -223,14 +227,17 @@ class TestAPlaceInOneLine:
         assert [standing_text(one) for one in worst_and_broken(run, 10).broken] == ["the integration broke: no line"]
 
     def test_failures_are_sentences_with_what_they_fail(self) -> None:
-        assert behind_text(Behind(SUCCESS, 0.5, 0.75, 4, "target")) == (
+        assert behind_text(RankedMetric(SUCCESS, 0.5, 0.75, 4, "target")) == (
             "tools.success 50.0 %: misses its target, lower than 3 of 4"
         )
-        assert behind_text(Behind(SUCCESS, 0.0, 0.0, 4, "mark")) == "tools.success 0.0 %: below its pass mark"
-        assert behind_text(Behind(SUCCESS, 0.0, 0.5, 4, "outcome")) == "tools.success 0.0 %: failed, lower than 2 of 4"
+        assert behind_text(RankedMetric(SUCCESS, 0.0, 0.0, 4, "mark")) == "tools.success 0.0 %: below its pass mark"
+        assert (
+            behind_text(RankedMetric(SUCCESS, 0.0, 0.5, 4, "outcome"))
+            == "tools.success 0.0 %: failed, lower than 2 of 4"
+        )
 
     def test_what_is_lost_comes_first(self) -> None:
-        lost = Standing(0, "c", None, (), "", "lost", "reward: 0")
+        lost = RankedConversation(0, "c", None, (), "", "lost", "reward: 0")
         assert standing_text(lost) == "lost (reward: 0)"
         assert standing_text(lost._replace(outcome_reason="")) == "lost"
 

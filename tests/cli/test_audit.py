@@ -14,10 +14,10 @@ from support.pages import page_facts
 VACUOUS = '''
 from convoscope import Conversation, metric
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured
-from convoscope.metrics.nonsense import PARROT
+from convoscope.metrics.perturbations import PARROT
 
 
-@metric("mine.vacuous", version=1, observes=CONVERSATION, unit="points", better=HIGHER, notices=(PARROT,))
+@metric("mine.vacuous", version=1, observes=CONVERSATION, unit="points", better=HIGHER, sensitive_to=(PARROT,))
 def vacuous(conversation: Conversation) -> Observation:
     """Is everything fine?"""
     return measured(conversation, 7.0)

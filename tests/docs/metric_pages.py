@@ -94,7 +94,7 @@ def shared_needs(members: Sequence[Declared]) -> list[str]:
 
 def needed(need: Need) -> str:
     """What becomes of a conversation without it."""
-    return f"- Without {need.unlock}: {need.otherwise.replace('_', ' ')}, `{need.code}`"
+    return f"- Without {need.unlock}: {need.status_if_missing.replace('_', ' ')}, `{need.code}`"
 
 
 def head_of(page: Path) -> str:

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.ingest.beside import companion
-from convoscope.ingest.beside.companion import Attach
+from convoscope.ingest.companions import companion
+from convoscope.ingest.companions.companion import Attach
 from convoscope.ingest.discover import Input, find_inputs, fingerprint
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample, installed
 from convoscope.ingest.report import Notes

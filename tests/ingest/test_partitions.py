@@ -224,9 +224,9 @@ def test_messages_by_key(tmp_path: Path, keys: list[str], split: int, size: int)
     write(logs / "2.jsonl", as_lines(*starts[1], *said[split:], {"oops": 1}).rstrip())
     small, whole = read_cut(logs, tmp_path / "small", size), read_cut(logs, tmp_path / "whole", WHOLE)
     # Buckets come in the order of hashes; a run puts conversations in the order of their ids.
-    in_order, at_once = (sorted(one.reads, key=lambda read: read.conversation.id) for one in (small, whole))
+    in_order, max_concurrency = (sorted(one.reads, key=lambda read: read.conversation.id) for one in (small, whole))
     assert [(read.conversation, read.notes) for read in in_order] == [
-        (read.conversation, read.notes) for read in at_once
+        (read.conversation, read.notes) for read in max_concurrency
     ]
     assert small.counts == whole.counts
     # A conversation is counted for each file that told something of it.

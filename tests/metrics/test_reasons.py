@@ -99,7 +99,7 @@ def test_needs_too() -> None:
             if need.code == "conversation_errored":
                 continue  # by the specification of flows such conversations are set aside
             expected = need.code in CLASSES[NO_OPPORTUNITY]
-            assert (need.otherwise == NOT_APPLICABLE) == expected, (key, need.code)
+            assert (need.status_if_missing == NOT_APPLICABLE) == expected, (key, need.code)
 
 
 @pytest.mark.parametrize("row", guide_rows(FAILED), ids=lambda row: str(row[0]))

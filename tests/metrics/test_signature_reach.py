@@ -52,7 +52,7 @@ NEED = """Need(
     field='f',
     unlock='u',
     present=lambda conversation: {},
-    otherwise='{}',
+    status_if_missing='{}',
 )"""
 
 CHANGES = {
@@ -236,13 +236,13 @@ class TestItDoesNotChangeWith:
     def test_the_frame_that_every_metric_stands_in(
         self, monkeypatch: pytest.MonkeyPatch, home: str, counts: bool
     ) -> None:
-        def otherwise(conversation: Conversation, value: float) -> Observation:
+        def status_if_missing(conversation: Conversation, value: float) -> Observation:
             return measured(conversation, value + 1)
 
         importlib.import_module(home)
         before = signature(family.turns)
-        otherwise.__module__ = home
-        monkeypatch.setattr(family, "measured", otherwise)
+        status_if_missing.__module__ = home
+        monkeypatch.setattr(family, "measured", status_if_missing)
         assert (signature(family.turns) != before) == counts
 
 

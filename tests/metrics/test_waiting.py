@@ -178,7 +178,7 @@ class TestManyConversations:
             """Twice of it."""
             return 2 * value
 
-        session = Session(at_once=3)
+        session = Session(max_concurrency=3)
         batch = Batch([declared(late), twice], session)
         for number in range(7):
             batch.add(msgspec.structs.replace(TWO_TURNS, id=str(number)))

@@ -38,10 +38,10 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.metrics.registry import installed
-from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact, note_text, story
+from convoscope.report.story import FOLDED, Mark, Story, StoryFact, TimelineEntry, note_text, story
 from convoscope.runs.conversations import records
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import Behind, Headline
+from convoscope.runs.ranking import Headline, RankedMetric
 from convoscope.runs.summary import describe
 from convoscope.scores.observation import failed
 from convoscope.views.subjects import WHOLE
@@ -190,13 +190,13 @@ class TestScores:
 
     def test_why_it_stands_where_it_stands(self) -> None:
         headline = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
-        told = story(record_of(FLOW, []), summary(), [Behind(headline, 0.5, 0.75, 1_200)])
+        told = story(record_of(FLOW, []), summary(), [RankedMetric(headline, 0.5, 0.75, 1_200)])
         assert told.because == ("tools.success 50.0 %: lower than 900 of 1,200",)
 
     def test_what_broke_comes_first_among_the_reasons(self) -> None:
         headline = Headline("tools.success", "strict", "(computed)", SHARE, HIGHER)
         broken = msgspec.structs.replace(FLOW, outcome=Outcome(error="no line"))
-        told = story(record_of(broken, []), summary(), [Behind(headline, 0.5, 2 / 3, 3)])
+        told = story(record_of(broken, []), summary(), [RankedMetric(headline, 0.5, 2 / 3, 3)])
         assert told.because == ("the integration broke: no line", "tools.success@strict 50.0 %: lower than 2 of 3")
 
 
@@ -373,7 +373,7 @@ class TestAnyConversation:
         assert sorted(found) == sorted(map(note_text, notes))
 
 
-def assert_words_told(utterance: Utterance, told: Happening) -> None:
+def assert_words_told(utterance: Utterance, told: TimelineEntry) -> None:
     """Each text to the letter; those equal to the letter once."""
     given_texts = {kind: text.text for kind in ("intended", "spoken", "heard") if (text := getattr(utterance, kind))}
     assert [kind for reading in told.readings for kind in reading.kinds] == list(given_texts)

@@ -28,7 +28,7 @@ from convoscope.conversation import (
 from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
 from convoscope.report.conversation_terminal import print_story
 from convoscope.report.screen import Screen
-from convoscope.report.story import FOLDED, Happening, Mark, MarkedText, Story, StoryFact, story
+from convoscope.report.story import FOLDED, Mark, MarkedText, Story, StoryFact, TimelineEntry, story
 from convoscope.runs.conversations import KeptConversation, records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
@@ -154,7 +154,7 @@ class TestOneConversation:
         silent = Mark(
             metric="7 scores", status=FOLDED, text="no judge (7)", evidence=(StoryFact("no judge", "test.b"),)
         )
-        happening = Happening(seq=0, kind="marker", does="marker", title="x", marks=(mark, silent))
+        happening = TimelineEntry(seq=0, kind="marker", does="marker", title="x", marks=(mark, silent))
         told = StringIO()
         elsewhere = (msgspec.structs.replace(silent, subject="item a"),)
         print_story(

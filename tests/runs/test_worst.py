@@ -33,7 +33,7 @@ from convoscope.runs.ranking import (
     FAILURES,
     REASONS,
     ROUGHNESS,
-    Standing,
+    RankedConversation,
     headlines,
     names,
     rank,
@@ -57,7 +57,7 @@ def reasons(run: Run) -> dict[str, list[tuple[str, float, float]]]:
     }
 
 
-def integration_broke(run: Run, limit: int) -> list[Standing]:
+def integration_broke(run: Run, limit: int) -> list[RankedConversation]:
     return worst_and_broken(run, limit).broken
 
 

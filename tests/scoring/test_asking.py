@@ -78,7 +78,7 @@ def test_no_more_are_in_flight_than_allowed(workers: int, server: SlowServer, tm
         metrics_from=[ASKING],
         out=tmp_path / "run",
         workers=workers,
-        at_once=6,
+        max_concurrency=6,
         part_bytes=logs.stat().st_size // 4,
     )
     assert len(server.asked().questions) == 60
@@ -106,7 +106,9 @@ def test_killed_in_the_middle_it_asks_only_for_what_is_missing(server: SlowServe
     written = {f"c{row}" for row, *_ in answers(tmp_path / "run")}
     assert 100 <= len(written) < 400
 
-    resumed = make_run(logs, metrics=METRICS, metrics_from=[ASKING], out=tmp_path / "run", workers=1, at_once=20)
+    resumed = make_run(
+        logs, metrics=METRICS, metrics_from=[ASKING], out=tmp_path / "run", workers=1, max_concurrency=20
+    )
     after = server.asked().questions[400 + len(before) :]
     assert len(after) == len(set(after)) == 400 - len(written)
     assert not written & set(after)

@@ -19,7 +19,7 @@ from convoscope.metrics import (
     metric,
 )
 from convoscope.metrics.registry import Declared
-from convoscope.report.story import Happening, Mark, Story, story
+from convoscope.report.story import Mark, Story, TimelineEntry, story
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.summary import describe
 from convoscope.scoring.evaluate import evaluate
@@ -57,11 +57,11 @@ def finding(*observations: Observation, name: str = "test.found", unit: str = "p
     return find
 
 
-def happenings(told: Story) -> list[Happening]:
+def happenings(told: Story) -> list[TimelineEntry]:
     return [one for stretch in told.stretches for one in stretch.happenings]
 
 
-def only(*events: Event, **facts: Any) -> Happening:
+def only(*events: Event, **facts: Any) -> TimelineEntry:
     """How a conversation of nothing else is told."""
     (one,) = happenings(tell(chat(*events, **facts)))
     return one

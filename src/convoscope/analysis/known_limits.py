@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING, Nonsense
+from convoscope.metrics.perturbations import EMPTY_AGENT, SAYS_EVERYTHING, Perturbation
 
 _NEVER_PUT_OFF = (
     "published rule of τ-voice: who never speaks is not put off by anything; interaction.response_rate notices"
 )
 
-KNOWN_LIMITS: dict[tuple[str, Nonsense], str] = {
+KNOWN_LIMITS: dict[tuple[str, Perturbation], str] = {
     ("answer.accuracy", SAYS_EVERYTHING): (
         "it asks whether the truth is in the answer, and who says everything says that too; answer.f1 and "
         "answer.exact_match notice"
@@ -19,7 +19,7 @@ KNOWN_LIMITS: dict[tuple[str, Nonsense], str] = {
         "published rule of EVA: a turn without a reply is not rated; voice.turn_taking notices"
     ),
 }
-"""Nonsense that is declared and not noticed, by metric and nonsense."""
+"""Perturbation that is declared and not noticed, by metric and nonsense."""
 
 _SAYS_NOTHING = (
     "a result that says nothing may be a success or not, an error says that it is none: the figure has bounds"

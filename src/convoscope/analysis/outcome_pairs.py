@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from convoscope.analysis.nonsense import saying
+from convoscope.analysis.perturbations import saying
 from convoscope.conversation import (
     ASSISTANT,
     Conversation,

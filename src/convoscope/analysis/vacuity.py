@@ -1,7 +1,7 @@
 """The vacuity audit: would these metrics notice if the conversations were nonsense?
 
-Nonsense is made from the user's own conversations, and every metric is run over both. What a metric has to notice it
-declares itself: `notices=` and `falls_silent=`.
+Perturbations are made from the user's own conversations, and every metric is run over both. A metric declares what it
+has to notice: `sensitive_to=` and `undefined_under=`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import msgspec
 import numpy as np
 
 from convoscope.analysis.known_limits import KNOWN_DEPENDENCE, KNOWN_LIMITS
-from convoscope.analysis.nonsense import MAKE_NONSENSE, by_timeline
 from convoscope.analysis.outcome_pairs import OUTCOMES
+from convoscope.analysis.perturbations import MAKE_NONSENSE, by_timeline
 from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import NothingReadable, UsageError
 from convoscope.ingest.read import PathLike, read
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE, Derived, Metric
-from convoscope.metrics.nonsense import Nonsense
+from convoscope.metrics.perturbations import Perturbation
 from convoscope.metrics.registry import Declared
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.make import make_run
@@ -58,7 +58,7 @@ Demand = Literal["", "worse", "silent"]
 class NonsenseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one metric made of one kind of nonsense, in the conversations in which it was measured before."""
 
-    nonsense: Nonsense
+    nonsense: Perturbation
     demand: Demand = ""
     """What the metric declares: that it gets worse, or that it has no value then; nothing where it declares neither."""
     verdict: Verdict
@@ -106,8 +106,8 @@ class GateAudit(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     met: bool
     """By the conversations as they are."""
-    met_by: tuple[Nonsense, ...]
-    tried: tuple[Nonsense, ...]
+    met_by: tuple[Perturbation, ...]
+    tried: tuple[Perturbation, ...]
 
     @property
     def can_fail(self) -> bool:
@@ -138,7 +138,7 @@ class VacuityAudit(msgspec.Struct, frozen=True, kw_only=True):
     """Which nonsense the metrics notice, which targets cannot be missed, what is measured only after one outcome."""
 
     conversations: int
-    changed: dict[Nonsense, int]
+    changed: dict[Perturbation, int]
     """How many conversations each kind of nonsense changes."""
     metrics: tuple[MetricAudit, ...]
     gates: tuple[GateAudit, ...] = ()
@@ -257,7 +257,7 @@ def audit_conversations(
         metrics=tuple(
             MetricAudit(
                 metric=declared.key,
-                declares=declared.notices is not None,
+                declares=declared.sensitive_to is not None,
                 checks=tuple(
                     _check(declared, kind, before, after.get(kind), changed[kind], clusters) for kind in MAKE_NONSENSE
                 ),
@@ -335,13 +335,15 @@ def _changed(originals: Sequence[Conversation], nonsense: Sequence[Conversation]
 
 def _check(
     declared: Declared,
-    kind: Nonsense,
+    kind: Perturbation,
     before: _Scored,
     after: _Scored | None,
     changed: Sequence[int],
     clusters: np.ndarray[Any, np.dtype[np.int64]],
 ) -> NonsenseCheck:
-    demand: Demand = "silent" if kind in declared.falls_silent else "worse" if kind in (declared.notices or ()) else ""
+    demand: Demand = (
+        "silent" if kind in declared.undefined_under else "worse" if kind in (declared.sensitive_to or ()) else ""
+    )
     old = before.values[declared.key]
     rows = [row for row in changed if old[row] is not None]
     if not rows or after is None:
@@ -394,7 +396,7 @@ def _gates(
     targets: Sequence[str],
     metrics: Sequence[Declared],
     originals: Sequence[Conversation],
-    nonsense: Mapping[Nonsense, Sequence[Conversation]],
+    nonsense: Mapping[Perturbation, Sequence[Conversation]],
 ) -> Iterator[GateAudit]:
     """Hold the figures of the conversations, and of all nonsense made of them, against the targets."""
     if not targets:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
-from convoscope.ingest.beside.flow_files import FORMAT as FLOW_DEFINITION
+from convoscope.ingest.companions.flow_files import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, SPLIT, ReadReport
 from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
-from convoscope.runs.ranking import Basis, Behind, Failure, Standing
+from convoscope.runs.ranking import Basis, Failure, RankedConversation, RankedMetric
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.runs.trials import Trial
@@ -156,7 +156,7 @@ def place_text(run: Run) -> str:
     return shlex.quote(run.name if run.folder.is_absolute() else str(run.folder))
 
 
-def behind_text(behind: Behind) -> str:
+def behind_text(behind: RankedMetric) -> str:
     """In what a conversation is behind the others, and than how many it is worse."""
     value = value_text(behind.value, behind.headline.unit)
     worse = "higher" if behind.headline.better == LOWER else "lower"
@@ -181,7 +181,7 @@ def outcome_text(outcome: str, reason: str) -> str:
     return f"{words} ({reason})" if reason else words
 
 
-def lost_text(standing: Standing) -> str:
+def lost_text(standing: RankedConversation) -> str:
     """The outcome in words, where a conversation is lost."""
     return outcome_text(LOST, standing.outcome_reason) if standing.outcome == LOST else ""
 
@@ -204,13 +204,13 @@ def trial_text(trial: Trial | None) -> str:
     return f"{trial.differ:,} of the {trial.others:,} other trials of its scenario made other changes"
 
 
-def because_texts(error: str, because: Sequence[Behind], lost: str = "", trial: Trial | None = None) -> list[str]:
+def because_texts(error: str, because: Sequence[RankedMetric], lost: str = "", trial: Trial | None = None) -> list[str]:
     """Why a conversation has its rank; `lost` is the outcome in words, where it is lost."""
     broke = [f"the integration broke: {error}"] if error else []
     return [*broke, *filter(None, (lost, trial_text(trial))), *map(behind_text, because)]
 
 
-def standing_text(standing: Standing, most: int = 2) -> str:
+def standing_text(standing: RankedConversation, most: int = 2) -> str:
     """The same in one line."""
     if reasons := because_texts(standing.error, standing.because, lost_text(standing), standing.trial):
         return "; ".join(reasons[:most])

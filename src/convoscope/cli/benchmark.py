@@ -92,7 +92,7 @@ def validate_gold(
 ) -> None:
     """Check gold label files: schema, vocabulary, severities, names, duplicates, spans, segments."""
     from convoscope.harmless import one_line
-    from convoscope.ingest.beside.gold_files import ENDING, check_paths
+    from convoscope.ingest.companions.gold_files import ENDING, check_paths
     from convoscope.report.screen import Screen
 
     checked = check_paths(path, transcripts)
@@ -126,8 +126,8 @@ def convert_gold(
     import msgspec
 
     from convoscope.harmless import one_line
-    from convoscope.ingest.beside.gold_conversion import convert_files
-    from convoscope.ingest.beside.gold_files import ENDING, check_paths
+    from convoscope.ingest.companions.gold_conversion import convert_files
+    from convoscope.ingest.companions.gold_files import ENDING, check_paths
     from convoscope.report.screen import Screen
 
     screen = Screen()

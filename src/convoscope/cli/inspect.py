@@ -212,7 +212,7 @@ def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[
 
 def _count_frames(conversation: Conversation, contents: Counter[str]) -> None:
     """Truth and prediction of dialogue states; a prediction that is missing or failed is none."""
-    from convoscope.ingest.beside.predictions import exchanges_of
+    from convoscope.ingest.companions.predictions import exchanges_of
 
     places: dict[str, set[int]] = {"gold": set(), "predicted": set()}
     for frame in conversation.frames:

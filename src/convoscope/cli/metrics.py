@@ -68,8 +68,8 @@ def metrics(
         facts += [("languages", ", ".join(metric.languages))] if metric.languages else []
         facts += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
         facts += [("0 to 10", _points(metric.ten))] if metric.ten else []
-        facts += [("notices", _nonsense(metric.notices))] if metric.notices is not None else []
-        facts += [("falls silent under", _nonsense(metric.falls_silent))] if metric.falls_silent else []
+        facts += [("notices", _nonsense(metric.sensitive_to))] if metric.sensitive_to is not None else []
+        facts += [("falls silent under", _nonsense(metric.undefined_under))] if metric.undefined_under else []
         print_table(screen, text_table(("fact", ""), facts))
         parts = [other for other in registry.resolve() if parent_metric(other.name, names) == metric.name]
         if parts:

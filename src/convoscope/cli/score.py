@@ -46,7 +46,7 @@ def score_command(
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N conversations.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes. Default: all cores.")] = None,
-    at_once: Annotated[
+    max_concurrency: Annotated[
         int, typer.Option("--at-once", help="Questions in flight, for metrics that wait for an answer.", min=1)
     ] = 200,
     by: Annotated[
@@ -96,7 +96,7 @@ def score_command(
             out=out,
             limit=limit,
             workers=workers,
-            at_once=at_once,
+            max_concurrency=max_concurrency,
             strict=strict,
             by=None if not by else [split(one) or [] for one in by],
             format=format,

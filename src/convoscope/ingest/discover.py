@@ -14,11 +14,11 @@ import msgspec
 
 from convoscope.conversation import Flow
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside import gold
-from convoscope.ingest.beside.companion import Companion, companions
-from convoscope.ingest.beside.flow_files import is_yaml
-from convoscope.ingest.beside.flows import FlowDefinitions, PathLike
-from convoscope.ingest.beside.venue_tables import VenueTable, VenueTables
+from convoscope.ingest.companions import gold
+from convoscope.ingest.companions.companion import Companion, companions
+from convoscope.ingest.companions.flow_files import is_yaml
+from convoscope.ingest.companions.flows import FlowDefinitions, PathLike
+from convoscope.ingest.companions.venue_tables import VenueTable, VenueTables
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
 from convoscope.ingest.io.json import BadJson, decode

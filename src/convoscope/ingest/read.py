@@ -15,7 +15,7 @@ import msgspec
 from convoscope.conversation import Conversation, Flow
 from convoscope.errors import NothingReadable
 from convoscope.harmless import one_line
-from convoscope.ingest.beside.predictions import unread_records, without_dialogue
+from convoscope.ingest.companions.predictions import unread_records, without_dialogue
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.report import ReadReport

@@ -7,7 +7,7 @@ overlooked.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Time
@@ -160,6 +160,71 @@ def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
     if not texts and parts and not any(map(is_media, parts)) and isinstance(parts[0], dict):
         notes.set_aside("content_not_text", ", ".join(map(str, parts[0]))[:80], seq)
     return Content("\n".join(texts), parts)
+
+
+class Fields:
+    """A record that a reader takes fields out of. What it leaves is kept, and noted where the name is unknown.
+
+    `of` names the record in notes: `call.foo` is the field `foo` of a call that the reader does not know.
+
+    >>> notes = Notes()
+    >>> call = Fields({"id": 7, "turns": [{"who": "user"}], "colour": "red", "status": "done"}, "call", notes)
+    >>> call.text("id", "call_id"), [turn.text("who") for turn in call.each("turns", "turn")]
+    ('7', ['user'])
+    >>> call.rest(usual={"status"}), [note.code for note in notes.taken]
+    ({'colour': 'red', 'status': 'done'}, ['call.colour'])
+    """
+
+    def __init__(self, record: Any, of: str, notes: Notes) -> None:
+        self.left: Facts = dict(record) if isinstance(record, dict) else {}
+        self.of = of
+        self.notes = notes
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.left
+
+    def take(self, *names: str, kind: type | tuple[type, ...] = object) -> Any:
+        """The first of these fields that has a value of this kind; None where no field has."""
+        for name in names:
+            value = self.left.get(name)
+            if value is not None and value != "" and isinstance(value, kind):
+                return self.left.pop(name)
+        return None
+
+    def text(self, *names: str) -> str:
+        """A text, or a number as text; "" where no field has one."""
+        for name in names:
+            if text := as_text(self.left.get(name)):
+                del self.left[name]
+                return text
+        return ""
+
+    def number(self, *names: str) -> float | None:
+        """A finite number; None where no field has one."""
+        for name in names:
+            if (number := as_number(self.left.get(name))) is not None:
+                del self.left[name]
+                return number
+        return None
+
+    def object(self, *names: str, of: str = "") -> Fields:
+        """An object inside the record, to take from in turn; empty where no field has one."""
+        return Fields(self.take(*names, kind=dict), of or (names[0] if names else self.of), self.notes)
+
+    def each(self, name: str, of: str = "") -> Iterator[Fields]:
+        """The objects of a list; a member that is no object is set aside."""
+        for member in self.take(name, kind=list) or ():
+            if isinstance(member, dict):
+                yield Fields(member, of or name, self.notes)
+            else:
+                self.notes.set_aside(f"{of or name}_not_an_object", repr(member)[:80])
+
+    def rest(self, usual: Set[str] = frozenset(), seq: int = -1) -> Facts:
+        """What was not taken, for `extras`; names that are not usual are noted as unknown."""
+        extras = filled(self.left)
+        for name in sorted(extras.keys() - usual):
+            self.notes.unknown(f"{self.of}.{name}", seq)
+        return extras
 
 
 def filled(facts: Facts) -> Facts:

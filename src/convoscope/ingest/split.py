@@ -16,8 +16,8 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
-from convoscope.ingest.beside.companion import Attach, companions
-from convoscope.ingest.beside.flows import FlowDefinitions
+from convoscope.ingest.companions.companion import Attach, companions
+from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.copies import copied_inputs, spoken_digest
 from convoscope.ingest.discover import Input
 from convoscope.ingest.hash_buckets import KeyedRecords, bucket_of, read_bucket, spread

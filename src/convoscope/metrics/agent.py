@@ -11,7 +11,7 @@ from convoscope.conversation import ASSISTANT, Conversation
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
-from convoscope.metrics.nonsense import EMPTY_AGENT, SAYS_EVERYTHING
+from convoscope.metrics.perturbations import EMPTY_AGENT, SAYS_EVERYTHING
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import SOUND
 from convoscope.scores.observation import (
@@ -57,8 +57,8 @@ _LOOKS_ONLY = frozenset(
     needs=(ASSISTANT_SPEECH,),
     reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
     also={"p95": percentile(95)},
-    notices=(SAYS_EVERYTHING,),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(SAYS_EVERYTHING,),
+    undefined_under=(EMPTY_AGENT,),
 )
 def words_per_turn(many: Conversations) -> None:
     """How many words does the agent say in a turn?
@@ -87,8 +87,8 @@ def words_per_turn(many: Conversations) -> None:
     observes=TURN,
     better=LOWER,
     needs=(ASSISTANT_SPEECH,),
-    notices=(SAYS_EVERYTHING,),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(SAYS_EVERYTHING,),
+    undefined_under=(EMPTY_AGENT,),
 )
 def repetition(many: Conversations) -> None:
     """What share of the agent's sentences has it said before?
@@ -124,7 +124,7 @@ def repetition(many: Conversations) -> None:
     observes=EVENT,
     better=LOWER,
     needs=(USER_SPEECH,),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def unanswered_turns(many: Conversations) -> None:
     """What share of the user's turns gets no reply?
@@ -154,7 +154,7 @@ def unanswered_turns(many: Conversations) -> None:
     observes=EVENT,
     better=LOWER,
     needs=(USER_SPEECH,),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def ignored_questions(many: Conversations) -> None:
     """What share of the user's questions gets no reply?
@@ -188,7 +188,7 @@ def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
     better=LOWER,
     needs=(USER_SPEECH, SOUND),
     languages=lexicon_languages(),
-    notices=(),
+    sensitive_to=(),
 )
 def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     """Over what share of the user's turns does the agent go on talking?
@@ -261,7 +261,7 @@ class _AgentSound:
     better=NEITHER,
     needs=(ASSISTANT_SPEECH,),
     languages=lexicon_languages(),
-    notices=(),
+    sensitive_to=(),
 )
 def declined(many: Conversations) -> None:
     """Did the agent hand over or decline in the end, without having done anything?

@@ -5,7 +5,7 @@ from __future__ import annotations
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, NEITHER, metric
 from convoscope.metrics.needs import UTTERANCES
-from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.scores.observation import Observation, measured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce, percentile
 
@@ -21,7 +21,7 @@ from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce, perc
     needs=(UTTERANCES,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     also={"p50": percentile(50), "p95": percentile(95)},
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def turns(conversation: Conversation) -> Observation:
     """How many turns did the user take?

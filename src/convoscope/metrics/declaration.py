@@ -22,7 +22,7 @@ from convoscope.metrics.async_metrics import awaited, coming, is_async
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.items import each_item, each_item_awaited
 from convoscope.metrics.needs import Need, needs_of
-from convoscope.metrics.nonsense import NONSENSE, Nonsense
+from convoscope.metrics.perturbations import PERTURBATIONS, Perturbation
 from convoscope.resources.registry import asked_by, optional_for
 from convoscope.scores.observation import Observation, Status
 from convoscope.scores.reducers import Across, Percentile, Reduce
@@ -154,9 +154,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """In a few plain words, as it stands in the answer of a run: "wait for a reply"."""
     importance: int = 2
     """From 0 to 10: how much a person who decides on a release wants to know it."""
-    notices: tuple[Nonsense, ...] | None = None
+    sensitive_to: tuple[Perturbation, ...] | None = None
     """The nonsense that makes it worse (another, where neither direction is better); None where nobody has said."""
-    falls_silent: tuple[Nonsense, ...] = ()
+    undefined_under: tuple[Perturbation, ...] = ()
     """The nonsense that leaves it rightly without a value, because there is nothing left to measure."""
     languages: tuple[str, ...] = ()
     """The codes of the languages whose words it reads; none where it reads no words, or any language's.
@@ -164,9 +164,11 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     Words of other languages are unmeasured: `language_not_supported`."""
 
     def __post_init__(self) -> None:
-        for kind in (*(self.notices or ()), *self.falls_silent):
-            if kind not in NONSENSE:
-                raise DeclarationError(f"{self.key}: unknown nonsense {kind!r}", hint=f"there is {', '.join(NONSENSE)}")
+        for kind in (*(self.sensitive_to or ()), *self.undefined_under):
+            if kind not in PERTURBATIONS:
+                raise DeclarationError(
+                    f"{self.key}: unknown nonsense {kind!r}", hint=f"there is {', '.join(PERTURBATIONS)}"
+                )
         if not _NAME.fullmatch(self.name):
             raise DeclarationError(f"{self.name!r} is not a metric's name", hint="write family.name, in small letters")
         if self.variant and not _VARIANT.fullmatch(self.variant):
@@ -346,8 +348,8 @@ def metric(
     target: Target | None = None,
     label: str = "",
     importance: int = 2,
-    notices: tuple[Nonsense, ...] | None = None,
-    falls_silent: tuple[Nonsense, ...] = (),
+    sensitive_to: tuple[Perturbation, ...] | None = None,
+    undefined_under: tuple[Perturbation, ...] = (),
     languages: tuple[str, ...] = (),
 ) -> Callable[[Measure], Metric]:
     """Declare a metric. The decorated function yields observations; its docstring is the definition."""
@@ -370,8 +372,8 @@ def metric(
             target=target,
             label=label,
             importance=importance,
-            notices=notices,
-            falls_silent=falls_silent,
+            sensitive_to=sensitive_to,
+            undefined_under=undefined_under,
             languages=languages,
         )
 
@@ -400,8 +402,8 @@ def derived(
     target: Target | None = None,
     label: str = "",
     importance: int = 2,
-    notices: tuple[Nonsense, ...] | None = None,
-    falls_silent: tuple[Nonsense, ...] = (),
+    sensitive_to: tuple[Perturbation, ...] | None = None,
+    undefined_under: tuple[Perturbation, ...] = (),
     languages: tuple[str, ...] = (),
     unscored: str = "not_enough",
 ) -> Callable[[Callable[..., Any]], Derived]:
@@ -424,8 +426,8 @@ def derived(
             target=target,
             label=label,
             importance=importance,
-            notices=notices,
-            falls_silent=falls_silent,
+            sensitive_to=sensitive_to,
+            undefined_under=undefined_under,
             languages=languages,
             unscored=unscored,
         )

@@ -34,7 +34,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     present: Callable[[Conversation], bool] | None = None
     resource: str = ""
     """Set instead of `present` where the run, not the conversation, must bring it: the whole name of its type."""
-    otherwise: Status = UNMEASURED
+    status_if_missing: Status = UNMEASURED
 
     @property
     def detail(self) -> str:
@@ -85,21 +85,21 @@ UTTERANCES = Need(
     field="timeline",
     unlock="a log in which somebody says something",
     present=Fact(CONTENTS, "has_utterances"),
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 USER_SPEECH = Need(
     code="no_user_speech",
     field="timeline.utterance of a user",
     unlock="messages of the user",
     present=Fact(CONTENTS, "has_user_speech"),
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 ASSISTANT_SPEECH = Need(
     code="no_assistant_speech",
     field="timeline.utterance of the assistant",
     unlock="messages of the assistant",
     present=Fact(CONTENTS, "has_assistant_speech"),
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 DIALOGUE = tuple(
     Need(
@@ -107,7 +107,7 @@ DIALOGUE = tuple(
         field="timeline",
         unlock=f"a conversation in which {words}",
         present=lambda conversation, code=code: no_dialogue(conversation) != code,  # type: ignore[misc]
-        otherwise=NOT_APPLICABLE,
+        status_if_missing=NOT_APPLICABLE,
     )
     for code, words in (
         (NO_USER_SPEECH, "the user says something"),
@@ -133,7 +133,7 @@ TOOL_CALLS = Need(
     field="timeline.tool_call",
     unlock="a conversation in which the agent calls a tool",
     present=Fact(CONTENTS, "has_tool_calls"),
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 # Formats whose logs hold every tool call: where such a log has none, none was made.
 _RECORD_CALLS = frozenset(
@@ -237,7 +237,7 @@ NOT_BROKEN = Need(
     field="outcome.error",
     unlock="a conversation whose integration did not break",
     present=lambda conversation: not conversation.outcome.error,
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 FLOW_DECLARED = Need(
     code="no_flow_definition",

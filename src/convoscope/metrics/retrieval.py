@@ -29,7 +29,7 @@ RELEVANT_FROM = 0.5
     version=1,
     unit=RATIO,
     needs=needs_of("contextual_precision@lexical"),
-    notices=(),
+    sensitive_to=(),
 )
 def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     """Do the chunks that hold the truth's words stand before those that do not?
@@ -58,7 +58,7 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     version=1,
     unit=RATIO,
     needs=needs_of("contextual_recall@lexical"),
-    notices=(),
+    sensitive_to=(),
 )
 def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
     """What share of the truth's words was retrieved?
@@ -82,12 +82,12 @@ def _ranking_metric(
     name: str, variant: str = ""
 ) -> Callable[[Callable[[Conversation], Iterator[Observation]]], Metric]:
     return item_metric(
-        name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), importance=4, notices=()
+        name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), importance=4, sensitive_to=()
     )
 
 
 _recall_metric = partial(
-    item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"), notices=()
+    item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"), sensitive_to=()
 )
 
 

@@ -92,10 +92,13 @@ def unbumped(before: dict[str, Signed], after: dict[str, Signed]) -> list[str]:
     ]
 
 
-def sign() -> None:
-    """Write the signature file anew; refuses where a metric changed and its version did not."""
+def sign(*, same_numbers: bool = False) -> None:
+    """Write the signature file anew.
+
+    A metric that changed needs a new version, unless the change is a refactoring that keeps every number.
+    """
     after = current()
-    changed = unbumped(signed(), after)
+    changed = [] if same_numbers else unbumped(signed(), after)
     if changed:
         raise UsageError(f"{', '.join(changed)} changed without a new version", hint="raise version= and sign again")
     signatures = Signatures(sources(), after)
@@ -119,12 +122,14 @@ def computed(declared: Metric | Derived) -> str:
     home = getattr(declared.function, "__module__", None) or type(declared.function).__module__
     source = _Source(home.split(".", maxsplit=1)[0])
     for name in declared.__struct_fields__:
-        if name not in ("function", "version", "needs", "notices", "falls_silent", "languages"):
+        if name not in ("function", "version", "needs", "sensitive_to", "undefined_under", "languages"):
             source.constant(f"declared {name}", getattr(declared, name))
     if isinstance(declared, Metric):
         for need in declared.needs:
             # Of facts that are found together, the name says which is asked for.
-            source.constant(f"need {need.code}", (need.resource, need.otherwise, getattr(need.present, "name", "")))
+            source.constant(
+                f"need {need.code}", (need.resource, need.status_if_missing, getattr(need.present, "name", ""))
+            )
             source.function(need.present)
         if declared.view.type != CONVERSATION:
             source.constant("view", declared.view.type)
@@ -388,4 +393,4 @@ def _compiled(code: Any) -> str:
 
 
 if __name__ == "__main__":
-    sign()
+    sign(same_numbers="--same-numbers" in sys.argv[1:])

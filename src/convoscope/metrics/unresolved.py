@@ -42,9 +42,9 @@ _counted = partial(
     unit=COUNT,
     needs=(ANNOTATED,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    notices=(),
+    sensitive_to=(),
 )
-_left_open = partial(metric, unit=SHARE, better=LOWER, needs=(ANNOTATED,), reduce=SUM_OVER_SUM, notices=())
+_left_open = partial(metric, unit=SHARE, better=LOWER, needs=(ANNOTATED,), reduce=SUM_OVER_SUM, sensitive_to=())
 
 
 @_counted("semantic.topics_found", version=1, label="topics in a conversation", importance=1, better=NEITHER)

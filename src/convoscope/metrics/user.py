@@ -54,7 +54,7 @@ MAX_TURNS = 10
     better=LOWER,
     needs=(USER_SPEECH,),
     languages=lexicon_languages(),
-    notices=(),
+    sensitive_to=(),
 )
 def pushback(many: Conversations) -> None:
     """In what share of their turns does the user object to the agent, or ask for the same thing again?
@@ -237,7 +237,7 @@ def _asks_again(sentence: _Sentence, words: Lexicon, reply: str) -> bool:
     better=LOWER,
     needs=(USER_SPEECH,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    notices=(),
+    sensitive_to=(),
 )
 def effort(many: Conversations) -> None:
     """How many words does the user have to say?

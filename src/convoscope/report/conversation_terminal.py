@@ -18,10 +18,10 @@ from convoscope.harmless import one_line
 from convoscope.report.placed_findings import by_place
 from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.story import FOLDED, Happening, Mark, Story, StoryFact
+from convoscope.report.story import FOLDED, Mark, Story, StoryFact, TimelineEntry
 from convoscope.report.table import number_column, text_table
 from convoscope.report.text_diff import TextVersion
-from convoscope.runs.ranking import Standing, rank
+from convoscope.runs.ranking import RankedConversation, rank
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
 
@@ -30,7 +30,9 @@ _LONG = 400
 """Letters of a tool's value that are printed; `--json` has all."""
 
 
-def print_worst(screen: Screen, run: Run, standing: Sequence[Standing], broken: Sequence[Standing]) -> None:
+def print_worst(
+    screen: Screen, run: Run, standing: Sequence[RankedConversation], broken: Sequence[RankedConversation]
+) -> None:
     """The worst conversations, and in what they are worse than others."""
     total = run.summary.conversations
     extreme = EXTREMES[rank(run).basis]
@@ -102,7 +104,7 @@ def _silences(screen: Screen, story: Story) -> None:
     screen.line(f"timeline: {', '.join(words)}")
 
 
-def _happening(screen: Screen, happening: Happening) -> None:
+def _happening(screen: Screen, happening: TimelineEntry) -> None:
     title = one_line(happening.title)
     when = seconds_text(happening.at)
     style = "red" if happening.bad else ""

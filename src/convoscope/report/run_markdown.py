@@ -34,7 +34,7 @@ from convoscope.report.screen import Screen
 from convoscope.report.sections import sections
 from convoscope.report.table import ReportTable, Row, TableCell
 from convoscope.report.visible_figures import visible_figures
-from convoscope.runs.ranking import Standing, WorstAndBroken, rank, worst_and_broken
+from convoscope.runs.ranking import RankedConversation, WorstAndBroken, rank, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.views.flow.endings import LOST
@@ -168,7 +168,7 @@ def _worst(listed: WorstAndBroken, order: str) -> Iterator[Block]:
         yield Block(["The integration broke, which says nothing about the agent:", ""], broken, [""])
 
 
-def _reasons(standing: Standing) -> Iterator[str]:
+def _reasons(standing: RankedConversation) -> Iterator[str]:
     if standing.outcome == LOST:
         yield plain(outcome_text(LOST, standing.outcome_reason))
     if trial := trial_text(standing.trial):

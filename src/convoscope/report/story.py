@@ -44,7 +44,7 @@ from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
 from convoscope.report.text_diff import TextVersion, readings
 from convoscope.report.visible_figures import FEW, REASONS, visible_figures
 from convoscope.runs.conversations import KeptConversation, ReducedScore
-from convoscope.runs.ranking import Behind
+from convoscope.runs.ranking import RankedMetric
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
@@ -91,7 +91,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A share that is at its worst, or a metric that broke."""
 
 
-class Happening(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One event: who, what, when, what was measured of it, and what reading did to it."""
 
     seq: int
@@ -114,7 +114,7 @@ class MarkedText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     turn: int | None = None
     marks: tuple[Mark, ...] = ()
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[TimelineEntry, ...] = ()
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -144,7 +144,10 @@ def worth_telling(summary: Summary) -> frozenset[str]:
 
 
 def story(
-    record: KeptConversation, summary: Summary, because: Sequence[Behind] = (), worth: Collection[str] | None = None
+    record: KeptConversation,
+    summary: Summary,
+    because: Sequence[RankedMetric] = (),
+    worth: Collection[str] | None = None,
 ) -> Story:
     """Tell one conversation of a run. `worth` is what `worth_telling` gives, for whoever tells many."""
     conversation = record.conversation
@@ -245,7 +248,7 @@ class _Teller:
         for subject, marks in placeless.items():
             yield from (msgspec.structs.replace(mark, subject=subject) for mark in folded(marks))
 
-    def _happenings(self, events: Sequence[AnyEvent]) -> Iterator[Happening]:
+    def _happenings(self, events: Sequence[AnyEvent]) -> Iterator[TimelineEntry]:
         answers = {result.seq: call for call, result in self.conversation.tool_results.items()}
         for event in events:
             if type(event) is ToolResult and event.seq in answers:
@@ -255,7 +258,7 @@ class _Teller:
                 seqs.append(result.seq)
             title, facts, bad = self._tell(event)
             speaks = event.speaker if type(event) is Utterance else ""
-            yield Happening(
+            yield TimelineEntry(
                 seq=event.seq,
                 kind=kind_of(event),
                 does=_DOES.get(kind_of(event), ""),
@@ -376,7 +379,7 @@ def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
         return
     names: dict[str, list[str]] = defaultdict(list)
     for mark in silent:
-        # Behind the colon is the detail.
+        # RankedMetric the colon is the detail.
         names[mark.text.partition(": ")[0]].append(mark.metric)
     often = sorted(names.items(), key=lambda one: -len(one[1]))
     counts = [f"{reason} ({len(them)})" for reason, them in often[:REASONS]]

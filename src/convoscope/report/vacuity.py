@@ -16,7 +16,7 @@ from convoscope.analysis.vacuity import (
     VacuityAudit,
 )
 from convoscope.analysis.words import counted, reason_text
-from convoscope.metrics.nonsense import NONSENSE
+from convoscope.metrics.perturbations import PERTURBATIONS
 from convoscope.report.panels import PagePanel, panel
 from convoscope.report.render.markdown import markdown_table
 from convoscope.report.render.terminal import print_table, print_words
@@ -92,7 +92,7 @@ def _heading(audit: VacuityAudit) -> str:
 
 
 def _tables(audit: VacuityAudit) -> list[ReportTable]:
-    made = ((kind, NONSENSE[kind], f"{count:,}") for kind, count in audit.changed.items())
+    made = ((kind, PERTURBATIONS[kind], f"{count:,}") for kind, count in audit.changed.items())
     tables = [
         text_table(("nonsense", "what", "conversations changed"), made, "Nonsense"),
         text_table(

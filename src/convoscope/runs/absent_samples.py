@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from convoscope.ingest.beside import gold
+from convoscope.ingest.companions import gold
 from convoscope.ingest.discover import Input
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import Metric

@@ -107,10 +107,10 @@ def _distribution(connection: duckdb.DuckDBPyConnection, run: Run, headline: Hea
 def histograms(run: Run) -> Iterator[tuple[Headline, Histogram]]:
     """How the conversations spread, for each metric of which at least one has a value."""
     wanted = headlines(run.summary)
-    at_once = max(1, _VALUES_IN_MEMORY // max(1, run.summary.conversations))
+    max_concurrency = max(1, _VALUES_IN_MEMORY // max(1, run.summary.conversations))
     with connect(run.folder) as connection:
-        for start in range(0, len(wanted), at_once):
-            some = wanted[start : start + at_once]
+        for start in range(0, len(wanted), max_concurrency):
+            some = wanted[start : start + max_concurrency]
             yield from _histograms(connection, run.table(CONVERSATION_SCORES), some).items()
 
 

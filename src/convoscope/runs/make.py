@@ -16,8 +16,8 @@ import msgspec
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
-from convoscope.ingest.beside.predictions import load as load_predictions
-from convoscope.ingest.beside.predictions import unread_records, without_dialogue
+from convoscope.ingest.companions.predictions import load as load_predictions
+from convoscope.ingest.companions.predictions import unread_records, without_dialogue
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import SpooledFiles, as_files
 from convoscope.ingest.read import PathLike, nothing_readable
@@ -48,7 +48,7 @@ from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.job import Job, choose, plan_job
 from convoscope.scoring.labels import LabelRule, SettledLabel, fields_hint, label_rule, settled
 from convoscope.scoring.partition import PartDone, Timings
-from convoscope.scoring.session import DEFAULT_AT_ONCE
+from convoscope.scoring.session import DEFAULT_CONCURRENCY
 from convoscope.statistics import intervals
 
 DEFAULT_FOLDER = Path("runs")
@@ -76,7 +76,7 @@ def make_run(
     limit: int | None = None,
     workers: int | None = None,
     engine: Engine | None = None,
-    at_once: int = DEFAULT_AT_ONCE,
+    max_concurrency: int = DEFAULT_CONCURRENCY,
     strict: bool = False,
     by: Sequence[Sequence[str]] | None = None,
     format: str | None = None,
@@ -99,7 +99,7 @@ def make_run(
     between, as on the command line. All that are installed for None. `metrics_from` are Python files,
     modules and `.toml` files of templates whose metrics come beside the installed ones. `resources` are
     what metrics are handed, such as a judge: objects, or functions declared with `@convoscope.resource`.
-    Metrics that wait have up to `at_once` questions in flight. `out` is the
+    Metrics that wait have up to `max_concurrency` questions in flight. `out` is the
     folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
     was cut short is continued, and a run that is there already and would come out the same is opened.
     `readers_from` are Python files and modules whose readers come beside the installed ones.
@@ -137,7 +137,7 @@ def make_run(
                 settings=settings,
                 flows=flows,
                 part_bytes=part_bytes,
-                at_once=at_once,
+                max_concurrency=max_concurrency,
                 annotate=annotate,
             )
             with closing(job.session):

@@ -88,7 +88,7 @@ FAILURES: tuple[Failure, ...] = ("", "mark", "target", "outcome")
 """How a value fails, if it does, gravest last: below the pass mark, a missed target, an outcome at its worst."""
 
 
-class Behind(NamedTuple):
+class RankedMetric(NamedTuple):
     """In one metric: the value, and the share of the measured conversations that did better."""
 
     headline: Headline
@@ -98,13 +98,13 @@ class Behind(NamedTuple):
     failure: Failure = ""
 
 
-class Standing(NamedTuple):
+class RankedConversation(NamedTuple):
     """The place of one conversation. `behind` is None where no metric with a direction was measured in it."""
 
     number: int
     conversation: str
     behind: float | None
-    because: tuple[Behind, ...]
+    because: tuple[RankedMetric, ...]
     error: str = ""
     """What broke, where the integration did."""
     outcome: str = UNKNOWN
@@ -141,10 +141,10 @@ class Ranking(NamedTuple):
     basis: Basis
     """By what the order is led."""
 
-    def because(self, number: int) -> tuple[Behind, ...]:
+    def because(self, number: int) -> tuple[RankedMetric, ...]:
         rows = zip(*(one[:, number] for one in (self.column, self.value, self.share, self.failure)), strict=True)
         return tuple(
-            Behind(self.headlines[column], float(value), float(share), self.measured[column], FAILURES[failure])
+            RankedMetric(self.headlines[column], float(value), float(share), self.measured[column], FAILURES[failure])
             for column, value, share, failure in rows
             if column >= 0
         )
@@ -438,7 +438,7 @@ def _read_endings(connection: duckdb.DuckDBPyConnection, run: Run, count: int) -
     return _Endings(outcome, dict(connection.execute(lost).fetchall()), label, broken, errors)
 
 
-def worst(run: Run, limit: int) -> list[Standing]:
+def worst(run: Run, limit: int) -> list[RankedConversation]:
     """The first conversations of the ranking, with what puts them there; without those whose integration broke."""
     return worst_and_broken(run, limit).worst
 
@@ -446,8 +446,8 @@ def worst(run: Run, limit: int) -> list[Standing]:
 class WorstAndBroken(NamedTuple):
     """The first conversations of the ranking, and apart those whose integration broke."""
 
-    worst: list[Standing]
-    broken: list[Standing]
+    worst: list[RankedConversation]
+    broken: list[RankedConversation]
 
 
 def worst_and_broken(run: Run, limit: int) -> WorstAndBroken:
@@ -457,11 +457,11 @@ def worst_and_broken(run: Run, limit: int) -> WorstAndBroken:
     return WorstAndBroken(standings(run, ranking, first), standings(run, ranking, apart))
 
 
-def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[Standing]:
+def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[RankedConversation]:
     """The places of some conversations, in the order given."""
     ids = names(run, numbers)
     return [
-        Standing(
+        RankedConversation(
             number,
             ids[number],
             ranking.of(number),

@@ -20,10 +20,10 @@ _PATIENCE = 5.0
 
 
 class EventLoop:
-    """Runs coroutines side by side, at most `at_once` of them; the others stand in line, in order."""
+    """Runs coroutines side by side, at most `max_concurrency` of them; the others stand in line, in order."""
 
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
+    def __init__(self, max_concurrency: int) -> None:
+        self._max_concurrency = max_concurrency
         self._line: deque[tuple[Future[Any], Callable[[], Coroutine[Any, Any, Any]]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._is_called = False
@@ -39,7 +39,7 @@ class EventLoop:
         answer: Future[Answer] = Future()
         self._line.append((answer, start))
         # Where all places are taken, whoever gets done looks at the line: nobody is woken for it.
-        if not self._is_called and len(self._running) < self._at_once:
+        if not self._is_called and len(self._running) < self._max_concurrency:
             self._is_called = True
             self._loop.call_soon_threadsafe(self._look)
         return answer
@@ -64,7 +64,7 @@ class EventLoop:
         self._start()
 
     def _start(self) -> None:
-        while self._line and len(self._running) < self._at_once:
+        while self._line and len(self._running) < self._max_concurrency:
             answer, start = self._line.popleft()
             self._running.add(self._loop.create_task(self._answer(answer, start)))
 

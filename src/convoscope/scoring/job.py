@@ -11,7 +11,7 @@ import msgspec
 from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.conversation import Flow
 from convoscope.errors import UsageError
-from convoscope.ingest.beside.venue_tables import VenueTable
+from convoscope.ingest.companions.venue_tables import VenueTable
 from convoscope.ingest.discover import Input, find_inputs
 from convoscope.ingest.read import PathLike
 from convoscope.ingest.report import ReadReport
@@ -28,7 +28,7 @@ from convoscope.scoring.engines.engine import Engine
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone, Writer
 from convoscope.scoring.partition_task import PartitionTask
-from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
+from convoscope.scoring.session import DEFAULT_CONCURRENCY, Session
 from convoscope.scoring.venue_resource import venue_resource
 from convoscope.user_code import names
 
@@ -96,7 +96,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     format: str | None
     limit: int | None
     part_bytes: int
-    at_once: int
+    max_concurrency: int
     metrics_from: tuple[str, ...]
     readers_from: tuple[str, ...]
     bytes_total: int
@@ -131,18 +131,18 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             label=label,
             annotate="" if self.annotator is None else self.annotator.name,
             resources=self.resources,
-            at_once=self._at_once_each(engine),
+            max_concurrency=self._concurrency_each(engine),
             metrics_from=self.metrics_from,
             readers_from=self.readers_from,
         )
-        self.session.at_once = work.at_once
+        self.session.max_concurrency = work.max_concurrency
         work.use(self.session)
         yield from engine.run(work, waiting())
 
-    def _at_once_each(self, engine: Engine) -> int:
+    def _concurrency_each(self, engine: Engine) -> int:
         """How many questions each worker may have in flight; of a small input, not all workers get a part."""
         parts = -(-self.bytes_total // self.part_bytes)
-        return max(1, self.at_once // max(1, min(engine.workers, parts)))
+        return max(1, self.max_concurrency // max(1, min(engine.workers, parts)))
 
 
 def plan_job(
@@ -156,14 +156,14 @@ def plan_job(
     settings: ReadSettings = DEFAULT_SETTINGS,
     flows: Iterable[PathLike | Flow] = (),
     part_bytes: int = PART_BYTES,
-    at_once: int = DEFAULT_AT_ONCE,
+    max_concurrency: int = DEFAULT_CONCURRENCY,
     annotate: str | None = None,
 ) -> Job:
     """Find the inputs; nothing is read or asked yet."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit must be at least 1, not {limit}")
-    if at_once < 1:
-        raise UsageError(f"--at-once must be at least 1, not {at_once}")
+    if max_concurrency < 1:
+        raise UsageError(f"--at-once must be at least 1, not {max_concurrency}")
     annotator = None if annotate is None else annotator_named(annotate)
     inputs = find_inputs(paths, format=format, flows=flows, readers_from=readers_from)
     inputs.report.warnings.extend(chosen.problems)
@@ -181,7 +181,7 @@ def plan_job(
         format=format,
         limit=limit,
         part_bytes=part_bytes,
-        at_once=at_once,
+        max_concurrency=max_concurrency,
         metrics_from=_anywhere(metrics_from),
         readers_from=_anywhere(readers_from),
         bytes_total=sum(_size(Path(one.path)) for one in inputs.inputs),

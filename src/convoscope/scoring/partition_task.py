@@ -19,7 +19,7 @@ from convoscope.metrics.user_metrics import registered as registered_metrics
 from convoscope.resources.registry import Resource
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone, Writer, score_partition
-from convoscope.scoring.session import DEFAULT_AT_ONCE, Session
+from convoscope.scoring.session import DEFAULT_CONCURRENCY, Session
 
 
 class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -35,7 +35,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The name of the annotator."""
     resources: Mapping[str, Resource] = {}
     """Who gives each type that metrics ask for."""
-    at_once: int = DEFAULT_AT_ONCE
+    max_concurrency: int = DEFAULT_CONCURRENCY
     """How many questions one process may have in flight."""
     metrics_from: tuple[str, ...] = ()
     readers_from: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What this process scores with. One that was inherited belongs to another process."""
         held: Session | None = self.__dict__.get("_session")
         if held is None or held.process != os.getpid():
-            held = self.__dict__["_session"] = Session(self.resources, self.at_once)
+            held = self.__dict__["_session"] = Session(self.resources, self.max_concurrency)
         return held
 
     def use(self, session: Session) -> None:

@@ -106,7 +106,7 @@ class Planner:
                     self._seen,
                     self._applies[declared.key],
                     tuple(
-                        Missing(need.code, need.field, need.unlock, count, need.otherwise)
+                        Missing(need.code, need.field, need.unlock, count, need.status_if_missing)
                         for need, count in self._missing[declared.key].values()
                     ),
                 )

@@ -121,7 +121,7 @@ class Profiles:
             elif answer == _BROKEN:
                 broken.append((place, need))
             else:
-                absent[place] = silent[declared.key] = Absence(need.otherwise, need.code, need.detail)
+                absent[place] = silent[declared.key] = Absence(need.status_if_missing, need.code, need.detail)
         derived: list[tuple[int, Derived]] = []
         for place, figure in self._derived:
             # Inputs are looked at in their order, and the first without a value says why there is none.

@@ -18,7 +18,7 @@ from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
 from convoscope.scoring.event_loop import EventLoop
 
-DEFAULT_AT_ONCE = 200
+DEFAULT_CONCURRENCY = 200
 """Questions in flight at the same time, over all workers, unless the user says otherwise."""
 
 Keep = Callable[[Sequence[Observation]], None]
@@ -27,9 +27,11 @@ Keep = Callable[[Sequence[Observation]], None]
 class Session:
     """Makes resources when they are first asked for, hands them to metrics, and closes them at the end."""
 
-    def __init__(self, resources: Mapping[str, Resource] | None = None, at_once: int = DEFAULT_AT_ONCE) -> None:
+    def __init__(
+        self, resources: Mapping[str, Resource] | None = None, max_concurrency: int = DEFAULT_CONCURRENCY
+    ) -> None:
         self._resources = resources or {}
-        self.at_once = at_once
+        self.max_concurrency = max_concurrency
         self._made: dict[int, Any] = {}
         """What each resource made, by the identity of its declaration."""
         self._opened: dict[int, Any] = {}
@@ -91,7 +93,7 @@ class Session:
     @cached_property
     def _loop(self) -> EventLoop:
         self._close_at_exit()
-        return EventLoop(self.at_once)
+        return EventLoop(self.max_concurrency)
 
     def _close_at_exit(self) -> None:
         """A worker that ends closes what it made."""
@@ -133,4 +135,4 @@ class Session:
 
 
 _NOTHING: Mapping[str, Any] = {}
-__all__ = ["DEFAULT_AT_ONCE", "Session"]
+__all__ = ["DEFAULT_CONCURRENCY", "Session"]

@@ -37,7 +37,7 @@ from convoscope.conversation import Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.runs.database import CONVERSATIONS, connect
-from convoscope.runs.ranking import Behind, Ranking, names, rank
+from convoscope.runs.ranking import RankedMetric, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
@@ -284,7 +284,7 @@ def reasons_of(summary: Summary, ranking: Ranking, number: int, lost: LostConver
     return reasons[:MOST_REASONS]
 
 
-def reason_of(summary: Summary, behind: Behind, noun: Noun) -> str:
+def reason_of(summary: Summary, behind: RankedMetric, noun: Noun) -> str:
     """In what a conversation failed, or is behind others, in plain words."""
     headline = behind.headline
     declared = summary.by_key.get(headline.key)

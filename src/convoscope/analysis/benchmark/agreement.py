@@ -14,7 +14,7 @@ import msgspec
 
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset
 from convoscope.analysis.benchmark.gold_labels import gold_labels
-from convoscope.ingest.beside.gold_files import ENDING, check_file
+from convoscope.ingest.companions.gold_files import ENDING, check_file
 from convoscope.metrics.semantic.counts import sum_of, topic_set
 from convoscope.metrics.semantic.matching import THRESHOLD
 from convoscope.metrics.semantic.samples import Labels, SampleScore, score_sample

@@ -14,7 +14,7 @@ from convoscope.analysis.benchmark.error_rates import FailedFile
 from convoscope.analysis.benchmark.predictions import NO_PREDICTION, UNREADABLE_PREDICTION, FailedPrediction
 from convoscope.analysis.benchmark.result import FailedSample, MetricResult, Scored, with_skipped
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import sample_path
+from convoscope.ingest.companions.gold_files import sample_path
 
 
 class AudioTrack(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import ENDING, NAME_HINT, SECOND_LABELLING, is_sample_name
+from convoscope.ingest.companions.gold_files import ENDING, NAME_HINT, SECOND_LABELLING, is_sample_name
 from convoscope.ingest.io.containers import BOM
 
 VARIABLE = "CONVOSCOPE_BENCHMARKS"

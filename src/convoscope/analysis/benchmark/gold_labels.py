@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convoscope.ingest.beside.gold_files import GoldFile
+from convoscope.ingest.companions.gold_files import GoldFile
 from convoscope.metrics.semantic.counts import PlainRisk
 from convoscope.metrics.semantic.samples import Labels, PlainAction
 

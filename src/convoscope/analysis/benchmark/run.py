@@ -19,7 +19,7 @@ from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSet
 from convoscope.annotate.annotator import Annotator, annotations_of, annotator_named, failure_of
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import TRANSCRIPTS, sample_path, transcript_segments
+from convoscope.ingest.companions.gold_files import TRANSCRIPTS, sample_path, transcript_segments
 from convoscope.metrics.semantic.samples import labels_of
 
 TAGS, SUMMARY = "tags", "summary"

@@ -26,7 +26,7 @@ from convoscope.analysis.benchmark.sample_results import ScoredSample, sample_re
 from convoscope.analysis.benchmark.semantic_figures import semantic_metrics
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.gold_files import ENDING, check_bytes, transcript_segments
+from convoscope.ingest.companions.gold_files import ENDING, check_bytes, transcript_segments
 from convoscope.metrics.semantic.counts import precision, recall
 from convoscope.metrics.semantic.samples import FAILED, Labels, has_severity, of_one_run, score_sample
 from convoscope.scores.observation import Counts

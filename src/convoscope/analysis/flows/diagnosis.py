@@ -44,7 +44,7 @@ class StateEvidence(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
-class Starved(msgspec.Struct, frozen=True, kw_only=True):
+class BlockedState(msgspec.Struct, frozen=True, kw_only=True):
     """A later state that gets fewer conversations because of this one."""
 
     state: str
@@ -72,7 +72,7 @@ class StateCause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "
     not_advanced: float
     """n × (1 − progress)."""
     cost: str
-    starves: tuple[Starved, ...]
+    starves: tuple[BlockedState, ...]
     if_median: tuple[str, ...]
     """What would change if it were as good as the median state of its flow."""
     caution: str
@@ -363,12 +363,12 @@ def _after(connection: duckdb.DuckDBPyConnection, row: StateFigures) -> _After:
     return _After(passed, max(0, passed - stuck), {state: count for state, count, _, _ in rows if count})
 
 
-def _starved(after: _After, stays: float) -> tuple[Starved, ...]:
+def _starved(after: _After, stays: float) -> tuple[BlockedState, ...]:
     """Later states, and how many conversations they miss: as many as stay, at the rate of those that went on."""
     if not after.passed or stays < 1:
         return ()
     starved = [
-        Starved(state=state, reached=count, missed=stays * count / after.passed)
+        BlockedState(state=state, reached=count, missed=stays * count / after.passed)
         for state, count in after.reached.items()
     ]
     return tuple(sorted((one for one in starved if one.missed >= 1), key=lambda one: (-one.missed, one.state)))

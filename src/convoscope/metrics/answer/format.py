@@ -10,7 +10,7 @@ from convoscope.conversation.events import Json
 from convoscope.metrics.answer.forms import Unchecked, fit_of
 from convoscope.metrics.declaration import SHARE
 from convoscope.metrics.item_fields import missing, needs_of
-from convoscope.metrics.nonsense import EMPTY_AGENT, PARROT, SAYS_EVERYTHING
+from convoscope.metrics.perturbations import EMPTY_AGENT, PARROT, SAYS_EVERYTHING
 from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.views.items import cases
@@ -23,7 +23,7 @@ from convoscope.views.items import cases
     importance=5,
     unit=SHARE,
     needs=needs_of("format_validity"),
-    notices=(EMPTY_AGENT, PARROT, SAYS_EVERYTHING),
+    sensitive_to=(EMPTY_AGENT, PARROT, SAYS_EVERYTHING),
 )
 def format_validity(conversation: Conversation) -> Iterator[Observation]:
     """Does the answer have the form that was asked for?

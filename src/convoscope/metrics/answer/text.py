@@ -22,7 +22,7 @@ from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import RATIO, SHARE, Measure, Metric
 from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
-from convoscope.metrics.nonsense import ANSWERED_BADLY
+from convoscope.metrics.perturbations import ANSWERED_BADLY
 from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.text.comparison import (
@@ -54,7 +54,7 @@ MULTIPLE_CHOICE = Need(
     field="context.choices",
     unlock="`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
     present=_has_choices,
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
@@ -316,7 +316,7 @@ def _declared(
         variant=variant,
         label=_LABELS[scorer].label,
         importance=_LABELS[scorer].importance,
-        notices=ANSWERED_BADLY,
+        sensitive_to=ANSWERED_BADLY,
     )(measure)
 
 

@@ -47,7 +47,7 @@ class SpokenSession(NamedTuple):
     needs=needs_of("word_accuracy"),
     reduce=Reduce(RATIO, RATIO_OF_SUMS),
     ten=TenPoints(zero=0.0, ten=1.0),
-    notices=(),
+    sensitive_to=(),
 )
 def word_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """How many of the words that the agent was given to say stand in the transcript of the call?

@@ -6,7 +6,7 @@ from math import fsum
 from typing import NamedTuple
 
 from convoscope.metrics.declaration import HIGHER, RATIO, SHARE, Derived, derived
-from convoscope.metrics.nonsense import EMPTY_AGENT, SKEWED_CLOCKS, Nonsense
+from convoscope.metrics.perturbations import EMPTY_AGENT, SKEWED_CLOCKS, Perturbation
 
 
 class CompositePart(NamedTuple):
@@ -32,8 +32,8 @@ BOTH = (CompositePart("eva.a_pass", 1.0), CompositePart("eva.x_pass", 1.0))
 class _Audit(NamedTuple):
     """Which nonsense a composite notices through its parts, and which leaves one of these without a value."""
 
-    notices: tuple[Nonsense, ...]
-    falls_silent: tuple[Nonsense, ...] = ()
+    sensitive_to: tuple[Perturbation, ...]
+    undefined_under: tuple[Perturbation, ...] = ()
 
 
 _OF_ACCURACY = _Audit((EMPTY_AGENT,))

@@ -33,7 +33,7 @@ _NEEDS = (PREDICTIONS, TRUTH)
     component=TRACKING,
     label="slot values right, by slot",
     importance=5,
-    notices=(),
+    sensitive_to=(),
 )
 def slot_f1(conversation: Conversation) -> Iterator[Observation]:
     """Of each slot, how often is its value found, and how often is a predicted value true?
@@ -72,7 +72,7 @@ def _flat(state: State) -> dict[str, str]:
     needs=_NEEDS,
     reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS),
     component=TRIAGE,
-    notices=(),
+    sensitive_to=(),
 )
 def intent_recall(conversation: Conversation) -> Iterator[Observation]:
     """Of each intent, in how many of the turns that have it was it predicted?"""
@@ -96,7 +96,7 @@ def intent_recall(conversation: Conversation) -> Iterator[Observation]:
     needs=_NEEDS,
     reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS),
     component=TRIAGE,
-    notices=(),
+    sensitive_to=(),
 )
 def domain_recall(conversation: Conversation) -> Iterator[Observation]:
     """Of each domain, how many of the turns that are about it were routed rightly?"""

@@ -61,10 +61,10 @@ NO_INTENT = "no_active_intent"
 MACRO = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
 MICRO = Reduce(MEAN, MEAN_OF_SUBJECTS)
 _macro = partial(
-    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MACRO, also={"micro": MEAN_OF_SUBJECTS}, notices=()
+    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MACRO, also={"micro": MEAN_OF_SUBJECTS}, sensitive_to=()
 )
 _micro = partial(
-    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MICRO, also={"macro": MEAN_OF_CONVERSATIONS}, notices=()
+    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MICRO, also={"macro": MEAN_OF_CONVERSATIONS}, sensitive_to=()
 )
 
 Verdict = Callable[[TurnScores], bool | None]
@@ -179,7 +179,7 @@ def _is_among(match: SetMatch | None) -> bool | None:
     needs=_BOTH,
     reduce=Reduce(COUNTS, POOLED_COUNTS),
     component=TRIAGE,
-    notices=(),
+    sensitive_to=(),
 )
 def intent_f1(conversation: Conversation) -> Iterator[Observation]:
     """How many intents are found, and how many of the predicted ones are true?
@@ -234,7 +234,7 @@ def action_type_accuracy_with_slots(conversation: Conversation) -> list[Observat
     needs=_BOTH,
     reduce=Reduce(COUNTS, POOLED_COUNTS),
     component=ACTION,
-    notices=(),
+    sensitive_to=(),
 )
 def action_type_f1(conversation: Conversation) -> Iterator[Observation]:
     """How many act types are found, and how many of the predicted ones are true?
@@ -354,7 +354,7 @@ _memory = partial(
     reduce=MACRO,
     also={"micro": RATIO_OF_SUMS},
     component=STATE_MEMORY,
-    notices=(),
+    sensitive_to=(),
 )
 
 
@@ -396,7 +396,7 @@ def _carried(events: list[Transfer]) -> Observation:
     component=POLICY,
     label="bookings against the rules",
     importance=8,
-    notices=(),
+    sensitive_to=(),
 )
 def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     """How often does the agent book while a required slot is missing?
@@ -437,7 +437,7 @@ def _violations(score: TurnScores) -> dict[str, Any] | None:
     needs=(PREDICTIONS,),
     reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS),
     component=POLICY,
-    notices=(),
+    sensitive_to=(),
 )
 def policy_violations_attempts(conversation: Conversation) -> Iterator[Observation]:
     """What share of the agent's bookings are against the rules?
@@ -486,7 +486,7 @@ _completed = partial(
     needs=_BOTH,
     reduce=MACRO,
     component=WHOLE_SYSTEM,
-    notices=(),
+    sensitive_to=(),
 )
 
 

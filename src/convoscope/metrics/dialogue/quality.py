@@ -43,7 +43,7 @@ SCHEMA: dict[str, Any] = {
     component=WHOLE_SYSTEM,
     label="quality of replies, by a judge",
     importance=6,
-    notices=(),
+    sensitive_to=(),
 )
 async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIterator[Observation]:
     """How good is the reply, from 1 to 5, as a judge says?

@@ -46,8 +46,8 @@ LOOP = 3
 """A state that is entered again so often is a loop."""
 
 _BOUNDS = re.compile(r"(?:from )?0(?:\.0*)?\s*(?:-|–|to|\.\.\.?|…|/)\s*(\d+(?:\.\d+)?)")
-_walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES), notices=())
-_flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES, FLOW_DECLARED), notices=())
+_walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES), sensitive_to=())
+_flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES, FLOW_DECLARED), sensitive_to=())
 
 
 class _Part(NamedTuple):
@@ -313,7 +313,7 @@ _HUMANNESS = Need(
     better=HIGHER,
     needs=(NOT_BROKEN, _HUMANNESS),
     aspect="humanness",
-    notices=(),
+    sensitive_to=(),
     ten=FULL_MARKS,
 )
 def humanness(conversation: Conversation) -> Iterator[Observation]:

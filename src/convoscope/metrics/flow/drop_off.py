@@ -42,7 +42,7 @@ STATES = Need(
     needs=(STATES,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     ten=TenPoints(zero=0.0, ten=1.0),
-    notices=(),
+    sensitive_to=(),
 )
 def drop_off_node(conversation: Conversation) -> Observation:
     """How far did the conversation come through the stages of its flow?

@@ -28,7 +28,7 @@ from convoscope.views.flow.recount import MOVES, recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
 from convoscope.views.subjects import State, Subject
 
-_state_metric = partial(metric, observes=STATE, needs=(NOT_BROKEN, STATES), notices=())
+_state_metric = partial(metric, observes=STATE, needs=(NOT_BROKEN, STATES), sensitive_to=())
 _OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)
 _OF_ALL_STATES = Reduce(WHOLE_RATIO, RATIO_OF_SUMS)
 

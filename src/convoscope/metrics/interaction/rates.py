@@ -41,7 +41,7 @@ from convoscope.metrics.interaction.events import (
     events_of,
 )
 from convoscope.metrics.needs import Need
-from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
+from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, Reduce
 from convoscope.scores.reducers import RATIO as RATIO_WITHIN
@@ -197,7 +197,7 @@ def _waits(
             yield unmeasured(subject, missed)
 
 
-_alike = partial(metric, needs=(TICKS,), notices=())
+_alike = partial(metric, needs=(TICKS,), sensitive_to=())
 LEAST_EVENTS = 10
 """A rate of fewer events is not shown on the published board (interaction, 8)."""
 
@@ -212,8 +212,8 @@ _total = partial(_number, better=NEITHER)
     version=2,
     label="wait for a reply",
     importance=7,
-    notices=(SKEWED_CLOCKS,),
-    falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
+    sensitive_to=(SKEWED_CLOCKS,),
+    undefined_under=(EMPTY_AGENT, EQUAL_TIMES),
 )
 def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait, after a turn that gets a reply, until the agent speaks?
@@ -226,7 +226,7 @@ def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     yield from _waits(conversation, events.responses, tick, "no_turn_to_answer", "no_response")
 
 
-@_latency("interaction.yield_latency_mean", version=2, falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
+@_latency("interaction.yield_latency_mean", version=2, undefined_under=(EMPTY_AGENT, EQUAL_TIMES))
 def yield_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     """How long does the agent go on speaking after the user has interrupted it, where it yields?
 
@@ -242,8 +242,8 @@ def yield_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     version=1,
     label="turns answered",
     importance=8,
-    notices=(EMPTY_AGENT,),
-    falls_silent=(EQUAL_TIMES,),
+    sensitive_to=(EMPTY_AGENT,),
+    undefined_under=(EQUAL_TIMES,),
 )
 def response_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's turns does the agent answer before the user speaks again?
@@ -260,7 +260,7 @@ def response_rate(conversation: Conversation) -> Iterator[Observation]:
     version=1,
     label="agent yields when interrupted",
     importance=6,
-    falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
+    undefined_under=(EMPTY_AGENT, EQUAL_TIMES),
 )
 def yield_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's interruptions does the agent yield to?
@@ -272,7 +272,7 @@ def yield_rate(conversation: Conversation) -> Iterator[Observation]:
     yield from _shares(conversation, events.yields, tick, "no_interruption")
 
 
-@_rate("interaction.selectivity_backchannel", version=1, falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
+@_rate("interaction.selectivity_backchannel", version=1, undefined_under=(EMPTY_AGENT, EQUAL_TIMES))
 def selectivity_backchannel(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's backchannels does the agent rightly talk through?
 
@@ -283,7 +283,7 @@ def selectivity_backchannel(conversation: Conversation) -> Iterator[Observation]
     yield from _shares(conversation, events.backchannels, tick, "no_backchannel")
 
 
-@_rate("interaction.selectivity_vocal_tic", version=1, notices=(EMPTY_AGENT,), falls_silent=(EQUAL_TIMES,))
+@_rate("interaction.selectivity_vocal_tic", version=1, sensitive_to=(EMPTY_AGENT,), undefined_under=(EQUAL_TIMES,))
 def selectivity_vocal_tic(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's coughs and other vocal tics does the agent rightly ignore?
 
@@ -294,7 +294,7 @@ def selectivity_vocal_tic(conversation: Conversation) -> Iterator[Observation]:
     yield from _shares(conversation, events.vocal_tics, tick, "no_vocal_tic")
 
 
-@_rate("interaction.selectivity_non_directed", version=1, notices=(EMPTY_AGENT,), falls_silent=(EQUAL_TIMES,))
+@_rate("interaction.selectivity_non_directed", version=1, sensitive_to=(EMPTY_AGENT,), undefined_under=(EQUAL_TIMES,))
 def selectivity_non_directed(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's words to somebody else does the agent rightly ignore?
 

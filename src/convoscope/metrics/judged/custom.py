@@ -141,7 +141,7 @@ def _path_need(placeholder: Placeholder) -> Need:
         field=placeholder.path,
         unlock=f"`{placeholder.path}` in the items",
         present=partial(_resolves, Template((placeholder,))),
-        otherwise=NOT_APPLICABLE,
+        status_if_missing=NOT_APPLICABLE,
         words=placeholder.path,
     )
 

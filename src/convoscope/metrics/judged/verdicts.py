@@ -51,7 +51,7 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
         needs=(verdict,),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
         importance=6,
-        notices=(),
+        sensitive_to=(),
     )(verdicts)
 
 

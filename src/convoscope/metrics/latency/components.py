@@ -169,7 +169,7 @@ def _declared(
         ten=ten,
         label=_LABELS.get(name, ""),
         importance=8 if name == "e2e_latency" else 4,
-        notices=(),
+        sensitive_to=(),
     )(measure)
     return LATENCIES[name]
 
@@ -357,7 +357,7 @@ def _failure_rate(of: str, field: Field, name: str, question: str, what: str) ->
     one is not applicable.
     """
     needs = needs_of(f"{field.component}_{of}")
-    return share_metric(name, version=1, observes=EVENT, better=LOWER, needs=needs, notices=())(failure_rate)
+    return share_metric(name, version=1, observes=EVENT, better=LOWER, needs=needs, sensitive_to=())(failure_rate)
 
 
 no_token_rate = _failure_rate(
@@ -410,7 +410,7 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
         better=LOWER,
         needs=(CALL,),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-        notices=(),
+        sensitive_to=(),
     )(latency)
 
 

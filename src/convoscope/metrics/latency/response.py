@@ -10,7 +10,7 @@ from convoscope.conversation import Conversation, Turn, Utterance
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.latency.measures import STOPPED_CLOCK, without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
-from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
+from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import wait_metric
 from convoscope.metrics.voice.call_facts import (
     CALL,
@@ -26,7 +26,7 @@ from convoscope.views import MetricContext, metric_context
 from convoscope.views.clocks import LEAST_SHIFT, clock_shift, span_text
 from convoscope.views.user_turns import end_of, start_of
 
-_timed_wait = partial(wait_metric, notices=(SKEWED_CLOCKS,), falls_silent=(EMPTY_AGENT, EQUAL_TIMES))
+_timed_wait = partial(wait_metric, sensitive_to=(SKEWED_CLOCKS,), undefined_under=(EMPTY_AGENT, EQUAL_TIMES))
 
 CLOCKS_DISAGREE = "clocks_disagree"
 LONGEST = 1000.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from convoscope.conversation import Conversation, Logged
-from convoscope.metrics.nonsense import EMPTY_AGENT
 from convoscope.metrics.outcome.task import ENDED_REASON
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric
 from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
@@ -19,7 +19,7 @@ from convoscope.views.user_turns import breakdown
     label="ended with an answer",
     importance=6,
     needs=(ENDED_REASON,),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def conversation_correctly_finished(conversation: Conversation) -> Observation:
     """Did the agent still answer when the call ended?
@@ -37,7 +37,7 @@ def conversation_correctly_finished(conversation: Conversation) -> Observation:
 
 
 @conversation_share_metric(
-    "outcome.conversation_correctly_finished", variant="eva", version=1, needs=(ENDED_REASON,), notices=()
+    "outcome.conversation_correctly_finished", variant="eva", version=1, needs=(ENDED_REASON,), sensitive_to=()
 )
 def conversation_correctly_finished_eva(context: MetricContext) -> Observation:
     """Was the user not left waiting until the call timed out?
@@ -55,7 +55,7 @@ def _left_waiting(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@conversation_share_metric("outcome.conversation_valid_end", version=2, needs=(CALL,), notices=())
+@conversation_share_metric("outcome.conversation_valid_end", version=2, needs=(CALL,), sensitive_to=())
 def conversation_valid_end(conversation: Conversation) -> Observation:
     """Did the simulated call end so that it says something about the agent?
 

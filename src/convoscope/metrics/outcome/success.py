@@ -17,7 +17,7 @@ OUTCOME_KNOWN = Need(
 
 
 @conversation_share_metric(
-    "outcome.success", version=2, label="reach their goal", importance=10, needs=(OUTCOME_KNOWN,), notices=()
+    "outcome.success", version=2, label="reach their goal", importance=10, needs=(OUTCOME_KNOWN,), sensitive_to=()
 )
 def success(conversation: Conversation) -> Observation:
     """Did the conversation reach what it was for?

@@ -32,7 +32,7 @@ from convoscope.conversation.databases import (
 )
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
@@ -116,7 +116,7 @@ _ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
     label="tasks completed",
     importance=10,
     needs=(FINAL_DATABASE, EXPECTATION),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def task_completion(conversation: Conversation) -> Observation:
     """Is the database afterwards as it should be?
@@ -147,7 +147,7 @@ def task_completion(conversation: Conversation) -> Observation:
     label="right user logged in",
     importance=7,
     needs=(EXPECTED_SESSION, FINAL_DATABASE),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def authentication_success(conversation: Conversation) -> Observation:
     """Is the user logged in whom the scenario expects to be?
@@ -166,7 +166,11 @@ def authentication_success(conversation: Conversation) -> Observation:
 
 
 @conversation_share_metric(
-    "outcome.authentication_success.first_try", version=3, needs=(AUTH_TOOLS,), notices=(), falls_silent=(EMPTY_AGENT,)
+    "outcome.authentication_success.first_try",
+    version=3,
+    needs=(AUTH_TOOLS,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
@@ -191,7 +195,7 @@ def first_try(conversation: Conversation) -> Observation:
     better=NEITHER,
     needs=(AUTH_TOOLS,),
     reduce=_ONE_EACH,
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def auth_calls(conversation: Conversation) -> Observation:
     """How often does the agent call an authentication tool?
@@ -212,7 +216,7 @@ def auth_calls(conversation: Conversation) -> Observation:
     better=NEITHER,
     needs=(EXPECTED_SESSION, FINAL_DATABASE, AUTH_TOOLS),
     reduce=_ONE_EACH,
-    notices=(),
+    sensitive_to=(),
 )
 def calls_on_failure(conversation: Conversation) -> Observation:
     """How often was authentication tried where it failed in the end?
@@ -234,8 +238,8 @@ def calls_on_failure(conversation: Conversation) -> Observation:
     observes=EVENT,
     better=HIGHER,
     needs=(AUTH_TOOLS,),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
@@ -260,7 +264,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     label="ended in time",
     importance=5,
     needs=(ENDED_REASON,),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def conversation_completed_on_time(conversation: Conversation) -> Observation:
     """Did the conversation come to an end of its own before its time limit?
@@ -276,7 +280,7 @@ def conversation_completed_on_time(conversation: Conversation) -> Observation:
 
 
 @conversation_share_metric(
-    "outcome.conversation_completed_on_time", variant="eva", version=1, needs=(ENDED_REASON,), notices=()
+    "outcome.conversation_completed_on_time", variant="eva", version=1, needs=(ENDED_REASON,), sensitive_to=()
 )
 def conversation_completed_on_time_eva(conversation: Conversation) -> Observation:
     """Did the conversation end before its time limit?

@@ -74,7 +74,7 @@ semantic_metric = partial(
     needs=(GOLD_LABELS, PREDICTIONS),
     reduce=Reduce(COUNTS, POOLED_COUNTS),
     also={"macro": MEAN_OF_CONVERSATIONS},
-    notices=(),
+    sensitive_to=(),
 )
 
 
@@ -213,7 +213,7 @@ def action_f1(conversation: Conversation) -> Observation:
     observes=CONVERSATION,
     better=HIGHER,
     needs=(GOLD_LABELS, PREDICTIONS),
-    notices=(),
+    sensitive_to=(),
 )
 def action_accuracy(conversation: Conversation) -> Observation:
     """What share of the gold actions was found?
@@ -233,7 +233,7 @@ def action_accuracy(conversation: Conversation) -> Observation:
     observes=CONVERSATION,
     better=HIGHER,
     needs=(GOLD_LABELS, PREDICTIONS),
-    notices=(),
+    sensitive_to=(),
 )
 def assignee_accuracy(conversation: Conversation) -> Observation:
     """Of the actions that were found, what share is assigned to the right role?

@@ -15,7 +15,7 @@ from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
-from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
@@ -24,7 +24,9 @@ from convoscope.views.result_outcomes import EMPTY, INFERRED, ToolOutcome
 from convoscope.views.subjects import WHOLE, Subject
 from convoscope.views.tool_outcomes import outcome_of_call, tool_outcomes
 
-_call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), notices=(), falls_silent=(EMPTY_AGENT,))
+_call_share_metric = partial(
+    share_metric, observes=EVENT, needs=(TOOL_CALLS,), sensitive_to=(), undefined_under=(EMPTY_AGENT,)
+)
 
 
 @metric(
@@ -37,8 +39,8 @@ _call_share_metric = partial(share_metric, observes=EVENT, needs=(TOOL_CALLS,), 
     better=NEITHER,
     needs=(TOOLS_KNOWN,),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def calls(many: Conversations) -> None:
     """How many tool calls does the agent make?

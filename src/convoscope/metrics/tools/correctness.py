@@ -14,7 +14,7 @@ from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCa
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO
 from convoscope.metrics.item_fields import FIELDS, missing, needs_of
-from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
@@ -38,7 +38,7 @@ ALL = NAME + ARGUMENTS
     importance=7,
     unit=RATIO,
     needs=needs_of("tool_correctness"),
-    notices=(EMPTY_AGENT,),
+    sensitive_to=(EMPTY_AGENT,),
 )
 def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     """Did the agent make the tool call that was expected?
@@ -64,7 +64,7 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
 
 
 _parameter_metric = partial(
-    item_metric, unit=RATIO, needs=needs_of("parameter_correctness"), notices=(), falls_silent=(EMPTY_AGENT,)
+    item_metric, unit=RATIO, needs=needs_of("parameter_correctness"), sensitive_to=(), undefined_under=(EMPTY_AGENT,)
 )
 
 

@@ -7,7 +7,7 @@ import msgspec
 from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, LOWER, metric
 from convoscope.metrics.needs import TOOL_CALLS
-from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_REPORTED, Reduce
@@ -25,8 +25,8 @@ from convoscope.views.tool_outcomes import outcome_of_call
     better=LOWER,
     needs=(TOOL_CALLS,),
     reduce=Reduce(MEAN, MEAN_OF_REPORTED),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def unrecovered_errors(many: Conversations) -> None:
     """How many tools failed, and never worked afterwards?
@@ -57,8 +57,8 @@ def unrecovered_errors(many: Conversations) -> None:
     observes=EVENT,
     better=LOWER,
     needs=(TOOL_CALLS,),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def repeated_calls(many: Conversations) -> None:
     """What share of the tool calls says again what an earlier one said, and learns nothing new?

@@ -27,7 +27,7 @@ CALL = Need(
     field="pipeline",
     unlock="a voice call: a `pipeline` of cascade, audio_llm or s2s, or utterances with segments of sound",
     present=is_call,
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 SOUND = Need(
     code="no_sound",

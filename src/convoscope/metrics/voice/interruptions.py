@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TURN, metric
-from convoscope.metrics.nonsense import EMPTY_AGENT, SKEWED_CLOCKS
+from convoscope.metrics.perturbations import EMPTY_AGENT, SKEWED_CLOCKS
 from convoscope.metrics.presets import MEAN_OF_ALL, SUM_OVER_SUM
 from convoscope.metrics.voice.call_facts import CALL, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
@@ -24,7 +24,7 @@ from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS, SUM, Reduce
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
-_turn_metric = partial(metric, observes=TURN, needs=_NEEDS, notices=(), falls_silent=(EMPTY_AGENT,))
+_turn_metric = partial(metric, observes=TURN, needs=_NEEDS, sensitive_to=(), undefined_under=(EMPTY_AGENT,))
 _rate_metric = partial(_turn_metric, unit=SHARE, reduce=SUM_OVER_SUM)
 _seconds_metric = partial(_turn_metric, unit=SECONDS, better=LOWER, reduce=MEAN_OF_ALL)
 _score_metric = partial(_turn_metric, unit=RATIO, better=HIGHER, reduce=MEAN_OF_ALL)
@@ -50,8 +50,8 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     better=LOWER,
     needs=_NEEDS,
     reduce=_PER_CALL,
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     """How often does the agent speak over the user?
@@ -137,7 +137,7 @@ def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
 
-@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=3, notices=(SKEWED_CLOCKS,))
+@_seconds_metric("voice.turn_taking.user_interruption.yield_time", version=3, sensitive_to=(SKEWED_CLOCKS,))
 def yield_time(context: MetricContext) -> Iterator[Observation]:
     """How long does the agent go on when the user breaks in?
 
@@ -147,7 +147,7 @@ def yield_time(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: seconds))
 
 
-@_score_metric("voice.turn_taking.user_interruption.yield_score", version=3, notices=(SKEWED_CLOCKS,))
+@_score_metric("voice.turn_taking.user_interruption.yield_score", version=3, sensitive_to=(SKEWED_CLOCKS,))
 def user_interruption_yield_score(context: MetricContext) -> Iterator[Observation]:
     """How well does the agent give way when the user breaks in?
 

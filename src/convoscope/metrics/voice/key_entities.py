@@ -62,7 +62,7 @@ def _share(conversation: Conversation, types: Collection[str] | None, *, detaile
 
 
 _english = partial(
-    share_metric, observes=TURN, better=HIGHER, needs=(*NEEDS, english_words(USER)), languages=("en",), notices=()
+    share_metric, observes=TURN, better=HIGHER, needs=(*NEEDS, english_words(USER)), languages=("en",), sensitive_to=()
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conversation, ToolCall, Turn, Utterance
 from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
-from convoscope.metrics.nonsense import EMPTY_AGENT
+from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import Observation, measured, ratio, unmeasured
@@ -26,8 +26,8 @@ REASONING_TOKENS = "reasoning_tokens"
     observes=EVENT,
     better=HIGHER,
     needs=(CALL, TOOL_CALLS),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent say something before it goes to work?
@@ -97,7 +97,7 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
         better=NEITHER,
         needs=(CALL, counts_logged),
         reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
-        notices=(),
+        sensitive_to=(),
     )(tokens)
 
 

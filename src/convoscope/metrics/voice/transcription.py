@@ -31,7 +31,7 @@ RECOGNISER = Need(
     field="pipeline",
     unlock="a cascade: the model of this agent hears the sound itself, and no recogniser stands before it",
     present=lambda conversation: not conversation.is_audio_native,
-    otherwise=NOT_APPLICABLE,
+    status_if_missing=NOT_APPLICABLE,
 )
 INTENDED = Need(
     code="no_intended_text",
@@ -180,7 +180,7 @@ _wer_metric = partial(
     better=LOWER,
     needs=NEEDS,
     reduce=Reduce(RATIO, RATIO_OF_SUMS),
-    notices=(),
+    sensitive_to=(),
 )
 
 

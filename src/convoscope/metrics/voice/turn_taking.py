@@ -17,7 +17,7 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.latency.measures import without_zeros
 from convoscope.metrics.needs import Need
-from convoscope.metrics.nonsense import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
+from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.presets import share_metric, wait_metric
 from convoscope.metrics.voice.call_facts import CALL, NO_REPLY, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
@@ -39,7 +39,7 @@ from convoscope.scores.reducers import (
 from convoscope.views import MetricContext
 
 _NEEDS = (CALL, SOUND)
-_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS, falls_silent=(EMPTY_AGENT,))
+_rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS, undefined_under=(EMPTY_AGENT,))
 
 
 def _logs_nudges(conversation: Conversation) -> bool:
@@ -63,7 +63,7 @@ _taking_metric = partial(
     better=HIGHER,
     needs=_NEEDS,
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    notices=(EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS),
+    sensitive_to=(EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS),
 )
 
 
@@ -115,8 +115,8 @@ def _taken(context: MetricContext) -> Iterator[Observation]:
     "voice.turn_taking.latency",
     version=3,
     needs=_NEEDS,
-    notices=(SKEWED_CLOCKS,),
-    falls_silent=(EMPTY_AGENT, EQUAL_TIMES),
+    sensitive_to=(SKEWED_CLOCKS,),
+    undefined_under=(EMPTY_AGENT, EQUAL_TIMES),
     also={"p50": percentile(50), "p90": percentile(90)},
 )
 def latency(context: MetricContext) -> Iterator[Observation]:
@@ -137,7 +137,7 @@ def _wait(turn: EvaluatedTurn) -> Observation:
     return measured(in_turn(turn.id), turn.gap)
 
 
-@_rate_metric("voice.turn_taking.on_time_rate", version=3, better=HIGHER, notices=(EQUAL_TIMES, SKEWED_CLOCKS))
+@_rate_metric("voice.turn_taking.on_time_rate", version=3, better=HIGHER, sensitive_to=(EQUAL_TIMES, SKEWED_CLOCKS))
 def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
@@ -146,7 +146,7 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
 
-@_rate_metric("voice.turn_taking.early_rate", version=3, better=LOWER, notices=(EQUAL_TIMES,))
+@_rate_metric("voice.turn_taking.early_rate", version=3, better=LOWER, sensitive_to=(EQUAL_TIMES,))
 def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
@@ -155,7 +155,7 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
 
-@_rate_metric("voice.turn_taking.late_rate", version=3, better=LOWER, notices=(SKEWED_CLOCKS,))
+@_rate_metric("voice.turn_taking.late_rate", version=3, better=LOWER, sensitive_to=(SKEWED_CLOCKS,))
 def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
@@ -182,8 +182,8 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
     observes=TURN,
     better=LOWER,
     needs=(*_NEEDS, NUDGES),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns did the agent have to be nudged to reply?
@@ -201,8 +201,8 @@ def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     unit=COUNT,
     better=LOWER,
     needs=(CALL, NUDGES),
-    notices=(),
-    falls_silent=(EMPTY_AGENT,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
 )
 def fallback_nudge_count(context: MetricContext) -> Observation:
     """How often did the agent have to be nudged to reply?

@@ -15,10 +15,10 @@ from convoscope.harmless import one_line
 from convoscope.report.page.overview import sentence_start
 from convoscope.report.placed_findings import PlacedFinding, by_place
 from convoscope.report.speech_lanes import LaneSpan, SpeechLanes
-from convoscope.report.story import Happening, Mark, MarkedText, Story, StoryFact, story
+from convoscope.report.story import Mark, MarkedText, Story, StoryFact, TimelineEntry, story
 from convoscope.report.text_diff import TextVersion
 from convoscope.runs.conversations import KeptConversation
-from convoscope.runs.ranking import Behind
+from convoscope.runs.ranking import RankedMetric
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import ERROR, MEASURED
 
@@ -127,7 +127,7 @@ class CallStanding(NamedTuple):
     outcome: str
     lost_in: str
     reasons: Sequence[str]
-    because: Sequence[Behind]
+    because: Sequence[RankedMetric]
     seconds: float | None = None
     """When the first of the reasons can be seen."""
     event: int | None = None
@@ -166,7 +166,7 @@ def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str],
     )
 
 
-def _finding_lines(findings: Sequence[PlacedFinding], happenings: Sequence[Happening]) -> Iterator[FindingLine]:
+def _finding_lines(findings: Sequence[PlacedFinding], happenings: Sequence[TimelineEntry]) -> Iterator[FindingLine]:
     """What was found, with the utterances that tell it: by their times, else by their number."""
     spoken = [one for one in happenings if one.kind == "utterance"]
     names = {
@@ -302,7 +302,7 @@ class _Transcript:
         lost = next((one.seq for one in reversed(entries) if one.title == self._standing.lost_in), -1)
         for stretch in stretches:
             marks = _turn_marks(stretch)
-            machinery: list[Happening] = []
+            machinery: list[TimelineEntry] = []
             for event in stretch.happenings:
                 if event.kind in _MACHINERY and not event.bad:
                     machinery.append(event)
@@ -314,7 +314,7 @@ class _Transcript:
                 yield self._line(event, [*marks.pop(event.seq, ()), *event.marks], is_lost=event.seq == lost)
             yield from _machinery(machinery)
 
-    def _line(self, event: Happening, marks: Sequence[Mark], *, is_lost: bool) -> Line:
+    def _line(self, event: TimelineEntry, marks: Sequence[Mark], *, is_lost: bool) -> Line:
         if event.kind == "state_entered":
             note = "lost here" if is_lost else ""
             return Line(kind="state", seq=event.seq, at=event.at, title=event.title, note=note, bad=is_lost)
@@ -389,7 +389,7 @@ def _turn_marks(stretch: MarkedText) -> dict[int, Sequence[Mark]]:
     return {(spoken or others)[-1]: stretch.marks} if spoken or others else {}
 
 
-def _machinery(happenings: Sequence[Happening]) -> Iterator[Line]:
+def _machinery(happenings: Sequence[TimelineEntry]) -> Iterator[Line]:
     """What the machinery reports of itself is seldom read: one line for several of them."""
     if happenings:
         counts = Counter(" ".join(filter(None, (one.does, one.title))) for one in happenings)
@@ -402,7 +402,7 @@ def _machinery(happenings: Sequence[Happening]) -> Iterator[Line]:
         yield Line(kind="more", seq=happenings[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
 
 
-def _tool_note(event: Happening, facts: Mapping[str, str]) -> str:
+def _tool_note(event: TimelineEntry, facts: Mapping[str, str]) -> str:
     result = "failed" if event.bad else "ok" if facts.get("success") == "yes" else ""
     if facts.get("result") == "none in the log":
         result = "no result in the log"
@@ -416,7 +416,7 @@ def _tool_note(event: Happening, facts: Mapping[str, str]) -> str:
 class _Scores:
     """The scores of the whole: bad, fine, silent."""
 
-    def __init__(self, narrative: Story, because: Sequence[Behind], labels: _Labels) -> None:
+    def __init__(self, narrative: Story, because: Sequence[RankedMetric], labels: _Labels) -> None:
         behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
         self.bad: list[ScoreLine] = []
         self.fine: list[ScoreLine] = []
@@ -450,7 +450,7 @@ class _Scores:
         return ", ".join(f"{count} {reason}" for reason, count in counts[:3]) + more
 
 
-def _compared(behind: Behind) -> str:
+def _compared(behind: RankedMetric) -> str:
     count = round(behind.share * behind.measured)
     compared = f"{count:,} of {behind.measured:,} do better" if count else ""
     return ", ".join(filter(None, (FAILED[behind.failure], compared)))

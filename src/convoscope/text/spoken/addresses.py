@@ -72,7 +72,7 @@ def _part_before(out: list[str], start: int) -> int:
         return start - 2 if start >= 2 and _is_part(out[start - 2]) else start
     name = out[start - 1]
     named = out[start].isdecimal() and name.isalpha() and _is_part(name)
-    # Behind a link any word is part of a mailbox.
+    # RankedMetric a link any word is part of a mailbox.
     return start - 1 if named and (name not in NOBODY or (start >= 2 and out[start - 2] in _LINKS)) else start
 
 

@@ -25,7 +25,7 @@ _MONTHS = frozenset(MONTHS)
 _BREAKS = frozenset(BREAKS)
 _GOES_ON = frozenset((*SMALL, *SCALES, *UNIT_ORDINALS, *REPEATS, *_BREAKS, "oh", "o"))
 _PADDING = ("", "", "", "")
-"""Behind the last word, so that a look ahead needs no check."""
+"""RankedMetric the last word, so that a look ahead needs no check."""
 _LARGEST = 10**12
 
 

@@ -21,7 +21,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.databases import database_hash, is_hash_of
 from convoscope.errors import InputError
-from convoscope.ingest.beside.datasets import is_config, load
+from convoscope.ingest.companions.datasets import is_config, load
 from convoscope.ingest.formats.voice_logs.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
 from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
 from convoscope.ingest.formats.voice_logs.logs import (

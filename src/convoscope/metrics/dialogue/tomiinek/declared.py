@@ -52,7 +52,7 @@ _judged = partial(
     better=HIGHER,
     needs=(GOALS, RESPONSES, PLACEHOLDERS),
     component=WHOLE_SYSTEM,
-    notices=(),
+    sensitive_to=(),
 )
 
 
@@ -75,7 +75,9 @@ def success(conversation: Conversation, venues: VenueDatabase) -> Observation:
     return measured(WHOLE, float(_judgement(conversation, venues).is_success))
 
 
-_tracked = partial(metric, variant=TOMIINEK, version=2, observes=TURN, better=HIGHER, component=TRACKING, notices=())
+_tracked = partial(
+    metric, variant=TOMIINEK, version=2, observes=TURN, better=HIGHER, component=TRACKING, sensitive_to=()
+)
 
 
 @_tracked(

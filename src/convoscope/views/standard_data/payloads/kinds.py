@@ -48,7 +48,7 @@ _WITH_AUDIO = ("transcript", "confidence", "streamed")
 _IN_MILLISECONDS = {f"{key}_ms": key for key in (*_ONLY_EOU, "idle_time", "ttft", "ttfb", "speaking_duration")}
 
 
-def told_by_keys(entry: Mapping[str, Any]) -> str:
+def component_from_keys(entry: Mapping[str, Any]) -> str:
     """The component that an untyped metric is of: the rule of the specification, 1.3, 5.
 
     A key counts where it has a single value; with an object it only names what is in it. To the list we add

@@ -15,8 +15,8 @@ from convoscope.views.standard_data.payloads.kinds import (
     LLM,
     TURN,
     UNKNOWN,
+    component_from_keys,
     component_of,
-    told_by_keys,
 )
 from convoscope.views.standard_data.payloads.pipecat_breakdown import is_breakdown, taken_apart
 from convoscope.views.standard_data.payloads.pipecat_generations import Generations
@@ -152,7 +152,7 @@ class _Reading:
             self._emit_all(livekit.of_chat_message(entry), place)
         elif named:
             self._emit(dict(entry), place)
-        elif component := told_by_keys(entry):
+        elif component := component_from_keys(entry):
             self._typed(entry, component, place)
         elif _is_map(entry):
             self._map(entry, place)
@@ -233,7 +233,7 @@ class _Reading:
         if any(isinstance(key, str) and key.startswith(METRICS_PREFIX) for key in entry):
             self._object(unflattened(entry), place)
             return True
-        if told_by_keys(entry):  # it has measurements of its own
+        if component_from_keys(entry):  # it has measurements of its own
             return False
         metrics = self._opened(entry.get("metrics"), place.at(".metrics"))
         data = self._opened(entry.get("data"), place.at(".data"))

@@ -1,23 +1,23 @@
 """Kinds of nonsense that an agent or a log can be: a metric declares which of them it has to notice.
 
-How a conversation is turned into nonsense: `convoscope.analysis.nonsense`.
+How a conversation is turned into nonsense: `convoscope.analysis.perturbations`.
 """
 
 from __future__ import annotations
 
-Nonsense = str
+Perturbation = str
 """The name of a kind."""
 
-EMPTY_AGENT: Nonsense = "empty_agent"
-PARROT: Nonsense = "parrot"
-SAYS_EVERYTHING: Nonsense = "says_everything"
-SHUFFLED_TURNS: Nonsense = "shuffled_turns"
-SWAPPED_ROLES: Nonsense = "swapped_roles"
-RANDOM_WORDS: Nonsense = "random_words"
-EQUAL_TIMES: Nonsense = "equal_times"
-SKEWED_CLOCKS: Nonsense = "skewed_clocks"
+EMPTY_AGENT: Perturbation = "empty_agent"
+PARROT: Perturbation = "parrot"
+SAYS_EVERYTHING: Perturbation = "says_everything"
+SHUFFLED_TURNS: Perturbation = "shuffled_turns"
+SWAPPED_ROLES: Perturbation = "swapped_roles"
+RANDOM_WORDS: Perturbation = "random_words"
+EQUAL_TIMES: Perturbation = "equal_times"
+SKEWED_CLOCKS: Perturbation = "skewed_clocks"
 
-NONSENSE: dict[Nonsense, str] = {
+PERTURBATIONS: dict[Perturbation, str] = {
     EMPTY_AGENT: "the agent says nothing and calls no tool",
     PARROT: "the agent repeats the user's last words",
     SAYS_EVERYTHING: "each reply of the agent is all of its replies",
@@ -29,7 +29,7 @@ NONSENSE: dict[Nonsense, str] = {
 }
 """Every kind, in words."""
 
-ANSWERED_BADLY: tuple[Nonsense, ...] = (
+ANSWERED_BADLY: tuple[Perturbation, ...] = (
     EMPTY_AGENT,
     PARROT,
     SAYS_EVERYTHING,

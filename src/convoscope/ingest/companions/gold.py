@@ -15,7 +15,7 @@ from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 
 if TYPE_CHECKING:
-    from convoscope.ingest.beside.gold_files import GoldFile
+    from convoscope.ingest.companions.gold_files import GoldFile
 
 _Label = TypeVar("_Label")
 _Found = TypeVar("_Found")
@@ -98,7 +98,7 @@ def load(paths: Sequence[Path]) -> GoldLabels:
 def _load(stamped: tuple[tuple[Path, int], ...]) -> GoldLabels:
     if not stamped:
         return GoldLabels({}, {})
-    from convoscope.ingest.beside.gold_files import ENDING, check_file
+    from convoscope.ingest.companions.gold_files import ENDING, check_file
     from convoscope.ingest.io import containers
     from convoscope.ingest.io.json import BadJson, decode
 

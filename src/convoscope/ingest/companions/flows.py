@@ -15,8 +15,8 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow, StateEntered, StateExited
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.flow_files import FORMAT, YAML_ENDINGS, is_yaml, may_declare_flow, read_flow_file
-from convoscope.ingest.beside.flow_shapes import SEE_FLOWS, FlowFile, declares_flow
+from convoscope.ingest.companions.flow_files import FORMAT, YAML_ENDINGS, is_yaml, may_declare_flow, read_flow_file
+from convoscope.ingest.companions.flow_shapes import SEE_FLOWS, FlowFile, declares_flow
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import FileRead, Notes, Problem, ReadReport
 from convoscope.text.identifiers import folded_name

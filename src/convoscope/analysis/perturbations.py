@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from convoscope.conversation import ASSISTANT, DEFAULT_TURN_RULE, USER, Conversation, Item, Time, Utterance
 from convoscope.conversation.events import AnyEvent, ToolCall, ToolResult
-from convoscope.metrics.nonsense import (
+from convoscope.metrics.perturbations import (
     EMPTY_AGENT,
     EQUAL_TIMES,
     PARROT,
@@ -23,7 +23,7 @@ from convoscope.metrics.nonsense import (
     SHUFFLED_TURNS,
     SKEWED_CLOCKS,
     SWAPPED_ROLES,
-    Nonsense,
+    Perturbation,
 )
 
 OFF = 5.0
@@ -241,7 +241,7 @@ def _at_other_times(event: AnyEvent, moment: Callable[[AnyEvent, float, str], fl
     return event
 
 
-MAKE_NONSENSE: dict[Nonsense, Callable[[Conversation], Conversation]] = {
+MAKE_NONSENSE: dict[Perturbation, Callable[[Conversation], Conversation]] = {
     EMPTY_AGENT: empty_agent,
     PARROT: parrot,
     SAYS_EVERYTHING: says_everything,

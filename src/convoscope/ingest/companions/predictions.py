@@ -18,8 +18,8 @@ import msgspec
 from convoscope.conversation import ASSISTANT, USER, Conversation, Frame, Utterance
 from convoscope.conversation.dialogue_state import Origin
 from convoscope.errors import InputError
-from convoscope.ingest.beside.datasets import values_of
-from convoscope.ingest.beside.prediction_shapes import (
+from convoscope.ingest.companions.datasets import values_of
+from convoscope.ingest.companions.prediction_shapes import (
     EMPTY,
     Predictions,
     State,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from convoscope.conversation import Conversation
-from convoscope.ingest.beside.booking_rules import BookingRuleFiles
-from convoscope.ingest.beside.datasets import Datasets
-from convoscope.ingest.beside.dialogue_files import DialogueActs, DialogueSchema
-from convoscope.ingest.beside.flows import FlowDefinitions
-from convoscope.ingest.beside.gold import Gold
-from convoscope.ingest.beside.predictions import PredictionFiles
+from convoscope.ingest.companions.booking_rules import BookingRuleFiles
+from convoscope.ingest.companions.datasets import Datasets
+from convoscope.ingest.companions.dialogue_files import DialogueActs, DialogueSchema
+from convoscope.ingest.companions.flows import FlowDefinitions
+from convoscope.ingest.companions.gold import Gold
+from convoscope.ingest.companions.predictions import PredictionFiles
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import Notes
 

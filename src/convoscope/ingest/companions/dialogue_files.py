@@ -11,7 +11,7 @@ import msgspec
 
 from convoscope.conversation import Agent, Conversation, Frame, Tool
 from convoscope.errors import InputError
-from convoscope.ingest.beside.prediction_shapes import dialogue_key
+from convoscope.ingest.companions.prediction_shapes import dialogue_key
 from convoscope.ingest.formats.multiwoz.acts import read_acts, read_spans
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode

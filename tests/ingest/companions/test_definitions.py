@@ -26,8 +26,8 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.beside.flow_files import FORMAT
-from convoscope.ingest.beside.flows import FlowAttacher
+from convoscope.ingest.companions.flow_files import FORMAT
+from convoscope.ingest.companions.flows import FlowAttacher
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.report import Notes, ReadReport
 from convoscope.ingest.split import cut

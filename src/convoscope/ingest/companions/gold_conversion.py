@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.errors import InputError
-from convoscope.ingest.beside.gold_files import NAME_HINT, is_sample_name
+from convoscope.ingest.companions.gold_files import NAME_HINT, is_sample_name
 from convoscope.ingest.io import containers
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.vocabulary import semantic_vocabulary

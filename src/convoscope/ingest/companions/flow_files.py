@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convoscope.errors import InputError
-from convoscope.ingest.beside.flow_shapes import SEE_FLOWS, FlowFile, declares_flow, flows_of
+from convoscope.ingest.companions.flow_shapes import SEE_FLOWS, FlowFile, declares_flow, flows_of
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.io.yaml import plain, yaml_documents

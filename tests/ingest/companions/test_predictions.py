@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from convoscope import score
 from convoscope.conversation import Act, Conversation, Frame, SlotValue, from_json, to_json
 from convoscope.errors import InputError
-from convoscope.ingest.beside.prediction_shapes import (
+from convoscope.ingest.companions.prediction_shapes import (
     ACTS,
     DIALOGUE,
     DOMAINS,
@@ -28,8 +28,8 @@ from convoscope.ingest.beside.prediction_shapes import (
     predictions_of,
     shape_of,
 )
-from convoscope.ingest.beside.prediction_shapes import STATE as STATES
-from convoscope.ingest.beside.predictions import attach
+from convoscope.ingest.companions.prediction_shapes import STATE as STATES
+from convoscope.ingest.companions.predictions import attach
 from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, Outcome, counts, places, read, write, write_json, write_lines
 

@@ -461,7 +461,7 @@ def segment_ids(transcript: Path) -> frozenset[int] | None:
 
 def _utterance_ids(transcript: Path) -> frozenset[int] | None:
     """The segments of subtitles and plain text, as whoever reads them numbers them."""
-    from convoscope.ingest.beside.gold import segments
+    from convoscope.ingest.companions.gold import segments
     from convoscope.ingest.read import read
 
     try:

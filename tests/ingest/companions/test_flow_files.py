@@ -23,8 +23,8 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.beside.flow_files import read_flow_file
-from convoscope.ingest.beside.flow_shapes import declares_flow, flows_of
+from convoscope.ingest.companions.flow_files import read_flow_file
+from convoscope.ingest.companions.flow_shapes import declares_flow, flows_of
 from support.logs import write_json, write_text
 
 WHOLE = """

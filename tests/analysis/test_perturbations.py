@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from convoscope.analysis.nonsense import (
+from convoscope.analysis.perturbations import (
     MAKE_NONSENSE,
     by_timeline,
     empty_agent,
@@ -30,7 +30,7 @@ from convoscope.conversation import (
     from_json,
     to_json,
 )
-from convoscope.metrics.nonsense import NONSENSE
+from convoscope.metrics.perturbations import PERTURBATIONS
 from convoscope.views.items import cases
 from support.calls import bot, caller, voice_call
 from support.chats import UNPLACED, agent, call, chat, result, user
@@ -139,7 +139,7 @@ def test_by_timeline_keeps_how_the_call_ended() -> None:
 
 
 def test_every_kind_has_words() -> None:
-    assert sorted(NONSENSE) == KINDS
+    assert sorted(PERTURBATIONS) == KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS)
