@@ -14,7 +14,7 @@ from convoscope.ingest.mapping.suggestion import suggested_map
 from convoscope.ingest.mapping.trial import is_speech
 
 _ROLE_COUNTS = ("speakers", "froms", "roles")
-"""Facts that count messages by the log's own word for who speaks."""
+"""Fields that count messages by the log's own word for who speaks."""
 
 
 def _unknown(folder: Path) -> Iterator[Path]:

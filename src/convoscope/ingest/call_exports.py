@@ -24,7 +24,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import Facts, as_object, as_text, filled, from_milliseconds
+from convoscope.ingest.record import JsonObject, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 from convoscope.views.tool_outcomes import tool_outcome
@@ -52,11 +52,11 @@ class CallReader(Reader):
     """What a call looks like, for those who gave us something else."""
 
     @abstractmethod
-    def unwrapped(self, value: Facts) -> ExportedCall | None:
+    def unwrapped(self, value: JsonObject) -> ExportedCall | None:
         """The call of a webhook; None for what is none."""
 
     @abstractmethod
-    def is_call(self, value: Facts) -> bool:
+    def is_call(self, value: JsonObject) -> bool:
         """Whether it is surely a call, and no envelope of some."""
 
     @abstractmethod
@@ -167,7 +167,7 @@ class StateTrack:
         """There was a state at all."""
         self.slots: set[str] = set()
 
-    def enter(self, state: str, time: Time | None = None, extras: Facts | None = None, id: str = "") -> None:
+    def enter(self, state: str, time: Time | None = None, extras: JsonObject | None = None, id: str = "") -> None:
         seq = self.timeline.seq
         self.timeline.events.append(
             StateEntered(seq=seq, time=time, id=id, state=state, extras=filled(extras) if extras else {})
@@ -183,7 +183,7 @@ class StateTrack:
             )
 
     def move(
-        self, to_state: str, time: Time | None = None, reason: str = "", extras: Facts | None = None, id: str = ""
+        self, to_state: str, time: Time | None = None, reason: str = "", extras: JsonObject | None = None, id: str = ""
     ) -> None:
         """On to another state. The log tells this as one thing: the old one is left and the new one entered."""
         self.leave(to_state, time, reason)
@@ -196,7 +196,7 @@ class StateTrack:
             seq = self.timeline.seq
             self.timeline.events.append(SlotFilled(seq=seq, time=time, slot=slot, value=value, state=self.current))
 
-    def fill_somewhere(self, slot: str, value: Any, extras: Facts | None = None) -> bool:
+    def fill_somewhere(self, slot: str, value: Any, extras: JsonObject | None = None) -> bool:
         """A value was collected, and nobody says where; False where it is known already, or none."""
         if value is None or slot in self.slots:
             return False
@@ -207,11 +207,11 @@ class StateTrack:
     def measure(
         self,
         component: str,
-        values: Facts,
+        values: JsonObject,
         speech_id: str = "",
         time: Time | None = None,
         label: str = "",
-        extras: Facts | None = None,
+        extras: JsonObject | None = None,
     ) -> None:
         self.timeline.events.append(
             ComponentMetric(

@@ -1,6 +1,6 @@
 """The toolkit of readers: fields taken from a record by their names, values of any kind made plain, what is left over.
 
-Facts are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can be lost by being
+Fields are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can be lost by being
 overlooked.
 """
 
@@ -16,7 +16,7 @@ from convoscope.conversation.timestamps import moment
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
-Facts = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
 _ROLE_WORDS = {
@@ -66,7 +66,7 @@ def is_role(value: Any) -> bool:
     return isinstance(value, str) and value in ROLES
 
 
-def take_role(facts: Facts, timeline: TimelineBuilder) -> str:
+def take_role(facts: JsonObject, timeline: TimelineBuilder) -> str:
     """The role, in our words; one that OpenAI does not use is noted."""
     name = facts.pop("role")
     if name not in _OWN_ROLES:
@@ -74,7 +74,7 @@ def take_role(facts: Facts, timeline: TimelineBuilder) -> str:
     return ROLES[name]
 
 
-def speaker_field(record: Facts) -> str:
+def speaker_field(record: JsonObject) -> str:
     """The field that says who speaks, of whatever name and spelling; "" where there is none, or nothing to say."""
     for name in ROLE_FIELDS:
         value = record.get(name)
@@ -91,7 +91,7 @@ def unknown_role(record: Any) -> str:
     return next((word for word in words if word and word.casefold() not in ROLES), "")
 
 
-def in_plain_names(message: Facts, timeline: TimelineBuilder) -> Facts:
+def in_plain_names(message: JsonObject, timeline: TimelineBuilder) -> JsonObject:
     """A copy of a message with its role as `role` and its text as `content`; other names are noted."""
     facts = dict(message)
     if not is_role(facts.get("role")) and (field := speaker_field(facts)):
@@ -106,7 +106,7 @@ def in_plain_names(message: Facts, timeline: TimelineBuilder) -> Facts:
     return facts
 
 
-def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+def take(facts: JsonObject, *names: str, kind: type | tuple[type, ...] = str) -> Any:
     """The first of these fields that has a value of this kind, taken out; None where there is none."""
     for name in names:
         value = facts.get(name)
@@ -115,13 +115,13 @@ def take(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
     return None
 
 
-def take_text(facts: Facts, *names: str) -> str:
+def take_text(facts: JsonObject, *names: str) -> str:
     """An id or a name, as text."""
     value = take(facts, *names, kind=(str, int))
     return "" if value is None else str(value)
 
 
-def take_time(facts: Facts, timeline: TimelineBuilder) -> Time | None:
+def take_time(facts: JsonObject, timeline: TimelineBuilder) -> Time | None:
     """The time of a message; one that cannot be read is left where it was."""
     for name in TIMES:
         if facts.get(name) not in (None, ""):
@@ -132,7 +132,7 @@ def take_time(facts: Facts, timeline: TimelineBuilder) -> Time | None:
     return None
 
 
-def take_content(facts: Facts, notes: Notes, seq: int) -> Content:
+def take_content(facts: JsonObject, notes: Notes, seq: int) -> Content:
     """Text of a string or of a list of parts; what a part holds beside its text is kept with it."""
     content = facts.pop("content", None)
     if content is None and isinstance(facts.get("parts"), list):
@@ -176,7 +176,7 @@ class Fields:
     """
 
     def __init__(self, record: Any, of: str, notes: Notes) -> None:
-        self.left: Facts = dict(record) if isinstance(record, dict) else {}
+        self.left: JsonObject = dict(record) if isinstance(record, dict) else {}
         self.of = of
         self.notes = notes
 
@@ -219,7 +219,7 @@ class Fields:
             else:
                 self.notes.set_aside(f"{of or name}_not_an_object", repr(member)[:80])
 
-    def rest(self, usual: Set[str] = frozenset(), seq: int = -1) -> Facts:
+    def rest(self, usual: Set[str] = frozenset(), seq: int = -1) -> JsonObject:
         """What was not taken, for `extras`; names that are not usual are noted as unknown."""
         extras = filled(self.left)
         for name in sorted(extras.keys() - usual):
@@ -227,12 +227,12 @@ class Fields:
         return extras
 
 
-def filled(facts: Facts) -> Facts:
+def filled(facts: JsonObject) -> JsonObject:
     """Without fields that hold nothing."""
     return {name: value for name, value in facts.items() if value is not None and value not in ("", [], {})}
 
 
-def leftovers(facts: Facts, usual: Set[str], of: str, notes: Notes) -> Facts:
+def leftovers(facts: JsonObject, usual: Set[str], of: str, notes: Notes) -> JsonObject:
     """What nobody took, for `extras`; names that are not usual there are noted as unknown."""
     extras = filled(facts)
     for name in sorted(extras.keys() - usual):
@@ -260,7 +260,7 @@ def answer_of(content: Any, notes: Notes, seq: int) -> Any:
     return content
 
 
-def as_object(value: Any) -> Facts:
+def as_object(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

@@ -167,7 +167,7 @@ class TimelineBuilder:
         return value
 
     def unknown(self, of: str, facts: dict[str, Any], usual: frozenset[str]) -> dict[str, Any]:
-        """Facts left over, for the next event's extras; names that are not usual there are noted."""
+        """Fields left over, for the next event's extras; names that are not usual there are noted."""
         for key in facts:
             if key not in usual:
                 self.notes.unknown(f"{of}.{key}", self.seq)

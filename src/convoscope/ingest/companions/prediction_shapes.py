@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Act, SlotValue
-from convoscope.ingest.record import Facts, as_list, as_object, as_text, filled
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 
 State = dict[str, dict[str, tuple[str, ...]]]
 """Values by domain and slot."""
@@ -59,7 +59,7 @@ class TurnPrediction(NamedTuple):
     acts: tuple[Act, ...] | None = None
     response: str | None = None
     failure: str = ""
-    extras: Facts = {}
+    extras: JsonObject = {}
     unreadable: tuple[str, ...] = ()
     """Fields whose value, or a part of it, cannot be read; what is left of them is predicted."""
 
@@ -141,7 +141,7 @@ def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction
     return by_dialogue, unread
 
 
-def _of_turn(record: Facts) -> TurnPrediction:
+def _of_turn(record: JsonObject) -> TurnPrediction:
     facts = dict(record)
     turn = ""
     for name in (*DIALOGUE, *TURN):
@@ -150,7 +150,7 @@ def _of_turn(record: Facts) -> TurnPrediction:
     return _prediction(turn, facts)
 
 
-def _prediction(turn: str, facts: Facts) -> TurnPrediction:
+def _prediction(turn: str, facts: JsonObject) -> TurnPrediction:
     """What a record predicts; what else it says is kept. A field that cannot be read is predicted to be empty."""
     failure = _take(facts, FAILURE)
     predicted: dict[str, Any] = {}
@@ -175,7 +175,7 @@ EMPTY: dict[str, Any] = {"state": {}, "response": ""}
 """What is predicted where nothing is; of other fields it is an empty list."""
 
 
-def _take(facts: Facts, names: Sequence[str]) -> Any:
+def _take(facts: JsonObject, names: Sequence[str]) -> Any:
     """The first of these fields that is there and not null, taken out."""
     for name in names:
         if facts.get(name) is not None:

@@ -18,7 +18,7 @@ from convoscope.ingest.ids import is_session_field
 from convoscope.ingest.mapping.declaration import Mapping, MappingFile, MessageMap, PredictedMap, Way, load_mapping
 from convoscope.ingest.mapping.paths import find, parsed, value_at, without
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
-from convoscope.ingest.record import ROLES, Facts, as_text, filled, in_order
+from convoscope.ingest.record import ROLES, JsonObject, as_text, filled, in_order
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -152,7 +152,7 @@ class MappedReader(Reader):
             hint=f"correct {table}.{key} in {self.file}, or write a new mapping with --suggest-map",
         )
 
-    def _beside(self, record: Any) -> Facts:
+    def _beside(self, record: Any) -> JsonObject:
         """What the record holds that the mapping does not name."""
         where = self.mapping.conversation
         ways = [where.messages, where.id, where.goal, *where.dimensions.values(), *where.labels.values()]
@@ -319,7 +319,7 @@ def _labels(record: Any, ways: dict[str, Way]) -> Iterator[Label]:
             yield Label(name=name, value=leaf.value, rater_kind="external")
 
 
-def _rest(record: Any, ways: Sequence[Way | None]) -> Facts:
+def _rest(record: Any, ways: Sequence[Way | None]) -> JsonObject:
     """What is left of a record, for `extras`."""
     taken = [leaf.steps for way in ways if (leaf := find(record, way)) is not None]
     rest = without(record, taken)

@@ -22,7 +22,7 @@ from convoscope.views.standard_data.events import Fields, filled, take
 NOTHING_EXPECTED = Expected()
 DIMENSION_NAMES = frozenset(DIMENSIONS)
 AGENT = ("agent_name", "agent_role", "system_prompt", "tools_available")
-"""Facts of the agent: the conversation has them, and an item only where its own differ."""
+"""Fields of the agent: the conversation has them, and an item only where its own differ."""
 SHARED = (*AGENT, "raw_complete_audio")
 PEOPLE = ("user_id", "task_id")
 """Dimensions of the conversation where all of its items agree."""

@@ -10,7 +10,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.call_exports import ExportedCall, RecordPlace, readable_conversations
 from convoscope.ingest.formats.elevenlabs.transcript import CLOCK, ROLES, Rows
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, leftovers, take_text
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, leftovers, take_text
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -105,7 +105,7 @@ def _is_summary(value: Any) -> bool:
     return isinstance(value, dict) and {"conversation_id", "agent_id", "call_successful"} <= value.keys()
 
 
-def _is_hook(value: Facts) -> bool:
+def _is_hook(value: JsonObject) -> bool:
     return as_text(value.get("type")).startswith(_HOOKS) and bool(_looks_like_a_call(value.get(_HOOK)))
 
 
@@ -123,7 +123,7 @@ def _listed_conversations(listed: Sequence[Any], group: RecordGroup, notes: Note
     yield from readable_conversations(calls, build, "conversations", _LISTED, _SUMMARY)
 
 
-def _conversation(value: Facts, place: RecordPlace, notes: Notes) -> Conversation:
+def _conversation(value: JsonObject, place: RecordPlace, notes: Notes) -> Conversation:
     facts = dict(value)
     rows = facts.pop("transcript", None)
     if not isinstance(rows, list) or not any(isinstance(row, dict) for row in rows):
@@ -158,7 +158,7 @@ def _conversation(value: Facts, place: RecordPlace, notes: Notes) -> Conversatio
     )
 
 
-def _outcome(status: str, metadata: Facts) -> Outcome:
+def _outcome(status: str, metadata: JsonObject) -> Outcome:
     """How it ended. A status of `done` says that the recording was worked up, and nothing of the caller's task."""
     reason = take_text(metadata, "termination_reason")
     reason_lower = reason.lower()
@@ -175,7 +175,7 @@ def _outcome(status: str, metadata: Facts) -> Outcome:
     )
 
 
-def _by_id(analysis: Facts, name: str) -> dict[str, Facts]:
+def _by_id(analysis: JsonObject, name: str) -> dict[str, JsonObject]:
     """Results by their id; the list is used where there is nothing else, and not kept where it says the same."""
     listed_as, id_name = _ONE_BY_ONE[name]
     from_list = {
@@ -190,7 +190,7 @@ def _by_id(analysis: Facts, name: str) -> dict[str, Facts]:
     return results or from_list
 
 
-def _verdicts(analysis: Facts) -> Iterator[Label]:
+def _verdicts(analysis: JsonObject) -> Iterator[Label]:
     """What the vendor's own judge says of the call."""
     for name in ("call_successful", "call_success_score"):
         if analysis.get(name) not in (None, ""):
@@ -205,7 +205,7 @@ def _verdicts(analysis: Facts) -> Iterator[Label]:
             yield Label(name=f"{id}.score", value=verdict["score"], rater=VENDOR, rater_kind="external", scale=scale)
 
 
-def _feedback(metadata: Facts) -> Iterator[Label]:
+def _feedback(metadata: JsonObject) -> Iterator[Label]:
     """What the caller said of the call."""
     feedback = as_object(metadata.get("feedback"))
     for name in _FEEDBACK:
@@ -214,7 +214,7 @@ def _feedback(metadata: Facts) -> Iterator[Label]:
             yield Label(name=f"feedback.{name}", value=feedback[name], rater="user", rater_kind="human", notes=comment)
 
 
-def _collect(analysis: Facts, read: Rows) -> None:
+def _collect(analysis: JsonObject, read: Rows) -> None:
     """Values that were read out of the transcript after the call. Which state collected them is not told."""
     timeline = read.timeline
     for id, result in _by_id(analysis, "data_collection_results").items():

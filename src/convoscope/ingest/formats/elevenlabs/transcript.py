@@ -15,7 +15,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.ingest.call_exports import StateTrack, error_of, set_tool_outcome
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take_text
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, take_text
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 CLOCK = Clock(id="call", kind="relative", source="time_in_call_secs", resolution=1.0)
@@ -50,7 +50,7 @@ _USUAL_IN_RESULT = frozenset(
 class _Row(NamedTuple):
     """A row, in our words."""
 
-    facts: Facts
+    facts: JsonObject
     role: str
     state: str
     exchange: int
@@ -72,7 +72,7 @@ class Rows:
         self.reason = ""
         """Why the flow leaves the state, where a tool's result told."""
         self.names: dict[tuple[str, str], str] = {}
-        self.beside: Facts = {}
+        self.beside: JsonObject = {}
         """What a row of tools says beside them, for the first of them."""
         self.measured: Counter[int] = Counter()
         """Replies of each exchange whose times were told."""
@@ -114,7 +114,7 @@ class Rows:
             checked.append(_Row(dict(row), role, state, exchange, self._metrics(row), speaks))
         return checked
 
-    def _metrics(self, row: Facts) -> dict[str, float]:
+    def _metrics(self, row: JsonObject) -> dict[str, float]:
         turn = as_object(row.get("conversation_turn_metrics"))
         for name, part in _MODELS.items():
             if as_text(turn.get(name)):
@@ -183,7 +183,7 @@ class Rows:
             )
         )
 
-    def _words(self, facts: Facts) -> Text | None:
+    def _words(self, facts: JsonObject) -> Text | None:
         if isinstance(facts.get("message"), str) and facts["message"]:
             return Text(facts.pop("message"), "message")
         parts = as_list(as_object(facts.get("multivoice_message")).get("parts"))
@@ -234,17 +234,17 @@ class Rows:
         for step in as_list(structure.get("steps")):
             self._step(as_object(step), time)
 
-    def _take_beside(self) -> Facts:
+    def _take_beside(self) -> JsonObject:
         beside, self.beside = self.beside, {}
         return beside
 
-    def _fill(self, change: Facts, time: Time | None) -> None:
+    def _fill(self, change: JsonObject, time: Time | None) -> None:
         """A variable that a tool set while the call went on."""
         slot, value = as_text(change.get("variable_name")), change.get("new_value")
         if slot:
             self.states.fill(slot, value, time)
 
-    def _step(self, step: Facts, time: Time | None) -> None:
+    def _step(self, step: JsonObject, time: Time | None) -> None:
         """What the workflow did by itself: it followed an edge, or ran the tools of a node."""
         target = as_text(step.get("target_node_id"))
         if target:
@@ -255,7 +255,7 @@ class Rows:
             for entry in as_list(listed):
                 tell(entry, time)
 
-    def _move(self, to: str, time: Time | None, extras: Facts) -> None:
+    def _move(self, to: str, time: Time | None, extras: JsonObject) -> None:
         if to != self.states.current:
             self.states.move(to, time, self.reason[:500], extras)
             self.reason = ""
@@ -270,7 +270,7 @@ class Rows:
         return Time(seconds, CLOCK.id)
 
 
-def _place(row: Facts) -> tuple[str, str]:
+def _place(row: JsonObject) -> tuple[str, str]:
     """The agent and the node that a row says it was made in."""
     metadata = as_object(row.get("agent_metadata"))
     return as_text(metadata.get("agent_id")), as_text(metadata.get("workflow_node_id"))

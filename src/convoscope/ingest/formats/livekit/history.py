@@ -22,7 +22,7 @@ from convoscope.conversation import (
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.record import (
-    Facts,
+    JsonObject,
     as_list,
     as_number,
     as_object,
@@ -83,9 +83,9 @@ class History:
         self.close_reason, self.close_error = "", ""
         self.per_second = 1.0
 
-    def _all_items(self, listed: Sequence[Any]) -> list[Facts]:
+    def _all_items(self, listed: Sequence[Any]) -> list[JsonObject]:
         """The history, and what only the events tell where the history is not there or was cut."""
-        items: list[Facts] = []
+        items: list[JsonObject] = []
         for entry in listed:
             if isinstance(entry, dict):
                 items.append(snake_case(entry, self.notes))
@@ -133,7 +133,7 @@ class History:
             self.notes.ignored("incomplete_list_of_tools", ", ".join(sorted(called - self.tools.keys()))[:80])
             self.tools = None
 
-    def _unit_of_durations(self, messages: Sequence[Facts]) -> float:
+    def _unit_of_durations(self, messages: Sequence[JsonObject]) -> float:
         """JavaScript counts milliseconds; what it says of a message is told by the size of the numbers."""
         clocks = [found for item in messages if (found := as_number(item.get("created_at"))) is not None]
         waits = [
@@ -147,7 +147,7 @@ class History:
             return 1000.0
         return 1.0
 
-    def _sounds(self, messages: Sequence[Facts]) -> tuple[dict[int, list[SpokenStretch]], list[SpokenStretch]]:
+    def _sounds(self, messages: Sequence[JsonObject]) -> tuple[dict[int, list[SpokenStretch]], list[SpokenStretch]]:
         """The stretches of sound of each message, and those that belong to none.
 
         A message tells its own. Where it does not, the changes of state do: an agent's message is made
@@ -168,7 +168,7 @@ class History:
                 sounds.setdefault(id(owner), []).append(stretch)
         return sounds, spare
 
-    def _own_stretch(self, item: Facts) -> SpokenStretch | None:
+    def _own_stretch(self, item: JsonObject) -> SpokenStretch | None:
         metrics = as_object(item.get("metrics"))
         start, end = (wall(metrics.get(name)) for name in SPEAKING)
         if start is None or end is None:
@@ -191,7 +191,7 @@ class History:
                 if at > start:
                     yield SpokenStretch(role, start, at)
 
-    def _item(self, item: Facts, sounds: Sequence[SpokenStretch], speech: str) -> None:
+    def _item(self, item: JsonObject, sounds: Sequence[SpokenStretch], speech: str) -> None:
         facts = dict(item)
         kind = as_text(facts.pop("type", None)) or ("message" if "role" in facts else "")
         time = self._time(facts.get("created_at"))
@@ -217,7 +217,7 @@ class History:
                 id = take_text(facts, "id")
                 self.timeline.mark(kind or "item", filled(facts), time, id)
 
-    def _message(self, facts: Facts, time: Time | None, sounds: Sequence[SpokenStretch], speech: str) -> None:
+    def _message(self, facts: JsonObject, time: Time | None, sounds: Sequence[SpokenStretch], speech: str) -> None:
         timeline = self.timeline
         role_name = as_text(facts.pop("role", None))
         role, id = _ROLES.get(role_name, role_name or ASSISTANT), take_text(facts, "id")
@@ -262,8 +262,8 @@ class History:
         self._measure(metrics, start, speech)
 
     def _measure(self, metrics: Any, time: Time | None, speech: str) -> None:
-        parts: dict[str, Facts] = {}
-        left: Facts = {}
+        parts: dict[str, JsonObject] = {}
+        left: JsonObject = {}
         for name, value in as_object(metrics).items():
             number = as_number(value)
             if name in _RATES and number is not None:
@@ -285,7 +285,7 @@ class History:
         for place, (component, values) in enumerate(parts.items()):
             self.states.measure(component, values, speech, time, extras=left if place == 0 else {})
 
-    def _model(self, part: str, metadata: Facts, parts: dict[str, Facts]) -> None:
+    def _model(self, part: str, metadata: JsonObject, parts: dict[str, JsonObject]) -> None:
         model = as_text(metadata.get("model_name"))
         if model:
             self.models.setdefault(part, model)
@@ -293,7 +293,7 @@ class History:
         if as_text(metadata.get("model_provider")):
             parts.setdefault(part, {})["provider"] = metadata["model_provider"]
 
-    def _output(self, facts: Facts, time: Time | None) -> None:
+    def _output(self, facts: JsonObject, time: Time | None) -> None:
         id, call_id, name = take_text(facts, "id"), take_text(facts, "call_id"), take_text(facts, "name")
         content, failed = facts.pop("output", None), facts.pop("is_error", None)
         extras = self.timeline.unknown("item", filled(facts), _USUAL_IN_ITEM)
@@ -302,7 +302,7 @@ class History:
             error = (error_of(self.timeline) or as_text(content) or "error")[:500]
             set_tool_outcome(self.timeline, worked=not failed, error=error)
 
-    def _hand_over(self, facts: Facts, time: Time | None) -> None:
+    def _hand_over(self, facts: JsonObject, time: Time | None) -> None:
         old, new = take_text(facts, "old_agent_id"), take_text(facts, "new_agent_id")
         if not new:
             self.notes.set_aside("handoff_to_nobody", repr(facts)[:80], self.timeline.seq)
@@ -314,7 +314,7 @@ class History:
         id = take_text(facts, "id")
         self.states.move(new, time, extras=facts, id=id)
 
-    def _configure(self, facts: Facts) -> None:
+    def _configure(self, facts: JsonObject) -> None:
         added, removed = facts.get("tools_added"), facts.get("tools_removed")
         if isinstance(added, list):
             self.tools = {**(self.tools or {}), **{as_text(one): None for one in added if as_text(one)}}
@@ -323,7 +323,7 @@ class History:
         if not self.instructions:
             self.instructions = as_text(facts.get("instructions"))
 
-    def _event(self, event: Facts, user_words: str) -> None:
+    def _event(self, event: JsonObject, user_words: str) -> None:
         facts = dict(event)
         kind = as_text(facts.pop("type", None))
         if kind in _REPEATED or (kind in _SPEAKING and facts.get("new_state") != "away"):
@@ -362,9 +362,9 @@ class History:
             self.timeline.time(at)
 
 
-def snake_case(facts: Facts, notes: Notes, depth: int = 0) -> Facts:
+def snake_case(facts: JsonObject, notes: Notes, depth: int = 0) -> JsonObject:
     """The names as Python writes them; JavaScript writes camelCase. What a user put in stays as it is."""
-    renamed_facts: Facts = {}
+    renamed_facts: JsonObject = {}
     renamed = False
     for name, value in facts.items():
         plain = _CAMEL.sub(lambda hit: "_" + hit[1].lower(), name)
@@ -378,7 +378,7 @@ def snake_case(facts: Facts, notes: Notes, depth: int = 0) -> Facts:
     return renamed_facts
 
 
-def _items_of_events(events: Sequence[Facts]) -> Iterator[Facts]:
+def _items_of_events(events: Sequence[JsonObject]) -> Iterator[JsonObject]:
     for event in events:
         kind = as_text(event.get("type"))
         if kind == "conversation_item_added" and isinstance(event.get("item"), dict):
@@ -390,12 +390,12 @@ def _items_of_events(events: Sequence[Facts]) -> Iterator[Facts]:
                         yield {"type": type, **snake_case(item, Notes())}
 
 
-def _call_key(item: Facts) -> str:
+def _call_key(item: JsonObject) -> str:
     call = as_text(item.get("call_id"))
     return f"{as_text(item.get('type'))} {call}" if call else ""
 
 
-def _speech_ids(items: Sequence[Facts]) -> list[str]:
+def _speech_ids(items: Sequence[JsonObject]) -> list[str]:
     """The speech that each item is a part of: an agent's message, and what the user said before it."""
     ids: list[str] = []
     following = ""
@@ -410,14 +410,14 @@ def _speech_ids(items: Sequence[Facts]) -> list[str]:
     return ids[::-1]
 
 
-def _owner(stretch: SpokenStretch, messages: Sequence[Facts]) -> Facts | None:
+def _owner(stretch: SpokenStretch, messages: Sequence[JsonObject]) -> JsonObject | None:
     timed = [(at, item) for item in messages if (at := wall(item.get("created_at"))) is not None]
     if stretch.role == ASSISTANT:
         return next((item for at, item in reversed(timed) if at <= stretch.end), None)
     return next((item for at, item in timed if at >= stretch.start), None)
 
 
-def _tells(item: Facts) -> bool:
+def _tells(item: JsonObject) -> bool:
     """Whether a message says itself when it was spoken."""
     return bool(as_object(item.get("metrics")).keys() & set(SPEAKING))
 
@@ -426,11 +426,11 @@ def _overlaps(first: SpokenStretch, second: SpokenStretch) -> bool:
     return first.role == second.role and first.start < second.end and second.start < first.end
 
 
-def _is_of(item: Facts, role: str) -> bool:
+def _is_of(item: JsonObject, role: str) -> bool:
     return item.get("type") == "message" and _ROLES.get(as_text(item.get("role"))) == role
 
 
-def _key(facts: Facts, untimed: float) -> float:
+def _key(facts: JsonObject, untimed: float) -> float:
     at = _at(facts.get("created_at"))
     return untimed if at is None else at
 

@@ -12,7 +12,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.formats.livekit.history import ITEMS, History, snake_case
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
-    Facts,
+    JsonObject,
     as_list,
     as_number,
     as_object,
@@ -91,7 +91,7 @@ def _is_own(item: Any) -> bool:
     return _is_item(item) and (as_text(item["type"]) in _OWN_ITEMS or bool(_OF_AN_ITEM & item.keys()))
 
 
-def _conversation(value: Facts, group: RecordGroup, notes: Notes) -> Conversation:
+def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
     facts = snake_case(value, notes) if "jobId" in value or "chatHistory" in value else dict(value)
     history, listed = facts.get("chat_history"), facts.pop("events", None)
     items = _items(facts, "chat_history") if history is not None else _items(facts)
@@ -131,7 +131,7 @@ def _conversation(value: Facts, group: RecordGroup, notes: Notes) -> Conversatio
     )
 
 
-def _outcome(facts: Facts, read: History) -> Outcome:
+def _outcome(facts: JsonObject, read: History) -> Outcome:
     reason = take_text(facts, "close_reason") or read.close_reason
     code = reason.removeprefix("CR_").lower()
     return Outcome(
@@ -142,7 +142,7 @@ def _outcome(facts: Facts, read: History) -> Outcome:
     )
 
 
-def _recording(facts: Facts, report: Path, timeline: TimelineBuilder) -> AudioFile | None:
+def _recording(facts: JsonObject, report: Path, timeline: TimelineBuilder) -> AudioFile | None:
     path = take_text(facts, "audio_recording_path")
     if not path:
         return None

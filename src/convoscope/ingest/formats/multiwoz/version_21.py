@@ -12,7 +12,7 @@ from convoscope.conversation import ASSISTANT, USER, Act, Conversation, Frame, S
 from convoscope.errors import InputError
 from convoscope.ingest.formats.multiwoz.acts import domain_of, read_acts, read_spans
 from convoscope.ingest.reader import RecordGroup
-from convoscope.ingest.record import Facts, as_object, as_text, filled, leftovers, take
+from convoscope.ingest.record import JsonObject, as_object, as_text, filled, leftovers, take
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -39,7 +39,7 @@ class LogEntry(NamedTuple):
     state: dict[str, DomainState] | None
 
 
-def conversation(id: str, dialogue: Facts, group: RecordGroup, notes: Notes) -> Conversation:
+def conversation(id: str, dialogue: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
     """The dialogue with frames of both speakers."""
     facts = dict(dialogue)
     log = take(facts, "log", kind=list)
@@ -88,7 +88,7 @@ def _entry(place: int, value: Any, timeline: TimelineBuilder, frames: list[Frame
     return LogEntry(acts, state)
 
 
-def _take_acts(facts: Facts, notes: Notes, seq: int) -> tuple[Act, ...] | None:
+def _take_acts(facts: JsonObject, notes: Notes, seq: int) -> tuple[Act, ...] | None:
     """The acts. Without any the turn is not annotated: every turn of a person does something."""
     value = facts.get("dialog_act")
     if not isinstance(value, dict):
@@ -103,7 +103,7 @@ def _take_acts(facts: Facts, notes: Notes, seq: int) -> tuple[Act, ...] | None:
     return read.acts or None
 
 
-def _take_spans(facts: Facts, text: str, notes: Notes, seq: int) -> Any:
+def _take_spans(facts: JsonObject, text: str, notes: Notes, seq: int) -> Any:
     value = facts.get("span_info")
     if not isinstance(value, list):
         if value is not None:
@@ -117,7 +117,7 @@ def _take_spans(facts: Facts, text: str, notes: Notes, seq: int) -> Any:
     return read.spans
 
 
-def _take_state(facts: Facts, notes: Notes, seq: int) -> dict[str, DomainState] | None:
+def _take_state(facts: JsonObject, notes: Notes, seq: int) -> dict[str, DomainState] | None:
     """The state by domain; metadata that cannot be read whole are kept beside it."""
     value = facts.get("metadata")
     if not isinstance(value, dict):
@@ -149,7 +149,7 @@ def _is_whole(parts: Any) -> bool:
     )
 
 
-def _domain_state(parts: Facts) -> DomainState:
+def _domain_state(parts: JsonObject) -> DomainState:
     semi, book = parts.get("semi", {}), dict(parts.get("book", {}))
     booked = tuple(book.pop("booked", ()))
     for_booking = {f"book{name.lower()}": value for name, value in book.items() if value not in _UNSET}

@@ -22,7 +22,7 @@ from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Place, Sample
 from convoscope.ingest.record import (
     TIMES,
-    Facts,
+    JsonObject,
     answer_of,
     filled,
     in_plain_names,
@@ -83,10 +83,10 @@ class OpenAIChatReader(OpenAIReader):
     def is_entry(self, value: Any) -> bool:
         return isinstance(value, dict) and (is_role(value.get("role")) or bool(speaker_field(value)))
 
-    def plain(self, entry: Facts, timeline: TimelineBuilder) -> Facts:
+    def plain(self, entry: JsonObject, timeline: TimelineBuilder) -> JsonObject:
         return in_plain_names(entry, timeline)
 
-    def holds_entries(self, record: Facts) -> bool:
+    def holds_entries(self, record: JsonObject) -> bool:
         messages, choices = record.get("messages"), record.get("choices")
         if isinstance(messages, list) and any(self.is_entry(one) for one in messages):
             return True
@@ -98,7 +98,7 @@ class OpenAIChatReader(OpenAIReader):
         """Whether an envelope holds messages, or is one: what came back of the Messages API is a message itself."""
         return isinstance(inner, dict) and (self.holds_entries(inner) or _is_answer(inner))
 
-    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+    def take_entries(self, facts: JsonObject, notes: Notes) -> list[Any]:
         """The history that was sent, then what the model answered."""
         messages = facts.get("messages")
         entries = facts.pop("messages") if isinstance(messages, list) else []
@@ -124,14 +124,14 @@ class OpenAIChatReader(OpenAIReader):
     def from_text(self, text: str, notes: Notes) -> Any:
         return _streamed(text, notes) if is_stream(text) else None
 
-    def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
+    def add(self, facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
 
     def build_typed(self, record: Chat, place: Place, notes: Notes) -> Conversation | None:
         return conversation_of(record, place, notes, self.name)
 
 
-def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
+def _add(facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
     role = take_role(facts, timeline)
     time = take_time(facts, timeline)
     id = take_text(facts, "id")
@@ -189,7 +189,7 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         extras, id = {}, ""
 
 
-def _is_answer(value: Facts) -> bool:
+def _is_answer(value: JsonObject) -> bool:
     return is_role(value.get("role")) and isinstance(value.get("content"), str | list)
 
 
@@ -199,7 +199,7 @@ def _stream_in(value: Any) -> Any:
     return body if is_stream(body) or is_chunk_list(body) else None
 
 
-def _streamed(stream: Any, notes: Notes) -> Facts:
+def _streamed(stream: Any, notes: Notes) -> JsonObject:
     """The message of a stream; where that cannot be read, a message that says so."""
     message = message_of(stream)
     if message is not None:
@@ -208,7 +208,7 @@ def _streamed(stream: Any, notes: Notes) -> Facts:
     return {"role": "assistant", "content": {UNREAD_STREAM: stream}}
 
 
-def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:
+def _take_transcript(facts: JsonObject, notes: Notes, seq: int) -> str | None:
     audio = facts.get("audio")
     if not isinstance(audio, dict):
         return None
@@ -218,9 +218,9 @@ def _take_transcript(facts: Facts, notes: Notes, seq: int) -> str | None:
     return None if played is None else str(played)
 
 
-def _take_calls(facts: Facts) -> list[Facts]:
+def _take_calls(facts: JsonObject) -> list[JsonObject]:
     """The tool calls of a message, of either generation; what is not shaped like one stays where it is."""
-    calls: list[Facts] = []
+    calls: list[JsonObject] = []
     listed = facts.get("tool_calls")
     if isinstance(listed, list) and all(_is_call(one) for one in listed):
         calls = [dict(one) for one in facts.pop("tool_calls")]

@@ -11,7 +11,7 @@ from typing import Any
 from convoscope.conversation import Text, Time
 from convoscope.ingest.call_exports import error_of, set_tool_outcome
 from convoscope.ingest.control_text import without_control
-from convoscope.ingest.record import Facts, answer_of, filled, take, take_text, without_payload
+from convoscope.ingest.record import JsonObject, answer_of, filled, take, take_text, without_payload
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -32,7 +32,7 @@ class MessageBlocks:
     """Puts the blocks of one message into a timeline, in their order."""
 
     def __init__(
-        self, timeline: TimelineBuilder, role: str, name: str, time: Time | None, id: str, extras: Facts
+        self, timeline: TimelineBuilder, role: str, name: str, time: Time | None, id: str, extras: JsonObject
     ) -> None:
         self.timeline, self.role, self.name = timeline, role, name
         self.time, self.id, self.extras = time, id, extras
@@ -70,7 +70,7 @@ class MessageBlocks:
             self.timeline.control(self.timeline.participant(self.role, self.name), control, self.time)
         self.texts, self.parts = [], []
 
-    def _text(self, block: Facts) -> None:
+    def _text(self, block: JsonObject) -> None:
         timeline = self.timeline
         if block.get("type") in _PICTURES:
             timeline.notes.ignored(f"{block['type']}_not_read", "", timeline.seq)
@@ -81,18 +81,18 @@ class MessageBlocks:
         if filled(block):
             self.parts.append(without_payload(block, timeline.notes, timeline.seq))
 
-    def _think(self, block: Facts) -> None:
+    def _think(self, block: JsonObject) -> None:
         timeline = self.timeline
         timeline.notes.ignored("thinking", "", timeline.seq)
         timeline.mark("reasoning", without_payload(block, timeline.notes, timeline.seq), self.time, self._take_id())
 
-    def _call(self, block: Facts) -> None:
+    def _call(self, block: JsonObject) -> None:
         kind = block.pop("type")
         arguments, call_id, name = block.pop("input", None), take_text(block, "id"), take_text(block, "name")
         extras = self._left_over(block) | ({} if kind == "tool_use" else {"type": kind})
         self.timeline.call(name, arguments, call_id=call_id, time=self.time, id=self._take_id(), extras=extras)
 
-    def _result(self, block: Facts) -> None:
+    def _result(self, block: JsonObject) -> None:
         timeline = self.timeline
         kind = block.pop("type")
         answer = answer_of(block.pop("content", None), timeline.notes, timeline.seq)
@@ -104,7 +104,7 @@ class MessageBlocks:
             error = error_of(timeline) or (code if isinstance(code, str) else str(answer)[:500])
             set_tool_outcome(timeline, worked=not (failed or code), error=error)
 
-    def _left_over(self, block: Facts) -> Facts:
+    def _left_over(self, block: JsonObject) -> JsonObject:
         facts = filled(block)
         self.timeline.unknown("block", facts, _USUAL_IN_BLOCK)
         return self._take_extras() | facts
@@ -113,6 +113,6 @@ class MessageBlocks:
         id, self.id = self.id, ""
         return id
 
-    def _take_extras(self) -> Facts:
+    def _take_extras(self) -> JsonObject:
         extras, self.extras = self.extras, {}
         return extras

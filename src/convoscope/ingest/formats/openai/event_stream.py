@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.record import Facts, filled
+from convoscope.ingest.record import JsonObject, filled
 
 _STARTS = ("event:", "data:")
 MAX_BLOCKS = 10_000
@@ -22,7 +22,7 @@ def is_chunk_list(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(_is_chunk(one) for one in value)
 
 
-def message_of(stream: Any) -> Facts | None:
+def message_of(stream: Any) -> JsonObject | None:
     """The message that a stream, or a list of its chunks, makes; None where it cannot be read as one."""
     chunks = stream if isinstance(stream, list) else list(_payloads(stream))
     joined = _Joined()
@@ -53,15 +53,15 @@ class _Joined:
     """What the chunks say so far, of whichever of three APIs: chat completions, Messages, Responses."""
 
     def __init__(self) -> None:
-        self.facts: Facts = {}
+        self.facts: JsonObject = {}
         self.texts: list[str] = []
         self.refusals: list[str] = []
-        self.calls: dict[Any, Facts] = {}
-        self.blocks: dict[Any, Facts] = {}
+        self.calls: dict[Any, JsonObject] = {}
+        self.blocks: dict[Any, JsonObject] = {}
         self.is_known = False
         """A chunk was met that is known."""
 
-    def take(self, chunk: Facts) -> None:
+    def take(self, chunk: JsonObject) -> None:
         kind = chunk.get("type")
         self.is_known = self.is_known or kind in ("content_block_start", "message_delta") or bool(chunk.get("choices"))
         if isinstance(chunk.get("choices"), list):
@@ -76,10 +76,10 @@ class _Joined:
         elif kind == "response.output_text.delta" and isinstance(chunk.get("delta"), str):
             self.texts.append(chunk["delta"])
 
-    def _name(self, facts: Facts) -> None:
+    def _name(self, facts: JsonObject) -> None:
         self.facts |= {name: facts[name] for name in ("id", "model") if isinstance(facts.get(name), str)}
 
-    def _delta(self, delta: Facts) -> None:
+    def _delta(self, delta: JsonObject) -> None:
         for name, texts in (("content", self.texts), ("refusal", self.refusals)):
             if isinstance(delta.get(name), str):
                 texts.append(delta[name])
@@ -91,7 +91,7 @@ class _Joined:
                 if isinstance(function, dict) and isinstance(function.get(name), str):
                     held["function"][name] += function[name]
 
-    def _block(self, chunk: Facts) -> None:
+    def _block(self, chunk: JsonObject) -> None:
         if len(self.blocks) > MAX_BLOCKS:
             return
         block = self.blocks.setdefault(chunk.get("index", 0), {"type": "text", "text": ""})
@@ -102,7 +102,7 @@ class _Joined:
             if name in ("text", "thinking", "partial_json") and isinstance(text, str):
                 block[name] = f"{block.get(name) or ''}{text}"
 
-    def message(self) -> Facts | None:
+    def message(self) -> JsonObject | None:
         content: Any = "".join(self.texts)
         if self.blocks:
             finished = [_finished(block) for _, block in sorted(self.blocks.items(), key=lambda item: str(item[0]))]
@@ -114,7 +114,7 @@ class _Joined:
         return {"role": "assistant", "content": None, **self.facts, **spoken} if is_message else None
 
 
-def _finished(block: Facts) -> Facts:
+def _finished(block: JsonObject) -> JsonObject:
     """A block with its arguments as a value."""
     arguments = block.pop("partial_json", None)
     if isinstance(arguments, str) and arguments.strip():
@@ -127,5 +127,5 @@ def _finished(block: Facts) -> Facts:
     return block
 
 
-def _objects(values: Any) -> Iterable[Facts]:
+def _objects(values: Any) -> Iterable[JsonObject]:
     return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else ()

@@ -1,6 +1,6 @@
 """What the two OpenAI shapes have in common: roles, content parts, ids, what stands beside the messages.
 
-Facts are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can
+Fields are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can
 be lost by being overlooked.
 """
 
@@ -41,7 +41,7 @@ from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import CallHistory, Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import (
     TIMES,
-    Facts,
+    JsonObject,
     as_object,
     filled,
     take,
@@ -83,7 +83,7 @@ def one_by_one(sample: Sample, entry: str) -> Detection:
     return Detection(0.7, f"each record is one {entry}", "file")
 
 
-def search(facts: Facts, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+def search(facts: JsonObject, *names: str, kind: type | tuple[type, ...] = str) -> Any:
     """Take a field from the record, or from the request or response that it wraps."""
     value = take(facts, *names, kind=kind)
     for envelope in ENVELOPES:
@@ -104,7 +104,7 @@ def continued(before: list[Any], after: list[Any], notes: Notes) -> list[Any]:
     return after if repeats else [*before, *after]
 
 
-def with_reply(entries: list[Any], facts: Facts, notes: Notes) -> list[Any]:
+def with_reply(entries: list[Any], facts: JsonObject, notes: Notes) -> list[Any]:
     """The entries and the reply that the record holds as text, where the entries wait for one."""
     if not entries or not isinstance(entries[-1], dict) or not _waits(entries[-1]):
         return entries
@@ -121,16 +121,16 @@ def with_reply(entries: list[Any], facts: Facts, notes: Notes) -> list[Any]:
     return entries
 
 
-def _waits(entry: Facts) -> bool:
+def _waits(entry: JsonObject) -> bool:
     return role_of(entry) in ("user", "tool") or str(entry.get("type")).endswith("_output")
 
 
-def _text_field(value: Facts) -> str:
+def _text_field(value: JsonObject) -> str:
     """The field of an object that holds the text of a reply; "" where the object is something else."""
     return next((name for name in _REPLY_TEXTS if isinstance(value.get(name), str)), "")
 
 
-def copied(record: Any) -> Facts:
+def copied(record: Any) -> JsonObject:
     """A record to take facts from, down to what it wraps; the original stays as it is."""
     facts = dict(record)
     for envelope in ENVELOPES:
@@ -164,18 +164,18 @@ class OpenAIReader(Reader, ABC):
         """Can this part of a list be read?"""
 
     @abstractmethod
-    def holds_entries(self, record: Facts) -> bool:
+    def holds_entries(self, record: JsonObject) -> bool:
         """Does this record hold a list of entries?"""
 
     @abstractmethod
-    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+    def take_entries(self, facts: JsonObject, notes: Notes) -> list[Any]:
         """The entries of a record, in their order."""
 
     @abstractmethod
-    def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
+    def add(self, facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
         """Put one entry into the timeline."""
 
-    def plain(self, entry: Facts, timeline: TimelineBuilder) -> Facts:
+    def plain(self, entry: JsonObject, timeline: TimelineBuilder) -> JsonObject:
         """A copy of an entry, with the names that `add` knows."""
         del timeline
         return dict(entry)
@@ -191,7 +191,7 @@ class OpenAIReader(Reader, ABC):
 
     def history(self, value: Any) -> CallHistory | None:
         if isinstance(value, list):
-            facts, listed = Facts(), value
+            facts, listed = JsonObject(), value
         elif isinstance(value, dict) and self.holds_entries(value):
             facts = copied(value)
             listed = self.take_entries(facts, Notes())
@@ -242,7 +242,7 @@ class OpenAIReader(Reader, ABC):
         for record in group.records:
             value = record.value
             if isinstance(value, list):
-                facts, listed = Facts(), value
+                facts, listed = JsonObject(), value
             elif isinstance(value, dict) and self.holds_entries(value):
                 facts = copied(value)
                 listed = self.take_entries(facts, notes)
@@ -268,12 +268,12 @@ class OpenAIReader(Reader, ABC):
         return [entries[index] for index in ordered.order]
 
     def _conversation(
-        self, facts: Facts, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
+        self, facts: JsonObject, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
     ) -> Conversation:
         timeline = TimelineBuilder(notes, f"{self.entry}.timestamp")
         given = search(facts, "instructions") or _system(facts, notes)
         instructions = [given] if given else []
-        beside: list[Facts] = []
+        beside: list[JsonObject] = []
         by_line = not facts and len(group.records) > 1
         for number, entry in entries:
             notes.line = number if by_line else notes.line
@@ -314,7 +314,7 @@ def _timed(entry: Any, file: str = "") -> TimedMessage:
     return TimedMessage(role_of(entry), None if read is None else read.at, file)
 
 
-def _is_not_compared(entry: Facts) -> bool:
+def _is_not_compared(entry: JsonObject) -> bool:
     """Instructions, which may hold the time of a call; a thought, or a reply that could not be read."""
     if entry.get("role") in _INSTRUCTIONS:
         return True
@@ -322,14 +322,20 @@ def _is_not_compared(entry: Facts) -> bool:
     return entry.get("type") == "reasoning" or (isinstance(content, dict) and UNREAD_STREAM in content)
 
 
-def _system(facts: Facts, notes: Notes) -> str:
+def _system(facts: JsonObject, notes: Notes) -> str:
     """The instructions of the Messages API stand beside the messages: a text, or blocks of text."""
     given = search(facts, "system", kind=(str, list))
     return "" if given is None else take_content({"content": given}, notes, 0).text
 
 
 def _assembled(
-    facts: Facts, timeline: TimelineBuilder, instructions: str, name: str, format: str, group: RecordGroup, notes: Notes
+    facts: JsonObject,
+    timeline: TimelineBuilder,
+    instructions: str,
+    name: str,
+    format: str,
+    group: RecordGroup,
+    notes: Notes,
 ) -> Conversation:
     """The conversation of a record: its timeline, and what stands beside the messages."""
     metadata = facts.get("metadata")
@@ -380,9 +386,9 @@ def _error_message(error: Json) -> str:
     return error if isinstance(error, str) else repr(error)
 
 
-def _left_over(facts: Facts, notes: Notes) -> Facts:
+def _left_over(facts: JsonObject, notes: Notes) -> JsonObject:
     """What nobody took. Of the usual fields, the empty ones are dropped."""
-    extras: Facts = {}
+    extras: JsonObject = {}
     for name, value in facts.items():
         if name not in _USUAL:
             notes.unknown(f"record.{name}")
@@ -413,9 +419,9 @@ def _tool(tool: Any) -> Tool:
     )
 
 
-def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
+def _expected(facts: JsonObject, metadata: Any, notes: Notes) -> Expected:
     truth = take(facts, *_TRUTHS)
-    extras: Facts = {}
+    extras: JsonObject = {}
     if truth is None:
         several = take(facts, *_TRUTHS, kind=list)
         if several is not None:
@@ -442,7 +448,7 @@ def _expected(facts: Facts, metadata: Any, notes: Notes) -> Expected:
     )
 
 
-def _expected_call(call: Facts) -> ExpectedToolCall:
+def _expected_call(call: JsonObject) -> ExpectedToolCall:
     facts = dict(call)
     facts |= take(facts, "function", kind=dict) or {}
     arguments = facts.pop("arguments", None)

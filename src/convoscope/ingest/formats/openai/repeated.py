@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.ingest.record import ROLES, TEXT_FIELDS, Facts, filled, speaker_field
+from convoscope.ingest.record import ROLES, TEXT_FIELDS, JsonObject, filled, speaker_field
 
 _CALL_FIELDS = ("name", "arguments", "input", "call_id", "tool_call_id", "tool_use_id", "output", "refusal", "text")
 _AGENT_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
@@ -52,7 +52,7 @@ def message_signature(message: Any) -> int:
     return hash((role_of(message), _content(message), _canonical(rest)))
 
 
-def role_of(message: Facts) -> str:
+def role_of(message: JsonObject) -> str:
     """Whose message or item it is; "" for nobody's."""
     if message.get("type") in _AGENT_ITEMS:
         return "assistant"
@@ -60,7 +60,7 @@ def role_of(message: Facts) -> str:
     return ROLES.get(str(message.get(field)).strip().casefold(), "")
 
 
-def _content(message: Facts) -> str:
+def _content(message: JsonObject) -> str:
     content = message.get("content")
     if content is None:
         content = next((message[name] for name in TEXT_FIELDS if isinstance(message.get(name), str)), "")

@@ -12,7 +12,7 @@ from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
     TIMES,
-    Facts,
+    JsonObject,
     answer_of,
     filled,
     is_role,
@@ -62,14 +62,14 @@ class OpenAIResponsesReader(OpenAIReader):
     def is_entry(self, value: Any) -> bool:
         return isinstance(value, dict)
 
-    def holds_entries(self, record: Facts) -> bool:
+    def holds_entries(self, record: JsonObject) -> bool:
         for name in _HOLDERS:
             held = record.get(name)
             if isinstance(held, list) and any(is_item(one) or (name == "input" and _is_untyped(one)) for one in held):
                 return True
         return any(isinstance(record.get(name), dict) and self.holds_entries(record[name]) for name in ENVELOPES)
 
-    def take_entries(self, facts: Facts, notes: Notes) -> list[Any]:
+    def take_entries(self, facts: JsonObject, notes: Notes) -> list[Any]:
         """What was sent and what came back, in that order."""
         entries: list[Any] = []
         if isinstance(facts.get("input"), str):
@@ -82,7 +82,7 @@ class OpenAIResponsesReader(OpenAIReader):
                 entries = continued(entries, self.take_entries(facts[name], notes), notes)
         return with_reply(entries, facts, notes)
 
-    def add(self, facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
+    def add(self, facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
         _add(facts, timeline, notes)
 
 
@@ -98,7 +98,7 @@ def _is_untyped(value: Any) -> bool:
     return isinstance(value, dict) and is_role(value.get("role")) and "content" in value
 
 
-def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
+def _add(facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
     kind = facts.get("type") or "message"
     if kind == "message" and is_role(facts.get("role")):
         _say(facts, timeline, notes)
@@ -119,7 +119,7 @@ def _add(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
         timeline.mark(str(kind), facts, time, id)
 
 
-def _say(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
+def _say(facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
     facts.pop("type", None)
     role, time, id = take_role(facts, timeline), take_time(facts, timeline), take_text(facts, "id")
     if has_blocks(facts.get("content")):
@@ -141,7 +141,7 @@ def _say(facts: Facts, timeline: TimelineBuilder, notes: Notes) -> None:
     timeline.control(speaker, speech.control, time)
 
 
-def _call(facts: Facts, kind: str, timeline: TimelineBuilder) -> None:
+def _call(facts: JsonObject, kind: str, timeline: TimelineBuilder) -> None:
     del facts["type"]
     time, id = take_time(facts, timeline), take_text(facts, "id")
     call_id, name = take_text(facts, "call_id") or id, take_text(facts, "name")

@@ -26,7 +26,7 @@ from convoscope.conversation.model import Pipeline
 from convoscope.conversation.timestamps import moment
 from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.reader import RecordGroup
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, take, take_text, wall
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of
@@ -98,7 +98,7 @@ class LogLine(NamedTuple):
     """One record, by what it tells."""
 
     kind: Kind
-    facts: Facts
+    facts: JsonObject
     number: int
     file: str = ""
     logger: str = ""
@@ -247,7 +247,7 @@ class _Call:
                 self.sounds.setdefault(owner[1], []).append(stretch)
                 self.sounds.setdefault(-1, []).append(stretch)
 
-    def _speech(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _speech(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         kind = as_text(facts.get("kind"))
         if kind in _OPENED and (_OPENED[kind], as_number(step.time)) in self.ended:
             return
@@ -281,7 +281,7 @@ class _Call:
         segments = (Segment(span.start, span.end, "wall"),)
         self.timeline.events.append(Utterance(seq=seq, time=time, speaker=who, segments=segments))
 
-    def _message(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _message(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         role, manner = _SAID[step.line.kind]
         words = take(facts, "content", "text")
         cut = facts.pop("interrupted", None) is True
@@ -321,7 +321,7 @@ class _Call:
 
     # Tools
 
-    def _function(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _function(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         kind = as_text(facts.pop("kind", None))
         name, id = take_text(facts, "function_name"), take_text(facts, "tool_call_id")
@@ -338,12 +338,12 @@ class _Call:
         self._answer(result, name, id, time, filled(facts), worked, error or why)
 
     def _answer(
-        self, result: Any, name: str, id: str, time: Time | None, extras: Facts, worked: bool, error: str
+        self, result: Any, name: str, id: str, time: Time | None, extras: JsonObject, worked: bool, error: str
     ) -> None:
         self.timeline.result(result, call_id=id, name=name, time=time, extras=extras)
         set_tool_outcome(self.timeline, worked=worked, error=error_of(self.timeline) or error)
 
-    def _logged_call(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _logged_call(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         """Pipecat Flows logs which functions it runs; the observer's records tell more, where there are any."""
         name = as_text(facts.get("function"))
         kind = step.line.kind
@@ -358,7 +358,7 @@ class _Call:
 
     # States and slots
 
-    def _node(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _node(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         new, former = take_text(facts, *_NODES), take_text(facts, *_FORMER)
         reason = take_text(facts, *_REASONS)
         if not new:
@@ -372,26 +372,26 @@ class _Call:
             )
         self._move(new, time, reason or self.leaving, filled(facts))
 
-    def _node_set(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _node_set(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         """Says it again, unless only this was logged."""
         del step
         if as_text(facts.get("node")) != self.states.current:
             self._move(as_text(facts["node"]), time, self.leaving, {})
 
-    def _node_failed(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _node_failed(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         self.timeline.mark("node_failed", filled(facts), time)
 
-    def _transition(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _transition(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         """A function returned the next node: the node is set in what follows."""
         del facts, time, step
         self.leaving = self.function
 
-    def _move(self, to: str, time: Time | None, reason: str, extras: Facts) -> None:
+    def _move(self, to: str, time: Time | None, reason: str, extras: JsonObject) -> None:
         self.states.move(to, time, reason, extras)
         self.leaving = ""
 
-    def _fill(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _fill(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         held = facts.get("state") if isinstance(facts.get("state"), dict) else facts.get("slots")
         for slot, value in as_object(held).items():
@@ -399,7 +399,7 @@ class _Call:
 
     # Times, use, errors, the end
 
-    def _latency(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _latency(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         kind, processor = as_text(facts.pop("kind", None)), take_text(facts, "processor")
         seconds = as_number(facts.pop("seconds", None))
@@ -410,7 +410,7 @@ class _Call:
         if seconds == 0 and not self.exchange and not self.spoke:
             self.notes.ignored("zero_at_the_start", f"{processor} {kind}")
             return
-        values: Facts = {kind: seconds}
+        values: JsonObject = {kind: seconds}
         for name, called in _WITHIN.items():
             within = as_number(facts.pop(name, None))
             # The first byte is also told by itself: once is enough.
@@ -418,18 +418,18 @@ class _Call:
                 values.setdefault(called, within)
         self._metric(component, values | filled(facts), time, processor)
 
-    def _usage(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _usage(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         kind, processor = as_text(facts.pop("kind", None)), take_text(facts, "processor")
         component = self._part(processor, facts, kind)
         self._metric(kind or component, filled(facts), time, processor)
 
-    def _breakdown(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _breakdown(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         breakdown = taken_apart(facts)
         total, waited = (as_number(facts.pop(name, None)) for name in ("total_secs", "user_turn_secs"))
         name = "first_speech_latency" if facts.get("measured_from") == _GREETING else "e2e_latency"
-        values: Facts = {} if total is None or total < 0 else {name: total}
+        values: JsonObject = {} if total is None or total < 0 else {name: total}
         parts = facts.pop("contributions", None)
         shares: dict[str, float] = {}
         for part in as_list(parts):
@@ -448,7 +448,7 @@ class _Call:
                 self._metric(self._part(part.processor, as_object(part.entry)), {TTFB: took}, time, part.processor)
         self._metric("turn", values, time, extras=filled({**facts, "parts": parts}))
 
-    def _e2e(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _e2e(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         seconds = next((found for name in _SECONDS if (found := as_number(facts.get(name))) is not None), None)
         if seconds is None or seconds < 0:
@@ -457,11 +457,11 @@ class _Call:
         self._metric("turn", {"e2e_latency": seconds}, time)
 
     def _metric(
-        self, component: str, values: Facts, time: Time | None, label: str = "", extras: Facts | None = None
+        self, component: str, values: JsonObject, time: Time | None, label: str = "", extras: JsonObject | None = None
     ) -> None:
         self.states.measure(component, values, self.speech, time, label, extras)
 
-    def _part(self, processor: str, facts: Facts, kind: str = "") -> str:
+    def _part(self, processor: str, facts: JsonObject, kind: str = "") -> str:
         """The part of the stack that a processor is, by its name; its model is kept."""
         part = kind or service_of(processor) or _other_part(processor.lower())
         self.processors.add(processor)
@@ -472,7 +472,7 @@ class _Call:
                 self.llms[model] += 1
         return part
 
-    def _error(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _error(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         self.timeline.mark("error", filled(facts), time)
         category = as_text(facts.get("category"))
@@ -480,7 +480,7 @@ class _Call:
             description = ": ".join(filter(None, (category, as_text(facts.get("message")))))
             self.outcome = msgspec.structs.replace(self.outcome, error=description or "error", finished=False)
 
-    def _end(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _end(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         del step
         completed, finished = facts.pop("completed", None), facts.pop("finished", None)
         self.outcome = msgspec.structs.replace(
@@ -493,7 +493,7 @@ class _Call:
         )
         self.timeline.mark("conversation_ended", filled(facts) or None, time)
 
-    def _other(self, facts: Facts, time: Time | None, step: _Step) -> None:
+    def _other(self, facts: JsonObject, time: Time | None, step: _Step) -> None:
         name = take_text(facts, "record") or step.line.kind
         if step.line.kind == "other":
             self.notes.unknown(f"record={name}", self.timeline.seq)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.ingest.formats.pipecat.call import Kind, LogLine
 from convoscope.ingest.reader import Record
-from convoscope.ingest.record import Facts, as_object, as_text, number_in
+from convoscope.ingest.record import JsonObject, as_object, as_text, number_in
 
 TAG = "record"
 PIPECAT = "pipecat"
@@ -33,7 +33,7 @@ class _Message(NamedTuple):
     loggers: tuple[str, ...]
     form: re.Pattern[str]
     kind: Kind
-    facts: Facts = {}
+    facts: JsonObject = {}
 
 
 def _message(loggers: tuple[str, ...], form: str, of: Kind, /, **facts: Any) -> _Message:
@@ -130,7 +130,7 @@ def is_of_pipecat(line: Any) -> bool:
 
 def as_logged(records: Sequence[Record]) -> Iterator[Record]:
     """Lines of plain text in the shape that loguru gives them in JSON; a message may go on in the next line."""
-    open_entry: Facts | None = None
+    open_entry: JsonObject | None = None
     number = 0
     for record in records:
         if not isinstance(record.value, str):
@@ -150,10 +150,10 @@ def as_logged(records: Sequence[Record]) -> Iterator[Record]:
         yield Record({TAG: open_entry}, number)
 
 
-def line_of(inner: Facts, number: int) -> LogLine:
+def line_of(inner: JsonObject, number: int) -> LogLine:
     """What a message of a log tells."""
     message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
-    timed: Facts = {"timestamp": _logged_at(inner)}
+    timed: JsonObject = {"timestamp": _logged_at(inner)}
     for pattern in _MESSAGES if len(message) < _LONGEST else ():
         # A logger without a name: somebody writes the messages alone.
         if (not logger or logger.startswith(pattern.loggers)) and (hit := pattern.form.fullmatch(message)):
@@ -166,13 +166,13 @@ def line_of(inner: Facts, number: int) -> LogLine:
     return LogLine("noise", {}, number, logger=logger or "log")
 
 
-def _logged_at(inner: Facts) -> Any:
+def _logged_at(inner: JsonObject) -> Any:
     time = inner.get("time")
     return time.get("timestamp") or time.get("repr") if isinstance(time, dict) else time
 
 
-def _values(groups: dict[str, str | None]) -> Facts:
-    values: Facts = {}
+def _values(groups: dict[str, str | None]) -> JsonObject:
+    values: JsonObject = {}
     for name, value in groups.items():
         if value is None:
             continue
@@ -216,9 +216,9 @@ class _Joined:
         self.lines: list[LogLine] = []
         self.opened: dict[str, int] = {}
         """Who is speaking, and the place of the line that says since when."""
-        self.speech: Facts | None = None
+        self.speech: JsonObject | None = None
         """What the bot is about to say, or says."""
-        self.spoken: Facts | None = None
+        self.spoken: JsonObject | None = None
         self.raised: dict[str, str] = {}
 
     def add(self, line: LogLine) -> None:

@@ -12,7 +12,7 @@ from convoscope.ingest.formats.pipecat.call import SILENT, Kind, LogLine, conver
 from convoscope.ingest.formats.pipecat.log import PIPECAT, TAG, as_logged, is_of_pipecat, joined_lines, line_of
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_object, as_text
+from convoscope.ingest.record import JsonObject, as_object, as_text
 from convoscope.ingest.report import Notes
 
 _IDS = ("conversation_id", "session_id", "call_id")
@@ -149,12 +149,12 @@ def _has(place: Any, name: str) -> bool:
     return bool(as_text(as_object(place).get(name)))
 
 
-def _tag(value: Facts) -> Kind | None:
+def _tag(value: JsonObject) -> Kind | None:
     tag = value.get(TAG)
     return _TAGS.get(tag.replace("_", "").replace(" ", "").lower()) if isinstance(tag, str) else None
 
 
-def _is_logged(value: Facts) -> bool:
+def _is_logged(value: JsonObject) -> bool:
     """A line that loguru wrote with `serialize=True`."""
     inner = value.get(TAG)
     return isinstance(inner, dict) and "message" in inner and ("time" in inner or "level" in inner)
@@ -173,11 +173,11 @@ def _line(record: Record) -> LogLine:
     return LogLine(kind, facts, record.number)
 
 
-def _shape(value: Facts) -> Kind | None:
+def _shape(value: JsonObject) -> Kind | None:
     return next((kind for fields, kind in _SHAPES if fields <= value.keys()), None)
 
 
-def _from_log(value: Facts, number: int) -> LogLine:
+def _from_log(value: JsonObject, number: int) -> LogLine:
     """A line of a log: a record that was logged as JSON, or a message of Pipecat Flows."""
     inner = value[TAG]
     message = as_text(inner.get("message")).strip()

@@ -20,7 +20,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.call_exports import CallReader, EndReasons, ExportedCall, add_call_latency, verdicts
 from convoscope.ingest.formats.retell.transcript import Transcript, is_speech, lines_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, leftovers
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, leftovers
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
@@ -75,7 +75,7 @@ class _Read(NamedTuple):
 
     entries: Sequence[Any]
     source: str
-    beside: Facts = {}
+    beside: JsonObject = {}
 
 
 class RetellReader(CallReader):
@@ -100,10 +100,10 @@ class RetellReader(CallReader):
             return Detection(sure, "a call with call_id and what Retell tells of one")
         return None
 
-    def is_call(self, value: Facts) -> bool:
+    def is_call(self, value: JsonObject) -> bool:
         return bool(value.get("call_id"))
 
-    def unwrapped(self, value: Facts) -> ExportedCall | None:
+    def unwrapped(self, value: JsonObject) -> ExportedCall | None:
         if self.is_call(value) or not isinstance(value.get("call"), dict):
             return None
         return ExportedCall(value["call"], kind=as_text(value.get("event")) or "call")
@@ -112,7 +112,7 @@ class RetellReader(CallReader):
         """The latest word counts."""
         rank = {event: place for place, event in enumerate(_EVENTS)}
         calls = sorted(webhooks, key=lambda call: rank.get(call.kind, 1))
-        whole: Facts = {}
+        whole: JsonObject = {}
         for call in calls:
             whole |= filled(call.call)
         for call in calls[:-1]:
@@ -132,12 +132,12 @@ def _looks_like_a_call(call: Any) -> float:
     return 0.95 if not _LIKELY.isdisjoint(call) or {"agent_id", "transcript"} <= call.keys() else 0.0
 
 
-def _id(call: Facts) -> str:
+def _id(call: JsonObject) -> str:
     return as_text(call.get("call_id"))
 
 
 def _conversation(source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
-    call: Facts = source.call
+    call: JsonObject = source.call
     place = source.place
     entries, field, beside = _transcript(call, notes)
     reason = as_text(call.get("disconnection_reason"))
@@ -170,10 +170,10 @@ def _conversation(source: ExportedCall, group: RecordGroup, notes: Notes) -> Con
     )
 
 
-def _transcript(call: Facts, notes: Notes) -> _Read:
+def _transcript(call: JsonObject, notes: Notes) -> _Read:
     """The best transcript in which anybody speaks; one without personal data is read whatever it holds."""
     held: dict[str, Sequence[Any]] = {}
-    beside: Facts = {}
+    beside: JsonObject = {}
     for name in _TRANSCRIPTS:
         value = call.get(name)
         if isinstance(value, list) and value:
@@ -199,7 +199,7 @@ def _transcript(call: Facts, notes: Notes) -> _Read:
     return _Read(held[chosen], chosen, beside)
 
 
-def _slots(collected: Any, given: Any) -> Facts:
+def _slots(collected: Any, given: Any) -> JsonObject:
     """The variables that the call collected: not the nodes among them, nor what it was started with."""
     given = as_object(given)
     return {
@@ -220,7 +220,7 @@ def _only_node(field: str, entries: Sequence[Any], collected: Any, notes: Notes)
     return node
 
 
-def _scrubbed(call: Facts, name: str) -> Any:
+def _scrubbed(call: JsonObject, name: str) -> Any:
     return call.get(f"scrubbed_{name}") or call.get(name)
 
 
@@ -238,7 +238,7 @@ def _pipeline(latency: Any) -> Pipeline | None:
     return "cascade" if parts & set(_CASCADE) else None
 
 
-def _dimensions(call: Facts, agent: str, *, has_nodes: bool) -> dict[str, str]:
+def _dimensions(call: JsonObject, agent: str, *, has_nodes: bool) -> dict[str, str]:
     named = {
         "agent": agent,
         "agent_version": as_text(call.get("agent_version")),
@@ -255,7 +255,7 @@ def _labels(analysis: Any) -> tuple[Label, ...]:
     return verdicts(RATER, facts)
 
 
-def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
+def _outcome(call: JsonObject, reason: str, notes: Notes) -> Outcome:
     status = "call_status error" if not reason and call.get("call_status") == "error" else ""
     error = reason if _ENDS.is_error(reason) else status
     finished = False if error else _ENDS.finished(reason)
@@ -265,7 +265,7 @@ def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
     return Outcome(finished=finished, ended_reason=reason, error=error, duration=_duration(call, notes))
 
 
-def _duration(call: Facts, notes: Notes) -> float | None:
+def _duration(call: JsonObject, notes: Notes) -> float | None:
     milliseconds = as_number(call.get("duration_ms"))
     if milliseconds is None:
         start, end = as_number(call.get("start_timestamp")), as_number(call.get("end_timestamp"))
@@ -276,7 +276,7 @@ def _duration(call: Facts, notes: Notes) -> float | None:
     return None if milliseconds is None else round(milliseconds / 1000, 6)
 
 
-def _recording(call: Facts, notes: Notes) -> AudioFile | None:
+def _recording(call: JsonObject, notes: Notes) -> AudioFile | None:
     """The sound without personal data where there is such."""
     scrubbed = [f"scrubbed_{name}" for name in _RECORDINGS if as_text(call.get(f"scrubbed_{name}"))]
     plain = [name for name in _RECORDINGS if as_text(call.get(name))]
@@ -286,7 +286,7 @@ def _recording(call: Facts, notes: Notes) -> AudioFile | None:
     return AudioFile(tracks=tracks) if tracks else None
 
 
-def _extras(call: Facts, event: str, notes: Notes) -> Facts:
+def _extras(call: JsonObject, event: str, notes: Notes) -> JsonObject:
     unread = {name: value for name, value in call.items() if name not in _USED or _is_odd(name, value)}
     extras = leftovers(unread, _USUAL | _USED, "call", notes)
     if "access_token" in call:

@@ -21,7 +21,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.ingest.call_exports import StateTrack, error_of, overlapping_utterances, set_tool_outcome, spoken_lines
-from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled
+from convoscope.ingest.record import JsonObject, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 from convoscope.views.tool_outcomes import tool_outcome
@@ -51,7 +51,7 @@ class FlowNode(NamedTuple):
     name: str
 
 
-def lines_of(transcript: str) -> Iterator[Facts]:
+def lines_of(transcript: str) -> Iterator[JsonObject]:
     """The entries of a transcript that is plain text, `Agent: …` and `User: …` by line."""
     for speaker, words in spoken_lines(transcript, _LINE):
         yield {"role": speaker.replace(" ", "_"), "content": words}
@@ -65,7 +65,7 @@ def is_speech(entry: Any) -> bool:
 class Transcript:
     """Reads the entries one after the other, and knows which node the call is in."""
 
-    def __init__(self, notes: Notes, source: str, slots: Facts) -> None:
+    def __init__(self, notes: Notes, source: str, slots: JsonObject) -> None:
         self.notes = notes
         self.timeline = TimelineBuilder(notes)
         self.slots = slots
@@ -122,7 +122,7 @@ class Transcript:
 
     # Speech
 
-    def _say(self, role: str, facts: Facts) -> None:
+    def _say(self, role: str, facts: JsonObject) -> None:
         words = facts.get("words")
         spoken_words = _words_of(facts)
         content = facts.get("content")
@@ -185,7 +185,7 @@ class Transcript:
 
     # Tools
 
-    def _call(self, facts: Facts) -> None:
+    def _call(self, facts: JsonObject) -> None:
         name, call_id = as_text(facts.pop("name", "")), as_text(facts.pop("tool_call_id", ""))
         time = self._time(facts)
         arguments = facts.pop("arguments", None)
@@ -195,7 +195,7 @@ class Transcript:
         if isinstance(event, ToolCall):
             self._calls[call_id] = event
 
-    def _result(self, facts: Facts) -> None:
+    def _result(self, facts: JsonObject) -> None:
         call_id = as_text(facts.pop("tool_call_id", ""))
         call = self._calls.get(call_id)
         time = self._time(facts)
@@ -224,7 +224,7 @@ class Transcript:
 
     # Nodes
 
-    def _move(self, facts: Facts) -> None:
+    def _move(self, facts: JsonObject) -> None:
         former, new = self._name(_node(facts, "former")), self._name(_node(facts, "new"))
         time = self._time(facts)
         if not new:
@@ -263,7 +263,7 @@ class Transcript:
 
     # Anything else
 
-    def _mark(self, role: str, facts: Facts) -> None:
+    def _mark(self, role: str, facts: JsonObject) -> None:
         owner = _MARKERS.get(role, "")
         time = self._time(facts)
         self.timeline.events.append(
@@ -276,7 +276,7 @@ class Transcript:
             )
         )
 
-    def _time(self, facts: Facts) -> Time | None:
+    def _time(self, facts: JsonObject) -> Time | None:
         """When it happened, in seconds from the start of the call, where the entry says so."""
         at = as_number(facts.get("time_sec"))
         if at is None:
@@ -286,7 +286,7 @@ class Transcript:
         return Time(at, CALL)
 
 
-def _words_of(entry: Facts) -> str:
+def _words_of(entry: JsonObject) -> str:
     """The text of an entry, else its words."""
     content = entry.get("content")
     if as_text(content).strip():
@@ -296,7 +296,7 @@ def _words_of(entry: Facts) -> str:
     return " ".join(word.strip() for word in texts if word.strip())
 
 
-def _node(facts: Facts, side: str) -> FlowNode:
+def _node(facts: JsonObject, side: str) -> FlowNode:
     return FlowNode(as_text(facts.get(f"{side}_node_id")), as_text(facts.get(f"{side}_node_name")))
 
 

@@ -12,7 +12,7 @@ import msgspec
 from convoscope.conversation import ASSISTANT, USER, Act, Conversation, Frame, SlotSpan, SlotValue, Source, Text
 from convoscope.errors import InputError
 from convoscope.ingest.reader import RecordGroup
-from convoscope.ingest.record import Facts, as_list, as_object, as_text, leftovers, take, take_text
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, leftovers, take, take_text
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -126,7 +126,7 @@ def _turn(place: int, turn: Any, timeline: TimelineBuilder) -> list[Frame]:
     return [_frame(frame, seq, text or "") for frame in written]
 
 
-def _frames(facts: Facts, place: int, notes: Notes, seq: int) -> list[WrittenFrame]:
+def _frames(facts: JsonObject, place: int, notes: Notes, seq: int) -> list[WrittenFrame]:
     """The frames that can be read; those that cannot stay where they were."""
     value = facts.pop("frames", [])
     read: list[WrittenFrame] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Outcome
-from convoscope.ingest.formats.state_events.lines import Facts, folded
+from convoscope.ingest.formats.state_events.lines import JsonObject, folded
 from convoscope.ingest.formats.state_events.timeline import error_of, text_of, truth
 
 _NATURAL_ENDS = frozenset(
@@ -27,7 +27,7 @@ _BROKEN = frozenset(
 """Ends that say that the integration broke, and nothing about the agent."""
 
 
-def outcome_of(ending: Facts) -> Outcome:
+def outcome_of(ending: JsonObject) -> Outcome:
     """The outcome that completed, stop_reason, final_status, error, errored and duration_s tell."""
     reason, status = text_of(ending.get("stop_reason")), text_of(ending.get("final_status"))
     error = error_of(ending.get("error"))

@@ -21,7 +21,7 @@ from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES
 from convoscope.ingest.report import Notes
 
-Facts = dict[str, Any]
+JsonObject = dict[str, Any]
 
 ENTERED, EXITED, TURN, GUARD = "state_entered", "state_exited", "turn_complete", "guard_evaluated"
 SLOT, CALL, RESULT, ENDED, ERROR = "slot_filled", "tool_called", "tool_result", "conversation_ended", "error"
@@ -96,7 +96,7 @@ class LinePlan:
     id: str = ""
     shared: tuple[str, ...] = ()
     """What it says of the whole conversation; lines that say the same have the same tuple."""
-    pick: Callable[[Facts], Any] | None = None
+    pick: Callable[[JsonObject], Any] | None = None
     """Gives what it says of that."""
     fields: tuple[str, ...] = ()
     """The fields of its kind, in the order of the table; "" where the line has none."""
@@ -109,7 +109,7 @@ class LinePlan:
 
 
 # Sorted by time, number and place; then its time, plan, facts and record. A plain tuple, since there are millions.
-Line = tuple[float, float, int, Time | None, LinePlan, Facts, Record]
+Line = tuple[float, float, int, Time | None, LinePlan, JsonObject, Record]
 _ORDER = itemgetter(0, 1, 2)
 
 
@@ -125,7 +125,7 @@ def folded(name: str) -> str:
     return re.sub(r"[\s\-.:_]+", "_", apart).lower()
 
 
-def event_name(facts: Facts) -> tuple[str, str]:
+def event_name(facts: JsonObject) -> tuple[str, str]:
     """The field that says which event this is, and what it says; ("", "") where none does."""
     first = "", ""
     for field in EVENT_NAMES:
@@ -138,14 +138,14 @@ def event_name(facts: Facts) -> tuple[str, str]:
     return first
 
 
-def is_text(facts: Facts) -> bool:
+def is_text(facts: JsonObject) -> bool:
     """Someone says something."""
     role = next((facts[name] for name in ROLE_NAMES if name in facts), None)
     text = next((facts[name] for name in TEXT_NAMES if name in facts), None)
     return type(role) is str and (role.lower() in SPEAKERS or isinstance(text, str)) and text is not None
 
 
-def flattened(facts: Facts, payload: str) -> Facts:
+def flattened(facts: JsonObject, payload: str) -> JsonObject:
     """The facts of a line and of what it nests, as one."""
     inner = facts[payload]
     flat = {**facts, **inner}
@@ -158,7 +158,7 @@ def flattened(facts: Facts, payload: str) -> Facts:
     return flat
 
 
-def payload_of(facts: Facts) -> str:
+def payload_of(facts: JsonObject) -> str:
     """The field that holds the event's facts; "" where they stand in the line itself."""
     return next((name for name in PAYLOADS if type(facts.get(name)) is dict), "")
 
@@ -186,7 +186,7 @@ class LinePlanner:
         self.usual = EVENT_NAMES[0]
         """The field that told the event of the line before."""
 
-    def look(self, facts: Facts) -> tuple[LinePlan, Facts]:
+    def look(self, facts: JsonObject) -> tuple[LinePlan, JsonObject]:
         """The plan of a line, and its facts, flat."""
         usual = self.usual
         name = facts.get(usual)
@@ -206,7 +206,7 @@ class LinePlanner:
             inner = _kept(self.nested, ("", field, name, *flat), _plan(outer.kind, field, name, flat))
         return inner, flat
 
-    def _look_closer(self, facts: Facts) -> tuple[LinePlan, Facts]:
+    def _look_closer(self, facts: JsonObject) -> tuple[LinePlan, JsonObject]:
         field, name = event_name(facts)
         payload = payload_of(facts)
         kind = kind_of(name)
@@ -232,7 +232,7 @@ class LinePlanner:
         return plan, flat
 
 
-def _is_told_by_names(field: str, kind: str, facts: Facts) -> bool:
+def _is_told_by_names(field: str, kind: str, facts: JsonObject) -> bool:
     """Whether every line with these fields, and this event in this field, has the same plan."""
     if not field or any(name in facts for name in PAYLOADS):
         return False
@@ -249,7 +249,7 @@ def _kept(plans: dict[tuple[str, ...], LinePlan], key: tuple[str, ...], plan: Li
     return plan
 
 
-def _outside(field: str, inner: Facts) -> str:
+def _outside(field: str, inner: JsonObject) -> str:
     """The field that tells the event, but where what is nested has another use for it."""
     return "" if field == "name" and "name" in inner else field
 
@@ -258,7 +258,7 @@ def _first(names: Iterable[str], facts: Iterable[str]) -> str:
     return next((name for name in names if name in facts), "")
 
 
-def _plan(kind: str, event: str, name: str, facts: Facts) -> LinePlan:
+def _plan(kind: str, event: str, name: str, facts: JsonObject) -> LinePlan:
     """Which field is what, told by their names alone."""
     left = [field for field in facts if field != event]
     time, seq = _first(TIMES, left), _first(SEQUENCES, left)

@@ -20,8 +20,8 @@ from convoscope.ingest.formats.state_events.lines import (
     TELLING,
     TEXT_LISTS,
     TIMES,
-    Facts,
     HoldsEvents,
+    JsonObject,
     LinePlanner,
     event_name,
     flattened,
@@ -183,7 +183,7 @@ class StateEventsReader(Reader):
 class _RecordContent(NamedTuple):
     """What a record tells: of the whole conversation, and event by event."""
 
-    head: Facts
+    head: JsonObject
     entries: Sequence[Record]
     second: int = 0
     """The place of the first entry of a second list."""
@@ -205,9 +205,9 @@ def _by_id(group: RecordGroup) -> Iterator[tuple[str, Sequence[Record]]]:
         yield from ((id or group.name, mine) for id, mine in by_id.items())
 
 
-def _merged(heads: Iterable[Facts]) -> Facts:
+def _merged(heads: Iterable[JsonObject]) -> JsonObject:
     """The first that says something counts."""
-    whole: Facts = {}
+    whole: JsonObject = {}
     for head in heads:
         whole = {**head, **whole}
     return whole
@@ -256,14 +256,14 @@ def _parts(message: Any) -> Iterator[Any]:
         yield from inner
 
 
-def _flat(value: Any) -> Facts:
+def _flat(value: Any) -> JsonObject:
     if not isinstance(value, dict):
         return {}
     payload = payload_of(value)
     return flattened(value, payload) if payload else value
 
 
-def _id_of(facts: Facts, names: Sequence[str]) -> str | None:
+def _id_of(facts: JsonObject, names: Sequence[str]) -> str | None:
     """The conversation that something says it belongs to; a number is text."""
     for name in names:
         value = facts.get(name)
@@ -300,7 +300,7 @@ def _is_telling(value: Any) -> bool:
     return isinstance(value, dict) and kind_of(event_name(_flat(value))[1]) in TELLING
 
 
-def _may_be_event(line: Facts) -> bool:
+def _may_be_event(line: JsonObject) -> bool:
     """An event of a kind that nobody knows, in a stream that may have others."""
     return bool(event_name(line)[1]) and _id_of(line, IDS) is not None and any(name in line for name in TIMES)
 
@@ -308,7 +308,7 @@ def _may_be_event(line: Facts) -> bool:
 class _Facts:
     """What lines and records say of the whole conversation."""
 
-    def __init__(self, walk: EventWalk, head: Facts, id: str, notes: Notes) -> None:
+    def __init__(self, walk: EventWalk, head: JsonObject, id: str, notes: Notes) -> None:
         self._notes = notes
         self._left = dict(head)
         shared = walk.shared
@@ -352,7 +352,7 @@ class _Facts:
             self._left["duration_s"] = ending["duration_s"]
         return outcome_of(ending)
 
-    def _extras(self, shared: Facts, id: str) -> Facts:
+    def _extras(self, shared: JsonObject, id: str) -> JsonObject:
         """What nobody took, of records and of what all lines say."""
         for name, value in self._left.items():
             if value is not None and name not in _USUAL_BESIDE and name not in self.dimensions and name != "id":
@@ -369,7 +369,7 @@ class _Facts:
         return str(value) == value_elsewhere
 
 
-def _named_things(place: Facts) -> Facts:
+def _named_things(place: JsonObject) -> JsonObject:
     """Dimensions by name, also where a log writes an object that has one."""
     return {name: text_of(value) if isinstance(value, dict) else value for name, value in place.items()}
 

@@ -25,7 +25,7 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.formats.openai import chat as openai_chat
 from convoscope.ingest.formats.state_events import lines as lines_of
-from convoscope.ingest.formats.state_events.lines import Facts, Line, LinePlan
+from convoscope.ingest.formats.state_events.lines import JsonObject, Line, LinePlan
 from convoscope.ingest.formats.state_events.visits import Concluded, Move, late_exits, missing_entries
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES
@@ -45,7 +45,7 @@ DAY_MS = 86_400_000.0
 
 _NOTHING = Concluded({}, {}, frozenset())
 _MISSING = object()
-_Handler = Callable[[Facts, LinePlan, Time | None, dict[str, Json]], None]
+_Handler = Callable[[JsonObject, LinePlan, Time | None, dict[str, Json]], None]
 
 
 class EventWalk:
@@ -56,9 +56,9 @@ class EventWalk:
         self.notes = notes
         self.timeline = TimelineBuilder(notes, "timestamp")
         self.events = self.timeline.events
-        self.shared: Facts = {}
+        self.shared: JsonObject = {}
         """What lines say of the whole conversation; the first that says it counts."""
-        self.ended: Facts = {}
+        self.ended: JsonObject = {}
         """How it ended: completed, stop_reason, final_status, error, errored, duration_s."""
         self.instructions: list[str] = []
         self._visits: list[tuple[str, Time | None]] = []
@@ -157,7 +157,7 @@ class EventWalk:
             self._noted.add(name)
             self._note(self.notes.set_aside, "differs_from_first_line", f"{name}: {value!r}"[:80])
 
-    def _leave(self, facts: Facts, plan: LinePlan, extras: dict[str, Json]) -> None:
+    def _leave(self, facts: JsonObject, plan: LinePlan, extras: dict[str, Json]) -> None:
         """What nobody takes is kept; a name that nobody expects is told once."""
         for name in plan.extra:
             if facts[name] is not None:
@@ -182,7 +182,7 @@ class EventWalk:
         self._visits.append((state, time))
         self.events.append(StateEntered(seq=len(self.events), state=state, time=time, id=id, extras=extras))
 
-    def _entered(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _entered(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         state = facts.get(plan.fields[0])
         if type(state) is not str:
             state = text_of(state)
@@ -192,7 +192,7 @@ class EventWalk:
         else:
             self._nameless(facts, plan, time, "state")
 
-    def _exited(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _exited(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         of, to, why = plan.fields
         state = text_of(facts.get(of))
         if not state:
@@ -210,7 +210,7 @@ class EventWalk:
             )
         )
 
-    def _turn(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _turn(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, latency, seconds, speech = plan.fields
         values: dict[str, Json] = {name: facts[name] for name in plan.values}
         took = facts.get(latency)
@@ -267,7 +267,7 @@ class EventWalk:
         """Whether times tell more than whole seconds, so that a latency can be compared with them."""
         return any(line[3] is not None and line[3].at % 1 for line in self._lines)
 
-    def _guard(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _guard(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         guard, result, error, state = plan.fields
         self.events.append(
             GuardEvaluated(
@@ -282,7 +282,7 @@ class EventWalk:
             )
         )
 
-    def _slot(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _slot(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         slot, value, named = plan.fields
         name = text_of(facts.get(slot))
         if not name:
@@ -311,7 +311,7 @@ class EventWalk:
             )
         )
 
-    def _call(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _call(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, given, call = plan.fields
         name, id = text_of(facts.get(named)), text_of(facts[plan.id]) if plan.id else ""
         arguments, call_id = facts.get(given), self._call_id(facts.get(call))
@@ -323,7 +323,7 @@ class EventWalk:
             ToolCall(seq=seq, name=name, arguments=arguments, call_id=call_id, time=time, id=id, extras=extras)
         )
 
-    def _result(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _result(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         named, given, call = plan.fields
         result = facts.get(given)
         success, error = _verdict(facts)
@@ -348,7 +348,7 @@ class EventWalk:
         id = text_of(value)
         return "" if id == self.id else id
 
-    def _ended(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _ended(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         names = ("completed", "stop_reason", "final_status", "error", "errored", "duration_s")
         for name, field in zip(names, plan.fields, strict=True):
             value = facts.get(field)
@@ -364,14 +364,14 @@ class EventWalk:
             )
         )
 
-    def _error(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _error(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         error, fatal, severity, recoverable = (facts.get(field) for field in plan.fields)
         if truth(fatal) or truth(recoverable) is False or lines_of.folded(text_of(severity)) in _FATAL:
             self.ended.setdefault("error", error_of(error) or "fatal error")
         self._mark(lines_of.ERROR, facts, plan, time)
 
-    def _text(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _text(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         """Someone says something: read as chat messages are."""
         del extras
         message = {name: value for name, value in facts.items() if name not in lines_of.SHARED or name == "name"}
@@ -409,21 +409,21 @@ class EventWalk:
             if time is not None:
                 self.events[place] = msgspec.structs.replace(self.events[place], time=time)
 
-    def _other(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _other(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         self.notes.unknown(f"event={plan.name}"[:80], len(self.events))
         self._mark(plan.name, facts, plan, time)
 
-    def _stranger(self, facts: Facts, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _stranger(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         self._note(self.notes.ignored, lines_of.STRANGER, repr(facts)[:80])
         self._mark(lines_of.STRANGER, facts, plan, time)
 
-    def _nameless(self, facts: Facts, plan: LinePlan, time: Time | None, what: str) -> None:
+    def _nameless(self, facts: JsonObject, plan: LinePlan, time: Time | None, what: str) -> None:
         self._note(self.notes.set_aside, f"{what}_not_named", plan.name)
         self._mark(plan.name, facts, plan, time)
 
-    def _mark(self, name: str, facts: Facts, plan: LinePlan, time: Time | None) -> None:
+    def _mark(self, name: str, facts: JsonObject, plan: LinePlan, time: Time | None) -> None:
         seq, id = len(self.events), text_of(facts[plan.id]) if plan.id else ""
         self.events.append(Marker(seq=seq, name=name, value=_payload(facts, plan), time=time, id=id))
 
@@ -506,13 +506,13 @@ def _began_before(time: Time, took: float, moved: Time, earlier: Sequence[Time |
     return all(one is None or (one.clock == time.clock and one.at <= began) for one in earlier)
 
 
-def _payload(facts: Facts, plan: LinePlan) -> Json:
+def _payload(facts: JsonObject, plan: LinePlan) -> Json:
     """What a marker keeps of its line."""
     read_fields = (*plan.fields, *plan.values, *plan.extra)
     return {name: facts[name] for name in read_fields if name and facts[name] is not None} or None
 
 
-def _taken(message: Facts, names: Sequence[str]) -> Any:
+def _taken(message: JsonObject, names: Sequence[str]) -> Any:
     """The first of these fields, taken out."""
     for name in names:
         if name in message:
@@ -520,7 +520,7 @@ def _taken(message: Facts, names: Sequence[str]) -> Any:
     return None
 
 
-def _verdict(facts: Facts) -> tuple[bool | None, str]:
+def _verdict(facts: JsonObject) -> tuple[bool | None, str]:
     """What the line itself states of success, beside the result."""
     flag, error = truth(facts.get("success")), error_of(facts.get("error"))
     if flag is not None or error:

@@ -15,7 +15,7 @@ from convoscope.conversation import Conversation, Label, Outcome
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.chat import OpenAIChatReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
-from convoscope.ingest.record import Facts
+from convoscope.ingest.record import JsonObject
 from convoscope.ingest.report import Notes
 
 _BESIDE = ("task_id", "trial", "reward", "info")
@@ -59,21 +59,21 @@ class TauBenchReader(OpenAIChatReader):
                 conversation = self._broken_off(facts, group, notes)
             yield msgspec.structs.replace(conversation, labels=label)
 
-    def _broken_off(self, facts: Facts, group: RecordGroup, notes: Notes) -> Conversation:
+    def _broken_off(self, facts: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
         """A run that failed before it wrote anything is a failure, not a record less."""
         notes.inferred("run_without_messages", NO_MESSAGES)
         beside = self._conversation(facts, [(0, {"role": "system", "content": ""})], group, notes, group.name)
         return msgspec.structs.replace(beside, outcome=Outcome(error=NO_MESSAGES))
 
 
-def _take_reward(facts: Facts) -> tuple[Label, ...]:
+def _take_reward(facts: JsonObject) -> tuple[Label, ...]:
     reward: Any = facts.pop("reward", None)
     if reward is None:
         return ()
     return (Label(name="reward", value=reward, rater="tau-bench", rater_kind="external"),)
 
 
-def _withhold_info(facts: Facts, notes: Notes) -> None:
+def _withhold_info(facts: JsonObject, notes: Notes) -> None:
     if facts.pop("info", None) is not None:
         notes.ignored("info_withheld", "it holds the reward and the right actions")
 

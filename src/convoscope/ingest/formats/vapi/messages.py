@@ -18,7 +18,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.ingest.call_exports import StateTrack, overlapping_utterances, set_tool_outcome, spoken_lines
-from convoscope.ingest.record import Facts, as_number, as_text, filled, from_milliseconds
+from convoscope.ingest.record import JsonObject, as_number, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 from convoscope.views.hand_over import passes_on
@@ -53,8 +53,8 @@ class NodeVisit(NamedTuple):
     """A node or an assistant that the call was in, and what is told of that time."""
 
     state: str
-    extras: Facts = {}
-    variables: Facts = {}
+    extras: JsonObject = {}
+    variables: JsonObject = {}
     messages: Sequence[Any] = ()
 
 
@@ -65,7 +65,7 @@ class MessageStep(NamedTuple):
     visit: int
 
 
-def lines_of(transcript: str) -> Iterator[Facts]:
+def lines_of(transcript: str) -> Iterator[JsonObject]:
     """The messages of a transcript that is plain text, `AI: …` and `User: …` by line."""
     for speaker, words in spoken_lines(transcript, _LINE):
         yield {"role": speaker if speaker in ("user", "unknown") else "bot", "message": words}
@@ -127,7 +127,7 @@ def by_hand_overs(messages: Sequence[Any], visits: Sequence[NodeVisit]) -> list[
     return [MessageStep(one, sum(place > done for done in over)) for place, one in enumerate(messages)]
 
 
-def assistant_of(message: Facts) -> NodeVisit | None:
+def assistant_of(message: JsonObject) -> NodeVisit | None:
     """The assistant that a message says it comes from."""
     name, id = as_text(message.get("assistantName")), as_text(message.get("assistantId"))
     return NodeVisit(name or id, filled({"assistantId": id})) if name or id else None
@@ -165,14 +165,14 @@ def replies(messages: Sequence[Any]) -> list[int]:
     return places
 
 
-def said_in(message: Facts) -> str:
+def said_in(message: JsonObject) -> str:
     return next((said for name in _TEXTS if (said := as_text(message.get(name)))), "")
 
 
 class Messages:
     """Reads the messages one after the other, and knows which visit the call is in."""
 
-    def __init__(self, notes: Notes, source: str, visits: Sequence[NodeVisit], given: Facts) -> None:
+    def __init__(self, notes: Notes, source: str, visits: Sequence[NodeVisit], given: JsonObject) -> None:
         self.notes = notes
         self.timeline = TimelineBuilder(notes, f"{source}.time")
         self.visits = visits
@@ -182,7 +182,7 @@ class Messages:
         self._states = StateTrack(self.timeline)
         self._here = -1
 
-    def read(self, steps: Sequence[MessageStep], latencies: dict[int, Facts]) -> None:
+    def read(self, steps: Sequence[MessageStep], latencies: dict[int, JsonObject]) -> None:
         """Put all messages on the timeline; `latencies` has those of turns by the place of their reply."""
         if self.visits:
             self._move_to(0)
@@ -192,7 +192,7 @@ class Messages:
         self._move_to(len(self.visits) - 1)
         self._fill_here()
 
-    def fill(self, variables: Facts, *, here: bool = False) -> None:
+    def fill(self, variables: JsonObject, *, here: bool = False) -> None:
         """Variables become slots, each once; nobody says where they were collected, unless it was here."""
         for slot, value in variables.items():
             if slot in self._given and self._given[slot] == value:
@@ -213,7 +213,7 @@ class Messages:
             coming = self.visits[self._here]
             self._states.move(coming.state, extras=coming.extras)
 
-    def _read(self, message: Any, speech_id: str, latency: Facts | None) -> None:
+    def _read(self, message: Any, speech_id: str, latency: JsonObject | None) -> None:
         if not isinstance(message, dict):
             self.notes.ignored("not_a_message", repr(message)[:80], self.timeline.seq)
             self.timeline.mark("not_a_message", message)
@@ -238,7 +238,7 @@ class Messages:
 
     # Speech
 
-    def _say(self, role: str, facts: Facts, speech_id: str, latency: Facts | None, *, alone: bool) -> None:
+    def _say(self, role: str, facts: JsonObject, speech_id: str, latency: JsonObject | None, *, alone: bool) -> None:
         words = said_in(facts)
         for name in _TEXTS:
             if words and facts.get(name) == words:
@@ -271,7 +271,7 @@ class Messages:
             )
         )
 
-    def _time(self, facts: Facts) -> Time | None:
+    def _time(self, facts: JsonObject) -> Time | None:
         """When a message was sent, else how far into the call."""
         for name in ("time", "secondsFromStart"):
             if facts.get(name) is not None and (time := self.timeline.time(facts[name])) is not None:
@@ -279,7 +279,7 @@ class Messages:
                 return time
         return None
 
-    def _span(self, facts: Facts) -> Time | None:
+    def _span(self, facts: JsonObject) -> Time | None:
         """From when to when something was said: by its end, else by its length."""
         start = self._time(facts)
         if start is None:
@@ -297,9 +297,9 @@ class Messages:
         self.notes.inferred(f"duration_in_{unit}", f"{length:g}", self.timeline.seq)
         return Time(start.at, start.clock, start.at + (length / 1000 if unit == "ms" else length))
 
-    def _tell_latency(self, latency: Facts, speech_id: str) -> None:
+    def _tell_latency(self, latency: JsonObject, speech_id: str) -> None:
         """The latencies of one turn, by the part of the stack that each belongs to."""
-        values: dict[str, Facts] = {}
+        values: dict[str, JsonObject] = {}
         for name, (component, ours) in PARTS.items():
             if (seconds := from_milliseconds(latency.get(name))) is not None:
                 values.setdefault(component, {})[ours] = seconds
@@ -317,7 +317,7 @@ class Messages:
 
     # Tools
 
-    def _calls(self, calls: Sequence[Any], when: Facts, beside: Facts) -> None:
+    def _calls(self, calls: Sequence[Any], when: JsonObject, beside: JsonObject) -> None:
         time = self._time(when)
         for call in calls:
             if not isinstance(call, dict):
@@ -335,7 +335,7 @@ class Messages:
         if not calls and beside:
             self.timeline.mark("tool_calls", filled(beside), time)
 
-    def _result(self, facts: Facts) -> None:
+    def _result(self, facts: JsonObject) -> None:
         time = self._time(facts)
         call_id = next((as_text(facts.pop(name)) for name in _CALL_IDS if as_text(facts.get(name))), "")
         name = as_text(facts.pop("name", ""))

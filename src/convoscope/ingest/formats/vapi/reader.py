@@ -39,7 +39,16 @@ from convoscope.ingest.formats.vapi.messages import (
     said_in,
 )
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
-from convoscope.ingest.record import Facts, as_list, as_number, as_object, as_text, filled, from_milliseconds, leftovers
+from convoscope.ingest.record import (
+    JsonObject,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    filled,
+    from_milliseconds,
+    leftovers,
+)
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
 
@@ -134,10 +143,10 @@ class VapiReader(CallReader):
                 return Detection(1.0, why)
         return None
 
-    def is_call(self, value: Facts) -> bool:
+    def is_call(self, value: JsonObject) -> bool:
         return _looks_like_a_call(value)
 
-    def unwrapped(self, value: Facts) -> ExportedCall | None:
+    def unwrapped(self, value: JsonObject) -> ExportedCall | None:
         message = value.get("message") if isinstance(value.get("message"), dict) else value
         if not isinstance(message, dict) or (message is value and not isinstance(value.get("call"), dict)):
             return None
@@ -157,7 +166,7 @@ class VapiReader(CallReader):
         return _conversation(source, group, notes)
 
 
-def _unwrapped(message: Facts) -> Facts:
+def _unwrapped(message: JsonObject) -> JsonObject:
     """A call, with what the report tells beside it. The report's own type is not the call's."""
     call = as_object(message.get("call"))
     report = {name: value for name, value in message.items() if name not in ("call", "type")}
@@ -189,7 +198,7 @@ def _looks_like_a_call(call: Any) -> bool:
 
 
 def _conversation(exported: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
-    call: Facts = exported.call
+    call: JsonObject = exported.call
     artifact = as_object(call.get("artifact"))
     messages, source = _messages(call)
     reason = as_text(call.get("endedReason"))
@@ -232,7 +241,7 @@ def _conversation(exported: ExportedCall, group: RecordGroup, notes: Notes) -> C
     )
 
 
-def _messages(call: Facts) -> tuple[Sequence[Any], str]:
+def _messages(call: JsonObject) -> tuple[Sequence[Any], str]:
     """The messages of a call and the field that they stand in, the fullest first."""
     artifact = as_object(call.get("artifact"))
     nodes = each_once([as_list(as_object(node).get("messages")) for node in as_list(artifact.get("nodes"))])
@@ -257,7 +266,7 @@ def _instructions(steps: Sequence[MessageStep]) -> tuple[str, Sequence[MessageSt
     return "", steps
 
 
-def _placed(messages: Sequence[Any], artifact: Facts, call: Facts, notes: Notes) -> _Talk:
+def _placed(messages: Sequence[Any], artifact: JsonObject, call: JsonObject, notes: Notes) -> _Talk:
     """Which node, else which assistant of a squad, each message belongs to."""
     visits = [_node(one) for one in as_list(artifact.get("nodes")) if isinstance(one, dict)]
     if visits:
@@ -279,7 +288,7 @@ def _placed(messages: Sequence[Any], artifact: Facts, call: Facts, notes: Notes)
     return _Talk([MessageStep(one, 0) for one in messages], (), activated)
 
 
-def _node(facts: Facts) -> NodeVisit:
+def _node(facts: JsonObject) -> NodeVisit:
     name = as_text(facts.get("nodeName")) or as_text(facts.get("name")) or as_text(facts.get("nodeId")) or "(unnamed)"
     unread = {key: value for key, value in facts.items() if key not in ("nodeName", "messages", "variableValues")}
     return NodeVisit(name, filled(unread), as_object(facts.get("variableValues")), as_list(facts.get("messages")))
@@ -303,11 +312,11 @@ def _with_distinct_names(visits: Sequence[NodeVisit]) -> list[NodeVisit]:
     ]
 
 
-def _turn_latencies(artifact: Facts) -> Sequence[Any]:
+def _turn_latencies(artifact: JsonObject) -> Sequence[Any]:
     return as_list(as_object(artifact.get("performanceMetrics")).get("turnLatencies"))
 
 
-def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes) -> dict[int, Facts]:
+def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes) -> dict[int, JsonObject]:
     """The latencies of turns by the place of their reply, where there are as many of the one as of the other."""
     answers = replies([step.message for step in steps])
     if not latencies or len(answers) != len(latencies):
@@ -317,7 +326,11 @@ def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes
 
 
 def _put_at_the_end(
-    timeline: TimelineBuilder, artifact: Facts, unplaced: Sequence[NodeVisit], latencies: Sequence[Any], notes: Notes
+    timeline: TimelineBuilder,
+    artifact: JsonObject,
+    unplaced: Sequence[NodeVisit],
+    latencies: Sequence[Any],
+    notes: Notes,
 ) -> None:
     """What has no place in the order: assistants, transfers, and latencies of nobody knows which turn."""
     for visit in unplaced:
@@ -331,7 +344,7 @@ def _put_at_the_end(
             add_call_latency(timeline, name, value, ours)
 
 
-def _given(call: Facts) -> Facts:
+def _given(call: JsonObject) -> JsonObject:
     """Variables that the call was started with."""
     return {
         name: value
@@ -340,14 +353,14 @@ def _given(call: Facts) -> Facts:
     }
 
 
-def _owner(call: Facts, *, nodes: bool) -> str:
+def _owner(call: JsonObject, *, nodes: bool) -> str:
     """The workflow or squad whose states the call went through."""
     kinds = ("workflow", "squad", "assistant") if nodes else ("squad", "workflow", "assistant")
     named = (as_text(as_object(call.get(kind)).get("name")) or as_text(call.get(f"{kind}Id")) for kind in kinds)
     return next((name for name in named if name), "")
 
 
-def _agent(call: Facts, artifact: Facts, instructions: str) -> Agent:
+def _agent(call: JsonObject, artifact: JsonObject, instructions: str) -> Agent:
     assistant = as_object(call.get("assistant"))
     model = as_object(assistant.get("model"))
     activated = [one for entry in as_list(artifact.get("assistantActivations")) if (one := _activation(entry))]
@@ -367,7 +380,7 @@ def _agent(call: Facts, artifact: Facts, instructions: str) -> Agent:
     )
 
 
-def _tool(facts: Facts) -> Tool:
+def _tool(facts: JsonObject) -> Tool:
     function = as_object(facts.get("function"))
     kind = as_text(facts.get("type"))
     return Tool(
@@ -378,7 +391,7 @@ def _tool(facts: Facts) -> Tool:
     )
 
 
-def _dimensions(call: Facts, agent: Agent, flow: str) -> dict[str, str]:
+def _dimensions(call: JsonObject, agent: Agent, flow: str) -> dict[str, str]:
     squad = as_text(as_object(call.get("squad")).get("name")) or as_text(call.get("squadId"))
     workflow = as_text(as_object(call.get("workflow")).get("name")) or as_text(call.get("workflowId"))
     named = {"agent": squad or agent.name or workflow, "model": agent.models.get("llm", ""), "flow": flow}
@@ -386,7 +399,7 @@ def _dimensions(call: Facts, agent: Agent, flow: str) -> dict[str, str]:
     return dimensions(metadata) | filled(named)
 
 
-def _pipeline(call: Facts, latencies: Sequence[Any]) -> Pipeline | None:
+def _pipeline(call: JsonObject, latencies: Sequence[Any]) -> Pipeline | None:
     assistant = as_object(call.get("assistant"))
     if "realtime" in as_text(as_object(assistant.get("model")).get("model")):
         return "s2s"
@@ -394,9 +407,9 @@ def _pipeline(call: Facts, latencies: Sequence[Any]) -> Pipeline | None:
     return "cascade" if parts or (assistant.get("transcriber") and assistant.get("voice")) else None
 
 
-def _labels(call: Facts, artifact: Facts) -> tuple[Label, ...]:
+def _labels(call: JsonObject, artifact: JsonObject) -> tuple[Label, ...]:
     analysis = as_object(call.get("analysis"))
-    values: Facts = {"successEvaluation": analysis.get("successEvaluation")}
+    values: JsonObject = {"successEvaluation": analysis.get("successEvaluation")}
     data = analysis.get("structuredData")
     values |= {f"structuredData.{name}": value for name, value in as_object(data).items()}
     for kind, field in (("structuredOutputs", "result"), ("scorecards", "score")):
@@ -406,7 +419,7 @@ def _labels(call: Facts, artifact: Facts) -> tuple[Label, ...]:
     return verdicts(RATER, values)
 
 
-def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
+def _outcome(call: JsonObject, reason: str, notes: Notes) -> Outcome:
     finished, error = _ENDS.finished(reason), reason if _ENDS.is_error(reason) else ""
     if reason and finished is None:
         notes.unknown(f"endedReason={reason}")
@@ -414,7 +427,7 @@ def _outcome(call: Facts, reason: str, notes: Notes) -> Outcome:
     return Outcome(finished=finished, ended_reason=reason, error=error, duration=_duration(call, notes))
 
 
-def _duration(call: Facts, notes: Notes) -> float | None:
+def _duration(call: JsonObject, notes: Notes) -> float | None:
     start, end = moment(call.get("startedAt")), moment(call.get("endedAt"))
     if start is not None and end is not None and start.kind == end.kind:
         if end.at >= start.at:
@@ -425,7 +438,7 @@ def _duration(call: Facts, notes: Notes) -> float | None:
     return seconds if seconds is None or seconds >= 0 else None
 
 
-def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> AudioFile | None:
+def _recording(call: JsonObject, artifact: JsonObject, speakers: set[str]) -> AudioFile | None:
     recording = as_object(artifact.get("recording"))
     mono = as_object(recording.get("mono"))
     urls = (
@@ -441,7 +454,7 @@ def _recording(call: Facts, artifact: Facts, speakers: set[str]) -> AudioFile | 
     return AudioFile(tracks=tracks) if tracks else None
 
 
-def _extras(call: Facts, artifact: Facts, source: str, notes: Notes) -> Facts:
+def _extras(call: JsonObject, artifact: JsonObject, source: str, notes: Notes) -> JsonObject:
     """What nobody took; of messages that are written several times, those that were read are enough."""
     unread = {name: value for name, value in call.items() if name not in _USED}
     extras = leftovers(unread, _USUAL, "call", notes)

@@ -17,7 +17,7 @@ from convoscope.ingest.annotation_shapes import (
     segment_ids,
     statuses,
 )
-from convoscope.ingest.record import Facts, as_number, as_object, as_text, filled, take, take_text
+from convoscope.ingest.record import JsonObject, as_number, as_object, as_text, filled, take, take_text
 from convoscope.ingest.report import Notes
 
 _Finding = TypeVar("_Finding", Topic, Risk, Action)
@@ -33,7 +33,7 @@ class SegmentPlaces:
         self.seqs.setdefault(id, seq)
 
 
-def read_annotations(facts: Facts, segments: SegmentPlaces, notes: Notes) -> tuple[Annotations, ...]:
+def read_annotations(facts: JsonObject, segments: SegmentPlaces, notes: Notes) -> tuple[Annotations, ...]:
     """What was found, taken out of a transcript; what cannot be read stays where it was."""
     kept: list[Annotations] = []
     unread = []
@@ -86,7 +86,7 @@ class _Shape:
             **families,
         )
 
-    def _family(self, name: str, build: Callable[[Facts], _Finding | None]) -> tuple[_Finding, ...] | None:
+    def _family(self, name: str, build: Callable[[JsonObject], _Finding | None]) -> tuple[_Finding, ...] | None:
         held = self.facts.get(name)
         if not isinstance(held, list):
             return None
@@ -104,7 +104,7 @@ class _Shape:
             self.facts[f"unread_{name}"] = unread
         return tuple(findings)
 
-    def _topic(self, facts: Facts) -> Topic | None:
+    def _topic(self, facts: JsonObject) -> Topic | None:
         label = take_text(facts, *NAMES["topics"])
         if not label:
             return None
@@ -117,14 +117,14 @@ class _Shape:
             whole = None
         return Topic(label=label, span=whole, **self._common(facts))
 
-    def _risk(self, facts: Facts) -> Risk | None:
+    def _risk(self, facts: JsonObject) -> Risk | None:
         type = take_text(facts, *NAMES["risks"])
         if not type:
             return None
         severity, speaker = take_text(facts, "severity"), take_text(facts, "speaker_id", "speaker")
         return Risk(type=type, severity=severity, speaker=speaker, **self._common(facts))
 
-    def _action(self, facts: Facts) -> Action | None:
+    def _action(self, facts: JsonObject) -> Action | None:
         text, verbatim = take_text(facts, *NAMES["actions"]), take_text(facts, "verbatim")
         if not text:
             return None
@@ -139,7 +139,7 @@ class _Shape:
             **self._common(facts),
         )
 
-    def _common(self, facts: Facts) -> dict[str, Any]:
+    def _common(self, facts: JsonObject) -> dict[str, Any]:
         """What every finding has; it is asked last, for what is left goes to `extras`."""
         events = self._seqs(segment_ids(facts)) or self._seqs(self.whole)
         facts.pop("segment_ids", None)

@@ -13,7 +13,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.formats.whisper.annotations import SegmentPlaces, read_annotations
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import (
-    Facts,
+    JsonObject,
     as_list,
     as_number,
     as_object,
@@ -110,7 +110,7 @@ def _are_segments(value: Any) -> bool:
     return isinstance(value, list) and any(map(_is_segment, value))
 
 
-def _labels(facts: Facts) -> dict[str, str]:
+def _labels(facts: JsonObject) -> dict[str, str]:
     """What the list of speakers says of each: its role, or a name, by id."""
     labels = dict[str, str]()
     for entry in as_list(facts.get("speakers")):
@@ -138,7 +138,7 @@ class _Timeline:
         self.labels = labels
         self.segments = SegmentPlaces()
 
-    def read(self, facts: Facts) -> None:
+    def read(self, facts: JsonObject) -> None:
         segments = facts.get("segments")
         if not isinstance(segments, list):
             if segments is not None:
@@ -156,7 +156,7 @@ class _Timeline:
                     "segment_is_no_object", f"segments[{place}]: {str(segment)[:60]}", self.builder.seq
                 )
 
-    def _add(self, facts: Facts, place: int) -> None:
+    def _add(self, facts: JsonObject, place: int) -> None:
         seq = self.builder.seq
         id = take_text(facts, "id") if not isinstance(facts.get("id"), bool) else ""
         words = self._words(facts)
@@ -178,7 +178,7 @@ class _Timeline:
             )
         )
 
-    def _words(self, facts: Facts) -> _Words:
+    def _words(self, facts: JsonObject) -> _Words:
         raw = take(facts, "text")
         text = None
         if raw is not None and raw.strip():
@@ -195,7 +195,7 @@ class _Timeline:
         del facts["start"], facts["end"]
         return _Words(text, (start, end))
 
-    def _speaker(self, facts: Facts) -> str:
+    def _speaker(self, facts: JsonObject) -> str:
         """Who speaks: an id, or an object with one. The list of speakers, or else the id itself, tells the role."""
         held = facts.get("speaker")
         if isinstance(held, dict):
@@ -218,7 +218,7 @@ class _Timeline:
         return speaker(self.builder, id)
 
 
-def _drop_copies(facts: Facts, timeline: _Timeline, notes: Notes) -> None:
+def _drop_copies(facts: JsonObject, timeline: _Timeline, notes: Notes) -> None:
     """`text` and `word_segments` say once more what the segments say."""
     spoken = "".join("".join(event.received().split()) for event in timeline.events if isinstance(event, Utterance))
     text = facts.get("text")
