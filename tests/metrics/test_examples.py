@@ -78,5 +78,5 @@ def test_what_is_no_line_is_refused() -> None:
 
 
 def test_an_unknown_metric_is_refused() -> None:
-    with pytest.raises(Exception, match="unknown metric 'tools.sucess'"):
+    with pytest.raises(Exception, match=r"unknown metric 'tools\.sucess'"):
         value("tools.sucess", example("user: Hello?"))
