@@ -36,7 +36,7 @@ from convoscope.scores.observation import (
     unmeasured,
 )
 from convoscope.scores.reducers import Reduce
-from convoscope.views.subjects import WHOLE, State, Subject
+from convoscope.views.items import WHOLE, State, Subject
 
 __all__ = [
     "CONVERSATION",
