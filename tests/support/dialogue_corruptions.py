@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act
+from convoscope.conversation.annotations import Act
 from convoscope.metrics.dialogue.accuracy import without_general
 from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.memory import transfers, true_transfers

@@ -29,9 +29,9 @@ from convoscope.errors import UsageError
 from convoscope.ingest.ids import has_label
 from convoscope.ingest.report import Note
 from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
-from convoscope.views.result_outcomes import HOUSE_RULE, UNTRIED_RULE
-from convoscope.views.speech_tools import speaks_by_tool, speech_of
+from convoscope.views.result_fields import HOUSE_RULE, UNTRIED_RULE
 from convoscope.views.tool_outcomes import has_failed
+from convoscope.views.user_turns import speaks_by_tool, speech_of
 
 SESSION_GAP_HOURS = 24.0
 """A session id that returns after so long a silence is another conversation."""

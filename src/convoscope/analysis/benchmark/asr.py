@@ -11,7 +11,7 @@ from convoscope.analysis.benchmark.error_rates import ErrorRate, FailedFile, div
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.errors import InputError
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.text.descriptions import plain_description
+from convoscope.text.folding import plain_description
 
 NORMALISER = "plain/1"
 """NFKC, case folded, without punctuation, single blanks. It is in the config of each result."""

@@ -30,8 +30,7 @@ from convoscope.ingest.companions.gold_files import ENDING, check_bytes, transcr
 from convoscope.metrics.semantic.counts import precision, recall
 from convoscope.metrics.semantic.samples import FAILED, Labels, has_severity, of_one_run, score_sample
 from convoscope.scores.observation import Counts
-from convoscope.vocabulary import semantic_vocabulary
-from convoscope.vocabulary.semantic import vocabulary_hash
+from convoscope.vocabulary import semantic_vocabulary, vocabulary_hash
 
 NO_GOLD = "no_gold_labels"
 SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

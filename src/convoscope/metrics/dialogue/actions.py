@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.text.identifiers import name_words, split_camel
+from convoscope.text.folding import name_words, split_camel
 
 SEARCH, BOOK, REQUEST, INFORM, OTHER = "search", "book", "request", "inform", "other"
 

@@ -13,7 +13,7 @@ from convoscope.metrics.dialogue.values import State
 from convoscope.scores.observation import Observation, counted, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import COUNTS, POOLED_COUNTS, RATIO_OF_SUMS, Reduce
 from convoscope.scores.reducers import RATIO as RATIO_WITHIN
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
 
 SLOT = axis("slot")
 INTENT = axis("intent")

@@ -36,7 +36,7 @@ from convoscope.scores.reducers import (
     Reduce,
 )
 from convoscope.scores.reducers import RATIO as RATIO_WITHIN
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
 
 TRIAGE, ACTION = "triage", "action, supervisor"
 TRACKING, STATE_MEMORY, POLICY = "triage, memory", "memory, triage", "policy"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act
+from convoscope.conversation.annotations import Act
 from convoscope.metrics.dialogue.accuracy import (
     PairCount,
     SetMatch,

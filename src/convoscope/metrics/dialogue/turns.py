@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from convoscope.conversation.dialogue_state import Act, SlotValue
+from convoscope.conversation.annotations import Act, SlotValue
 from convoscope.metrics.dialogue.accuracy import folded, intent_domain, is_intent
 from convoscope.metrics.dialogue.actions import act_name
 from convoscope.metrics.dialogue.values import State, aligned_state

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions
 from convoscope.scores.observation import Counts
-from convoscope.vocabulary.semantic import label_form
+from convoscope.vocabulary import label_form
 
 
 class PlainRisk(NamedTuple):
