@@ -18,7 +18,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, from_json, to_json
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.ingest.reader import installed
 from convoscope.ingest.report import Note, ReadReport
 from support.contract import SAMPLES, LogSample, Steps, at, fields, spoilt, timed, walk

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Participant, Text, Utterance
-from convoscope.conversation.dialogue_state import Act, Frame
+from convoscope.conversation.annotations import Act, Frame
 from convoscope.metrics.dialogue.evaluators import DialogueEvaluator
 from convoscope.metrics.dialogue.policy import (
     BOOK,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act
+from convoscope.conversation.annotations import Act
 from convoscope.metrics.dialogue.goals import completion, transfers, true_transfers
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, SEARCH, missing_slots
 from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns, without_general

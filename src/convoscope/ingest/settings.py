@@ -10,7 +10,7 @@ from convoscope.conversation import Conversation, ToolResult, turn_rule
 from convoscope.errors import UsageError
 from convoscope.ingest.tool_speech import with_tool_speech
 from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
-from convoscope.views.result_outcomes import HOUSE_RULE, UNTRIED_RULE
+from convoscope.views.result_fields import HOUSE_RULE, UNTRIED_RULE
 
 SESSION_GAP_HOURS = 24.0
 """A session id that returns after so long a silence is another conversation."""

@@ -9,8 +9,8 @@ import msgspec
 
 from convoscope.conversation import ASSISTANT, AnyEvent, Conversation, Item, Participant, Text, ToolCall, Utterance
 from convoscope.ingest.report import Note
-from convoscope.views.speech_tools import speaks_by_tool, speech_of
 from convoscope.views.tool_outcomes import has_failed
+from convoscope.views.user_turns import speaks_by_tool, speech_of
 
 SOURCE = "tool call"
 """Where the text of such an utterance was read."""

@@ -19,7 +19,7 @@ from convoscope.metrics.declaration import LOWER
 from convoscope.metrics.semantic.matching import best_pairs
 from convoscope.scores.reducers import Sums
 from convoscope.statistics.intervals import ratio_interval
-from convoscope.text.descriptions import plain_description
+from convoscope.text.folding import plain_description
 
 _Sample = TypeVar("_Sample")
 

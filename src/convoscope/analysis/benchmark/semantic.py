@@ -37,8 +37,7 @@ from convoscope.metrics.semantic.samples import (
     score_sample,
 )
 from convoscope.scores.observation import Counts
-from convoscope.vocabulary import semantic_vocabulary
-from convoscope.vocabulary.semantic import vocabulary_hash
+from convoscope.vocabulary import semantic_vocabulary, vocabulary_hash
 
 NO_GOLD = "no_gold_labels"
 SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

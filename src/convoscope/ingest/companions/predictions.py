@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Frame, Utterance
-from convoscope.conversation.dialogue_state import Origin
+from convoscope.conversation.annotations import Origin
 from convoscope.errors import InputError
 from convoscope.ingest.companions.datasets import values_of
 from convoscope.ingest.companions.prediction_shapes import (

@@ -35,7 +35,7 @@ from convoscope.scores.reducers import (
     SUM,
     Reduce,
 )
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
 
 TRIAGE, ACTION = "triage", "action, supervisor"
 TRACKING, STATE_MEMORY, POLICY = "triage, memory", "memory, triage", "policy"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act
+from convoscope.conversation.annotations import Act
 from convoscope.metrics.dialogue.venues import (
     ADDRESS,
     KEPT,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from convoscope.text.identifiers import name_words, split_camel
+from convoscope.text.folding import name_words, split_camel
 
 if TYPE_CHECKING:
     from convoscope.metrics.dialogue.turns import DialogueTurn, State

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act, SlotValue
+from convoscope.conversation.annotations import Act, SlotValue
 from convoscope.metrics.dialogue.mentions import Mention, mentions_in, read_replies
 from convoscope.metrics.dialogue.policy import (
     BOOKING_RULES,

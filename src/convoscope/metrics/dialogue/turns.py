@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from convoscope.conversation.dialogue_state import Act, SlotValue
+from convoscope.conversation.annotations import Act, SlotValue
 from convoscope.metrics.dialogue.policy import act_name
 
 State = dict[str, dict[str, str]]

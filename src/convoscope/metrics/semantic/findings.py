@@ -7,8 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from convoscope.conversation import Annotations, Conversation
-from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS
-from convoscope.conversation.dialogue_state import Origin
+from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS, Origin
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, axis, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric
@@ -30,7 +29,7 @@ from convoscope.metrics.semantic.samples import (
 )
 from convoscope.scores.observation import Counts, Observation, counted, failed, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import COUNTS, MEAN_OF_CONVERSATIONS, POOLED_COUNTS, Reduce
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 from convoscope.vocabulary import semantic_vocabulary
 
 TOPIC = axis("topic")

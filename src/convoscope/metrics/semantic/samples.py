@@ -16,8 +16,7 @@ from convoscope.conversation import Annotations
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions, match_at
 from convoscope.scores.observation import Counts
-from convoscope.vocabulary import SemanticVocabulary, semantic_vocabulary
-from convoscope.vocabulary.semantic import label_form
+from convoscope.vocabulary import SemanticVocabulary, label_form, semantic_vocabulary
 
 
 class PlainRisk(NamedTuple):

@@ -22,7 +22,7 @@ from convoscope.conversation import (
     Source,
     Tool,
 )
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.repeated import message_signature, quick_keys, role_of
 from convoscope.ingest.ids import (

@@ -25,7 +25,7 @@ from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.needs import Need
 from convoscope.scores.observation import Observation, counted, in_turn, measured, unmeasured
 from convoscope.scores.reducers import COUNTS, MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, POOLED_COUNTS, Reduce
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 
 TOMIINEK = "tomiinek"
 _SLOTS = {"arriveby": "arrive", "leaveat": "leave"}

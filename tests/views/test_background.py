@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Source
-from convoscope.views.facts import facts_of, is_version
+from convoscope.views.background import background_of, is_version
 
 
 def conversation(source: Source | None = None, **extras: Any) -> Conversation:
@@ -34,7 +34,7 @@ def conversation(source: Source | None = None, **extras: Any) -> Conversation:
     ],
 )
 def test_kinds(extras: dict[str, Any], kinds: dict[str, str]) -> None:
-    assert facts_of(conversation(**extras)).kinds == kinds
+    assert background_of(conversation(**extras)).kinds == kinds
 
 
 @pytest.mark.parametrize("name", ["version", "agentVersion", "prompt_version", "release", "build", "variant", "ab_arm"])
@@ -48,7 +48,7 @@ def test_versions_of_something_else(name: str) -> None:
 
 
 def test_a_version_goes_by_the_last_word_of_its_path() -> None:
-    assert facts_of(conversation(experiment={"promptVersion": 7})).versions == {"prompt_version": "7"}
+    assert background_of(conversation(experiment={"promptVersion": 7})).versions == {"prompt_version": "7"}
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_a_version_goes_by_the_last_word_of_its_path() -> None:
     ],
 )
 def test_users(extras: dict[str, Any]) -> None:
-    assert facts_of(conversation(**extras)).user == "u7"
+    assert background_of(conversation(**extras)).user == "u7"
 
 
 @pytest.mark.parametrize("extras", [{"user_id": "anonymous"}, {"agent_id": "a1"}, {"user": {"plan": "pro"}}, {}])
 def test_nobody(extras: dict[str, Any]) -> None:
-    assert facts_of(conversation(**extras)).user == ""
+    assert background_of(conversation(**extras)).user == ""
 
 
 def test_the_file_and_its_folders() -> None:
     source = Source(files=("a.jsonl",), record="2026/refund/a.jsonl:3")
-    assert facts_of(conversation(source)).kinds == {"file": "a.jsonl", "folder": "refund", "folder above": "2026"}
+    assert background_of(conversation(source)).kinds == {"file": "a.jsonl", "folder": "refund", "folder above": "2026"}
 
 
 @pytest.mark.parametrize("date", ["2026-11-17", "2026-11-17T08:00:00Z"])
 def test_when_it_began(date: str) -> None:
     """The 17th of November 2026 is a Tuesday of week 47."""
-    kinds = facts_of(conversation(created_at=date)).kinds
+    kinds = background_of(conversation(created_at=date)).kinds
     assert (kinds["day"], kinds["week"], kinds["month"]) == ("2026-11-17", "2026-W47", "2026-11")
 
 
 def test_a_date_that_is_none() -> None:
-    assert "day" not in facts_of(conversation(created_at="2026-13-45")).kinds
+    assert "day" not in background_of(conversation(created_at="2026-13-45")).kinds

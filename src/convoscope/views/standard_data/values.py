@@ -1,22 +1,97 @@
-"""The kinds of value that an item has, each with two readings: is it right already, and how it is put right.
+"""The kinds of value that an item has: whether a value is valid as it is, and how it is coerced.
 
-`clean` is asked of every value and must be fast; `mend` is asked only of what is not clean. It gives the
-value as it should have been, or None with a warning that carries the original: nothing is lost silently.
-"""
+`is_valid` is asked of every value and must be fast; `coerce` is asked only of what is not valid. It returns the value
+as it should have been, or None with a warning that carries the original: nothing is lost silently."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from convoscope.conversation.timestamps import moment
-from convoscope.views.standard_data.json_text import as_json_text
-from convoscope.views.standard_data.warnings import Warned, Warnings
+import msgspec
+
+from convoscope.conversation.events import moment
+
+
+class Warned(NamedTuple):
+    """One thing in a payload that could not be taken as it came."""
+
+    path: str
+    """Where it stands in the payload, such as `tool_calls[1].parameters`; "" is the payload itself."""
+    code: str
+    message: str
+    """What happened, as a sentence for a person."""
+    value: Any = None
+    """The original value, where it is not in the item any more."""
+
+
+Warnings = list[Warned]
+
+
+_decode = msgspec.json.Decoder().decode
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# Text in text in text: exports that quote what was quoted already.
+_DEEPEST_QUOTES = 3
+
+
+class Unread(NamedTuple):
+    """Text that is not JSON."""
+
+
+UNREAD = Unread()
+
+
+def parsed(text: str, path: str, warnings: Warnings) -> Any:
+    """The value that a JSON text holds, through several layers of quotes; `UNREAD` where it is not JSON.
+
+    What JSON cannot say (NaN) or UTF-8 cannot carry (half a character) is put right, with a warning.
+    """
+    value: Any = text
+    for _ in range(_DEEPEST_QUOTES):
+        if not isinstance(value, str):
+            break
+        value = _parsed_once(value, path, warnings)
+    return UNREAD if isinstance(value, str) else value
+
+
+def _parsed_once(text: str, path: str, warnings: Warnings) -> Any:
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        pass
+    wrong: list[str] = []
+
+    def finite(digits: str) -> float | None:
+        if math.isfinite(number := float(digits)):
+            return number
+        wrong.append(digits)
+        return None
+
+    try:
+        value = json.loads(text, parse_constant=wrong.append, parse_float=finite, strict=False)
+    except (ValueError, RecursionError):
+        return UNREAD
+    if "\\u" in text and _SURROGATE.search(written := json.dumps(value, ensure_ascii=False)):
+        wrong.append("lone surrogate")
+        value = json.loads(_SURROGATE.sub("\ufffd", written))
+    if wrong:
+        warnings.append(Warned(path, "json_repaired", f"{path} holds JSON that had to be repaired.", text))
+    return value
+
+
+def as_json_text(value: Any) -> str | None:
+    """A value as JSON text; None where it cannot be written."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, skipkeys=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
 
 _LARGEST = 1.7976931348623157e308
 _INT64 = 2**63

@@ -1,4 +1,4 @@
-"""Facts beside a conversation: of which kind it is, whose it is, of which version. What may explain a difference.
+"""Background beside a conversation: of which kind it is, whose it is, of which version. What may explain a difference.
 
 What comes of a conversation (labels, ratings, how it ended, how long it was) is no such fact.
 """
@@ -15,10 +15,9 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation, Json
-from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.fields import header_fields
+from convoscope.text.folding import name_words, snake_case
+from convoscope.views.fields import header_fields, is_flag, is_outcome_name
 from convoscope.views.flow.endings import passed_in_words
-from convoscope.views.outcome_fields import is_flag, is_outcome_name
 
 MAX_FACTS = 60
 MAX_LISTED = 20
@@ -30,7 +29,7 @@ YES, NO = "yes", "no"
 """Whether a list has a word; where it has not, the record does not say so."""
 
 
-class Facts(NamedTuple):
+class Background(NamedTuple):
     """What is known beside a conversation."""
 
     kinds: dict[str, str]
@@ -40,7 +39,7 @@ class Facts(NamedTuple):
     """The id of the one who talks with the agent; "" for none."""
 
 
-def facts_of(conversation: Conversation) -> Facts:
+def background_of(conversation: Conversation) -> Background:
     """The facts of the record, its metadata and header, its scenario, its messages, and the names of its folders."""
     kinds: dict[str, str] = {}
     versions: dict[str, str] = {}
@@ -53,7 +52,7 @@ def facts_of(conversation: Conversation) -> Facts:
             user = user or ("" if snake_case(value) in _words()["nobody"] else value)
         if what and name not in conversation.dimensions and len(kinds) < MAX_FACTS:
             kinds.setdefault(name, value)
-    return Facts({**kinds, **_folders(conversation), **_when(conversation)}, versions, user)
+    return Background({**kinds, **_folders(conversation), **_when(conversation)}, versions, user)
 
 
 def is_version(name: str) -> bool:
@@ -213,4 +212,4 @@ def _words() -> Mapping[str, frozenset[str]]:
     return {name: frozenset(words.split()) for name, words in data.items()}
 
 
-__all__ = ["FOLDERS", "NO", "YES", "Facts", "facts_of", "is_kind", "is_version"]
+__all__ = ["FOLDERS", "NO", "YES", "Background", "background_of", "is_kind", "is_version"]
