@@ -25,7 +25,7 @@ from convoscope.analysis.answer.versions import Difference, Versions
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, cut_text, percent_text, value_text
 from convoscope.runs.ranking import OUTCOME_METRIC
-from convoscope.views.facts import NO, YES
+from convoscope.views.background import NO, YES
 
 LEAST_SHARE = 0.25
 """Of the lost, what one place must have to be named."""
