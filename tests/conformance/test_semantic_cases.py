@@ -13,7 +13,7 @@ import pytest
 from convoscope.analysis.benchmark.gate import better_of, regression
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.metrics.declaration import Better
-from convoscope.metrics.semantic.counts import (
+from convoscope.metrics.semantic.samples import (
     PlainRisk,
     action_counts,
     precision,

@@ -50,7 +50,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Score predictions of a track on a data set."""
-    from convoscope.analysis.benchmark.diarization import DiarizationSettings
+    from convoscope.analysis.benchmark.audio import DiarizationSettings
     from convoscope.analysis.benchmark.gate import check_targets
     from convoscope.analysis.benchmark.result import write_result
     from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import convoscope
-from convoscope.ingest.hash_buckets import Keyed, read_bucket, spread
+from convoscope.ingest.keyed_records import KeyedPiece, read_bucket, spread
 
 ONE = '{"conversation_id": "a", "timestamp": 1760000000.0, "event": "state_entered", "state": "greet"}'
 TWO = '{"conversation_id": "b", "timestamp": 1760000001.0, "event": "state_entered", "state": "greet"}'
 ODD = '{"conversation_id": "a", "timestamp": "soon", "event": "turn_complete", "latency_ms": 5}'
 
 
-def gathered(pieces: list[Keyed], scratch: Path, buckets: int) -> dict[str, list[tuple[str, int, bytes]]]:
+def gathered(pieces: list[KeyedPiece], scratch: Path, buckets: int) -> dict[str, list[tuple[str, int, bytes]]]:
     found: dict[str, list[tuple[str, int, bytes]]] = {}
     for _, bucket in spread("state-events", pieces, scratch, buckets):
         for mine in read_bucket(Path(bucket.path)):
@@ -27,9 +27,9 @@ def gathered(pieces: list[Keyed], scratch: Path, buckets: int) -> dict[str, list
 
 def test_records_come_back_by_key_in_order_with_their_file_and_number(tmp_path: Path) -> None:
     pieces = [
-        Keyed("x.jsonl", range(1, 4), [b"1", b"2", b"3"], ["a", "b", "a"]),
-        Keyed("x.jsonl", [7, 9], [b"7", b"9"], ["b", "a"]),  # 8 was blank
-        Keyed("y.jsonl", range(1, 2), [b"y"], ["a"]),
+        KeyedPiece("x.jsonl", range(1, 4), [b"1", b"2", b"3"], ["a", "b", "a"]),
+        KeyedPiece("x.jsonl", [7, 9], [b"7", b"9"], ["b", "a"]),  # 8 was blank
+        KeyedPiece("y.jsonl", range(1, 2), [b"y"], ["a"]),
     ]
     for buckets in (1, 5, 100_000):
         assert gathered(pieces, tmp_path / str(buckets), buckets) == {
@@ -41,12 +41,12 @@ def test_records_come_back_by_key_in_order_with_their_file_and_number(tmp_path: 
 def test_keys_may_be_any_text(tmp_path: Path) -> None:
     keys = ["", "\0", "é\n\t", '"', "x" * 5000, "漢字"]
     texts = [str(place).encode() for place in range(len(keys))]
-    found = gathered([Keyed("x", range(1, 7), texts, keys)], tmp_path, 3)
+    found = gathered([KeyedPiece("x", range(1, 7), texts, keys)], tmp_path, 3)
     assert found == {key: [("x", place + 1, texts[place])] for place, key in enumerate(keys)}
 
 
 def test_repairs_stay_with_their_record(tmp_path: Path) -> None:
-    piece = Keyed("x", range(1, 4), [b"1", b"2", b"3"], ["a", "b", "a"], {2: ("control_character",)})
+    piece = KeyedPiece("x", range(1, 4), [b"1", b"2", b"3"], ["a", "b", "a"], {2: ("control_character",)})
     ((_, bucket),) = spread("state-events", [piece], tmp_path, 1)
     runs = {mine.key: mine.runs[0].repairs for mine in read_bucket(Path(bucket.path))}
     assert runs == {"a": {1: ("control_character",)}, "b": {}}

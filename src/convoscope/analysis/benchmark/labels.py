@@ -21,8 +21,8 @@ from convoscope.ingest.annotation_shapes import (
     segment_ids,
     statuses,
 )
-from convoscope.metrics.semantic.counts import PlainRisk
-from convoscope.metrics.semantic.samples import Labels, PlainAction
+from convoscope.ingest.companions.gold_files import GoldFile
+from convoscope.metrics.semantic.samples import Labels, PlainAction, PlainRisk
 from convoscope.vocabulary import semantic_vocabulary
 
 
@@ -181,3 +181,14 @@ def _is_unsure(finding: Any, least: float) -> bool:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def gold_labels(gold: GoldFile) -> Labels:
+    """Gold as it is compared."""
+    return Labels(
+        None if gold.topics is None else tuple(one.label for one in gold.topics),
+        None if gold.risks is None else tuple(PlainRisk(one.type, one.severity, one.segment_ids) for one in gold.risks),
+        None
+        if gold.actions is None
+        else tuple(PlainAction(one.description, one.verbatim, one.assignee_role or "") for one in gold.actions),
+    )

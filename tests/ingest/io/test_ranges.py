@@ -1,4 +1,4 @@
-"""Stretches: cut at any size, the lines of a file and the elements of an array come out whole and in order."""
+"""Ranges: cut at any size, the lines of a file and the elements of an array come out whole and in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from backports import zstd
 
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, ByteRange, element_stretches, line_stretches
+from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, ByteRange, element_ranges, line_ranges
 from support.logs import write
 
 SIZES = range(1, 201)
@@ -29,7 +29,7 @@ TEXTS: dict[str, bytes] = {
     "a byte-order mark": codecs.BOM_UTF8 + b'{"a": 1}\n{"b": 2}\n',
     "characters of several bytes": '{"thé": "🍵"}\n{"日本": "語"}\n'.encode(),
     "bytes that are no characters": b'{"a": "\xff\xe9"}\n\xf0\x9f\n{"b": "\xed\xa0\x80"}',
-    "lines longer than most stretches": b"x" * 150 + b"\n" + b"y" * 90 + b"\n" + b"z" * 170,
+    "lines longer than most ranges": b"x" * 150 + b"\n" + b"y" * 90 + b"\n" + b"z" * 170,
 }
 
 ELEMENTS: list[bytes] = [
@@ -52,9 +52,9 @@ BETWEEN: dict[str, bytes] = {
 }
 
 
-def contents(stretches: Sequence[ByteRange], text: bytes) -> list[bytes]:
-    """The bytes of each stretch, whether it holds them or says where they are."""
-    return [text[one.start : one.end] if one.data is None else one.data for one in stretches]
+def contents(ranges: Sequence[ByteRange], text: bytes) -> list[bytes]:
+    """The bytes of each range, whether it holds them or says where they are."""
+    return [text[one.start : one.end] if one.data is None else one.data for one in ranges]
 
 
 @wrappings
@@ -62,14 +62,14 @@ def contents(stretches: Sequence[ByteRange], text: bytes) -> list[bytes]:
 def test_lines(tmp_path: Path, text: bytes, wrap: Callable[[bytes], bytes]) -> None:
     path = write(tmp_path / "log.jsonl", wrap(text))
     for size in SIZES:
-        stretches = list(line_stretches(path, size))
-        parts = contents(stretches, text)
+        ranges = list(line_ranges(path, size))
+        parts = contents(ranges, text)
         assert b"".join(parts) == text
         assert all(part.endswith(b"\n") for part in parts[:-1])
         assert all(parts)
         lines_before = [b"".join(parts[:place]).count(b"\n") for place in range(len(parts))]
-        assert [one.first for one in stretches] == [1 + count for count in lines_before]
-        assert [one.start for one in stretches] == [len(b"".join(parts[:place])) for place in range(len(parts))]
+        assert [one.first for one in ranges] == [1 + count for count in lines_before]
+        assert [one.start for one in ranges] == [len(b"".join(parts[:place])) for place in range(len(parts))]
 
 
 @pytest.mark.parametrize("text", ["thé\n🍵\n", "日本\r\n\r\n語", "\n\n🍵"])
@@ -77,26 +77,26 @@ def test_lines(tmp_path: Path, text: bytes, wrap: Callable[[bytes], bytes]) -> N
 def test_lines_in_utf_16(tmp_path: Path, text: str, encoding: str) -> None:
     path = write(tmp_path / "log.jsonl", ("\ufeff" + text).encode(encoding))
     for size in SIZES:
-        parts = contents(list(line_stretches(path, size)), b"")
+        parts = contents(list(line_ranges(path, size)), b"")
         assert b"".join(parts).decode() == text
         assert all(part.endswith(b"\n") for part in parts[:-1])
 
 
-def test_a_file_as_long_as_a_block_is_one_stretch(tmp_path: Path) -> None:
+def test_a_file_as_long_as_a_block_is_one_range(tmp_path: Path) -> None:
     text = b'{"a": 1}\n' * 3
     path = write(tmp_path / "log.jsonl", text)
-    assert list(line_stretches(path, len(text))) == [ByteRange(1, 0, len(text), None)]
+    assert list(line_ranges(path, len(text))) == [ByteRange(1, 0, len(text), None)]
 
 
-def test_nothing_is_no_stretch(tmp_path: Path) -> None:
+def test_nothing_is_no_range(tmp_path: Path) -> None:
     path = write(tmp_path / "log.jsonl", b"")
-    assert list(line_stretches(path, 10)) == []
+    assert list(line_ranges(path, 10)) == []
 
 
 @wrappings
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
 @pytest.mark.parametrize("end", [b"", b"\n"])
-def test_a_line_that_is_too_long_is_one_stretch_with_a_problem(
+def test_a_line_that_is_too_long_is_one_range_with_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrap: Callable[[bytes], bytes], place: int, end: bytes
 ) -> None:
     monkeypatch.setattr(files, "MAX_RECORD_BYTES", 300)
@@ -106,13 +106,13 @@ def test_a_line_that_is_too_long_is_one_stretch_with_a_problem(
     path = write(tmp_path / "log.jsonl", wrap(text))
     for size in SIZES:
         monkeypatch.setattr(files, "_READ_BYTES", size)
-        stretches = list(line_stretches(path, size))
-        assert [one.first for one in stretches if one.problem] == [place + 1]
-        assert {one.problem for one in stretches} <= {"", files.TOO_LONG}
-        parts = contents(stretches, text)
+        ranges = list(line_ranges(path, size))
+        assert [one.first for one in ranges if one.problem] == [place + 1]
+        assert {one.problem for one in ranges} <= {"", files.TOO_LONG}
+        parts = contents(ranges, text)
         assert b"".join(parts).splitlines() == [line for line in lines if len(line) < 300]
-        for stretch, part in zip(stretches, parts, strict=True):
-            assert stretch.problem or part.splitlines()[0] == lines[stretch.first - 1]
+        for byte_range, part in zip(ranges, parts, strict=True):
+            assert byte_range.problem or part.splitlines()[0] == lines[byte_range.first - 1]
 
 
 @wrappings
@@ -124,25 +124,25 @@ def test_elements(
     path = write(tmp_path / "log.json", wrap(start + between.join(ELEMENTS) + b" ]\n"))
     for block in SIZES:
         monkeypatch.setattr(files, "_READ_BYTES", block)
-        stretches = list(element_stretches(path, 2 * block))
-        parts = [part.split(BETWEEN_ELEMENTS) for part in contents(stretches, b"")]
+        ranges = list(element_ranges(path, 2 * block))
+        parts = [part.split(BETWEEN_ELEMENTS) for part in contents(ranges, b"")]
         assert [element for part in parts for element in part] == ELEMENTS
-        assert [one.first for one in stretches] == [
+        assert [one.first for one in ranges] == [
             1 + sum(len(part) for part in parts[:place]) for place in range(len(parts))
         ]
-        assert not any(one.problem for one in stretches)
+        assert not any(one.problem for one in ranges)
 
 
 def test_what_stands_between_elements_may_stand_in_a_text(tmp_path: Path) -> None:
     path = write(tmp_path / "log.json", b'["a' + BETWEEN_ELEMENTS + b'b", "c"]')
-    (stretch,) = element_stretches(path, 1000)
-    assert stretch.data == b'"a\\u001eb"' + BETWEEN_ELEMENTS + b'"c"'
+    (byte_range,) = element_ranges(path, 1000)
+    assert byte_range.data == b'"a\\u001eb"' + BETWEEN_ELEMENTS + b'"c"'
 
 
 @pytest.mark.parametrize("text", [b"[]", b" [ ] ", b"[\n]\n"])
 def test_an_array_of_nothing(tmp_path: Path, text: bytes) -> None:
     path = write(tmp_path / "log.json", text)
-    assert list(element_stretches(path, 10)) == []
+    assert list(element_ranges(path, 10)) == []
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,6 @@ def test_where_an_array_breaks_does_not_depend_on_the_block(
     path = write(tmp_path / "log.json", b'[{"a": 1},{"b": 2}' + end)
     for block in SIZES:
         monkeypatch.setattr(files, "_READ_BYTES", block)
-        *good, broken = element_stretches(path, 1)
+        *good, broken = element_ranges(path, 1)
         assert [one.data for one in good] == [b'{"a": 1}', b'{"b": 2}']
         assert (broken.first, broken.problem) == (3, problem)
