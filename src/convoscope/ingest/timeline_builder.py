@@ -19,8 +19,8 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import DIMENSIONS
-from convoscope.conversation.timestamps import moment
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
 from convoscope.views.tool_outcomes import tool_outcome

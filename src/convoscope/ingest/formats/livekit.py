@@ -25,8 +25,8 @@ from convoscope.conversation import (
     Tool,
     Track,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import Pipeline
-from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import OTHER, SpokenSpan, StateTrack
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -45,7 +45,7 @@ from convoscope.ingest.record import (
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS, METADATA, SPEAKING
+from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_FIELDS, METADATA, SPEAKING
 
 _OF_A_REPORT = frozenset({"job_id", "room_id", "room", "sdk_version", "close_reason", "events", "chat_history"})
 _ENOUGH = 3

@@ -20,15 +20,14 @@ from convoscope.conversation import (
     Text,
     Time,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import Pipeline
-from convoscope.conversation.timestamps import moment
 from convoscope.ingest.call_exports import OTHER, SpokenSpan, StateTrack
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled, wall
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
-from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of
-from convoscope.views.standard_data.payloads.pipecat_breakdown import taken_apart
+from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of, taken_apart
 
 Kind = str
 """What a line says: speech, function, latency, node, …; see `_WRITERS`."""

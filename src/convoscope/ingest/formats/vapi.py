@@ -24,8 +24,8 @@ from convoscope.conversation import (
     Tool,
     Track,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import Pipeline
-from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import (
     LOOKED_AT,
@@ -51,7 +51,7 @@ from convoscope.ingest.record import (
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
-from convoscope.views.hand_over import passes_on
+from convoscope.views.end_reasons import passes_on
 
 _REPORT = "end-of-call-report"
 
