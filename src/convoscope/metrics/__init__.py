@@ -98,10 +98,10 @@ if TYPE_CHECKING:
         register,
     )
     from convoscope.scores.side_tables import SideTable
+    from convoscope.views.items import WHOLE, State, Subject
     from convoscope.views.metric_context import MetricContext
     from convoscope.views.registry import view
     from convoscope.views.standard_data.model import StandardData
-    from convoscope.views.subjects import WHOLE, State, Subject
 
 __all__ = [
     "ANSWERED_BADLY",

@@ -14,6 +14,7 @@ from convoscope.metrics.needs import USER_SPEECH
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.comparison import count_words, is_without_blanks
 from convoscope.text.language import language_of
 from convoscope.text.lexicon import (
     AFTER_STATEMENT,
@@ -26,7 +27,6 @@ from convoscope.text.lexicon import (
     lexicon_languages,
     without_quotes,
 )
-from convoscope.text.words import count_words, is_without_blanks
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 
 MIN_REQUEST_WORDS = 4

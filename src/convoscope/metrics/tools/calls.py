@@ -19,8 +19,8 @@ from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
-from convoscope.views.result_outcomes import EMPTY, INFERRED, ToolOutcome
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
+from convoscope.views.result_fields import EMPTY, INFERRED, ToolOutcome
 from convoscope.views.tool_outcomes import outcome_of_call, tool_outcomes
 
 _call_share_metric = partial(
