@@ -235,19 +235,19 @@ class _Call:
 
     def _message(self, fields: Fields, time: Time | None, step: _Step) -> None:
         role, manner = _SAID[step.kind]
-        said, cut = fields.take("content", "text", kind=str), fields.pop("interrupted", None) is True
+        speech, cut = fields.take("content", "text", kind=str), fields.pop("interrupted", None) is True
         segments = [Segment(span.start, span.end, "wall") for span in self.sounds.get(step.position, ())]
-        if said is not None and (role, said, step.at) in self.said:
+        if speech is not None and (role, speech, step.at) in self.said:
             self.notes.ignored("message_repeated", step.kind, self.timeline.seq)
             return
-        self.said.add((role, said, step.at))
-        if said is None and not segments:
+        self.said.add((role, speech, step.at))
+        if speech is None and not segments:
             self.notes.ignored("message_without_words", step.kind, self.timeline.seq)
             return
         if not manner:
             self._count(role)
         is_intended = fields.pop("as_intended", None) is True
-        text = None if said is None else Text(said, "tts" if is_intended else "content")
+        text = None if speech is None else Text(speech, "tts" if is_intended else "content")
         self.timeline.say(
             self.timeline.participant(role),
             time=time,

@@ -358,9 +358,9 @@ class _Transcript:
             self.timeline.mark(role or "not_an_entry", value, time, participant=owner)
 
     def _say(self, role: str, fields: Fields) -> None:
-        said, content = _said_in(fields), fields.get("content")
-        if said and content in (None, ""):
-            self.notes.repaired("text_from_words", said[:80], self.timeline.seq)
+        speech, content = _said_in(fields), fields.get("content")
+        if speech and content in (None, ""):
+            self.notes.repaired("text_from_words", speech[:80], self.timeline.seq)
         if isinstance(content, str | int | float) or content is None:
             fields.pop("content", None)
         segments = self._segments(fields.take("words", kind=list) or ())
@@ -369,11 +369,11 @@ class _Transcript:
             self.clocks.add(_CALL)
         metadata = fields.take("metadata", kind=dict) or {}
         backchannel = metadata.get("is_backchannel") is True
-        if not said and not segments:
+        if not speech and not segments:
             self.notes.ignored("empty_utterance", role, self.timeline.seq)
             return
         fields |= {name: value for name, value in metadata.items() if not (name == "is_backchannel" and backchannel)}
-        text = Text(said, f"{self._source}.content") if said else None
+        text = Text(speech, f"{self._source}.content") if speech else None
         self.timeline.say(
             self.timeline.participant(_SPEAKERS.get(role, role)),
             # A transcript holds what the recogniser made of a caller, and what was really played of the agent.

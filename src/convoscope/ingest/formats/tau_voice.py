@@ -391,11 +391,11 @@ class _Listener:
 
     def _say(self, timeline: TimelineBuilder, speaker: str, speech: _Speech) -> None:
         start, end = self.at(speech.start), self.at(speech.end)
-        said, control = without_control("".join(speech.texts).strip(), speaker)
-        if control and not said:
+        plain, control = without_control("".join(speech.texts).strip(), speaker)
+        if control and not plain:
             timeline.control(speaker, control, Time(start, CLOCK, end))
             return
-        text = Text(said, f"{'user' if speaker == USER else 'agent'}_chunk.content") if said else None
+        text = Text(plain, f"{'user' if speaker == USER else 'agent'}_chunk.content") if plain else None
         timeline.say(
             speaker,
             # The simulated user's text is what it meant to say; the agent's is a transcript.

@@ -301,8 +301,8 @@ class _Messages:
             self.timeline.mark(role or "not_a_message", filled(fields), self._time(fields))
 
     def _say(self, role: str, fields: Fields, speech_id: str, latency: JsonObject | None, *, alone: bool) -> None:
-        said = fields.text(*_TEXTS)
-        if not said:
+        speech = fields.text(*_TEXTS)
+        if not speech:
             if alone:
                 self.notes.ignored("empty_utterance", role, self.timeline.seq)
             return
@@ -310,7 +310,7 @@ class _Messages:
         time = self._span(fields)
         for component, measured in _parts_of(latency or {}).items():
             self._states.measure(component, measured, speech_id)
-        text = Text(said, f"{self._source}.message", fields.number("confidence"))
+        text = Text(speech, f"{self._source}.message", fields.number("confidence"))
         # A transcript holds what the recogniser made of a caller, and what the assistant said.
         is_heard, is_intended = speaker in (USER, "unknown"), speaker == SYSTEM
         self.timeline.say(

@@ -147,18 +147,18 @@ class OpenAIChatReader(OpenAIReader):
         text = content.text or fields.take("refusal", kind=str) or ""
         played = _take_transcript(fields, timeline.seq)
         calls = _take_calls(fields)
-        said, control = without_control(text, role)
+        speech, control = without_control(text, role)
         name = fields.text("name")
         if content.parts:
             fields["content"] = content.parts
         extras = fields.rest(timeline.seq)
-        is_said = bool(said.strip() or played or content.parts)
+        is_said = bool(speech.strip() or played or content.parts)
         if not (is_said or calls or control):
             timeline.set_message_aside(role, extras | filled({"name": name}), time, id)
             return
         speaker = timeline.participant(role, name)
         if is_said:
-            intended = Text(said, "message.content") if said or played is None else None
+            intended = Text(speech, "message.content") if speech or played is None else None
             spoken = None if played is None else Text(played, "message.audio.transcript")
             timeline.say(speaker, intended=intended, spoken=spoken, time=time, id=id, extras=extras)
             extras, id = {}, ""

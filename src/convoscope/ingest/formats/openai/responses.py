@@ -123,14 +123,14 @@ def _say(fields: Fields, timeline: TimelineBuilder, notes: Notes) -> None:
     content = take_content(fields, notes, timeline.seq)
     fields["content"] = content.parts
     extras = fields.rest(timeline.seq)
-    said, control = without_control(content.text, role)
-    is_said = bool(said.strip() or content.parts)
+    speech, control = without_control(content.text, role)
+    is_said = bool(speech.strip() or content.parts)
     if not (is_said or control):
         timeline.set_message_aside(role, extras, time, id)
         return
     speaker = timeline.participant(role)
     if is_said:
-        timeline.say(speaker, intended=Text(said, "item.content"), time=time, id=id, extras=extras)
+        timeline.say(speaker, intended=Text(speech, "item.content"), time=time, id=id, extras=extras)
     timeline.control(speaker, control, time)
 
 
