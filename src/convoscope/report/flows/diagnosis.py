@@ -20,8 +20,8 @@ from convoscope.analysis.words import (
 from convoscope.harmless import one_line
 from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
 from convoscope.report.flows.state_matrix import untested_lines, without_text
-from convoscope.report.render.terminal import print_words
 from convoscope.report.screen import Screen
+from convoscope.report.table import print_words
 from convoscope.runs.run import Run
 
 _MAX_COMMAND = 400

@@ -15,9 +15,17 @@ from convoscope.analysis.words import (
     unmeasured_line,
 )
 from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
+from convoscope.report.table import (
+    NOTE_COLUMN,
+    ReportTable,
+    TableCell,
+    TableColumn,
+    number_column,
+    print_table,
+    print_words,
+    text_table,
+)
 
 _PANEL = "panel:"
 _COLUMNS = (

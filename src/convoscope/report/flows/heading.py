@@ -9,8 +9,8 @@ import msgspec
 
 from convoscope.analysis.flows import States, states
 from convoscope.analysis.words import counted, first_of, short_name
-from convoscope.report.render.terminal import print_words
 from convoscope.report.screen import Screen
+from convoscope.report.table import print_words
 from convoscope.runs.run import Run
 
 _HINT = "logs that tell of states, such as state events, are listed by `convoscope formats`"

@@ -17,9 +17,16 @@ from convoscope.analysis.words import (
     unmeasured_line,
 )
 from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column
+from convoscope.report.table import (
+    NOTE_COLUMN,
+    ReportTable,
+    TableCell,
+    TableColumn,
+    number_column,
+    print_table,
+    print_words,
+)
 
 _SEGMENTS = (
     TableColumn("Flow", names_row=True, spare=True),

@@ -18,10 +18,20 @@ from convoscope.analysis.words import (
     unmeasured_line,
 )
 from convoscope.report.flows.heading import StateQuestion, print_nothing, print_title
-from convoscope.report.render.markdown import code, padded_table, plain
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
+from convoscope.report.table import (
+    NOTE_COLUMN,
+    ReportTable,
+    TableCell,
+    TableColumn,
+    code,
+    number_column,
+    padded_table,
+    plain,
+    print_table,
+    print_words,
+    text_table,
+)
 
 STRONG = 0.3
 """A stall above this must be seen."""
