@@ -43,7 +43,7 @@ from convoscope.runs.conversations import records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.summary import describe
 from convoscope.scores.observation import failed
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from support.chats import UNPLACED, agent, call, chat, result, user
 from support.figures import summary
 from support.stories import entries, finding, placed, record_of, tell

@@ -42,7 +42,7 @@ from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
-from convoscope.views.result_outcomes import HOUSE_RULE, INFERRED, ToolOutcome
+from convoscope.views.result_fields import HOUSE_RULE, INFERRED, ToolOutcome
 from convoscope.views.tool_outcomes import tool_outcomes
 
 MAX_TEXT = 20_000

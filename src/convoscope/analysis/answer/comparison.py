@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from convoscope.analysis.answer.samples import NO_VALUE, Codes, FigureSample, Floats, Samples
 from convoscope.statistics.intervals import student_quantile, student_tail
-from convoscope.views.facts import FOLDERS, is_kind, is_version
+from convoscope.views.background import FOLDERS, is_kind, is_version
+from convoscope.views.fields import is_flag
 from convoscope.views.flow.endings import passed_in_words
-from convoscope.views.outcome_fields import is_flag
 
 Rows = NDArray[np.bool_]
 LEVEL = 0.05

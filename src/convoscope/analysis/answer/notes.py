@@ -21,11 +21,10 @@ from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
 from convoscope.text.lexicon import lexicon
-from convoscope.views.clocks import span_text
+from convoscope.views.fields import LabelSearch, best_proposal
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, LANGUAGE_UNKNOWN
-from convoscope.views.outcome_fields import LabelSearch, best_proposal
-from convoscope.views.speech_tools import may_speak
-from convoscope.views.user_turns import AT_END
+from convoscope.views.timing import span_text
+from convoscope.views.user_turns import AT_END, may_speak
 
 GIANT = 0.5
 """Of the turns, calls or items behind a figure, more than one conversation or scenario may be without a word."""

@@ -18,8 +18,8 @@ from convoscope.runs.database import CONVERSATIONS, connect, quoted
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.run import Run
 from convoscope.scoring.labels import as_number
+from convoscope.views.background import NO, YES
 from convoscope.views.end_reasons import HANDED_OVER, KINDS, words_of_kind
-from convoscope.views.facts import NO, YES
 from convoscope.views.flow.endings import UNKNOWN
 
 Endings = Mapping[str, int]
@@ -228,7 +228,7 @@ def _against_target(checks: Sequence[Check]) -> tuple[str, Tone]:
     target = f"the target of {target_text(check.target, check.figure.unit).partition(' ')[2]}"
     if not check.verdict.sure:
         return f", too close to {target} to call", "plain"
-    return (f", above {target}", "good") if check.verdict.outcome == "met" else (f", below {target}", "bad")
+    return (f", above {target}", "good") if check.label == "met" else (f", below {target}", "bad")
 
 
 def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: Counter[str]) -> Iterator[Clause]:
