@@ -1,30 +1,30 @@
-"""A metric that takes many conversations at once gives what it would give of each alone."""
+"""Metrics look at many conversations of a batch, and give what they would give of each alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from convoscope.conversation import Conversation
-from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, metric, not_applicable
-from convoscope.metrics.columns import Conversations
+from convoscope.metrics import CONVERSATION, HIGHER, Metric, Need, Observation, measured, metric, not_applicable
 from convoscope.scoring.batch import AT_ONCE, Batch
 from convoscope.scoring.evaluate import observe
 from convoscope.views.items import WHOLE, Subject
 from support.chats import agent, chat, user
 
 
-def words(many: Conversations) -> None:
-    """How many letters does the user's last word have? A conversation that begins with ! breaks it."""
-    for place, conversation in enumerate(many.conversations):
-        text = conversation.turns[0].user_text
-        if text.startswith("!"):
-            raise ValueError("what a noise")
-        if not text.startswith("?"):
-            many.measured(place, WHOLE, float(len(text)), {"text": text})
-        else:
-            many.add(place, not_applicable(WHOLE, "a_question"))
+def words(conversation: Conversation) -> Observation:
+    """How many characters does the user's last word have? A conversation that begins with ! breaks it."""
+    text = conversation.turns[0].user_text
+    if text.startswith("!"):
+        raise ValueError("what a noise")
+    return (
+        not_applicable(WHOLE, "a_question")
+        if text.startswith("?")
+        else measured(WHOLE, len(text), details={"text": text})
+    )
 
 
 def declared(function: Any = words) -> Metric:
@@ -60,7 +60,7 @@ class TestTogether:
         rows, _ = scored(said("abc", "!", "ab"), declared())
         assert rows == [(0, 0, 3.0, ""), (1, 3, None, "metric_raised"), (2, 0, 2.0, "")]
 
-    def test_more_than_are_looked_at_together(self) -> None:
+    def test_more_conversations_than_a_batch_holds(self) -> None:
         texts = ["a" * (1 + number % 5) for number in range(2 * AT_ONCE + 3)]
         rows, _ = scored(said(*texts), declared())
         assert rows == [(number, 0, float(1 + number % 5), "") for number in range(2 * AT_ONCE + 3)]
@@ -72,27 +72,25 @@ class TestAlone:
         assert (one.subject, one.value, one.details) == (WHOLE, 3.0, {"text": "abc"})
 
 
-def nothing(many: Conversations) -> None:
+def nothing(conversation: Conversation) -> list[Observation]:
     """Nothing."""
+    return []
 
 
-def twice(many: Conversations) -> None:
+def twice(conversation: Conversation) -> Iterator[Observation]:
     """Two scores of one subject."""
-    for place, _ in enumerate(many.conversations):
-        many.measured(place, WHOLE, 1.0)
-        many.measured(place, WHOLE, 2.0)
+    yield measured(WHOLE, 1.0)
+    yield measured(WHOLE, 2.0)
 
 
-def backwards(many: Conversations) -> None:
-    """The last first."""
-    for place in reversed(range(len(many.conversations))):
-        many.measured(place, WHOLE, float(place))
+def no_number(conversation: Conversation) -> Observation:
+    """A value that is not a number."""
+    return measured(WHOLE, float("nan"))
 
 
-def no_number(many: Conversations) -> None:
-    """A value that is none."""
-    for place, _ in enumerate(many.conversations):
-        many.measured(place, WHOLE, float("nan"))
+def not_a_score(conversation: Conversation) -> Iterator[Any]:
+    """Something else than a score."""
+    yield 1.0
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def no_number(many: Conversations) -> None:
         (no_number, "error", "metric_raised"),
     ],
 )
-def test_what_it_does_wrong_is_told_of_each(function: Any, status: str, reason: str) -> None:
+def test_what_it_does_wrong_is_an_error_of_each(function: Any, status: str, reason: str) -> None:
     codes = {"not_applicable": 1, "error": 3}
     rows, _ = scored(said("a", "b"), declared(function))
     assert rows == [(0, codes[status], None, reason), (1, codes[status], None, reason)]
@@ -112,18 +110,28 @@ def test_what_it_does_wrong_is_told_of_each(function: Any, status: str, reason: 
     assert (observation.status, observation.reason) == (status, reason)
 
 
-def test_the_order_does_not_matter() -> None:
-    # Each conversation by itself is at place 0.
-    rows, _ = scored(said("a", "b", "c"), declared(backwards))
-    assert rows == [(0, 0, 0.0, ""), (1, 0, 0.0, ""), (2, 0, 0.0, "")]
+def test_what_is_not_a_score_is_an_error_of_each() -> None:
+    rows, _ = scored(said("a", "b"), declared(not_a_score))
+    assert [(row, status) for row, status, _, _ in rows] == [(0, 3), (1, 3)]
+
+
+def test_a_need_that_raises_keeps_the_order_of_the_rows() -> None:
+    def present(conversation: Conversation) -> bool:
+        if conversation.id == "c1":
+            raise ValueError("what a noise")
+        return True
+
+    need = Need(code="no_noise", field="noise", unlock="noise", present=present)
+    with_need = metric("test.words", version=1, observes=CONVERSATION, unit="x", better=HIGHER, needs=(need,))(words)
+    rows, _ = scored(said("abc", "ab", "a"), with_need)
+    assert rows == [(0, 0, 3.0, ""), (1, 3, None, "metric_raised"), (2, 0, 1.0, "")]
 
 
 def test_several_subjects_of_one_conversation() -> None:
-    def each(many: Conversations) -> None:
-        """Each letter."""
-        for place, conversation in enumerate(many.conversations):
-            for number, _ in enumerate(conversation.turns[0].user_text):
-                many.measured(place, Subject("letter", str(number), number), float(number))
+    def each(conversation: Conversation) -> Iterator[Observation]:
+        """Each character."""
+        for number, _ in enumerate(conversation.turns[0].user_text):
+            yield measured(Subject("character", str(number), number), number)
 
     rows, _ = scored(said("abc", "d"), declared(each))
     assert rows == [(0, 0, 0.0, ""), (0, 0, 1.0, ""), (0, 0, 2.0, ""), (1, 0, 0.0, "")]
