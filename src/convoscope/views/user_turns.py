@@ -164,12 +164,11 @@ def is_error_text(text: str) -> bool:
     if content[0] in "{[":
         return _is_error_object(content)
     words = statement(content)
-    failed, is_strong = words is not None and words.stated == "failed", words is not None and words.is_strong
-    if failed and is_strong and _TRACE.search(content, 0, _LONGEST_TRACE):
+    if words.failed and words.is_strong and _TRACE.search(content, 0, _LONGEST_TRACE):
         return True
     if len(content) > LONGEST_SHORT or _SPEAKS_TO_SOMEBODY.search(content.replace("’", "'")):
         return False
-    if words is not None and failed and (_OF_MACHINES if is_strong else _TRANSPORT).search(words.sign):
+    if words.failed and (_OF_MACHINES if words.is_strong else _TRANSPORT).search(words.sign):
         return True
     return _TRANSPORT.match(content) is not None
 
