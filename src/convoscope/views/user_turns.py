@@ -6,7 +6,6 @@ questions has one such turn. Here each of the nine is one."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,14 +18,12 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Json, Time, T
 from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.lexicon import word_lists
 from convoscope.text.result_words import LONGEST_SHORT, statement
 from convoscope.views.end_reasons import BROKEN, has_handed_over, kind_of_reason
 from convoscope.views.tool_outcomes import has_failed, tool_outcome
 
-_SPEECH: dict[str, frozenset[str]] = {
-    name: frozenset(words.split())
-    for name, words in tomllib.loads(Path(__file__).with_name("speech_tools.toml").read_text(encoding="utf-8")).items()
-}
+_SPEECH = word_lists(Path(__file__).with_name("speech_tools.toml"))
 _SPEAKS, _USERS, _LOOKS = (_SPEECH[name] for name in ("speaks", "users", "looks"))
 _MESSENGERS, _CHANNELS = _SPEECH["messengers"], _SPEECH["channels"]
 _MESSAGES = _SPEECH["messages"]
