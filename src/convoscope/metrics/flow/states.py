@@ -177,6 +177,9 @@ def _subject(state: str, position: int) -> Subject:
     return subject_of(State(state, position))
 
 
+_OF_CONVERSATION = "(SELECT {} FROM conversations AS c WHERE c.run = states.run AND c.number = states.number)"
+_PERSONA = "c.dimensions->>'persona'"
+
 STATE_TABLE = SideTable(
     name="states",
     what="what a state did in a conversation",
@@ -197,7 +200,9 @@ STATE_TABLE = SideTable(
     },
     views={
         # The metrics of the seed under their names.
-        "state_scores": f"run, conversation, flow, agent, state, segment, visits, {', '.join(STATE_METRICS)}, to_states"
+        "state_scores": f"run, conversation, flow, agent, {_OF_CONVERSATION.format('model')} AS model, "
+        f"{_OF_CONVERSATION.format(_PERSONA)} AS persona, state, segment, visits, "
+        f"{', '.join(STATE_METRICS)}, slot_ready_rate, to_states"
     },
     counted="visits",
     recount=recount_visits,
