@@ -144,7 +144,7 @@ class TestARun:
             async def ask(self, prompt: str, schema: Any) -> Verdict:
                 return Verdict({}, self.identity)
 
-        with pytest.raises(UsageError, match=r"no metric asks for the resource .*Lookalike, which is a Lookalike") as no:
+        with pytest.raises(UsageError, match=r"asks for the resource .*Lookalike, which is a Lookalike") as no:
             score(tmp_path, judged, resources=[Lookalike()])
         assert no.value.hint == "it has the method ask: extend the class convoscope.metrics.Judge"
         with pytest.raises(UsageError, match=r"no metric asks for the resource .*Glossary") as no:
