@@ -40,6 +40,7 @@ DONE = call(
 BROKEN = call(*path("collect", "done"), id="broken", flow=VET, agent="ann", error="no backend")
 UNDECLARED = call(*path("a", "b"), id="undeclared", flow="pizza", dimensions={"model": "small"})
 
+WHO = ("done", "vet", "ann", None, "hasty")
 STATE_SCORES = ["run", "conversation", "flow", "agent", "model", "persona", "state", "segment", "visits"]
 METRICS = [
     "progress",
@@ -83,14 +84,13 @@ class TestStateScores:
 
     def test_a_row_per_conversation_and_state(self, run: Run) -> None:
         columns = ", ".join([*STATE_SCORES[1:], *METRICS])
-        who = ("done", "vet", "ann", None, "hasty")
         assert ask(run, f"SELECT {columns} FROM state_scores WHERE flow = 'vet' ORDER BY state") == [
             # p95 of 100, 200 is 195; one of two slots; one guard error; two turns ÷ one visit
-            (*who, "collect", "collect", 1, 1, 0, 0, 0, 2.0, pytest.approx(195.0), 1, 0.5, 0.5, ["done"]),
-            (*who, "done", None, 1, 0, 0, 0, 0, 0.0, None, 0, None, None, []),
+            (*WHO, "collect", "collect", 1, 1, 0, 0, 0, 2.0, pytest.approx(195.0), 1, 0.5, 0.5, ["done"]),
+            (*WHO, "done", None, 1, 0, 0, 0, 0, 0.0, None, 0, None, None, []),
         ]
 
-    def test_the_model_of_each_conversation(self, run: Run) -> None:
+    def test_who_took_part_is_in_each_row(self, run: Run) -> None:
         rows = ask(run, "SELECT DISTINCT conversation, agent, model, persona FROM state_scores ORDER BY 1")
         assert rows == [("done", "ann", None, "hasty"), ("undeclared", "small", "small", None)]
 
