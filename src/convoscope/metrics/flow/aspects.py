@@ -96,8 +96,7 @@ def correctness(conversation: Conversation) -> Observation:
     none of the three; unmeasured where it declares a contract alone and the log has no final status, however the
     conversation ended.
 
-    It reached a success and lacks a slot: one part of two.
-
+    >>> # it reached a success and lacks a slot: one part of two
     >>> states = [{"name": "ask", "required_slots": ["day"]}, {"name": "done", "terminal": "success"}]
     >>> value("flow.correctness", example("state: ask", "state: done", flow={"name": "booking", "states": states}))
     0.5
@@ -270,8 +269,7 @@ def errors(conversation: Conversation) -> Observation:
     safety + 1 for a stop at the limit of turns + loops (a stop for a loop, and each state that was entered again
     three times or more). Ten points minus that number.
 
-    A failed call and a stop at the limit of turns:
-
+    >>> # a failed call and a stop at the limit of turns
     >>> failed = 'tool: book {} -> {"error": "full"}'
     >>> value("flow.errors", example("state: ask", failed, outcome={"ended_reason": "max_turns"}))
     2.0
@@ -335,8 +333,7 @@ def latency_p95(conversation: Conversation) -> Observation:
     The 95th percentile over the timed turns that ran in a state, with linear interpolation. Unmeasured
     where every latency is exactly 0.
 
-    Between 0 and 1 s, at 0.95 of the way:
-
+    >>> # between 0 and 1 s, at 0.95 of the way
     >>> turn = {"type": "component_metric", "component": "turn"}
     >>> turns = [{**turn, "values": {"latency_ms": latency}} for latency in (0, 1000)]
     >>> value("flow.latency_p95", example("state: ask", *turns))
@@ -434,8 +431,7 @@ def drop_off_node(conversation: Conversation) -> Observation:
     states that the flow declares. Unmeasured without an order, and where none of its states is known
     there, whether it was completed or not.
 
-    It came to the second of four stages:
-
+    >>> # it came to the second of four stages
     >>> stages = {"stages": ["greet", "ask", "confirm", "done"]}
     >>> value("telephony.drop_off_node@states", example("state: greet", "state: ask", extras=stages))
     0.5

@@ -44,8 +44,7 @@ def progress(conversation: Conversation) -> Iterator[Observation]:
     one that was visited before, unless the flow's order says that it is ahead. Ends of the flow lead nowhere:
     they count as states that did not lead on.
 
-    The first of two led on:
-
+    >>> # the first of two led on
     >>> value("state.progress", example("state: greet", "state: ask"))
     0.5
     """
@@ -67,8 +66,7 @@ def stall(conversation: Conversation) -> Iterator[Observation]:
     A conversation that was not completed is stuck in its last state. Unmeasured, for all its states, where
     nothing tells whether it was completed.
 
-    It ended in the second of two states:
-
+    >>> # it ended in the second of two states
     >>> value("state.stall", example("state: greet", "state: ask", outcome={"completed": False}))
     0.5
     >>> value("state.stall", example("state: greet", "state: ask"))
@@ -104,8 +102,7 @@ def revisit(conversation: Conversation) -> Iterator[Observation]:
 
     Entries − 1 of each state, as a mean over the states that were entered.
 
-    One of two states is entered a second time:
-
+    >>> # one of two states is entered a second time
     >>> value("state.revisit", example("state: ask", "state: confirm", "state: ask"))
     0.5
     """
@@ -119,8 +116,7 @@ def dwell_turns(conversation: Conversation) -> Iterator[Observation]:
     Agent turns in the state ÷ its visits, as a mean over the states that were entered. Unmeasured where the log
     tells of no agent turn at all.
 
-    Two turns in two visits of one state, and one turn in the other:
-
+    >>> # two turns in two visits of one state, and one turn in the other
     >>> ask, confirm = ("state: ask", "assistant: Which day?"), ("state: confirm", "assistant: Monday?")
     >>> value("state.dwell_turns", example(*ask, *confirm, *ask))
     1.0
@@ -151,8 +147,7 @@ def guard_error(conversation: Conversation) -> Iterator[Observation]:
     Guard evaluations with an error, as a mean over the states that were entered. Unmeasured where the log is of
     a kind that does not tell of guards.
 
-    One error in two states:
-
+    >>> # one error in two states
     >>> failed = {"type": "guard_evaluated", "guard": "has_day", "error": "no such slot"}
     >>> value("state.guard_error", example("state: ask", failed, "state: done"))
     0.5
@@ -172,8 +167,7 @@ def slot_fill_rate(conversation: Conversation) -> Iterator[Observation]:
     together with progress. Not applicable where no state that was entered requires a slot; unmeasured without a
     definition of the flow.
 
-    The day is filled in the state, the phone is not:
-
+    >>> # the day is filled in the state, the phone is not
     >>> flow = {"name": "booking", "states": [{"name": "ask", "required_slots": ["day", "phone"]}]}
     >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "ask"}
     >>> value("state.slot_fill_rate", example("state: ask", fill, flow=flow))
@@ -190,8 +184,7 @@ def slot_ready_rate(conversation: Conversation) -> Iterator[Observation]:
     mean over the states that require any. Not applicable where no state that was entered requires a slot;
     unmeasured without a definition of the flow.
 
-    The day is filled before the state is entered:
-
+    >>> # the day is filled before the state is entered
     >>> flow = {"name": "booking", "states": [{"name": "greet"}, {"name": "ask", "required_slots": ["day"]}]}
     >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "greet"}
     >>> value("state.slot_ready_rate", example("state: greet", fill, "state: ask", flow=flow))
