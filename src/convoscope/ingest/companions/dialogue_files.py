@@ -14,7 +14,7 @@ import msgspec
 from convoscope.conversation import Agent, Conversation, Frame, Tool
 from convoscope.errors import InputError
 from convoscope.ingest.companions.predictions import dialogue_key
-from convoscope.ingest.formats.multiwoz.acts import read_acts, read_spans
+from convoscope.ingest.formats.multiwoz import read_acts, read_spans
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.record import as_list, as_object, as_text
