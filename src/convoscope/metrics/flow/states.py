@@ -6,13 +6,16 @@ the table `states`, one row for each conversation and state.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from operator import attrgetter
 
+import msgspec
+
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, SHARE, STATE, metric
-from convoscope.metrics.flow.drop_off import STATES
+from convoscope.metrics.flow.aspects import STATES
 from convoscope.metrics.needs import NOT_BROKEN
 from convoscope.scores.observation import Observation, not_applicable, ratio, subject_of, unmeasured
 from convoscope.scores.reducers import (
@@ -23,7 +26,6 @@ from convoscope.scores.reducers import (
     Reduce,
 )
 from convoscope.scores.side_tables import SideTable
-from convoscope.views.flow.recount import MOVES, recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
 from convoscope.views.items import State, Subject
 
@@ -171,6 +173,59 @@ def _subject(state: str, position: int) -> Subject:
     return subject_of(State(state, position))
 
 
+ENTERED, EXITED = "state_entered", "state_exited"
+MOVES = (ENTERED, EXITED)
+
+
+class _StateEvent(msgspec.Struct):
+    type: str
+    state: str = ""
+    to_state: str = ""
+
+
+class _Body(msgspec.Struct):
+    timeline: list[_StateEvent] = []
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+def recount_visits(body: str | bytes) -> dict[str, int]:
+    """Visits by state, from the events alone: each entry is one, and so is each exit without an entry.
+
+    A log without any entry enters a state by leaving the one before for it. The audit compares the rows with this
+    count, which takes another way than the walk.
+    """
+    moves = [event for event in _decode(body).timeline if event.type in MOVES and event.state]
+    has_entries = any(event.type == ENTERED for event in moves)
+    visits: Counter[str] = Counter()
+    unanswered: Counter[str] = Counter()
+    for event in moves:
+        if event.type == ENTERED:
+            visits[event.state] += 1
+            unanswered[event.state] += 1
+            continue
+        if unanswered[event.state]:
+            unanswered[event.state] -= 1
+        else:
+            visits[event.state] += 1
+        if not has_entries and event.to_state:
+            visits[event.to_state] += 1
+            unanswered[event.to_state] += 1
+    return dict(visits)
+
+
+_OF_CONVERSATION = (
+    "(SELECT any_value({}) FROM conversations AS c WHERE c.run = states.run AND c.conversation = states.conversation)"
+)
+_PERSONA = "json_extract_string(c.dimensions, '$.persona')"
+# The metrics of the seed under their names.
+_STATE_SCORES = f"""
+    run, conversation, flow, agent, {_OF_CONVERSATION.format("c.model")} AS model,
+    {_OF_CONVERSATION.format(_PERSONA)} AS persona, state, segment, visits,
+    {", ".join(STATE_METRICS)}, slot_ready_rate, to_states
+"""
+
 STATE_TABLE = SideTable(
     name="states",
     what="what a state did in a conversation",
@@ -189,10 +244,7 @@ STATE_TABLE = SideTable(
         "latency_n": "sum(len(latencies))::BIGINT",
         "latency_p95_ms": "list_aggregate(flatten(list(latencies)), 'quantile_cont', 0.95)",
     },
-    views={
-        # The metrics of the seed under their names.
-        "state_scores": f"run, conversation, flow, agent, state, segment, visits, {', '.join(STATE_METRICS)}, to_states"
-    },
+    views={"state_scores": _STATE_SCORES},
     counted="visits",
     recount=recount_visits,
     mentions=MOVES,
