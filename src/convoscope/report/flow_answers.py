@@ -30,10 +30,20 @@ from convoscope.analysis.words import (
 )
 from convoscope.harmless import one_line
 from convoscope.report.flow_tables import ARCHETYPES, FLOWS, SEGMENTS, STATES
-from convoscope.report.render.markdown import code, padded_table, plain
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import NOTE_COLUMN, ReportTable, TableCell, TableColumn, number_column, text_table
+from convoscope.report.table import (
+    NOTE_COLUMN,
+    ReportTable,
+    TableCell,
+    TableColumn,
+    code,
+    number_column,
+    padded_table,
+    plain,
+    print_table,
+    print_words,
+    text_table,
+)
 from convoscope.runs.audit import Audit
 from convoscope.runs.run import Run
 
