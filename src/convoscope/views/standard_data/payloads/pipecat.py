@@ -120,10 +120,10 @@ def measured(metric: str, entry: Mapping[str, Any]) -> Measured | None:
     value = entry.get("value")
     several = value if isinstance(value, dict) else {}
     fields: dict[str, Any] = {} if value is None or several else {field: value}
-    renamed: dict[str, str] = {"type": "source_type", TTFB: _REPEATED_TTFB.get(metric, TTFB)}
+    renamed: dict[Any, str] = {"type": "source_type", TTFB: _REPEATED_TTFB.get(metric, TTFB)}
     for key, member in (*entry.items(), *several.items()):
         if member is not None and not (member is value and key == "value"):
-            keep(fields, renamed[key] if key in renamed else key, member)
+            keep(fields, renamed.get(key, str(key)), member)
     if metric == STT_USAGE and "audio_seconds" in fields and "audio_duration" not in fields:
         fields["audio_duration"] = fields.pop("audio_seconds")
     if metric == TOKENS:
