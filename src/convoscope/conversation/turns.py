@@ -34,7 +34,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     has_times: bool
     """An utterance has a time, or sound."""
     has_sound: bool
-    """An utterance has a stretch of sound."""
+    """An utterance has a span of sound."""
     has_user_intended: bool
     """It is known what a user meant to say, or said."""
     has_user_heard: bool
@@ -46,7 +46,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     has_states: bool
     has_retrievals: bool
     has_queries: bool
-    """A retrieval tells its query."""
+    """A retrieval has its query."""
     reports: Mapping[str, Sequence[ComponentMetric]]
     """What each component reported of itself."""
 

@@ -14,7 +14,7 @@ from convoscope.conversation.lazy import remembered
 from convoscope.text.folding import comparable, composed, fold
 from convoscope.text.patterns import PatternCheck
 
-# Each looks at a run of characters from its beginning alone: from every place in it, a long one would take hours.
+# Each looks at a run of characters from its beginning alone: from every position in it, a long one would take hours.
 _WORD = re.compile(r"(?<!\S)\S*?[^\W_]")
 _UNSPACED_LETTER = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -26,7 +26,7 @@ _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s+|$)|[。！？\n]+")
 
 
 def count_words(text: str) -> int:
-    """Words stand between blanks and hold a letter or a digit."""
+    """Words are between blanks and hold a letter or a digit."""
     if text.isascii():
         # Without its signs, a run between blanks that holds neither letter nor digit is gone.
         return len(text.encode().translate(_AS_BLANKS, _ASCII_SIGNS).split())
@@ -39,7 +39,7 @@ def is_without_blanks(text: str) -> bool:
 
 
 def tokens(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, in small letters; vowel signs and accents belong to their letter."""
+    """Runs of letters, digits and underscores, in lower case; vowel signs and accents belong to their letter."""
     if text.isascii():
         return text.encode().translate(_SMALL_WORDS).decode().split()
     composed = unicodedata.normalize("NFC", text.lower())
@@ -106,7 +106,7 @@ def _has_words(sentence: str, least: int) -> bool:
 
 
 def normalised_words(text: str) -> str:
-    """Small letters, words only, one blank between: texts that differ in punctuation become equal."""
+    """Lower case, words only, one blank between: texts that differ in punctuation become equal."""
     return " ".join(tokens(text if text.isascii() else text.casefold()))
 
 
@@ -173,9 +173,9 @@ def exact_match_of(
 
 
 def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | PatternCheck | None = None) -> float | None:
-    """1 if the truth stands in the answer as whole words, else the share of its words that do. None for a blank truth.
+    """1 if the truth is in the answer as whole words, else the share of its words that are. None for a blank truth.
 
-    Both are compared after NFKC, in small letters, with single blanks and without punctuation at the
+    Both are compared after NFKC, in lower case, with single blanks and without punctuation at the
     edges; a text that equals the truth contains it. Words of the truth count as often as it has
     them. With `pattern`, only what it finds first is the answer: its first group that took part, or all
     of it; where it finds nothing, there is no answer and the value is 0.
@@ -266,13 +266,13 @@ class Comparison:
 
     @property
     def lacks_a_word(self) -> bool:
-        """The truth has a word that the answer does not have as often: for certain, it stands nowhere in the answer."""
+        """The truth has a word that the answer does not have as often: for certain, it is nowhere in the answer."""
         return self.is_plain and (overlap := self.overlap) is not None and overlap.shared < overlap.wanted
 
     def accuracy(self) -> float | None:
         """See `accuracy_of`."""
         if self.is_plain and (overlap := self.overlap) is not None:
-            return overlap.recall  # which is 1 where the truth stands in the answer
+            return overlap.recall  # which is 1 where the truth is in the answer
         wanted, given = comparable(self.truth), comparable(self.answer)
         if not wanted:
             return None
@@ -310,7 +310,7 @@ def candidate(match: re.Match[str]) -> str:
 
 
 def words(text: str, *, case_sensitive: bool = False) -> list[str]:
-    """Runs of letters, digits and `_`, in small letters; accents and vowel signs belong to their letter.
+    """Runs of letters, digits and `_`, in lower case; accents and vowel signs belong to their letter.
 
     A number is one word, with its sign and its decimals: -5, 3.14; commas between its thousands are
     left out, so that 1,000 is 1000.
@@ -341,7 +341,7 @@ def words_or_characters(text: str, *, case_sensitive: bool = False) -> list[str]
 
 
 def _apart(word: str) -> list[str]:
-    """A word cut before and after each character of a writing without blanks; what stands between stays whole."""
+    """A word cut before and after each character of a writing without blanks; what is between stays whole."""
     tokens: list[str] = []
     whole = False
     for character in word:
@@ -376,7 +376,7 @@ def _words_between_signs(chunk: str) -> list[str]:
 
 
 def occurs(wanted: str, given: str) -> bool:
-    """Whether a folded text stands in another as whole words, and its numbers as whole numbers.
+    """Whether a folded text is in another as whole words, and its numbers as whole numbers.
 
     "art" is not in "party", nor "user" in "user_id", nor 3 in 3.14, nor 5 in -5; a `_` that joins nothing,
     as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
@@ -386,7 +386,7 @@ def occurs(wanted: str, given: str) -> bool:
 
 
 def places_of(wanted: str, given: str) -> Iterator[int]:
-    """Where a folded text stands in another as whole words."""
+    """Where a folded text is in another as whole words."""
     for start in _starts(wanted, given):
         end = start + len(wanted)
         if (start == 0 or _opens(given, start)) and (end == len(given) or _closes(given, end)):
@@ -394,7 +394,7 @@ def places_of(wanted: str, given: str) -> Iterator[int]:
 
 
 def _starts(wanted: str, given: str) -> Iterator[int]:
-    """Where a text stands in another, in time that grows with both and not with their product.
+    """Where a text is in another, in time that grows with both and not with their product.
 
     A text that overlaps itself by half or more repeats something. Where it was found at such a distance,
     it is found at the same distance again just if what is repeated goes on.
@@ -411,7 +411,7 @@ def _starts(wanted: str, given: str) -> Iterator[int]:
 
 
 def _opens(text: str, start: int) -> bool:
-    """A word may begin here: what stands before does not belong to it."""
+    """A word may begin here: what is before does not belong to it."""
     before, first = text[start - 1], text[start]
     if not first.isalnum():
         return True

@@ -2,9 +2,9 @@
 
 To the letter, what the schema does not allow is a fault: draft 2020-12, and what older drafts wrote
 otherwise. A schema that uses something which is not checked here is refused, so that "no fault" always
-means that there is none. That is what a form that was asked for is held to.
+means that there are none. That is what a form that was asked for is held to.
 
-The schema of a tool is told by many systems, each in its own way, and by many badly: there, the common
+The schema of a tool is reported by many systems, each in its own way, and by many badly: there, the common
 names of other languages are types too, and null is what models write for an argument that they leave
 out. Whether the arguments of a call fit is asked to the letter but for that (`CALL`). Whether a call was
 wrong, which must not be said of one that may be right, looks at the plain words of the schema alone and
@@ -101,7 +101,7 @@ def schema_faults(value: Json, schema: Json, leniency: Leniency = STRICT) -> Ite
 
 
 class PlainObject(NamedTuple):
-    """A schema of an object whose properties have a type and nothing else: most tools are told so."""
+    """A schema of an object whose properties have a type and nothing else: most tools have such a schema."""
 
     types: Mapping[str, frozenset[type]]
     required: frozenset[str]
@@ -143,7 +143,7 @@ class _Checker:
         """The keys of what is listed, by the id of the list."""
         draft_name = str(root.get("$schema", "")) if isinstance(root, dict) else ""
         self.only_refs = any(draft in draft_name for draft in ("draft-04", "draft-06", "draft-07"))
-        """Before 2019, what stands beside a reference does not count."""
+        """Before 2019, what is next to a reference does not count."""
 
     def faults(self, value: Json, schema: Json, at: str, depth: int) -> Iterator[Fault]:
         self._step()
@@ -305,9 +305,9 @@ class _Checker:
         first = _list(schema, "prefixItems")
         if isinstance(items, list):  # as drafts before 2020 wrote prefixItems
             first, items = items, schema.get("additionalItems", True)
-        for place, element in enumerate(value):
-            inner = first[place] if place < len(first) else items
-            yield from self.faults(element, inner, f"{at}[{place}]", depth + 1)
+        for index, element in enumerate(value):
+            inner = first[index] if index < len(first) else items
+            yield from self.faults(element, inner, f"{at}[{index}]", depth + 1)
         if "contains" in schema:
             contained = sum(self._fits(one, schema["contains"], depth) for one in value)
             least = _number(schema, "minContains", 1)
@@ -387,7 +387,7 @@ def _number_faults(value: float, schema: dict[str, Json]) -> Iterator[str]:
             raise BadSchema("multipleOf must be above 0")
         try:
             whole = Decimal(repr(value)) % Decimal(repr(step)) == 0
-        except InvalidOperation:  # so many digits apart that the rest cannot be told
+        except InvalidOperation:  # so many digits apart that the rest is unknown
             whole = value % step == 0
         if not whole:
             yield f"{shown(value)} is no multiple of {shown(step)}"

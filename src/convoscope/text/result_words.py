@@ -488,8 +488,8 @@ def says_done(text: str, promise: str) -> bool:
     )
 
 
-def _sentence_before(text: str, place: int) -> str:
-    return re.split(r"[.!?]", text[:place])[-1]
+def _sentence_before(text: str, index: int) -> str:
+    return re.split(r"[.!?]", text[:index])[-1]
 
 
 @lru_cache(1024)

@@ -42,7 +42,7 @@ def conversation_trace(conversation: Conversation) -> list[TraceEntry]:
     """Speech of user and assistant, grouped by speaker, with tool calls and responses between.
 
     The assistant's words are as intended. The user's are as the model received them: transcribed in
-    a cascade, intended where the model hears the sound. Where one is missing the other stands in,
+    a cascade, intended where the model hears the sound. Where one is missing the other is in,
     and `type` says so; but a greeting is always intended.
     """
     trace: list[TraceEntry] = []
@@ -94,7 +94,7 @@ def _add(trace: list[TraceEntry], entry: TraceEntry) -> None:
 
 
 Intervals = list[tuple[float, float]]
-"""Stretches of sound, each from its start to its end."""
+"""Spans of sound, each from its start to its end."""
 
 
 class PipelineType(StrEnum):
@@ -360,7 +360,7 @@ def _put(texts: dict[int, str], turn: int, candidates: list[Text | None]) -> Non
 def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, float]:
     """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing.
 
-    What a log tells of the time of an utterance is when it sounded only by the clock of the sound.
+    What a log says of the time of an utterance is when it sounded only by the clock of the sound.
     """
     waits: dict[int, float] = {}
     start = conversation.started

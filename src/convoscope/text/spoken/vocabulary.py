@@ -11,34 +11,34 @@ def listed(words: str) -> list[str]:
 DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))}
 DIGITS["niner"] = "9"
 TEENS = {
-    word: 10 + place
-    for place, word in enumerate(
+    word: 10 + index
+    for index, word in enumerate(
         listed("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
     )
 }
 TENS = {
-    word: 10 * place
-    for place, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
+    word: 10 * index
+    for index, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
 } | {"fourty": 40}
 SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 SMALL = {**{word: int(digit) for word, digit in DIGITS.items()}, **TEENS, **TENS}
 """Every word for a number below a hundred that is one word."""
 
 UNIT_ORDINALS = {
-    word: place
-    for place, word in enumerate(listed("first second third fourth fifth sixth seventh eighth ninth"), start=1)
+    word: index
+    for index, word in enumerate(listed("first second third fourth fifth sixth seventh eighth ninth"), start=1)
 }
 ORDINALS = {
     **UNIT_ORDINALS,
     **{
-        word: 10 + place
-        for place, word in enumerate(
+        word: 10 + index
+        for index, word in enumerate(
             listed("tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth")
         )
     },
     **{
-        word: 10 * place
-        for place, word in enumerate(
+        word: 10 * index
+        for index, word in enumerate(
             listed("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"), start=2
         )
     },
@@ -166,4 +166,4 @@ def _pairs() -> dict[str, str]:
 
 
 SPELLINGS = {"ok": "okay", "mister": "mr", "missus": "mrs", **_pairs()}
-"""Each word that has another way of being written, with the one that stands for both."""
+"""Each word that has another way of being written, with the one that counts for both."""
