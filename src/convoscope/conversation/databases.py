@@ -93,7 +93,8 @@ def is_hash_of(stored: str, content: Json) -> bool:
     wanted = stored.strip().lower()
     bare = {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
     # Most content is written alike by the fast encoder: the careful one is asked only where that gives no match.
-    if any(_fast_hash(form) == wanted for form in (content, bare)):
+    fast = (hashlib.sha256(msgspec.json.encode(form, order="sorted")).hexdigest() for form in (content, bare))
+    if wanted in fast:
         return True
     return any(_hash(form, ascii) == wanted for form in (canonical(content), bare, content) for ascii in (True, False))
 
@@ -196,10 +197,6 @@ def _json(value: Json, ascii: bool = True) -> str:
 
 def _hash(value: Json, ascii: bool = True) -> str:
     return hashlib.sha256(_json(value, ascii).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _fast_hash(value: Json) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
 def _compare_records(path: Path, before: dict[str, Json], after: dict[str, Json], differences: list[Change]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Literal, TypeVar
 
 import msgspec
@@ -16,10 +15,6 @@ from convoscope.text.patterns import PatternCheck
 
 # Each looks at a run of characters from its beginning alone: from every position in it, a long one would take hours.
 _WORD = re.compile(r"(?<!\S)\S*?[^\W_]")
-_UNSPACED_LETTER = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Thai, Lao, Burmese, Khmer, Kana and Han."""
 _LETTERS_OF_A_WORD = 2
 """In such a writing, so many letters count as a word where a text must have some length."""
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s+|$)|[。！？\n]+")
@@ -35,7 +30,7 @@ def count_words(text: str) -> int:
 
 def is_without_blanks(text: str) -> bool:
     """Whether most letters of a text are of a writing in which no blank parts one word from the next."""
-    return not text.isascii() and 2 * len(_UNSPACED_LETTER.findall(text)) > sum(map(str.isalpha, text))
+    return not text.isascii() and 2 * len(_BY_CHARACTER.findall(text)) > sum(map(str.isalpha, text))
 
 
 def tokens(text: str) -> list[str]:
@@ -43,7 +38,8 @@ def tokens(text: str) -> list[str]:
     if text.isascii():
         return text.encode().translate(_SMALL_WORDS).decode().split()
     composed = unicodedata.normalize("NFC", text.lower())
-    return "".join(one if _is_word_character(one) else " " for one in composed).split()
+    is_word = [one.isalnum() or one == "_" or _is_mark(one) for one in composed]
+    return "".join(one if kept else " " for one, kept in zip(composed, is_word, strict=True)).split()
 
 
 def sentences(text: str) -> list[str]:
@@ -79,7 +75,12 @@ class Sentence(msgspec.Struct, frozen=True, gc=False):
 def long_sentences(text: str, least: int) -> list[Sentence]:
     """The sentences of a text that have so many words or more."""
     if not text.isascii() or "\n" in text:
-        return [Sentence(normalised_words(one), one) for one in sentences(text) if _has_words(one, least)]
+        return [
+            Sentence(normalised_words(sentence), sentence)
+            for sentence in sentences(text)
+            if count_words(sentence) >= least
+            or (is_without_blanks(sentence) and sum(map(str.isalpha, sentence)) >= least * _LETTERS_OF_A_WORD)
+        ]
     # The same without a text for each step: what all of the text needs is done once.
     encoded = text.encode()
     marked, small = encoded.translate(_MARKS), encoded.translate(_SMALL_WORDS).decode()
@@ -99,19 +100,9 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
     return long
 
 
-def _has_words(sentence: str, least: int) -> bool:
-    if count_words(sentence) >= least:
-        return True
-    return is_without_blanks(sentence) and sum(map(str.isalpha, sentence)) >= least * _LETTERS_OF_A_WORD
-
-
 def normalised_words(text: str) -> str:
     """Lower case, words only, one blank between: texts that differ in punctuation become equal."""
     return " ".join(tokens(text if text.isascii() else text.casefold()))
-
-
-def _is_word_character(character: str) -> bool:
-    return character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
 
 
 _ASCII = [chr(code) for code in range(128)]
@@ -317,7 +308,7 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
     """
     if not text.isascii():
         alike = composed(text) if case_sensitive else fold(text, "NFC")
-        chunks = alike.translate(_word_characters()).split()
+        chunks = alike.translate(_WORD_CHARACTERS).split()
     else:
         plain = text.encode() if case_sensitive else text.lower().encode()
         if not plain.translate(None, _NO_DIGITS):
@@ -328,7 +319,8 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
         if chunk.isalnum() or (chunk := chunk.rstrip("-.,")).isalnum():
             result.append(chunk)
         elif chunk:
-            result += _words_between_signs(chunk)
+            parts = [part for part in _NOT_OF_A_NUMBER.split(chunk) if part]
+            result += [part.replace(",", "") if "," in part and _THOUSANDS.fullmatch(part) else part for part in parts]
     return result
 
 
@@ -367,12 +359,6 @@ def _characters(text: str) -> list[str]:
         else:
             characters.append(character)
     return characters
-
-
-def _words_between_signs(chunk: str) -> list[str]:
-    """The words of a run of letters, digits, and signs that may belong to a number."""
-    parts = _NOT_OF_A_NUMBER.split(chunk)
-    return [one.replace(",", "") if "," in one and _THOUSANDS.fullmatch(one) else one for one in parts if one]
 
 
 def occurs(wanted: str, given: str) -> bool:
@@ -463,12 +449,8 @@ class _WordCharacters(dict[int, int]):
         return replacement
 
 
-@cache
-def _word_characters() -> _WordCharacters:
-    """One for all texts: what it learns of a character is known for the next."""
-    return _WordCharacters()
-
-
+_WORD_CHARACTERS = _WordCharacters()
+"""One for all texts: what it learns of a character is known for the next."""
 _WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = _WITHOUT_BLANKS + r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 """Thai, Lao, Burmese, Khmer, Kana, Han and Hangul, as a class of a pattern has them."""

@@ -6,7 +6,7 @@ import re
 import string
 import unicodedata
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
@@ -230,12 +230,8 @@ class _Deletions(dict[int, int | None]):
         return kept
 
 
-@cache
-def _deletions() -> _Deletions:
-    """One for all texts: it fills as it meets letters."""
-    return _Deletions()
-
-
+_DELETIONS = _Deletions()
+"""One for all texts: it fills as it meets characters."""
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -244,7 +240,7 @@ def plain_description(text: str) -> str:
     """NFKC, case folded, without punctuation, single blanks: `Schedule follow-up!` is `schedule followup`."""
     if text.isascii():
         return " ".join(text.lower().translate(_PUNCTUATION).split())
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_deletions()).split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_DELETIONS).split())
 
 
 def description_similarity(first: str, second: str) -> float:

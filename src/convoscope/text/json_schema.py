@@ -327,8 +327,12 @@ class _Checker:
 
     def _plain_faults(self, value: Json, schema: dict[str, Json]) -> Iterator[str]:
         """What else can be said without looking inside of the value."""
-        if "enum" in schema and self._key(value) not in self._keys(_list(schema, "enum")):
-            yield f"{shown(value)} is not one of {shown(schema['enum'])}"
+        if "enum" in schema:
+            listed = _list(schema, "enum")
+            if id(listed) not in self.listed:
+                self.listed[id(listed)] = frozenset(map(self._key, listed))
+            if self._key(value) not in self.listed[id(listed)]:
+                yield f"{shown(value)} is not one of {shown(schema['enum'])}"
         if "const" in schema and self._key(value) != self._key(schema["const"]):
             yield f"{shown(value)} is not {shown(schema['const'])}"
         if isinstance(value, str):
@@ -350,11 +354,6 @@ class _Checker:
             return checked(pattern).search(text) is not None
         except (BadPattern, Untried) as error:
             raise BadSchema(f"pattern {shown(pattern)}: {error}") from None
-
-    def _keys(self, values: list[Json]) -> frozenset[Any]:
-        if id(values) not in self.listed:
-            self.listed[id(values)] = frozenset(map(self._key, values))
-        return self.listed[id(values)]
 
     def _key(self, value: Json) -> Any:
         """Equal for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not.
@@ -500,11 +499,9 @@ _LIMITS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
 _PLAIN_LIMIT = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 _ALIASES = {
-    "str": "string",
-    "text": "string",
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("float", "double"), "number"),
     "int": "integer",
-    "float": "number",
-    "double": "number",
     "bool": "boolean",
     "list": "array",
     "dict": "object",

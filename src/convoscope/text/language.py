@@ -260,9 +260,7 @@ _TWO_LETTERS = (
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]{1,8}){0,3}")
 
 
-@cache
-def _known_codes() -> frozenset[str]:
-    return frozenset(_TWO_LETTERS.split())
+_KNOWN_CODES = frozenset(_TWO_LETTERS.split())
 
 
 def language_code(name: object) -> str:
@@ -275,4 +273,4 @@ def language_code(name: object) -> str:
     match = _CODE.fullmatch(plain)
     if match is None:
         return ""
-    return _THREE_LETTERS.get(match[1], match[1] if match[1] in _known_codes() else "")
+    return _THREE_LETTERS.get(match[1], match[1] if match[1] in _KNOWN_CODES else "")

@@ -150,14 +150,11 @@ def is_flag(value: str | float | bool) -> bool:
 def values_text(values: Mapping[str, int]) -> str:
     """`true in 25 and false in 75`."""
     most = sorted(values.items(), key=lambda one: (-one[1], one[0]))
-    parts = [f"{_cut(value)} in {count:,}" for value, count in most[:_MOST_SHOWN]]
+    shown = ((value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…", count) for value, count in most)
+    parts = [f"{value} in {count:,}" for value, count in islice(shown, _MOST_SHOWN)]
     if len(most) > _MOST_SHOWN:
         parts.append(f"other values in {sum(count for _, count in most[_MOST_SHOWN:]):,}")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _cut(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
 
 
 class Proposal(NamedTuple):
@@ -255,7 +252,10 @@ def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> P
     if kind == "bad":
         return None
     if all(_FRACTION.fullmatch(value) for value in values):
-        return _named(name, [value for value in values if _is_high(value)], words)
+        # A rating such as `4/5` is good in the upper quarter.
+        matches = {value: _FRACTION.fullmatch(value) for value in values}
+        high = [value for value, match in matches.items() if match and float(match[1]) >= 0.75 * float(match[2])]
+        return _named(name, high, words)
     if kind == "rating":
         return _named(name, [value for value in values if folded[value] in table["praise"]], words)
     # `resolved` is true or "partially": what says neither is counted as such.
@@ -264,12 +264,6 @@ def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> P
 
 
 _FRACTION = re.compile(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
-
-
-def _is_high(value: str) -> bool:
-    """Whether a rating such as `4/5` is in the upper quarter."""
-    match = _FRACTION.fullmatch(value)
-    return match is not None and float(match[1]) >= 0.75 * float(match[2])
 
 
 def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:
@@ -353,9 +347,5 @@ def best_proposal(proposals: Sequence[Proposal]) -> str:
     """The likeliest field with its counts, and the names of the next ones."""
     if not proposals:
         return ""
-    others = list(_shown_names(proposals[1:3]))
+    others = [f"`{proposal.field}`" for proposal in proposals[1:3]]
     return proposals[0].text + (f" (also: {', '.join(others)})" if others else "")
-
-
-def _shown_names(proposals: Sequence[Proposal]) -> Iterator[str]:
-    yield from (f"`{one.field}`" for one in proposals)

@@ -62,7 +62,7 @@ def read_numbers(words: list[str]) -> list[str]:
 def _read_number(words: list[str], start: int, out: list[str]) -> int:
     """Read one number from `start`, add it to `out`, return where it ends."""
     word = words[start]
-    if out and out[-1] == "point" and word in SMALL and _is_whole(out[-2:-1]):
+    if out and out[-1] == "point" and word in SMALL and _is_digits(out[-2:-1]):
         return _fraction(words, start, out)
     if word in SMALL and words[start + 1] not in _NUMBER_GOES_ON:
         out.append(str(SMALL[word]))
@@ -85,7 +85,7 @@ def _read_number(words: list[str], start: int, out: list[str]) -> int:
     return _side_by_side(words, start, out)
 
 
-def _is_whole(words: list[str]) -> bool:
+def _is_digits(words: list[str]) -> bool:
     return bool(words) and words[0].isascii() and words[0].isdecimal()
 
 

@@ -159,7 +159,8 @@ def plain(text: str) -> str:
 def cut(text: str) -> list[str]:
     """The tokens of a plain text in lower case, among them the punctuation at which a number must not go on."""
     if _MAYBE_MAIL.search(text):
-        text = _DOTTED_MAIL.sub(_mail, text)
+        # A mailbox without a dot is left to the words.
+        text = _DOTTED_MAIL.sub(lambda mail: f"{mail[1]}@{mail[2]}" if "." in mail[1] else mail[0], text)
     if "@" not in text:
         return _cut(text)
     tokens: list[str] = []
@@ -205,7 +206,7 @@ def _written_out(text: str) -> str:
     text = text.replace(MARK, " ").replace("\n", " ").replace("\t", " ")
     if _MAYBE_INITIALS.search(text):
         text = _INITIALS.sub(lambda found: found[0].replace(".", ""), text)
-    text = _CAPITALS.sub(_marked, text)
+    text = _CAPITALS.sub(lambda found: found[0] if found[0] in _NO_CODE else MARK + found[0], text)
     if _has_digit(text):
         text = _numbers(text)
     if "%" in text:
@@ -251,18 +252,9 @@ def _numbers(text: str) -> str:
     return text
 
 
-def _mail(match: re.Match[str]) -> str:
-    """`john.doe at example.com`. A mailbox without a dot is left to the words."""
-    return f"{match[1]}@{match[2]}" if "." in match[1] else match[0]
-
-
 def _money(match: re.Match[str]) -> str:
     scale = _SCALE_LETTERS.get(match[3].lower(), match[3])
     return f" {_NO_CENTS.sub('', match[2])}{scale} {SIGNS[match[1]]} "
-
-
-def _marked(match: re.Match[str]) -> str:
-    return match[0] if match[0] in _NO_CODE else MARK + match[0]
 
 
 def _clock(match: re.Match[str]) -> str:
