@@ -28,8 +28,7 @@ from convoscope.runs.side_tables import combined, combined_file
 from convoscope.runs.sql import create_views
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_column, subject_groups
 from convoscope.scores.reducers import Sums
-from convoscope.statistics.across import Floats, ratio_of
-from convoscope.statistics.intervals import ratio_interval
+from convoscope.statistics.intervals import Floats, ratio_interval, ratio_of
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.segments import segment_of
 

@@ -22,10 +22,20 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    FULL_MARKS,
+    HIGHER,
+    LOWER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    TenPoints,
+    metric,
+)
 from convoscope.metrics.flow.drop_off import STATES
 from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
-from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import snake_case
 from convoscope.views.flow.endings import (

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from convoscope.conversation import Annotations, Conversation
 from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS, Origin
-from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, axis, metric
+from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, axis, metric, share_metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.presets import share_metric
 from convoscope.metrics.semantic.samples import (
     FAILED,
     NO_SEVERITY,
