@@ -30,7 +30,7 @@ from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_colu
 from convoscope.scores.reducers import Sums
 from convoscope.statistics.intervals import Floats, ratio_interval, ratio_of
 from convoscope.statistics.summary import Figure
-from convoscope.views.flow.segments import segment_of
+from convoscope.views.flow.state_rows import segment_of
 
 if TYPE_CHECKING:
     import duckdb
