@@ -22,9 +22,8 @@ def formats(
     """List the formats that can be read."""
     from convoscope.errors import UsageError
     from convoscope.ingest.reader import registered
-    from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
 
     screen = Screen()
     readers = registered(readers_from or ())

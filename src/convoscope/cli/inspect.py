@@ -133,8 +133,7 @@ def _suggest_map(paths: Sequence[Path]) -> None:
 
 def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
     """What each file was taken for, and why; many files in short."""
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
 
     rows = [(name, file.format or "not read", file.why or file.skipped) for name, file in sorted(files.items())]
     more = len(rows) - _MAX_FILES
@@ -146,8 +145,7 @@ def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
     from convoscope.metrics.parts import parent_metric
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import number_column, text_table
+    from convoscope.report.table import number_column, print_table, text_table
 
     screen.line()
     names = {metric.metric for metric in plan.metrics}

@@ -27,9 +27,8 @@ def metrics(
     from convoscope.metrics.declaration import Metric
     from convoscope.metrics.parts import parent_metric
     from convoscope.metrics.user_metrics import registered
-    from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
     from convoscope.runs.summary import describe
 
     registry = registered(metrics_from or ())
@@ -92,9 +91,8 @@ def _points(ten: TenPoints) -> str:
 
 
 def _table(screen: Screen, metrics: Sequence[Declared]) -> None:
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.sections import component_place
-    from convoscope.report.table import TableColumn, text_table
+    from convoscope.report.run_tables import component_place
+    from convoscope.report.table import TableColumn, print_table, text_table
 
     columns = [TableColumn("metric"), TableColumn("unit"), TableColumn("better"), TableColumn("question")]
     by_component = sorted(metrics, key=lambda metric: (metric.family, component_place(metric.component)))

@@ -13,8 +13,8 @@ from convoscope.metrics.registry import Declared
 def check_declarations(metrics: Sequence[Declared]) -> None:
     """Each view must exist; what is derived must not, in the end, be derived from itself."""
     for declared in metrics:
-        if isinstance(declared, Metric) and declared.takes_many and declared.waits:
-            raise DeclarationError(f"{declared.key} waits for many conversations", hint="take a Conversation instead")
+        if isinstance(declared, Metric):
+            _ = declared.view  # raises for a type that is not a view
     keys = {one.key for one in metrics}
     for declared in metrics:
         missing = set(declared.inputs) - keys if isinstance(declared, Derived) else None
