@@ -111,6 +111,11 @@ def topic_f1(conversation: Conversation) -> Iterator[Observation]:
 
     Labels are a set, in the words of the vocabulary. F1 = 2 TP ÷ (2 TP + FP + FN), pooled over conversations; a
     label outside the vocabulary is wrong. Not applicable where nothing is to be found and nothing was.
+
+    >>> predicted = {"origin": "predicted", "topics": [{"label": "refund"}, {"label": "billing"}]}
+    >>> gold = {"origin": "gold", "topics": [{"label": "refund"}]}
+    >>> round(value(topic_f1, example(annotations=[predicted, gold])), 3)  # 2 · 1 ÷ (2 · 1 + 1 + 0)
+    0.667
     """
     labels = scored_labels(conversation)
     if reason := labels.score.reasons.get(TOPICS):
@@ -136,6 +141,11 @@ def risk_f1(conversation: Conversation) -> Iterator[Observation]:
 
     Identical entries count once; then TP = Σ min(predicted, gold) by type. Severity and place do not decide.
     F1 is pooled over conversations. Not applicable where nothing is to be found and nothing was.
+
+    >>> predicted = {"origin": "predicted", "risks": [{"type": "escalation", "severity": "low"}]}
+    >>> gold = {"origin": "gold", "risks": [{"type": "escalation", "severity": "high"}]}
+    >>> value(risk_f1, example(annotations=[predicted, gold]))
+    1.0
     """
     return _by_type(conversation, "overall")
 
@@ -146,6 +156,11 @@ def risk_f1_weighted(conversation: Conversation) -> Iterator[Observation]:
 
     critical 4, high 2, medium 1, low 0.5. A hit needs type and severity; what is wrong weighs by its predicted
     severity, 1 without one; what is missed by gold's. Unmeasured where the annotator provides no severity.
+
+    >>> predicted = {"origin": "predicted", "risks": [{"type": "escalation", "severity": "low"}]}
+    >>> gold = {"origin": "gold", "risks": [{"type": "escalation", "severity": "high"}]}
+    >>> value(risk_f1_weighted, example(annotations=[predicted, gold]))  # wrong: 0.5, missed: 2
+    0.0
     """
     return _by_type(conversation, "weighted")
 
@@ -156,6 +171,11 @@ def risk_f1_weighted_type_only(conversation: Conversation) -> Iterator[Observati
 
     A hit needs the type alone, and weighs by gold's severity. Of several risks of a type those that agree in severity
     are paired first, then the heaviest. Unmeasured where the annotator provides no severity.
+
+    >>> predicted = {"origin": "predicted", "risks": [{"type": "escalation", "severity": "low"}]}
+    >>> gold = {"origin": "gold", "risks": [{"type": "escalation", "severity": "high"}]}
+    >>> value(risk_f1_weighted_type_only, example(annotations=[predicted, gold]))
+    1.0
     """
     return _by_type(conversation, "weighted_type_only")
 
@@ -166,6 +186,11 @@ def risk_f1_by_severity(conversation: Conversation) -> Iterator[Observation]:
 
     A hit needs type and severity. A prediction without a known severity belongs to none of the four. Unmeasured where
     the annotator provides no severity.
+
+    >>> predicted = {"origin": "predicted", "risks": [{"type": "escalation", "severity": "low"}]}
+    >>> gold = {"origin": "gold", "risks": [{"type": "escalation", "severity": "high"}]}
+    >>> value(risk_f1_by_severity, example(annotations=[predicted, gold]))
+    0.0
     """
     score = scored_labels(conversation).score
     if score.risks is None or score.risks.weighted is None:
@@ -198,6 +223,12 @@ def action_f1(conversation: Conversation) -> Observation:
 
     Descriptions are matched one to one, as many as possible, where 1 − edits ÷ the longer length is at least 0.8.
     F1 is pooled over conversations. Not applicable where nothing is to be found and nothing was.
+
+    >>> predicted = {"origin": "predicted", "actions": [{"description": "Send the form", "assignee_role": "agent"}]}
+    >>> actions = [{"description": "Send the forms", "assignee_role": "agent"}, {"description": "Call on Monday"}]
+    >>> gold = {"origin": "gold", "actions": actions}
+    >>> round(value(action_f1, example(annotations=[predicted, gold])), 3)  # 2 · 1 ÷ (2 · 1 + 0 + 1)
+    0.667
     """
     labels = scored_labels(conversation)
     actions = labels.score.actions
@@ -213,6 +244,12 @@ def action_accuracy(conversation: Conversation) -> Observation:
     """What share of the gold actions was found?
 
     Matched as for `semantic.action_f1`. Not applicable where gold has no action.
+
+    >>> predicted = {"origin": "predicted", "actions": [{"description": "Send the form", "assignee_role": "agent"}]}
+    >>> actions = [{"description": "Send the forms", "assignee_role": "agent"}, {"description": "Call on Monday"}]
+    >>> gold = {"origin": "gold", "actions": actions}
+    >>> value(action_accuracy, example(annotations=[predicted, gold]))
+    0.5
     """
     score = scored_labels(conversation).score
     if score.actions is None:
@@ -226,6 +263,12 @@ def assignee_accuracy(conversation: Conversation) -> Observation:
     """Of the actions that were found, what share is assigned to the right role?
 
     Over matched pairs whose gold has a role. Not applicable where no such pair is found.
+
+    >>> predicted = {"origin": "predicted", "actions": [{"description": "Send the form", "assignee_role": "agent"}]}
+    >>> actions = [{"description": "Send the forms", "assignee_role": "agent"}, {"description": "Call on Monday"}]
+    >>> gold = {"origin": "gold", "actions": actions}
+    >>> value(assignee_accuracy, example(annotations=[predicted, gold]))
+    1.0
     """
     labels = scored_labels(conversation)
     if labels.score.actions is None:
