@@ -13,7 +13,7 @@ import pytest
 import convoscope
 from convoscope.errors import UsageError
 from convoscope.report.page import packing, write_page
-from convoscope.report.page.packing import _bounds as bounds
+from convoscope.report.page.page import _bounds as bounds
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import PAGE, Run
 from support.chats import chat, user
