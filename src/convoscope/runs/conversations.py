@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -58,8 +58,16 @@ class KeptConversation(NamedTuple):
     """What each metric says in the end, also one that could not look at it."""
 
 
-def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
-    """The conversations with these numbers, in this order; as many at a time as fit into little memory."""
+ScoreRow = tuple[Any, ...]
+"""The `SCORE_COLUMNS` of one score."""
+RowFilter = Callable[[Conversation], Callable[[ScoreRow], bool]]
+
+
+def records(run: Run, numbers: Sequence[int], wanted: RowFilter | None = None) -> Iterator[KeptConversation]:
+    """The conversations with these numbers, in this order; as many at a time as fit into little memory.
+
+    `wanted(conversation)` says of the row of a score whether it is needed: a score takes longer to make than to read.
+    """
     with connect(run.folder) as connection:
         source = run.tables.at(CONVERSATIONS, numbers)
         sizes = dict(connection.execute(f"SELECT number, size FROM {source}").fetchall()) if numbers else {}
@@ -69,10 +77,10 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
         batch.append(number)
         weight += sizes[number]
         if weight > _BATCH_BYTES:
-            yield from _batch(run, batch)
+            yield from _batch(run, batch, wanted)
             batch, weight = [], 0
     if batch:
-        yield from _batch(run, batch)
+        yield from _batch(run, batch, wanted)
 
 
 def conversation_ids(tables: Tables) -> list[str]:
@@ -90,14 +98,14 @@ def some_fields(tables: Tables) -> list[str]:
     return list(dict.fromkeys(name for (body,) in bodies for name in field_names(from_json(body))))
 
 
-def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
+def _batch(run: Run, numbers: Sequence[int], wanted: RowFilter | None) -> Iterator[KeptConversation]:
     with connect(run.folder) as connection:
 
         def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
             by_number: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
             source = run.tables.at(table, numbers)
-            for number, *values in connection.execute(f"SELECT number, {columns} FROM {source}").fetchall():
-                by_number[number].append(tuple(values))
+            for row in connection.execute(f"SELECT number, {columns} FROM {source}").fetchall():
+                by_number[row[0]].append(row[1:])
             return by_number
 
         bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
@@ -106,11 +114,13 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
         absent = _absences(connection, run)
     for number in numbers:
         ((id, notes, body, profile),) = bodies[number]
+        conversation = named(from_json(body), id)
+        kept = filter(wanted(conversation), scores[number]) if wanted is not None else scores[number]
         yield KeptConversation(
             number,
-            named(from_json(body), id),
+            conversation,
             msgspec.json.decode(notes, type=list[Note]) if notes else [],
-            sorted(map(score_of, scores[number]), key=_place),
+            sorted(map(score_of, kept), key=_place),
             sorted([*map(_reduced, reduced[number]), *absent.get(profile, ())], key=lambda one: one[:3]),
         )
 

@@ -147,6 +147,7 @@ class CallMaker:
         self._noun = noun
         self._labels: dict[str, str] = {}
         self._declared = summary.by_key
+        self.wanted = self._stories.wanted
 
     def call(self, record: KeptConversation, rank: CallRank) -> Call:
         """One conversation of the run."""

@@ -93,7 +93,7 @@ def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) 
 
 def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
     calls = CallMaker(run.summary, facts.noun)
-    for place, record in enumerate(records(run, ranking.order[:wanted].tolist())):
+    for place, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.wanted)):
         number = record.number
         rank = CallRank(facts.outcomes[number], facts.why[number], ranking.because(number))
         yield place, msgspec.json.encode(calls.call(record, rank))
