@@ -29,7 +29,7 @@ Text = Any
 """A text, or bytes for a pattern of bytes."""
 CALLS = "search|match|fullmatch|finditer|findall|sub|subn|split"
 HELD = {
-    "convoscope.ingest.formats.pipecat.log": ["fullmatch"],
+    "convoscope.ingest.formats.pipecat": ["fullmatch"],
     "convoscope.metrics.answer.forms": ["match", "fullmatch"],
 }
 """How patterns are used that have no name of their own."""
@@ -104,14 +104,13 @@ FUNCTION_UNITS = (
 
 
 def functions() -> dict[str, Callable[[str], object]]:
-    from convoscope.report.render import markdown
-
     from convoscope.harmless import clean, one_line
     from convoscope.metrics.answer import forms
     from convoscope.metrics.answer import multiple_choice as choices
     from convoscope.metrics.audio import transcripts
     from convoscope.metrics.tools import calls as tools
     from convoscope.metrics.voice.transcription import word_errors
+    from convoscope.report.render import markdown
     from convoscope.report.text_diff import difference
     from convoscope.text import comparison as answer_text
     from convoscope.text import folding

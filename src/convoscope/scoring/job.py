@@ -64,9 +64,12 @@ def choose(
         raise UsageError("no metric to score with")
     check_declarations(chosen)
     wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
+    handed_in = (*given(resources), *registry.resources)
+    metrics_there = [one for one in registry.declared.values() if isinstance(one, Metric)] if handed_in else []
+    known = {name for one in metrics_there for name in one.resources.values()}
     return Chosen(
         chosen,
-        by_type((*given(resources), *registry.resources), wanted),
+        by_type(handed_in, wanted, known),
         tuple(registry.tables.values()),
         registry.problems,
     )

@@ -12,7 +12,7 @@ import msgspec
 from convoscope.conversation import Agent, Conversation, Frame, Tool
 from convoscope.errors import InputError
 from convoscope.ingest.companions.prediction_shapes import dialogue_key
-from convoscope.ingest.formats.multiwoz.acts import read_acts, read_spans
+from convoscope.ingest.formats.multiwoz import read_acts, read_spans
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Sample

@@ -171,6 +171,17 @@ def _subject(state: str, position: int) -> Subject:
     return subject_of(State(state, position))
 
 
+_OF_CONVERSATION = (
+    "(SELECT any_value({}) FROM conversations AS c WHERE c.run = states.run AND c.conversation = states.conversation)"
+)
+_PERSONA = "json_extract_string(c.dimensions, '$.persona')"
+# The metrics of the seed under their names.
+_STATE_SCORES = f"""
+    run, conversation, flow, agent, {_OF_CONVERSATION.format("c.model")} AS model,
+    {_OF_CONVERSATION.format(_PERSONA)} AS persona, state, segment, visits,
+    {", ".join(STATE_METRICS)}, slot_ready_rate, to_states
+"""
+
 STATE_TABLE = SideTable(
     name="states",
     what="what a state did in a conversation",
@@ -189,10 +200,7 @@ STATE_TABLE = SideTable(
         "latency_n": "sum(len(latencies))::BIGINT",
         "latency_p95_ms": "list_aggregate(flatten(list(latencies)), 'quantile_cont', 0.95)",
     },
-    views={
-        # The metrics of the seed under their names.
-        "state_scores": f"run, conversation, flow, agent, state, segment, visits, {', '.join(STATE_METRICS)}, to_states"
-    },
+    views={"state_scores": _STATE_SCORES},
     counted="visits",
     recount=recount_visits,
     mentions=MOVES,

@@ -12,7 +12,7 @@ from typing import Any
 from convoscope.conversation import ASSISTANT, USER, Act, Conversation, Frame, Scenario, Source, Text
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import as_list, as_object, as_text, leftovers, take, take_text
+from convoscope.ingest.record import Fields, as_list, as_object, as_text
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -49,17 +49,17 @@ def _is_turn(value: Any) -> bool:
 
 
 def _conversation(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
-    facts = dict(as_object(value))
-    original = take(facts, "original", kind=list)
+    chat = Fields(value, "conversation", notes)
+    original = chat.take("original", kind=list)
     if original is None:
         raise InputError("has no list of turns", field="original", hint='expected [["agent", "Hi!"], …]')
-    id = take_text(facts, "convo_id") or group.name
-    targets = _targets(facts.pop("delexed", None), len(original), notes)
+    id = chat.text("convo_id") or group.name
+    targets = _targets(chat.pop("delexed", None), len(original), notes)
     timeline = TimelineBuilder(notes)
     frames: list[Frame] = []
-    for place, turn in enumerate(original):
-        _turn(place, turn, targets[place], timeline, frames)
-    scenario = take(facts, "scenario", kind=dict)
+    for index, turn in enumerate(original):
+        _turn(index, turn, targets[index], timeline, frames)
+    scenario = chat.take("scenario", kind=dict)
     flows = as_object(scenario)
     return Conversation(
         id=id,
@@ -69,7 +69,7 @@ def _conversation(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
         scenario=None if scenario is None else Scenario(goal=scenario),
         timeline=tuple(timeline.events),
         frames=tuple(frames),
-        extras=leftovers(facts, frozenset(), "conversation", notes),
+        extras=chat.rest(),
     )
 
 
@@ -86,20 +86,20 @@ def _targets(delexed: Any, count: int, notes: Notes) -> list[list[Any]]:
     return targets
 
 
-def _turn(place: int, turn: Any, targets: list[Any], timeline: TimelineBuilder, frames: list[Frame]) -> None:
+def _turn(index: int, turn: Any, targets: list[Any], timeline: TimelineBuilder, frames: list[Frame]) -> None:
     """What was said, or the button that was pressed and what the system said of it."""
     seq = timeline.seq
     if not _is_turn(turn):
-        timeline.notes.set_aside("turn_unreadable", f"original[{place}]", seq)
+        timeline.notes.set_aside("turn_unreadable", f"original[{index}]", seq)
         timeline.mark("turn_unreadable", turn)
         return
     speaker, text = turn
     if speaker == _ACTION:
         button = as_text(targets[2]) if targets else ""
-        timeline.call(button or _ACTION, {"values": list(as_list(targets[3]))} if targets else None, id=str(place))
+        timeline.call(button or _ACTION, {"values": list(as_list(targets[3]))} if targets else None, id=str(index))
         timeline.result(text, name=button or _ACTION)
         return
-    timeline.say(timeline.participant(_SPEAKERS[speaker], speaker), intended=Text(text), id=str(place))
+    timeline.say(timeline.participant(_SPEAKERS[speaker], speaker), intended=Text(text), id=str(index))
     if targets and speaker == "customer" and (intent := as_text(targets[0])):
         frames.append(Frame(seq=seq, origin="gold", intents=(intent,)))
     elif targets and (step := as_text(targets[1])):

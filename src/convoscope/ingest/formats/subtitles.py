@@ -1,4 +1,4 @@
-"""SRT, WebVTT and SBV: each cue is an utterance, with its times and, where it is told, its speaker."""
+"""SRT, WebVTT and SBV: each cue is an utterance, with its times and, where it is known, its speaker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from convoscope.conversation import AnyEvent, Clock, Conversation, Participant, Segment, Source, Text, Time, Utterance
+from convoscope.conversation import Clock, Conversation, Segment, Source, Text
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
@@ -65,7 +65,7 @@ class SubtitlesReader(Reader):
         yield Conversation(
             id=group.name,
             source=Source(format=self.name, files=group.file_names),
-            participants=timeline.participants,
+            participants=timeline.builder.participants,
             clocks=(_CLOCK,) if any(event.time for event in timeline.events) else (),
             timeline=tuple(timeline.events),
             extras=extras,
@@ -73,7 +73,7 @@ class SubtitlesReader(Reader):
 
 
 def _blocks(records: Sequence[Record]) -> list[list[Record]]:
-    """Lines that no blank line stands between. Blank lines are not among the records: their numbers are missing."""
+    """Lines without a blank line between. Blank lines are not among the records: their numbers are missing."""
     blocks: list[list[Record]] = []
     last = -1
     for record in records:
@@ -89,9 +89,9 @@ def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
     if not blocks or not str(blocks[0][0].value).startswith("WEBVTT"):
         return [], blocks
     first = blocks[0]
-    place = next((number for number, record in enumerate(first) if _is_timing(record)), len(first))
-    lines = [line for record in first[:place] if (line := str(record.value).removeprefix("WEBVTT").strip(" -"))]
-    rest = [first[place:]] if first[place:] else []
+    length = next((number for number, record in enumerate(first) if _is_timing(record)), len(first))
+    lines = [line for record in first[:length] if (line := str(record.value).removeprefix("WEBVTT").strip(" -"))]
+    rest = [first[length:]] if first[length:] else []
     return lines, rest + blocks[1:]
 
 
@@ -106,19 +106,19 @@ def _cues(blocks: list[list[Record]], notes: Notes) -> Iterator[Cue]:
 
 def _cues_of(block: list[Record]) -> Iterator[Cue]:
     """The cues of a block, which is usually one: its id, its times, its lines."""
-    timings = [place for place, record in enumerate(block) if _is_timing(record)]
+    timings = [index for index, record in enumerate(block) if _is_timing(record)]
     if not timings:
         lines = [record for record in block if not str(record.value).isdigit()]
         if lines:
             yield Cue("", lines[0].number, tuple(str(record.value) for record in lines), None)
         return
-    starts = [place - _is_id(block, place - 1) for place in timings]
+    starts = [index - _is_id(block, index - 1) for index in timings]
     if starts[0] > 0:
         yield Cue("", block[0].number, tuple(str(record.value) for record in block[: starts[0]]), None)
-    for place, start, end in zip(timings, starts, [*starts[1:], len(block)], strict=True):
-        lines = block[place + 1 : end]
-        id = str(block[start].value) if start < place else ""
-        yield Cue(id, block[place].number, tuple(str(record.value) for record in lines), str(block[place].value))
+    for timing, start, end in zip(timings, starts, [*starts[1:], len(block)], strict=True):
+        lines = block[timing + 1 : end]
+        id = str(block[start].value) if start < timing else ""
+        yield Cue(id, block[timing].number, tuple(str(record.value) for record in lines), str(block[timing].value))
 
 
 def _is_timing(record: Record) -> bool:
@@ -126,9 +126,9 @@ def _is_timing(record: Record) -> bool:
     return _ARROW in line or _TIMING.match(line) is not None
 
 
-def _is_id(block: list[Record], place: int) -> bool:
+def _is_id(block: list[Record], index: int) -> bool:
     """At the head of a block any line is an id; between cues without a blank line only a number is."""
-    return place == 0 or (place > 0 and str(block[place].value).isdigit())
+    return index == 0 or (index > 0 and str(block[index].value).isdigit())
 
 
 class _Timeline:
@@ -137,16 +137,9 @@ class _Timeline:
     def __init__(self, notes: Notes, cues: Sequence[Cue]) -> None:
         self.notes = notes
         self.builder = TimelineBuilder(notes)
+        self.events = self.builder.events
         lines = (_labelled(line) for cue in cues for line in cue.lines)
         self.speakers = speaker_labels((line for line in lines if line is not None), _are_most_labelled(cues))
-
-    @property
-    def events(self) -> list[AnyEvent]:
-        return self.builder.events
-
-    @property
-    def participants(self) -> tuple[Participant, ...]:
-        return self.builder.participants
 
     def add(self, cue: Cue) -> None:
         with self.notes.standing_at("", cue.number):
@@ -156,16 +149,8 @@ class _Timeline:
                 self.notes.ignored("cue_without_words", cue.id, self.builder.seq)
             for part in parts:
                 who = speaker(self.builder, part.label) if part.label else self.builder.participant(UNKNOWN)
-                self.events.append(
-                    Utterance(
-                        seq=self.builder.seq,
-                        speaker=who,
-                        spoken=Text(part.text, "subtitles"),
-                        id=cue.id,
-                        time=None if times is None else Time(times[0], _CLOCK.id, times[1]),
-                        segments=() if times is None else (Segment(times[0], times[1], _CLOCK.id),),
-                    )
-                )
+                segments = [] if times is None else [Segment(*times, _CLOCK.id)]
+                self.builder.say(who, spoken=Text(part.text, "subtitles"), id=cue.id, segments=segments)
 
     def _times(self, cue: Cue) -> tuple[float, float] | None:
         match = _TIMING.match(cue.timing or "")
@@ -205,7 +190,7 @@ class _Part(NamedTuple):
 
 
 def _labelled(line: str) -> LabelledLine | None:
-    """What stands before the first voice tag, as label and text."""
+    """The text before the first voice tag, as label and text."""
     return labelled(_plain(_VOICE.split(line, maxsplit=1)[0]))
 
 

@@ -1,15 +1,20 @@
-"""The log of a Pipecat bot: which of its messages tell something, and what several of them tell together."""
+"""Pipecat: the records of its observers, the messages of its aggregators, and its log with that of Pipecat Flows."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from convoscope.ingest.formats.pipecat.call import Kind, LogLine
-from convoscope.ingest.reader import Record
+from convoscope.conversation import Conversation
+from convoscope.errors import InputError
+from convoscope.ingest.formats.pipecat_call import SILENT, Kind, LogLine, conversation
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_object, as_text, number_in
+from convoscope.ingest.report import Notes
 
 TAG = "record"
 PIPECAT = "pipecat"
@@ -33,11 +38,11 @@ class _Message(NamedTuple):
     loggers: tuple[str, ...]
     form: re.Pattern[str]
     kind: Kind
-    facts: JsonObject = {}
+    fields: JsonObject = {}
 
 
-def _message(loggers: tuple[str, ...], form: str, of: Kind, /, **facts: Any) -> _Message:
-    return _Message(loggers, re.compile(form, re.DOTALL), of, facts)
+def _message(loggers: tuple[str, ...], form: str, of: Kind, /, **fields: Any) -> _Message:
+    return _Message(loggers, re.compile(form, re.DOTALL), of, fields)
 
 
 _ONE = (PIPECAT,)
@@ -158,7 +163,7 @@ def line_of(inner: JsonObject, number: int) -> LogLine:
         # A logger without a name: somebody writes the messages alone.
         if (not logger or logger.startswith(pattern.loggers)) and (hit := pattern.form.fullmatch(message)):
             return LogLine(
-                pattern.kind, {**timed, **pattern.facts, **_values(hit.groupdict())}, number, logger=logger or "log"
+                pattern.kind, {**timed, **pattern.fields, **_values(hit.groupdict())}, number, logger=logger or "log"
             )
     level = as_text(as_object(inner.get("level")).get("name"))
     if level in _ERRORS and logger.startswith(PIPECAT) and message:
@@ -197,15 +202,15 @@ def _literal(value: str) -> Any:
 def joined_lines(lines: Sequence[LogLine]) -> list[LogLine]:
     """The lines of a call, where messages of a log belong together. What a record tells, the log need not."""
     recorded = {line.kind for line in lines if not line.logger} & _AGAIN
-    by_frames = any(line.logger and line.facts.get("by") == "frames" for line in lines)
+    by_frames = any(line.logger and line.fields.get("by") == "frames" for line in lines)
     joined = _Joined()
     for line in lines:
         if not line.logger:
             joined.lines.append(line)
-        elif line.kind in recorded or (line.kind == "user" and by_frames and "by" not in line.facts):
-            joined.lines.append(LogLine("again", {}, line.number, line.file, line.logger))
+        elif line.kind in recorded or (line.kind == "user" and by_frames and "by" not in line.fields):
+            joined.lines.append(LogLine("repeated", {}, line.number, line.file, line.logger))
         else:
-            joined.add(line._replace(facts={name: one for name, one in line.facts.items() if name != "by"}))
+            joined.add(line._replace(fields={name: one for name, one in line.fields.items() if name != "by"}))
     return joined.lines
 
 
@@ -222,25 +227,25 @@ class _Joined:
         self.raised: dict[str, str] = {}
 
     def add(self, line: LogLine) -> None:
-        facts = line.facts
+        fields = line.fields
         if line.kind in _ENDS_SPEECH:
             self.speech = None
         if line.kind == "speech":
-            self._sound(line, as_text(facts.get("kind")))
+            self._sound(line, as_text(fields.get("kind")))
             return
         if line.kind == "assistant":
             # A sentence at a time is made into sound.
             if self.speech is not None:
-                self.speech["content"] = f"{self.speech['content']} {facts.get('content')}"
+                self.speech["content"] = f"{self.speech['content']} {fields.get('content')}"
                 return
-            self.speech = self.spoken = facts
-            facts["as_intended"] = True
+            self.speech = self.spoken = fields
+            fields["as_intended"] = True
         elif line.kind == "raised":
-            self.raised[as_text(facts.get("function"))] = as_text(facts.get("error"))
-        elif line.kind == "function" and facts.get("kind") == "function_call_completed":
-            error = self.raised.pop(as_text(facts.get("function_name")), None)
+            self.raised[as_text(fields.get("function"))] = as_text(fields.get("error"))
+        elif line.kind == "function" and fields.get("kind") == "function_call_completed":
+            error = self.raised.pop(as_text(fields.get("function_name")), None)
             if error is not None:
-                facts |= {"kind": "function_call_failed", "error": error}
+                fields |= {"kind": "function_call_failed", "error": error}
         self.lines.append(line)
 
     def _sound(self, line: LogLine, kind: str) -> None:
@@ -249,8 +254,8 @@ class _Joined:
             self.opened[who] = len(self.lines)
         elif what == "stopped" and who in self.opened:
             begun = self.opened.pop(who)
-            line.facts["started_at"] = self.lines[begun].facts.get("timestamp")
-            self.lines[begun] = self.lines[begun]._replace(kind="told")
+            line.fields["started_at"] = self.lines[begun].fields.get("timestamp")
+            self.lines[begun] = self.lines[begun]._replace(kind="joined")
             if who == "bot_speech":
                 self.speech = None
         elif kind == "interruption":
@@ -260,3 +265,182 @@ class _Joined:
         elif kind == "user_turn_started":
             self.speech = None
         self.lines.append(line)
+
+
+_IDS = ("conversation_id", "session_id", "call_id")
+_EXPECTED = 'expected lines such as {"record": "SpeechEvent", "kind": …, "timestamp": …}'
+
+# The name of a record, without case and underscores, and what it tells.
+_TAGS: dict[str, Kind] = {
+    "speechevent": "speech",
+    "functioncallevent": "function",
+    "servicelatencyrecord": "latency",
+    "serviceusagerecord": "usage",
+    "errorevent": "error",
+    "latencybreakdown": "breakdown",
+    "userbotlatency": "e2e",
+    "userturnstoppedmessage": "user",
+    "userturnmessageaddedmessage": "user",
+    "userbackchannelmessage": "user_backchannel",
+    "assistantturnstoppedmessage": "assistant",
+    "assistantbackchannelmessage": "assistant_backchannel",
+    "assistantthoughtmessage": "thought",
+    "nodetransition": "node",
+    "flowtransition": "node",
+    "flownode": "node",
+    "flownodechanged": "node",
+    "nodechanged": "node",
+    "flowstate": "slots",
+    "conversationended": "end",
+    "sessionended": "end",
+}
+# A record that was written without its name is told by the fields that only it has.
+_SHAPES: tuple[tuple[frozenset[str], Kind], ...] = (
+    (frozenset({"kind", "function_name", "tool_call_id"}), "function"),
+    (frozenset({"kind", "processor", "seconds"}), "latency"),
+    (frozenset({"message", "category", "processor_usable"}), "error"),
+    (frozenset({"contributions", "total_secs"}), "breakdown"),
+    (frozenset({"content", "interrupted", "timestamp"}), "assistant"),
+    (frozenset({"content", "user_id", "timestamp"}), "user"),
+    (frozenset({"kind", "processor", "timestamp"}), "usage"),
+    (frozenset({"kind", "timestamp", "started_at"}), "speech"),
+)
+
+
+class PipecatReader(Reader):
+    """Lines of records: those with one id, or all of a file, are a conversation."""
+
+    name = "pipecat"
+    title = "Pipecat observer records and Flows logs"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if sample.container == "text":
+            is_log = any(is_of_pipecat(value) for value in sample.values)
+            return Detection(0.9, "a log of Pipecat, in plain text", "file") if is_log else None
+        objects = [value for value in sample.values if isinstance(value, dict)]
+        tagged = [value for value in objects if _tag(value)]
+        logged = [value for value in objects if _is_logged(value)]
+        if tagged:
+            sure, why = 0.95, f'lines with "record": "{tagged[0][TAG]}"'
+        elif any(as_text(value[TAG].get("name")).startswith(PIPECAT) for value in logged):
+            sure, why = 0.9, "a log of Pipecat, written as JSON"
+        elif logged and any(_from_log(value, 0).kind != "noise" for value in logged):
+            sure, why = 0.7, "a log that holds records of Pipecat"
+        else:
+            return None
+        has_ids = all(self.key(value) is not None for value in objects)
+        return Detection(sure, why, "key" if has_ids else "file")
+
+    def key(self, value: Any) -> str | None:
+        return _id(value) or None
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        parts = list(_by_conversation(list(as_logged(group.records)), notes))
+        readable = [part for part in parts if any(line.kind not in SILENT for line in part.lines)]
+        if not readable:
+            raise InputError("holds no record of Pipecat", field=TAG, hint=_EXPECTED)
+        has_distinct_ids = len({part.id for part in readable}) == len(readable)
+        for number, part in enumerate(readable, 1):
+            id = part.id or group.name
+            yield conversation(
+                id if has_distinct_ids else f"{id}#{number}", _call_lines(part.lines, notes), group, notes
+            )
+
+
+class _Part(NamedTuple):
+    id: str
+    lines: list[LogLine]
+
+
+def _by_conversation(records: Sequence[Record], notes: Notes) -> Iterator[_Part]:
+    """The lines of each conversation; one without an id belongs to the conversation that was told last."""
+    parts: dict[str, list[LogLine]] = {}
+    current = next((id for record in records if (id := _id(record.value))), "")
+    for record in records:
+        line = _line(record)
+        if line.kind == "unknown":
+            notes.set_aside("line_of_no_known_record", repr(record.value)[:80])
+        current = _id(record.value) or current
+        parts.setdefault(current, []).append(line._replace(file=record.file))
+    for id, lines in parts.items():
+        for call in _calls(lines):
+            yield _Part(id, call)
+
+
+def _calls(lines: Sequence[LogLine]) -> Iterator[list[LogLine]]:
+    """The lines of each call, where a log goes on after one: by the messages that a call begins with."""
+    call: list[LogLine] = []
+    spoken = False
+    for line in lines:
+        if line.kind == "begins" and spoken:
+            yield call
+            call, spoken = [], False
+        call.append(line)
+        spoken = spoken or line.kind not in SILENT
+    yield call
+
+
+def _call_lines(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
+    """The lines of a call; those of its log that tell nothing are counted by who logged them."""
+    joined = joined_lines(lines)
+    left_out = Counter(f"log.{line.logger}" for line in joined if line.kind == "noise")
+    left_out["told_by_a_record"] = sum(line.kind == "repeated" for line in joined)
+    for what, count in left_out.items():
+        if count:
+            notes.ignored(what, f"{count} lines" if count > 1 else "", count=count)
+    return joined
+
+
+def _id(value: Any) -> str:
+    """The conversation that a line says it belongs to; in a log it stands in what was bound to the logger."""
+    places = (value, as_object(as_object(value).get(TAG)).get("extra"))
+    return next((as_text(as_object(place).get(name)) for place in places for name in _IDS if _has(place, name)), "")
+
+
+def _has(place: Any, name: str) -> bool:
+    return bool(as_text(as_object(place).get(name)))
+
+
+def _tag(value: JsonObject) -> Kind | None:
+    tag = value.get(TAG)
+    return _TAGS.get(tag.replace("_", "").replace(" ", "").lower()) if isinstance(tag, str) else None
+
+
+def _is_logged(value: JsonObject) -> bool:
+    """A line that loguru wrote with `serialize=True`."""
+    inner = value.get(TAG)
+    return isinstance(inner, dict) and "message" in inner and ("time" in inner or "level" in inner)
+
+
+def _line(record: Record) -> LogLine:
+    value = record.value
+    if not isinstance(value, dict):
+        return LogLine("unknown", {}, record.number)
+    if _is_logged(value):
+        return _from_log(value, record.number)
+    fields = {name: one for name, one in value.items() if name not in (TAG, *_IDS)}
+    kind = _tag(value) or (_shape(value) if TAG not in value else None)
+    if kind is None:
+        return LogLine("unknown" if TAG not in value else "other", dict(value), record.number)
+    return LogLine(kind, fields, record.number)
+
+
+def _shape(value: JsonObject) -> Kind | None:
+    return next((kind for fields, kind in _SHAPES if fields <= value.keys()), None)
+
+
+def _from_log(value: JsonObject, number: int) -> LogLine:
+    """A line of a log: a record that was logged as JSON, or a message of Pipecat Flows."""
+    inner = value[TAG]
+    message = as_text(inner.get("message")).strip()
+    if message.startswith("{"):
+        try:
+            record = decode(message.encode("utf-8", "replace")).value
+        except BadJson:
+            record = None
+        if isinstance(record, dict) and (kind := _tag(record) or _shape(record)) is not None:
+            return LogLine(kind, {name: one for name, one in record.items() if name not in (TAG, *_IDS)}, number)
+    return line_of(inner, number)
+
+
+READER = PipecatReader()

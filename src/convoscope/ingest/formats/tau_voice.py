@@ -15,23 +15,21 @@ from convoscope.conversation import (
     Agent,
     Clock,
     Conversation,
-    Marker,
     Outcome,
     Segment,
     Source,
     Text,
     Time,
     Tool,
-    Utterance,
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import ExportedCall, RecordPlace, error_of, readable_conversations, set_tool_outcome
+from convoscope.ingest.call_exports import LOOKED_AT, numbered_conversations
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import as_number, as_object, as_text, filled, leftovers
+from convoscope.ingest.record import Fields, JsonObject, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -42,15 +40,13 @@ CLOCK = "tick"
 SETTINGS = "results.json"
 SIMULATIONS = "simulations"
 
-_LOOKED_AT = 20
 _LONG = 1024
-"""Letters from which on a text in a chunk is taken for embedded sound."""
+"""Characters from which on a text in a chunk is taken for embedded sound."""
 _EFFECTS = ("speech_effects", "source_effects")
 _OF_A_CHUNK = frozenset({"role", "content", "contains_speech", "turn_taking_action", "tool_calls", *_EFFECTS})
 _TOOLS = ("agent_tool_calls", "agent_tool_results", "user_tool_calls", "user_tool_results")
 _OF_A_TICK = frozenset({"tick_id", "timestamp", "user_chunk", "agent_chunk"} | set(_TOOLS))
-_OF_A_SIMULATION = frozenset({"id", "task_id", "trial", "ticks", "termination_reason", "messages"})
-_USUAL_BESIDE = frozenset(
+_USUAL = frozenset(
     {"timestamp", "start_time", "end_time", "duration", "seed", "mode", "agent_cost", "user_cost", "reward_info"}
 )
 _EXPECTED = 'expected {"id": …, "ticks": [{"user_chunk": …, "agent_chunk": …}]}'
@@ -72,24 +68,23 @@ class TauVoiceReader(Reader):
             if sure:
                 return Detection(sure, "a simulation with ticks of user_chunk and agent_chunk")
             listed = value.get(SIMULATIONS)
-            if isinstance(listed, list) and any(_looks_like_a_simulation(one) for one in listed[:_LOOKED_AT]):
+            if isinstance(listed, list) and any(_looks_like_a_simulation(one) for one in listed[:LOOKED_AT]):
                 return Detection(1.0, 'its "simulations" are simulations of an experiment')
             info = value.get("info")
             if isinstance(info, dict) and {"environment_info", "audio_native_config"} & info.keys():
-                return Detection(0.9, "settings of an experiment: its simulations stand beside it", "companion")
+                return Detection(0.9, "settings of an experiment: its simulations are in other files", "companion")
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             value = record.value
-            if not isinstance(value, dict) or not (
-                _looks_like_a_simulation(value) or {"info", SIMULATIONS} & value.keys()
-            ):
-                raise InputError("is neither a simulation nor an experiment", field="ticks", hint=_EXPECTED)
             if _looks_like_a_simulation(value):
-                yield _conversation(value, _experiment_beside(group.path), RecordPlace(group, group.name), notes)
-            else:
+                source = Source(format=self.name, files=group.file_names)
+                yield _conversation(value, _experiment_of_folder(group.path), group.name, source, notes)
+            elif isinstance(value, dict) and {"info", SIMULATIONS} & value.keys():
                 yield from _whole_experiment(value, group, notes)
+            else:
+                raise InputError("is neither a simulation nor an experiment", field="ticks", hint=_EXPECTED)
 
 
 def _looks_like_a_simulation(value: Any) -> float:
@@ -98,7 +93,7 @@ def _looks_like_a_simulation(value: Any) -> float:
         return 0.0
     ticks = value.get("ticks")
     if isinstance(ticks, list) and any(
-        isinstance(tick, dict) and {"user_chunk", "agent_chunk", "tick_id"} & tick.keys() for tick in ticks[:_LOOKED_AT]
+        isinstance(tick, dict) and {"user_chunk", "agent_chunk", "tick_id"} & tick.keys() for tick in ticks[:LOOKED_AT]
     ):
         return 1.0
     if "traj" in value or ("termination_reason" not in value and "task_id" not in value):
@@ -111,14 +106,14 @@ class Experiment(NamedTuple):
     """What an experiment says of all its simulations."""
 
     tick: float = USUAL_TICK
-    concluded: str = "no results.json stands beside the simulation"
-    """Why the length of a tick had to be concluded; empty where it is told."""
+    concluded: str = "no results.json is in the folder of the simulation"
+    """Why the length of a tick had to be concluded; empty where it is known."""
     dimensions: dict[str, str] = {}
     agent: Agent = Agent()
     pipeline: Pipeline | None = None
 
 
-def _whole_experiment(value: dict[str, Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+def _whole_experiment(value: JsonObject, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
     """The simulations of a list. One that cannot be read does not stop the others."""
     listed = value.get(SIMULATIONS)
     folder = group.path.parent / SIMULATIONS
@@ -130,20 +125,19 @@ def _whole_experiment(value: dict[str, Any], group: RecordGroup, notes: Notes) -
         raise InputError("is an experiment without simulations", field=SIMULATIONS, hint=hint)
     experiment = experiment_of(value.get("info"))
 
-    def build(call: ExportedCall) -> Conversation:
-        if not isinstance(call.call, dict):
-            raise InputError("is not an object")
-        return _conversation(call.call, experiment, RecordPlace(group, f"{group.name}#{call.kind}", call.place), notes)
+    def build(simulation: JsonObject, name: str, path: str) -> Conversation:
+        source = Source(format=TauVoiceReader.name, files=group.file_names, record=path)
+        return _conversation(simulation, experiment, name, source, notes)
 
-    calls = [
-        ExportedCall(simulation, f"{SIMULATIONS}[{number}]", f"{number + 1}")
-        for number, simulation in enumerate(listed)
+    numbered = [
+        (index, simulation)
+        for index, simulation in enumerate(listed)
         if not (isinstance(simulation, dict) and str(simulation.get("id")) in in_files)
     ]
-    yield from readable_conversations(calls, build, "simulations", SIMULATIONS)
+    yield from numbered_conversations(numbered, SIMULATIONS, group, build)
 
 
-def _experiment_beside(path: Path) -> Experiment:
+def _experiment_of_folder(path: Path) -> Experiment:
     """What the results.json of the simulation's folder says."""
     folders = [path.parent.parent, path.parent] if path.parent.name == SIMULATIONS else [path.parent]
     for folder in folders:
@@ -157,7 +151,7 @@ def _experiment_beside(path: Path) -> Experiment:
 
 @lru_cache(maxsize=8)
 def _read_experiment(path: Path, changed: int, size: int) -> Experiment:
-    del changed, size  # they tell one content of the file from the next
+    del changed, size  # they are part of the key of the cache
     try:
         value = decode(files.whole(path)).value
     except (BadJson, InputError, OSError) as error:
@@ -167,9 +161,8 @@ def _read_experiment(path: Path, changed: int, size: int) -> Experiment:
 
 def experiment_of(info: Any) -> Experiment:
     """The `info` of a results.json, of which any part may be missing."""
-    agent, environment, audio = (
-        _part(info, name) for name in ("agent_info", "environment_info", "audio_native_config")
-    )
+    parts = ("agent_info", "environment_info", "audio_native_config")
+    agent, environment, audio = (as_object(as_object(info).get(name)) for name in parts)
     logged = audio.get("tick_duration_seconds")
     seconds = as_number(logged)
     usable = seconds is not None and SHORTEST_TICK <= seconds <= LONGEST_TICK
@@ -182,7 +175,7 @@ def experiment_of(info: Any) -> Experiment:
     cascade = bool(audio.get("cascaded_config_name"))
     return Experiment(
         tick=seconds if seconds is not None and usable else USUAL_TICK,
-        concluded="" if usable else f"tick_duration_seconds is {repr(logged)[:40] if logged else 'not told'}",
+        concluded="" if usable else f"tick_duration_seconds is {repr(logged)[:40] if logged else 'missing'}",
         dimensions=filled(dimensions),
         agent=Agent(
             name=as_text(agent.get("implementation")),
@@ -205,39 +198,39 @@ def _tools(listed: Any) -> tuple[Tool, ...] | None:
     )
 
 
-def _conversation(simulation: dict[str, Any], experiment: Experiment, place: RecordPlace, notes: Notes) -> Conversation:
-    ticks = _ticks_of(simulation)
+def _conversation(value: JsonObject, experiment: Experiment, name: str, source: Source, notes: Notes) -> Conversation:
+    simulation = Fields(value, "simulation", notes, _USUAL)
+    ticks = _take_ticks(simulation)
     if experiment.concluded:
         notes.inferred("tick_of_0.2_s", experiment.concluded)
     listened = _Listener(experiment.tick, notes)
     listened.hear(ticks)
     timeline = listened.timeline()
-    if simulation.get("messages"):
+    if simulation.pop("messages", None):
         notes.ignored("messages", "the ticks hold what was said")
-    unread = {name: value for name, value in simulation.items() if name not in _OF_A_SIMULATION}
-    extras = leftovers(unread, _USUAL_BESIDE, "simulation", notes)
-    task, trial = simulation.get("task_id"), simulation.get("trial")
+    named = {"scenario_id": simulation.pop("task_id", None), "trial": simulation.pop("trial", None)}
+    reason, seconds = as_text(simulation.pop("termination_reason", None)), listened.at(len(ticks))
     return Conversation(
-        id=as_text(simulation.get("id")) or place.name,
-        dimensions={
-            **({} if task in (None, "") else {"scenario_id": str(task)}),
-            **({} if trial in (None, "") else {"trial": str(trial)}),
-            **experiment.dimensions,
-        },
-        source=Source(format=TauVoiceReader.name, files=place.group.file_names, record=place.record),
+        id=as_text(simulation.pop("id", None)) or name,
+        dimensions={key: str(given) for key, given in named.items() if given not in (None, "")} | experiment.dimensions,
+        source=source,
         pipeline=experiment.pipeline,
         participants=timeline.participants,
         clocks=(Clock(id=CLOCK, kind="audio", source="ticks", resolution=experiment.tick),),
         agent=experiment.agent,
         timeline=tuple(timeline.events),
-        outcome=_outcome(as_text(simulation.get("termination_reason")), listened.at(len(ticks))),
-        extras=extras,
+        outcome=Outcome(
+            finished=True if reason in _NATURAL_ENDS else False if reason in _FORCED_ENDS else None,
+            ended_reason=reason,
+            error=reason if reason.endswith("_error") else "",
+            duration=seconds,
+        ),
+        extras=simulation.rest(),
     )
 
 
-def _ticks_of(simulation: dict[str, Any]) -> list[Any]:
-    ticks = simulation.get("ticks")
-    hint = "a simulation without ticks is skipped"
+def _take_ticks(simulation: Fields) -> list[Any]:
+    ticks, hint = simulation.pop("ticks", None), "a simulation without ticks is skipped"
     if ticks is None:
         raise InputError("has no ticks", field="ticks", hint=hint)
     if not isinstance(ticks, list):
@@ -245,12 +238,6 @@ def _ticks_of(simulation: dict[str, Any]) -> list[Any]:
     if not ticks:
         raise InputError("has an empty list of ticks", field="ticks", hint=hint)
     return ticks
-
-
-def _outcome(reason: str, seconds: float) -> Outcome:
-    finished = True if reason in _NATURAL_ENDS else False if reason in _FORCED_ENDS else None
-    error = reason if reason.endswith("_error") else ""
-    return Outcome(finished=finished, ended_reason=reason, error=error, duration=seconds)
 
 
 @dataclass
@@ -266,12 +253,12 @@ class _Speech:
 
 @dataclass
 class _Effect:
-    """Something that is heard on the user's side beside the user's own words."""
+    """Something that is heard on the user's side, other than the user's own speech."""
 
     start: int
     end: int
     name: str
-    value: dict[str, Any]
+    value: JsonObject
 
 
 class _Listener:
@@ -281,10 +268,10 @@ class _Listener:
         self.tick, self.notes = tick, notes
         self.speech: dict[str, list[_Speech]] = {USER: [], ASSISTANT: []}
         self.early: dict[str, list[str]] = {USER: [], ASSISTANT: []}
-        """Words of ticks without sound: they belong to the sound that follows."""
+        """Texts of ticks without sound: they belong to the sound that follows."""
         self.effects: list[_Effect] = []
         self.latest: dict[str, _Effect] = {}
-        self.tools: list[tuple[int, str, dict[str, Any]]] = []
+        self.tools: list[tuple[int, str, JsonObject]] = []
         self.length = 0
         self.odd: Counter[str] = Counter()
         self.unused: Counter[str] = Counter()
@@ -325,15 +312,15 @@ class _Listener:
             self.early[role].append(text)
             self.odd["words_in_a_silent_tick"] += 1
         if role == USER:
-            for place in _EFFECTS:
-                self._effect(number, place, as_object(chunk.get(place)))
+            for field in _EFFECTS:
+                self._effect(number, field, as_object(chunk.get(field)))
         self._tools(number, "agent_tool_calls" if role == ASSISTANT else "user_tool_calls", chunk.get("tool_calls"))
 
     def _tools(self, number: int, name: str, listed: Any) -> None:
         if isinstance(listed, list):
             self.tools += [(number, name, one) for one in listed if isinstance(one, dict)]
 
-    def _speaks(self, chunk: dict[str, Any]) -> bool:
+    def _speaks(self, chunk: JsonObject) -> bool:
         """A chunk that does not say whether it contains speech does."""
         flag = chunk.get("contains_speech")
         if isinstance(flag, bool):
@@ -343,7 +330,7 @@ class _Listener:
         self.odd["contains_speech_missing" if flag is None else "contains_speech_not_a_boolean"] += 1
         return True
 
-    def _speech(self, number: int, role: str, chunk: dict[str, Any]) -> _Speech:
+    def _speech(self, number: int, role: str, chunk: JsonObject) -> _Speech:
         runs = self.speech[role]
         if not runs or runs[-1].end != number:
             action = as_object(chunk.get("turn_taking_action")).get("action")
@@ -353,18 +340,18 @@ class _Listener:
         runs[-1].end = number + 1
         return runs[-1]
 
-    def _effect(self, number: int, place: str, effects: dict[str, Any]) -> None:
+    def _effect(self, number: int, field: str, effects: JsonObject) -> None:
         insert, noise = effects.get("speech_insert"), effects.get("burst_noise_file")
         if isinstance(insert, dict):
             value = {name: insert[name] for name in ("type", "text") if insert.get(name) is not None}
-            self._sounds(number, "speech_insert", {**value, "place": place})
+            self._sounds(number, "speech_insert", {**value, "place": field})
         elif insert is not None:
             self.odd["speech_insert_not_an_object"] += 1
         if noise:
-            # Where on whose disk it lay does not matter.
+            # The folder of the file does not matter.
             self._sounds(number, "burst_noise", {"file": str(noise).replace("\\", "/").rpartition("/")[2]})
 
-    def _sounds(self, number: int, name: str, value: dict[str, Any]) -> None:
+    def _sounds(self, number: int, name: str, value: JsonObject) -> None:
         key = f"{name} {value.get('place')}"
         last = self.latest.get(key)
         if last is None or last.end != number or last.value != value:
@@ -372,9 +359,9 @@ class _Listener:
             self.effects.append(last)
         last.end = number + 1
 
-    def _leave(self, facts: dict[str, Any], of: str, expected: frozenset[str]) -> None:
-        for name in facts.keys() - expected:
-            value = facts[name]
+    def _leave(self, fields: JsonObject, of: str, expected: frozenset[str]) -> None:
+        for name in fields.keys() - expected:
+            value = fields[name]
             if value not in (None, "", [], {}, False):
                 self.unused["embedded_data" if isinstance(value, str) and len(value) > _LONG else f"{of}.{name}"] += 1
 
@@ -393,41 +380,35 @@ class _Listener:
         begun += [
             (tick, 3, partial(self._use, timeline, tick, name, one)) for tick, name, one in self._each_tool_once()
         ]
-        for _, _, tell in sorted(begun, key=lambda one: one[:2]):
-            tell()
+        for _, _, write in sorted(begun, key=lambda step: step[:2]):
+            write()
         timeline.mark("recording_ended", time=Time(self.at(self.length), CLOCK))
         return timeline
 
     def _mark(self, timeline: TimelineBuilder, participant: str, effect: _Effect) -> None:
         time = Time(self.at(effect.start), CLOCK, self.at(effect.end))
-        timeline.events.append(
-            Marker(seq=timeline.seq, time=time, name=effect.name, participant=participant, value=effect.value)
-        )
+        timeline.mark(effect.name, effect.value, time, participant=participant)
 
     def _say(self, timeline: TimelineBuilder, speaker: str, speech: _Speech) -> None:
         start, end = self.at(speech.start), self.at(speech.end)
-        words, control = without_control("".join(speech.texts).strip(), speaker)
-        if control and not words:
+        plain, control = without_control("".join(speech.texts).strip(), speaker)
+        if control and not plain:
             timeline.control(speaker, control, Time(start, CLOCK, end))
             return
-        text = Text(words, f"{'user' if speaker == USER else 'agent'}_chunk.content") if words else None
-        timeline.events.append(
-            Utterance(
-                seq=timeline.seq,
-                time=Time(start, CLOCK, end),
-                speaker=speaker,
-                # The simulated user's words are what it meant to say; the agent's are a transcript.
-                intended=text if speaker == USER else None,
-                spoken=None if speaker == USER else text,
-                segments=(Segment(start, end, CLOCK),),
-                manner=speech.manner,
-                extras={"dynamic_muffling": True} if speech.muffled else {},
-            )
+        text = Text(plain, f"{'user' if speaker == USER else 'agent'}_chunk.content") if plain else None
+        timeline.say(
+            speaker,
+            # The simulated user's text is what it meant to say; the agent's is a transcript.
+            intended=text if speaker == USER else None,
+            spoken=None if speaker == USER else text,
+            segments=[Segment(start, end, CLOCK)],
+            manner=speech.manner,
+            extras={"dynamic_muffling": True} if speech.muffled else {},
         )
         timeline.control(speaker, control, Time(end, CLOCK))
 
-    def _each_tool_once(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
-        """A call may stand in the tick and in the chunk."""
+    def _each_tool_once(self) -> Iterator[tuple[int, str, JsonObject]]:
+        """A call may be in the tick and in the chunk."""
         seen: set[tuple[str, str]] = set()
         for tick, name, use in self.tools:
             key = (name, as_text(use.get("id")))
@@ -435,7 +416,7 @@ class _Listener:
                 seen.add(key)
                 yield tick, name, use
 
-    def _use(self, timeline: TimelineBuilder, tick: int, name: str, use: dict[str, Any]) -> None:
+    def _use(self, timeline: TimelineBuilder, tick: int, name: str, use: JsonObject) -> None:
         time = Time(self.at(tick), CLOCK)
         id, tool = as_text(use.get("id")), as_text(use.get("name"))
         if name.startswith("user"):
@@ -445,12 +426,7 @@ class _Listener:
         else:
             timeline.result(use.get("content"), call_id=id, name=tool, time=time)
             if isinstance(use.get("error"), bool):
-                error = error_of(timeline) or str(use.get("content"))[:500]
-                set_tool_outcome(timeline, worked=not use["error"], error=error)
-
-
-def _part(info: Any, name: str) -> dict[str, Any]:
-    return as_object(as_object(info).get(name))
+                timeline.set_outcome(not use["error"], error_if_unstated=str(use.get("content"))[:500])
 
 
 READER = TauVoiceReader()
