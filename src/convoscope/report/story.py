@@ -200,15 +200,11 @@ class StoryMaker:
         return not self._visible or score.status in (MEASURED, ERROR) or score.key in self._visible
 
     def wanted(self, conversation: Conversation) -> Callable[[ScoreRow], bool]:
-        """Which rows of scores a story with only bad marks needs: not those of parts, nor of turns that went well."""
+        """Which rows of scores a story with only bad marks needs: not those of turns that went well."""
         turns = {str(turn.id) for turn in _turns(conversation)}
 
         def is_wanted(row: ScoreRow) -> bool:
             _, metric, variant, kind, subject, _, _, _, status, value, *_ = row
-            if kind == "conversation":
-                return True
-            if metric in self.parts:
-                return False
             return kind != "turn" or subject not in turns or self.is_bad(key_text(metric, variant), status, value)
 
         return is_wanted

@@ -93,7 +93,7 @@ def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) 
 
 def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
     calls = CallMaker(run.summary, facts.noun)
-    for place, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.wanted)):
+    for place, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
         number = record.number
         rank = CallRank(facts.outcomes[number], facts.why[number], ranking.because(number))
         yield place, msgspec.json.encode(calls.call(record, rank))
@@ -115,7 +115,7 @@ def _bounds(noun: str, total: int, listed: int, full: int) -> list[str]:
 
 def fold(body: bytes) -> str:
     """Packed, and in letters that mean nothing to HTML."""
-    return base64.b64encode(gzip.compress(body, compresslevel=6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(body, compresslevel=5, mtime=0)).decode()
 
 
 MAX_CONVERSATIONS = 400
