@@ -79,7 +79,7 @@ def ask(run: Run, sql: str) -> list[tuple[Any, ...]]:
 
 
 class TestStateScores:
-    def test_the_columns_and_the_nine_metrics_of_the_seed(self, run: Run) -> None:
+    def test_the_columns_and_the_metrics_of_the_seed(self, run: Run) -> None:
         assert query([run], "SELECT * FROM state_scores").columns == STATE_SCORES + METRICS
 
     def test_a_row_per_conversation_and_state(self, run: Run) -> None:

@@ -47,6 +47,8 @@ def shortened(text: str, most: int = MAX_NAME) -> str:
 
 def in_one_line(text: str) -> str:
     """Without breaks, and without marks that steer the direction of what comes after them."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split()) or "(no name)"
     plain = (" " if unicodedata.category(one) in _BREAKS else one for one in text if one not in _STEERING)
     return " ".join("".join(plain).split()) or "(no name)"
 

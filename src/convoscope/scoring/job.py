@@ -11,7 +11,7 @@ import msgspec
 from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.conversation import Flow
 from convoscope.errors import UsageError
-from convoscope.ingest.companions.venue_tables import VenueTable
+from convoscope.ingest.companions.dialogue_files import VenueTable
 from convoscope.ingest.discover import Input, find_inputs
 from convoscope.ingest.read import PathLike
 from convoscope.ingest.report import ReadReport

@@ -31,7 +31,7 @@ from convoscope.scores.reducers import Sums
 from convoscope.statistics.across import Floats, ratio_of
 from convoscope.statistics.intervals import ratio_interval
 from convoscope.statistics.summary import Figure
-from convoscope.views.flow.segments import segment_of
+from convoscope.views.flow.state_rows import segment_of
 
 if TYPE_CHECKING:
     import duckdb
