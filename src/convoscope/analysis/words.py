@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
-from convoscope.ingest.companions.flow_files import FORMAT as FLOW_DEFINITION
+from convoscope.ingest.companions.flows import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, SPLIT, ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.runs.ranking import Basis, Failure

@@ -11,7 +11,7 @@ import msgspec
 from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.conversation import Flow
 from convoscope.errors import UsageError
-from convoscope.ingest.companions.venue_tables import VenueTable
+from convoscope.ingest.companions.dialogue_files import VenueTable
 from convoscope.ingest.discover import Input, find_inputs
 from convoscope.ingest.read import PathLike
 from convoscope.ingest.report import ReadReport
@@ -19,8 +19,7 @@ from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import PART_BYTES, Partition, cut
 from convoscope.metrics.declaration import Declaration, Metric
 from convoscope.metrics.needs import VENUES_TYPE
-from convoscope.metrics.registry import Declared
-from convoscope.metrics.user_metrics import registered
+from convoscope.metrics.registry import Declared, registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.check_declarations import check_declarations
@@ -64,9 +63,12 @@ def choose(
         raise UsageError("no metric to score with")
     check_declarations(chosen)
     wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
+    handed_in = (*given(resources), *registry.resources)
+    metrics_there = [one for one in registry.declared.values() if isinstance(one, Metric)] if handed_in else []
+    known = {name for one in metrics_there for name in one.resources.values()}
     return Chosen(
         chosen,
-        by_type((*given(resources), *registry.resources), wanted),
+        by_type(handed_in, wanted, known),
         tuple(registry.tables.values()),
         registry.problems,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convoscope.ingest.companions.venue_tables import VenueTable, read_venues
+from convoscope.ingest.companions.dialogue_files import VenueTable, read_venues
 from convoscope.metrics.needs import VENUES_TYPE
 from convoscope.resources.registry import Resource
 

@@ -11,7 +11,7 @@ import msgspec
 from convoscope.analysis.flows.state_table import Rate, StateTable, dicts, few_text, no_rate, rates
 from convoscope.conversation import Flow
 from convoscope.runs.database import quoted
-from convoscope.views.flow.segments import ACT, COLLECT, CONFIRM, has_no_cohesion, kind_of, segment_of
+from convoscope.views.flow.state_rows import ACT, COLLECT, CONFIRM, has_no_cohesion, kind_of, segment_of
 
 if TYPE_CHECKING:
     import duckdb

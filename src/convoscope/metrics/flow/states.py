@@ -1,18 +1,21 @@
 """What each state of a flow did in a conversation (flow-states, tier 1).
 
-They observe states, so that "by flow and state" is a grouping like any other. What stands behind them is kept in
+They observe states, so that "by flow and state" is a grouping like any other. What is behind them is kept in
 the table `states`, one row for each conversation and state.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from operator import attrgetter
 
+import msgspec
+
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, SHARE, STATE, metric
-from convoscope.metrics.flow.drop_off import STATES
+from convoscope.metrics.flow.aspects import STATES
 from convoscope.metrics.needs import NOT_BROKEN
 from convoscope.scores.observation import Observation, not_applicable, ratio, subject_of, unmeasured
 from convoscope.scores.reducers import (
@@ -23,7 +26,6 @@ from convoscope.scores.reducers import (
     Reduce,
 )
 from convoscope.scores.side_tables import SideTable
-from convoscope.views.flow.recount import MOVES, recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
 from convoscope.views.items import State, Subject
 
@@ -41,6 +43,10 @@ def progress(conversation: Conversation) -> Iterator[Observation]:
     A state led on where one of its visits was left for a state that is not itself, not an escalation, and not
     one that was visited before, unless the flow's order says that it is ahead. Ends of the flow lead nowhere:
     they count as states that did not lead on.
+
+    >>> # the first of two led on
+    >>> value("state.progress", example("state: greet", "state: ask"))
+    0.5
     """
     yield from _observe(conversation, "progress")
 
@@ -59,6 +65,12 @@ def stall(conversation: Conversation) -> Iterator[Observation]:
 
     A conversation that was not completed is stuck in its last state. Unmeasured, for all its states, where
     nothing tells whether it was completed.
+
+    >>> # it ended in the second of two states
+    >>> value("state.stall", example("state: greet", "state: ask", outcome={"completed": False}))
+    0.5
+    >>> value("state.stall", example("state: greet", "state: ask"))
+    'outcome_unknown'
     """
     yield from _observe(conversation, "stall")
 
@@ -77,6 +89,9 @@ def escalation(conversation: Conversation) -> Iterator[Observation]:
 
     A state escalates where one of its visits was left for `escalated`, `escalate`, or a state that the flow
     declares as an escalation.
+
+    >>> value("state.escalation", example("state: ask", "state: escalated"))
+    0.5
     """
     yield from _observe(conversation, "escalation")
 
@@ -86,6 +101,10 @@ def revisit(conversation: Conversation) -> Iterator[Observation]:
     """How often is a state entered again?
 
     Entries − 1 of each state, as a mean over the states that were entered.
+
+    >>> # one of two states is entered a second time
+    >>> value("state.revisit", example("state: ask", "state: confirm", "state: ask"))
+    0.5
     """
     yield from _observe(conversation, "revisit")
 
@@ -96,6 +115,11 @@ def dwell_turns(conversation: Conversation) -> Iterator[Observation]:
 
     Agent turns in the state ÷ its visits, as a mean over the states that were entered. Unmeasured where the log
     tells of no agent turn at all.
+
+    >>> # two turns in two visits of one state, and one turn in the other
+    >>> ask, confirm = ("state: ask", "assistant: Which day?"), ("state: confirm", "assistant: Monday?")
+    >>> value("state.dwell_turns", example(*ask, *confirm, *ask))
+    1.0
     """
     yield from _observe(conversation, "dwell_turns")
 
@@ -107,6 +131,11 @@ def latency_p95_ms(conversation: Conversation) -> Iterator[Observation]:
     The 95th percentile of the latencies of the turns in a state, as a mean over the states in which turns were
     timed. The state matrix has the percentile over all turns of a state. Unmeasured where every latency of the
     conversation is exactly 0.
+
+    >>> turn = {"type": "component_metric", "component": "turn"}
+    >>> turns = [{**turn, "values": {"latency_ms": latency}} for latency in (0, 1000)]
+    >>> value("state.latency_p95_ms", example("state: ask", *turns))
+    950.0
     """
     yield from _observe(conversation, "latency_p95_ms")
 
@@ -117,6 +146,11 @@ def guard_error(conversation: Conversation) -> Iterator[Observation]:
 
     Guard evaluations with an error, as a mean over the states that were entered. Unmeasured where the log is of
     a kind that does not tell of guards.
+
+    >>> # one error in two states
+    >>> failed = {"type": "guard_evaluated", "guard": "has_day", "error": "no such slot"}
+    >>> value("state.guard_error", example("state: ask", failed, "state: done"))
+    0.5
     """
     yield from _observe(conversation, "guard_error")
 
@@ -132,6 +166,12 @@ def slot_fill_rate(conversation: Conversation) -> Iterator[Observation]:
     that require any. A caller who says everything at once leaves later states with 0, which is healthy: read it
     together with progress. Not applicable where no state that was entered requires a slot; unmeasured without a
     definition of the flow.
+
+    >>> # the day is filled in the state, the phone is not
+    >>> flow = {"name": "booking", "states": [{"name": "ask", "required_slots": ["day", "phone"]}]}
+    >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "ask"}
+    >>> value("state.slot_fill_rate", example("state: ask", fill, flow=flow))
+    0.5
     """
     yield from _observe(conversation, "slot_fill_rate")
 
@@ -143,6 +183,12 @@ def slot_ready_rate(conversation: Conversation) -> Iterator[Observation]:
     Required slots that were committed before the state was last left, in it or in a state before ÷ required, as a
     mean over the states that require any. Not applicable where no state that was entered requires a slot;
     unmeasured without a definition of the flow.
+
+    >>> # the day is filled before the state is entered
+    >>> flow = {"name": "booking", "states": [{"name": "greet"}, {"name": "ask", "required_slots": ["day"]}]}
+    >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "greet"}
+    >>> value("state.slot_ready_rate", example("state: greet", fill, "state: ask", flow=flow))
+    1.0
     """
     yield from _observe(conversation, "slot_ready_rate")
 
@@ -161,7 +207,7 @@ def _observe(conversation: Conversation, column: str) -> Iterator[Observation]:
 
 
 EXPLAINED_BY = {"slot_ready_rate": "slot_fill_rate"}
-"""Columns without a value whose reason stands under another name."""
+"""Columns without a value whose reason is under another name."""
 NO_OPPORTUNITY = frozenset(("nothing_required", "state_not_declared", "no_turn_ran"))
 """Reasons for which there is nothing to measure, rather than something that could not be."""
 
@@ -170,6 +216,59 @@ NO_OPPORTUNITY = frozenset(("nothing_required", "state_not_declared", "no_turn_r
 def _subject(state: str, position: int) -> Subject:
     return subject_of(State(state, position))
 
+
+ENTERED, EXITED = "state_entered", "state_exited"
+MOVES = (ENTERED, EXITED)
+
+
+class _StateEvent(msgspec.Struct):
+    type: str
+    state: str = ""
+    to_state: str = ""
+
+
+class _Body(msgspec.Struct):
+    timeline: list[_StateEvent] = []
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+def recount_visits(body: str | bytes) -> dict[str, int]:
+    """Visits by state, from the events alone: each entry is one, and so is each exit without an entry.
+
+    A log without any entry enters a state by leaving the one before for it. The audit compares the rows with this
+    count, which takes another way than the walk.
+    """
+    moves = [event for event in _decode(body).timeline if event.type in MOVES and event.state]
+    has_entries = any(event.type == ENTERED for event in moves)
+    visits: Counter[str] = Counter()
+    unanswered: Counter[str] = Counter()
+    for event in moves:
+        if event.type == ENTERED:
+            visits[event.state] += 1
+            unanswered[event.state] += 1
+            continue
+        if unanswered[event.state]:
+            unanswered[event.state] -= 1
+        else:
+            visits[event.state] += 1
+        if not has_entries and event.to_state:
+            visits[event.to_state] += 1
+            unanswered[event.to_state] += 1
+    return dict(visits)
+
+
+_OF_CONVERSATION = (
+    "(SELECT any_value({}) FROM conversations AS c WHERE c.run = states.run AND c.conversation = states.conversation)"
+)
+_PERSONA = "json_extract_string(c.dimensions, '$.persona')"
+# The metrics of the seed under their names.
+_STATE_SCORES = f"""
+    run, conversation, flow, agent, {_OF_CONVERSATION.format("c.model")} AS model,
+    {_OF_CONVERSATION.format(_PERSONA)} AS persona, state, segment, visits,
+    {", ".join(STATE_METRICS)}, slot_ready_rate, to_states
+"""
 
 STATE_TABLE = SideTable(
     name="states",
@@ -189,10 +288,7 @@ STATE_TABLE = SideTable(
         "latency_n": "sum(len(latencies))::BIGINT",
         "latency_p95_ms": "list_aggregate(flatten(list(latencies)), 'quantile_cont', 0.95)",
     },
-    views={
-        # The metrics of the seed under their names.
-        "state_scores": f"run, conversation, flow, agent, state, segment, visits, {', '.join(STATE_METRICS)}, to_states"
-    },
+    views={"state_scores": _STATE_SCORES},
     counted="visits",
     recount=recount_visits,
     mentions=MOVES,

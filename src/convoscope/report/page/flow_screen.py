@@ -20,9 +20,9 @@ from convoscope.analysis.words import counted, first_of, value_text
 from convoscope.metrics.declaration import SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.flow_tables import ARCHETYPES, FLOWS, SEGMENTS, STATES, PageTable, interval_text, shortened
+from convoscope.report.page.figures import ScaledInterval
 from convoscope.report.page.flow_picture import LEVELS, Picture, PictureState, level, picture
 from convoscope.report.page.overview import MIN_N, cause_key
-from convoscope.report.page.scales import ScaledInterval
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.database import connect
 from convoscope.runs.ranking import Ranking
@@ -43,6 +43,7 @@ MAX_VERSIONS = 4
 WORST = 5
 """Conversations that the panel of a state names."""
 
+_LABELS = STATES.labels
 StateKey = tuple[str, str]
 """A flow and a state."""
 
@@ -340,7 +341,7 @@ class _Page:
         query = {**({} if self.flow == NO_FLOW else {"flow": self.flow}), "lost_in": name}
         diagnosis = [cause.headline, *(evidence.text for evidence in cause.evidence)] if cause else []
         versions = self.answers.versions.get((self.flow, name), {})
-        cells = list(zip(STATES.labels, STATES.page_cells(row), strict=True))[1:]
+        cells = list(zip(_LABELS, STATES.page_cells(row), strict=True))[1:]
         return StateFacts(
             name=shortened(name),
             n=state.n,

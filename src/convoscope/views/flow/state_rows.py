@@ -1,4 +1,7 @@
-"""One row per state that a conversation was in: the nine metrics of a state, and what stands behind them."""
+"""One row per state that a conversation was in: the nine metrics of a state, and what is behind them (tier 1).
+
+Also which phase a state belongs to, and which archetype a phase is (flow-states, tier 2).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,29 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, SlotFilled, Time
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.folding import snake_case
+from convoscope.text.folding import folded_name, snake_case
 from convoscope.views.flow.endings import is_completed
-from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
 from convoscope.views.flow.walk import Visit, Walk, has_states, walk
 from convoscope.views.tool_outcomes import tool_outcomes
+
+COLLECT, CONFIRM, ACT, TERMINAL, HANDOFF = "collect", "confirm", "act", "terminal", "handoff"
+
+_SPEECH_ACTS = {
+    COLLECT: "ask listen static collect question request",
+    CONFIRM: "confirm readback",
+    ACT: "act action tool execute",
+    TERMINAL: "greet greeting close terminal escalate",
+    HANDOFF: "handoff transfer",
+}
+_SEGMENT_NAMES = {
+    COLLECT: "collect enrich gather triage",
+    CONFIRM: "confirm readback",
+    ACT: "act book dispatch commit action",
+    TERMINAL: "terminal close escalation greeting",
+    HANDOFF: HANDOFF,
+}
+_FAMILIES = {name: kind for kind, names in _SPEECH_ACTS.items() for name in names.split()}
+_ARCHETYPES = {name: kind for kind, names in _SEGMENT_NAMES.items() for name in names.split()}
 
 STATE_METRICS = (
     "progress",
@@ -29,7 +50,7 @@ STATE_METRICS = (
 """The metrics of the seed that are numbers, by their names; `to_states` is the ninth."""
 
 # Producers of these say when a guard fails; of others, no guard in the log says nothing.
-_TELL_GUARDS = frozenset(("state-events", "convoscope", ""))
+_FORMATS_WITH_GUARDS = frozenset(("state-events", "convoscope", ""))
 _ACCEPTED = frozenset(
     ("confirmed", "confirm", "accepted", "accept", "yes", "affirmed", "affirm", "approved", "correct")
 )
@@ -43,7 +64,7 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
 
     state: str
     position: int
-    """Its place in the order in which states were first entered."""
+    """Its position in the order in which states were first entered."""
     segment: str | None
     visits: int
     progress: int
@@ -68,11 +89,11 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     slots: tuple[str, ...]
     """The slots that were committed in it."""
     unplaced: tuple[str, ...]
-    """With the first state: slots of which nobody tells the state that collected them."""
+    """With the first state: slots of which the log does not name the state that collected them."""
     tool_calls: int
     tool_successes: int
     tool_unknown: int
-    """Calls of which the log does not say whether they worked; where it tells of results, one without did not."""
+    """Calls of which the log does not say whether they worked; where it has results, a call without one did not."""
     asked: int | None
     """Confirmations that were asked for in it."""
     accepted: int | None
@@ -139,11 +160,11 @@ class _Frame:
         self.escalations = self.flow.escalations if self.flow is not None else ESCALATIONS
         self.walked = walked
         self.completed = is_completed(conversation)
-        # One that was left for an end of the flow that nobody entered is stuck nowhere.
+        # A state that was left for an end of the flow, entered or not, is not where it got stuck.
         self.stuck = walked.visits[-1] if walked.last == walked.visits[-1].state else None
         self.first_fill = walked.fills
         self.is_timed = any(any(visit.latencies) for visit in walked.visits)
-        self.tells_guards = walked.has_guards or conversation.source.format in _TELL_GUARDS
+        self.has_guards = walked.has_guards or conversation.source.format in _FORMATS_WITH_GUARDS
 
     def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
         reasons: dict[str, str] = {}
@@ -169,7 +190,7 @@ class _Frame:
         slots = self._slots(declared, visits, fills, reasons)
         asked, accepted = _confirmations(visits) if confirms else (None, None)
         stall = self._stall(state, reasons)
-        if not self.tells_guards:
+        if not self.has_guards:
             reasons["guard_error"] = "no_guards_logged"
         # In the order of the fields: naming twenty-seven of them costs more than the rest of the row.
         return StateRow(
@@ -183,7 +204,7 @@ class _Frame:
             len(visits) - 1,
             turns / len(visits) if has_turns else None,
             percentile_95(latencies),
-            guard_errors if self.tells_guards else None,
+            guard_errors if self.has_guards else None,
             slots.fill_rate,
             slots.ready_rate,
             slots.front_loaded,
@@ -237,7 +258,7 @@ class _Frame:
 
 
 def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
-    """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
+    """Confirmations of a confirming state with an outcome in the log: by reason of leaving, or by guard."""
     outcomes = [verdict for visit in visits if (verdict := _verdict(visit)) is not None]
     return (len(outcomes), sum(outcomes)) if outcomes else (None, None)
 
@@ -306,3 +327,37 @@ def percentile_95(values: Sequence[float]) -> float | None:
     below, hundredths = divmod(95 * (len(ordered) - 1), 100)
     low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
     return low + (high - low) * (hundredths / 100)
+
+
+def segment_of(flow: Flow | None, state: str) -> str:
+    """The segment of a state: the authored one, else its lifecycle phase, else the family of its speech act."""
+    if flow is None:
+        return ""
+    if state in flow.segment_of:
+        return flow.segment_of[state]
+    declared = flow.by_name.get(state)
+    if declared is None:
+        return ""
+    return declared.lifecycle_phase or _FAMILIES.get(folded_name(declared.speech_act), "")
+
+
+def kind_of(flow: Flow | None, segment: str) -> str:
+    """The canonical archetype of a segment: its declared kind, else its name, with variants folded.
+
+    Where neither is one of those known, the speech acts of its states decide, if they agree; else it is a kind of
+    its own.
+    """
+    declared = flow.segment_by_name.get(segment) if flow is not None else None
+    kind = declared.kind if declared is not None else ""
+    name = folded_name(kind or segment)
+    archetype = _ARCHETYPES.get(name.replace("_", ""))
+    if archetype is not None or kind or flow is None:
+        return archetype or name
+    acts = {folded_name(state.speech_act) for state in flow.states if segment_of(flow, state.name) == segment}
+    families = {_FAMILIES.get(act, "") for act in acts}
+    return families.pop() or name if len(families) == 1 else name
+
+
+def has_no_cohesion(kind: str) -> bool:
+    """Ends and greetings lead nowhere by design."""
+    return kind == TERMINAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation.flow import ESCALATIONS, Flow, FlowSegment, FlowState, TargetSlot, Terminal
@@ -16,16 +16,16 @@ _SLOT_NAMES = ("name", "slot")
 _BUDGETS = ("latency_budget_ms", "latency_budget_s")
 _SORTS = ("terminal_type", "sort", "outcome")
 _CONTRACTS = ("contract", "allowed", "expected")
-_STATE_FACTS = ("required_slots", "speech_act", "lifecycle_phase", "segment", "terminal", "terminal_type", *_BUDGETS)
-_STATE_KEYS = (*_STATE_NAMES, *_STATE_FACTS, "sort", "outcome", "rank", "order")
+_STATE_FIELDS = ("required_slots", "speech_act", "lifecycle_phase", "segment", "terminal", "terminal_type", *_BUDGETS)
+_STATE_KEYS = (*_STATE_NAMES, *_STATE_FIELDS, "sort", "outcome", "rank", "order")
 _SEGMENT_KEYS = (*_SEGMENT_NAMES, "kind", "purpose", "members", "states", "target_slots", "exit_guard")
 _SLOT_KEYS = (*_SLOT_NAMES, "required", "validator", "confirmation")
-_FLOW_FACTS = ("segments", "order", "terminals", "completion_slots", "final_status", *_BUDGETS)
-_FLOW_FACTS_ALONE = frozenset(("segments", "terminals", "completion_slots"))
+_FLOW_FIELDS = ("segments", "order", "terminals", "completion_slots", "final_status", *_BUDGETS)
+_ONLY_OF_FLOWS = frozenset(("segments", "terminals", "completion_slots"))
 """What is said of nothing but flows."""
-_FLOW_KEYS = (*_NAMES, "states", *_FLOW_FACTS)
+_FLOW_KEYS = (*_NAMES, "states", *_FLOW_FIELDS)
 _OF_CONVERSATIONS = frozenset(
-    (
+    [
         "messages",
         "events",
         "timeline",
@@ -36,7 +36,7 @@ _OF_CONVERSATIONS = frozenset(
         "call_id",
         "schema",
         "text",
-    )
+    ]
 )
 """What a log says and a declaration does not."""
 
@@ -62,7 +62,7 @@ class FlowFile(NamedTuple):
 
 
 def declares_flow(value: Any, depth: int = 0) -> bool:
-    """Whether a value that nobody said is a flow definition is one."""
+    """Whether a value is a flow definition, though it was not given as one."""
     if depth > _WRAPPED or not value:
         return False
     if isinstance(value, list):
@@ -76,20 +76,20 @@ def declares_flow(value: Any, depth: int = 0) -> bool:
     if isinstance(inside, dict | list):
         return declares_flow(inside, depth + 1)
     if "flow" in value:
-        return "states" in value or not _FLOW_FACTS_ALONE.isdisjoint(value)
+        return "states" in value or not _ONLY_OF_FLOWS.isdisjoint(value)
     states = value.get("states")
-    if isinstance(states, dict | list) and not set(_FLOW_FACTS).isdisjoint(value):
+    if isinstance(states, dict | list) and not set(_FLOW_FIELDS).isdisjoint(value):
         return True
-    facts = states.values() if isinstance(states, dict) else states if isinstance(states, list) else ()
-    return any(isinstance(one, dict) and not one.keys().isdisjoint(_STATE_FACTS) for one in facts)
+    fields = states.values() if isinstance(states, dict) else states if isinstance(states, list) else ()
+    return any(isinstance(one, dict) and not one.keys().isdisjoint(_STATE_FIELDS) for one in fields)
 
 
 _WRAPPED = 3
-"""How deep a flow may stand in what declares it."""
+"""How deep a flow may be nested in what declares it."""
 
 
 class _At(NamedTuple):
-    """A place in a file, for what is said about it."""
+    """Where something is in a file, for errors and warnings about it."""
 
     file: str
     warnings: list[str]
@@ -102,8 +102,8 @@ class _At(NamedTuple):
         return InputError(message, file=self.file, field=self.path, hint=hint)
 
     def warn(self, message: str) -> None:
-        place = f"{self.file} {self.path}" if self.path else self.file
-        self.warnings.append(f"{place}: {message}")
+        where = f"{self.file} {self.path}" if self.path else self.file
+        self.warnings.append(f"{where}: {message}")
 
 
 def flows_of(documents: Sequence[Any], *, file: str, stem: str) -> FlowFile:
@@ -114,8 +114,8 @@ def flows_of(documents: Sequence[Any], *, file: str, stem: str) -> FlowFile:
     many = len(documents) > 1
     flows: dict[str, Flow] = {}
     for number, document in enumerate(documents, 1):
-        place = at / "documents" / number if many else at
-        for declared in _apart(document, place, "" if many else stem):
+        where = at / "documents" / number if many else at
+        for declared in _apart(document, where, "" if many else stem):
             flow = _flow(declared)
             if flow.name in flows:
                 raise declared.at.error(
@@ -128,10 +128,10 @@ def flows_of(documents: Sequence[Any], *, file: str, stem: str) -> FlowFile:
 class _Declared(NamedTuple):
     """One flow of a document."""
 
-    facts: dict[str, Any]
+    fields: dict[str, Any]
     at: _At
     name: str = ""
-    """Where it stands outside of what the flow declares."""
+    """Where it is outside of what the flow declares."""
     default: str = ""
     """The name of a flow that has none."""
 
@@ -140,13 +140,15 @@ def _apart(value: Any, at: _At, stem: str) -> Iterator[_Declared]:
     """Each flow of a document."""
     if isinstance(value, dict) and "flows" in value:
         if "states" in value:
-            raise (at / "flows").error("stands beside states", "a file declares one flow, or several below flows")
+            raise (at / "flows").error(
+                "is given together with states", "a file declares one flow, or several below flows"
+            )
         yield from _listed_flows(value["flows"], at / "flows")
     elif isinstance(value, list):
         yield from _listed_flows(value, at)
     elif isinstance(value, dict) and isinstance(value.get("flow"), dict):
         if "states" in value:
-            raise (at / "flow").error("stands beside states", "write `flow: NAME`, or all of it below flow")
+            raise (at / "flow").error("is given together with states", "write `flow: NAME`, or all of it below flow")
         yield _Declared(value["flow"], at / "flow", default=stem)
     elif isinstance(value, dict):
         if set(value).isdisjoint(_FLOW_KEYS) and declares_flow(list(value.values())):
@@ -162,125 +164,133 @@ def _apart(value: Any, at: _At, stem: str) -> Iterator[_Declared]:
 def _listed_flows(value: Any, at: _At) -> Iterator[_Declared]:
     if not isinstance(value, dict | list) or not value:
         raise at.error(f"is {_described(value)}", "list the flows, or write each below its name")
-    named = value.items() if isinstance(value, dict) else [("", facts) for facts in value]
-    for number, (name, facts) in enumerate(named, 1):
-        place = at / (name or number)
-        if not isinstance(facts, dict):
-            raise place.error(f"is {_described(facts)}, and a flow is a mapping", "write `flow: NAME` and `states:`")
-        yield _Declared(facts, place, name=name.strip())
+    named = value.items() if isinstance(value, dict) else [("", fields) for fields in value]
+    for number, (name, fields) in enumerate(named, 1):
+        where = at / (name or number)
+        if not isinstance(fields, dict):
+            raise where.error(f"is {_described(fields)}, and a flow is a mapping", "write `flow: NAME` and `states:`")
+        yield _Declared(fields, where, name=name.strip())
 
 
 def _flow(declared: _Declared) -> Flow:
-    facts, at = declared.facts, declared.at
-    key = "" if declared.name else next((key for key in _NAMES if facts.get(key) is not None), "")
-    name = _name(facts[key], at / key) if key else declared.name or declared.default
+    fields, at = declared.fields, declared.at
+    key = "" if declared.name else next((key for key in _NAMES if fields.get(key) is not None), "")
+    name = _name(fields[key], at / key) if key else declared.name or declared.default
     if not name:
         raise at.error("has no name", "add `flow: NAME`")
-    if set(facts).isdisjoint(("states", *_FLOW_FACTS)):
-        near = _nearest(facts, ("states", *_FLOW_FACTS))
-        raise at.error(
-            "declares nothing about a flow", f"did you mean {near.known} by {near.key}?" if near else SEE_FLOWS
-        )
-    extras = _extras(facts, {key, "states", *_FLOW_FACTS}, _FLOW_KEYS, at)
-    if _says_more(facts.get("completion_slots"), (*_SLOT_NAMES, "required")):
-        extras["completion_slots"] = facts["completion_slots"]
-    if _says_more([facts.get("final_status")], _CONTRACTS):
-        extras["final_status"] = facts["final_status"]
-    states = dict(_states(facts.get("states"), at / "states"))
-    segments = _segments(facts.get("segments"), at / "segments")
-    if facts.get("states") is None:
-        states = {one: {"name": one} for one in _named_elsewhere(facts, segments)}
-    _add_order(facts.get("order"), states, at / "order")
-    _add_terminals(facts.get("terminals"), states, at / "terminals")
+    if set(fields).isdisjoint(("states", *_FLOW_FIELDS)):
+        slips = ((key, near) for key in fields if (near := _nearest(key, ("states", *_FLOW_FIELDS))))
+        hint = next((f"did you mean {near} by {key}?" for key, near in slips), SEE_FLOWS)
+        raise at.error("declares nothing about a flow", hint)
+    extras = _extras(fields, {key, "states", *_FLOW_FIELDS}, _FLOW_KEYS, at)
+    if _says_more(fields.get("completion_slots"), (*_SLOT_NAMES, "required")):
+        extras["completion_slots"] = fields["completion_slots"]
+    if _says_more([fields.get("final_status")], _CONTRACTS):
+        extras["final_status"] = fields["final_status"]
+    states = {
+        entry.name: _state(*entry) for entry in _entries(fields.get("states"), at / "states", _STATE_NAMES, "state")
+    }
+    listed = _entries(fields.get("segments"), at / "segments", _SEGMENT_NAMES, "segment")
+    segments = [_segment(*entry) for entry in listed]
+    if fields.get("states") is None:
+        states = {one: {"name": one} for one in _named_elsewhere(fields, segments)}
+    _add_order(fields.get("order"), states, at / "order")
+    _add_terminals(fields.get("terminals"), states, at / "terminals")
     _check_segments(segments, states, at)
     return Flow(
         name=name,
         states=tuple(FlowState(**state) for state in states.values()),
         segments=tuple(segments),
-        completion_slots=_optional_names(facts.get("completion_slots"), at / "completion_slots"),
-        final_status=_final_status(facts.get("final_status"), at / "final_status"),
-        latency_budget_ms=_budget(facts, at),
+        completion_slots=_optional_names(fields.get("completion_slots"), at / "completion_slots"),
+        final_status=_final_status(fields.get("final_status"), at / "final_status"),
+        latency_budget_ms=_budget(fields, at),
         extras=extras,
     )
 
 
-def _named_elsewhere(facts: dict[str, Any], segments: Sequence[FlowSegment]) -> Sequence[str]:
+def _named_elsewhere(fields: dict[str, Any], segments: Sequence[FlowSegment]) -> Sequence[str]:
     """Without a list of states, those that the order, the segments and the ends name are its states."""
     named: list[Any] = []
-    order = facts.get("order")
+    order = fields.get("order")
     for entry in order if isinstance(order, list) else ():
         named += entry if isinstance(entry, list) else [entry]
     named += [member for segment in segments for member in segment.members]
-    ends = facts.get("terminals")
+    ends = fields.get("terminals")
     for entry in ends.values() if isinstance(ends, dict) else (ends,):
         named += entry if isinstance(entry, list) else [entry]
     return list(dict.fromkeys(str(entry).strip() for entry in named if _is_name(entry)))
 
 
-def _entries(value: Any, at: _At, keys: Sequence[str]) -> Iterator[tuple[str, Any, _At, str]]:
-    """Named things, in any shape: name, facts, place, and the key inside the facts that the name came from."""
+class _Entry(NamedTuple):
+    """A named thing: what is declared of it, where, and the key inside of that which its name came from."""
+
+    name: str
+    fields: Any
+    at: _At
+    key: str = ""
+
+
+def _entries(value: Any, at: _At, keys: Sequence[str], noun: str = "") -> Iterator[_Entry]:
+    """Named things in any shape. Things of a `noun` must have different names."""
+    seen = set[str]()
+    for entry in _named_entries(value, at, keys) if value is not None else ():
+        if noun and entry.name in seen:
+            raise entry.at.error("is declared twice", f"give each {noun} its own name, or remove one")
+        seen.add(entry.name)
+        yield entry
+
+
+def _named_entries(value: Any, at: _At, keys: Sequence[str]) -> Iterator[_Entry]:
     if isinstance(value, dict):
-        for name, facts in value.items():
-            yield _name(name, at), facts, at / name, ""
+        for name, fields in value.items():
+            yield _Entry(_name(name, at), fields, at / name)
         return
     if not isinstance(value, list):
         raise at.error(f"is {_described(value)}", "write a mapping of names, or a list")
     for number, entry in enumerate(value, 1):
         if not isinstance(entry, dict):
-            yield _name(entry, at / number), None, at / entry, ""
+            yield _Entry(_name(entry, at / number), None, at / entry)
             continue
         key = next((key for key in keys if entry.get(key) is not None), "")
         if key:
             name = _name(entry[key], at / number / key)
-            yield name, entry, at / name, key
+            yield _Entry(name, entry, at / name, key)
         elif len(entry) == 1 and isinstance(next(iter(entry.values())), dict | None):
-            name, facts = next(iter(entry.items()))
-            yield _name(name, at / number), facts, at / name, ""
+            name, fields = next(iter(entry.items()))
+            yield _Entry(_name(name, at / number), fields, at / name)
         else:
             raise (at / number).error("has no name", f"add `{keys[0]}: NAME`")
 
 
-def _states(value: Any, at: _At) -> Iterator[tuple[str, dict[str, Any]]]:
-    seen = set[str]()
-    for name, facts, place, key in _entries(value, at, _STATE_NAMES) if value is not None else ():
-        if name in seen:
-            raise place.error("is declared twice", "give each state its own name, or remove one")
-        seen.add(name)
-        yield name, _state(name, {} if facts is None else facts, place, key)
-
-
-def _state(name: str, facts: Any, at: _At, key: str) -> dict[str, Any]:
-    if not isinstance(facts, dict):
-        raise at.error(
-            f"is {_described(facts)}, and what a state declares is a mapping", "for example `terminal: success`"
-        )
-    state: dict[str, Any] = {"name": name, "latency_budget_ms": _budget(facts, at)}
+def _state(name: str, fields: Any, at: _At, key: str) -> dict[str, Any]:
+    fields = _mapping(fields, at, "state", "terminal: success")
+    state: dict[str, Any] = {"name": name, "latency_budget_ms": _budget(fields, at)}
     for text in ("speech_act", "lifecycle_phase", "segment"):
-        if facts.get(text) is not None:
-            state[text] = _name(facts[text], at / text)
-    expected = {key, *_STATE_FACTS, *_SORTS, "rank", "order"}
-    state["terminal"] = _terminal(name, facts, at)
+        if fields.get(text) is not None:
+            state[text] = _name(fields[text], at / text)
+    expected = {key, *_STATE_FIELDS, *_SORTS, "rank", "order"}
+    state["terminal"] = _terminal(name, fields, at)
     if not state["terminal"]:
         for sort in ("sort", "outcome"):
-            if facts.get(sort) is not None:
+            if fields.get(sort) is not None:
                 expected.discard(sort)
                 (at / sort).warn("says nothing, since the state is not declared as terminal; add `terminal: true`")
-    slots = facts.get("required_slots")
+    slots = fields.get("required_slots")
     state["required_slots"] = _optional_names(slots, at / "required_slots") or ()
-    ranks = [one for one in ("rank", "order") if facts.get(one) is not None]
+    ranks = [one for one in ("rank", "order") if fields.get(one) is not None]
     if len(ranks) > 1:
-        raise (at / "order").error("stands beside rank", "keep one of them")
+        raise (at / "order").error("is given together with rank", "keep one of them")
     if ranks:
-        state["rank"] = _number(facts[ranks[0]], at / ranks[0])
-    state["extras"] = _extras(facts, expected, _STATE_KEYS, at)
+        state["rank"] = _number(fields[ranks[0]], at / ranks[0])
+    state["extras"] = _extras(fields, expected, _STATE_KEYS, at)
     if _says_more(slots, (*_SLOT_NAMES, "required")):
         state["extras"]["required_slots"] = slots
     return state
 
 
-def _terminal(name: str, facts: Mapping[str, Any], at: _At) -> Terminal:
-    declared = {sort: facts[sort] for sort in _SORTS if facts.get(sort) is not None}
-    flag = facts.get("terminal")
+def _terminal(name: str, fields: Mapping[str, Any], at: _At) -> Terminal:
+    declared = {sort: fields[sort] for sort in _SORTS if fields.get(sort) is not None}
+    flag = fields.get("terminal")
     flag = _FLAGS.get(flag.strip().lower(), flag) if isinstance(flag, str) else flag
     if flag is None and "terminal_type" not in declared:
         return ""
@@ -311,22 +321,22 @@ def _add_terminals(value: Any, states: dict[str, dict[str, Any]], at: _At) -> No
         return
     by_sort = value if isinstance(value, dict) else {"unknown": value}
     for key, listed in by_sort.items():
-        place = at / key if isinstance(value, dict) else at
-        sort = _sort(key, place)
-        for name in _optional_names(listed, place) or ():
+        where = at / key if isinstance(value, dict) else at
+        sort = _sort(key, where)
+        for name in _optional_names(listed, where) or ():
             state = states.get(name)
             if state is None:
-                place.warn(f"{name!r} is no state of the flow")
+                where.warn(f"{name!r} is no state of the flow")
                 continue
             declared = state.get("terminal", "")
             if declared not in ("", "unknown", sort) and sort != "unknown":
-                raise place.error(f"lists {name!r}, which is declared as {declared}", "keep one of them")
+                raise where.error(f"lists {name!r}, which is declared as {declared}", "keep one of them")
             is_escalation = sort == "unknown" and name in ESCALATIONS
             state["terminal"] = "escalation" if is_escalation else sort if declared in ("", "unknown") else declared
 
 
 def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
-    """The order that a flow declares; states in a list of their own stand at one place."""
+    """The order that a flow declares; states in a list of their own have one position."""
     if value is None:
         return
     if not isinstance(value, list):
@@ -338,7 +348,7 @@ def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
         for member in entry if isinstance(entry, list) else [entry]:
             name = _name(member, at / (number + 1))
             if name in seen:
-                raise at.error(f"names {name!r} twice", "a state stands at one place of the order")
+                raise at.error(f"names {name!r} twice", "a state has one position in the order")
             seen.add(name)
             state = states.get(name)
             if state is None:
@@ -349,86 +359,68 @@ def _add_order(value: Any, states: dict[str, dict[str, Any]], at: _At) -> None:
                 state["rank"] = float(number)
 
 
-def _segments(value: Any, at: _At) -> Sequence[FlowSegment]:
-    segments: dict[str, FlowSegment] = {}
-    for name, facts, place, key in _entries(value, at, _SEGMENT_NAMES) if value is not None else ():
-        if name in segments:
-            raise place.error("is declared twice", "give each segment its own name, or remove one")
-        segments[name] = _segment(name, facts, place, key)
-    return tuple(segments.values())
-
-
-def _segment(name: str, facts: Any, at: _At, key: str) -> FlowSegment:
-    if facts is None or isinstance(facts, list):
-        facts = {"members": facts}
-    if not isinstance(facts, dict):
-        raise at.error(
-            f"is {_described(facts)}, and what a segment declares is a mapping", "for example `members: [greet]`"
-        )
-    listed = [one for one in ("members", "states") if facts.get(one) is not None]
+def _segment(name: str, fields: Any, at: _At, key: str) -> FlowSegment:
+    if fields is None or isinstance(fields, list):
+        fields = {"members": fields}
+    fields = _mapping(fields, at, "segment", "members: [greet]")
+    listed = [one for one in ("members", "states") if fields.get(one) is not None]
     if len(listed) > 1:
-        raise (at / "states").error("stands beside members", "keep one of them")
-    members = _optional_names(facts[listed[0]], at / listed[0]) if listed else None
-    extras = _extras(facts, {key, *_SEGMENT_KEYS} - ({*_SEGMENT_NAMES} - {key}), _SEGMENT_KEYS, at)
-    slots, more = _target_slots(facts.get("target_slots"), at / "target_slots")
+        raise (at / "states").error("is given together with members", "keep one of them")
+    members = _optional_names(fields[listed[0]], at / listed[0]) if listed else None
+    extras = _extras(fields, {key, *_SEGMENT_KEYS} - ({*_SEGMENT_NAMES} - {key}), _SEGMENT_KEYS, at)
+    slots, more = _target_slots(fields.get("target_slots"), at / "target_slots")
     if more:
         extras["target_slots"] = more
-    texts = {one: _name(facts[one], at / one) for one in ("kind", "purpose") if facts.get(one) is not None}
+    texts = {one: _name(fields[one], at / one) for one in ("kind", "purpose") if fields.get(one) is not None}
     return FlowSegment(
         name=name,
         members=members or (),
         target_slots=slots,
-        exit_guard=facts.get("exit_guard"),
+        exit_guard=fields.get("exit_guard"),
         extras=extras,
         **texts,
     )
 
 
 def _target_slots(value: Any, at: _At) -> tuple[tuple[TargetSlot, ...] | None, dict[str, Any]]:
-    """The slots, and what is said of each that has no place of its own."""
+    """The slots, and what is declared of each that has no field here."""
     if value is None:
         return None, {}
     slots: dict[str, TargetSlot] = {}
     more: dict[str, Any] = {}
-    for name, given, place, key in _entries([value] if isinstance(value, str) else value, at, _SLOT_NAMES):
-        facts = {} if given is None else given
-        if not isinstance(facts, dict):
-            raise place.error(
-                f"is {_described(facts)}, and what a slot declares is a mapping", "for example `required: true`"
-            )
-        if name in slots:
-            raise place.error("is declared twice", "give each slot its own name, or remove one")
-        required = facts.get("required")
+    for name, given, where, key in _entries([value] if isinstance(value, str) else value, at, _SLOT_NAMES, "slot"):
+        fields = _mapping(given, where, "slot", "required: true")
+        required = fields.get("required")
         slots[name] = TargetSlot(
             name=name,
-            required=True if required is None else _flag(required, place / "required"),
-            validator=facts.get("validator"),
-            confirmation=facts.get("confirmation"),
+            required=True if required is None else _flag(required, where / "required"),
+            validator=fields.get("validator"),
+            confirmation=fields.get("confirmation"),
         )
-        if extras := _extras(facts, {key, "required", "validator", "confirmation"}, _SLOT_KEYS, place):
+        if extras := _extras(fields, {key, "required", "validator", "confirmation"}, _SLOT_KEYS, where):
             more[name] = extras
     return tuple(slots.values()), more
 
 
 def _check_segments(segments: Sequence[FlowSegment], states: Mapping[str, dict[str, Any]], at: _At) -> None:
-    """What does not fit together is said, and is no reason to stop."""
+    """What does not fit together gives a warning, and is no reason to stop."""
     declared = {segment.name for segment in segments}
     listed: dict[str, str] = {}
     for segment in segments:
-        place = at / "segments" / segment.name / "members"
+        where = at / "segments" / segment.name / "members"
         for member in segment.members:
             if member not in states:
-                place.warn(f"{member!r} is no state of the flow")
+                where.warn(f"{member!r} is no state of the flow")
             elif member in listed:
-                place.warn(f"{member!r} is a member of {listed[member]}, too; the last one counts")
+                where.warn(f"{member!r} is a member of {listed[member]}, too; the last one counts")
             listed[member] = segment.name
     for name, state in states.items():
         own = state.get("segment")
-        place = at / "states" / name / "segment"
+        where = at / "states" / name / "segment"
         if own and declared and own not in declared:
-            place.warn(f"{own!r} is none of the segments")
+            where.warn(f"{own!r} is none of the segments")
         elif own and listed.get(name, own) != own:
-            place.warn(f"says {own!r}, and {listed[name]} lists the state as its member; the state's own word counts")
+            where.warn(f"says {own!r}, and {listed[name]} lists the state as its member; what the state says counts")
 
 
 def _final_status(value: Any, at: _At) -> tuple[str, ...] | None:
@@ -452,9 +444,9 @@ def _optional_names(value: Any, at: _At) -> tuple[str, ...] | None:
     if not isinstance(value, list | dict):
         return (_name(value, at),)
     names: dict[str, None] = {}
-    for name, facts, place, _ in _entries(value, at, (*_SLOT_NAMES, "id", "state")):
-        required = facts.get("required") if isinstance(facts, dict) else None
-        if required is None or _flag(required, place / "required"):
+    for name, fields, where, _ in _entries(value, at, (*_SLOT_NAMES, "id", "state")):
+        required = fields.get("required") if isinstance(fields, dict) else None
+        if required is None or _flag(required, where / "required"):
             names[name] = None
     return tuple(names)
 
@@ -464,13 +456,13 @@ def _says_more(value: Any, keys: Sequence[str]) -> bool:
     return any(isinstance(one, dict) and not set(one) <= set(keys) for one in things)
 
 
-def _budget(facts: Mapping[str, Any], at: _At) -> float | None:
-    keys = [key for key in _BUDGETS if facts.get(key) is not None]
+def _budget(fields: Mapping[str, Any], at: _At) -> float | None:
+    keys = [key for key in _BUDGETS if fields.get(key) is not None]
     if not keys:
         return None
     if len(keys) > 1:
-        raise (at / keys[1]).error(f"stands beside {keys[0]}", "keep one of them")
-    value = _number(facts[keys[0]], at / keys[0])
+        raise (at / keys[1]).error(f"is given together with {keys[0]}", "keep one of them")
+    value = _number(fields[keys[0]], at / keys[0])
     if value <= 0:
         raise (at / keys[0]).error(f"is {value:g}", "a budget is more than 0")
     return value if keys[0] == "latency_budget_ms" else 1000 * value
@@ -489,6 +481,14 @@ def _flag(value: Any, at: _At) -> bool:
     return flag
 
 
+def _mapping(value: Any, at: _At, noun: str, example: str) -> dict[str, Any]:
+    """What a thing declares; nothing is an empty mapping."""
+    if value is not None and not isinstance(value, dict):
+        message = f"is {_described(value)}, and what a {noun} declares is a mapping"
+        raise at.error(message, f"for example `{example}`")
+    return value or {}
+
+
 def _is_name(value: Any) -> bool:
     return (isinstance(value, str) and bool(value.strip())) or (isinstance(value, int) and not isinstance(value, bool))
 
@@ -500,28 +500,19 @@ def _name(value: Any, at: _At) -> str:
     return str(value).strip()
 
 
-def _extras(facts: Mapping[str, Any], expected: set[str], all_keys: Sequence[str], at: _At) -> dict[str, Any]:
-    """What is declared that nobody here knows; a key that may be a slip is said."""
-    extras = {key: value for key, value in facts.items() if key not in expected}
+def _extras(fields: Mapping[str, Any], expected: set[str], all_keys: Sequence[str], at: _At) -> dict[str, Any]:
+    """What is declared under unknown keys; a key that may be a slip gives a warning."""
+    extras = {key: value for key, value in fields.items() if key not in expected}
     for key in extras:
-        if key not in all_keys and (near := _nearest([key], all_keys)):
-            (at / key).warn(f"is no known key, and was kept as it is; did you mean {near.known}?")
+        if key not in all_keys and (near := _nearest(key, all_keys)):
+            (at / key).warn(f"is no known key, and was kept as it is; did you mean {near}?")
     return extras
 
 
-class _Near(NamedTuple):
-    """A key that may be a slip, and what it may have been meant to be."""
-
-    key: str
-    known: str
-
-
-def _nearest(keys: Iterable[str], known: Sequence[str]) -> _Near | None:
-    for key in keys:
-        folded = key.strip().casefold().replace("-", "_").replace(" ", "_")
-        if near := difflib.get_close_matches(folded[:100], known, n=1, cutoff=0.8):
-            return _Near(key, near[0])
-    return None
+def _nearest(key: str, known: Sequence[str]) -> str:
+    """The known key that a key may have been meant to be; "" where none is near."""
+    folded = key.strip().casefold().replace("-", "_").replace(" ", "_")
+    return next(iter(difflib.get_close_matches(folded[:100], known, n=1, cutoff=0.8)), "")
 
 
 def _described(value: Any) -> str:
