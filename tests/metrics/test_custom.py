@@ -21,7 +21,7 @@ from convoscope.metrics.user_metrics import registered
 from convoscope.resources import Judge, Verdict
 from convoscope.resources.registry import JUDGE
 from convoscope.scoring.evaluate import evaluate, observe
-from convoscope.scoring.plan import plan
+from convoscope.scoring.profiles import plan
 from convoscope.views.standard_data import tidy, to_conversation
 from support.chats import agent, chat, told, user
 

@@ -25,8 +25,8 @@ from convoscope.metrics import (
 )
 from convoscope.metrics.async_metrics import awaited
 from convoscope.scoring.batch import Batch
-from convoscope.scoring.check_declarations import check_declarations
 from convoscope.scoring.evaluate import observe
+from convoscope.scoring.job import check_declarations
 from convoscope.scoring.session import Session
 from convoscope.views import MetricContext
 from convoscope.views.standard_data import StandardData

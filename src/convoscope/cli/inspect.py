@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from convoscope.conversation import Conversation
     from convoscope.ingest.report import FileRead
     from convoscope.report.screen import Screen
-    from convoscope.scoring.plan import Plan, Planned
+    from convoscope.scoring.profiles import Plan, Planned
 
 _MAX_FILES = 20
 _MAX_MEMBERS = 3
@@ -64,7 +64,7 @@ def inspect(
     from convoscope.report.run_terminal import print_reading, print_warnings
     from convoscope.report.screen import Screen
     from convoscope.scoring.job import choose
-    from convoscope.scoring.plan import Planner
+    from convoscope.scoring.profiles import Planner
     from convoscope.views.flow.endings import outcome_of
     from convoscope.views.outcome_fields import LabelSearch, best_proposal
 

@@ -9,8 +9,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, from_json
 from convoscope.ingest.report import Note
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet
-from convoscope.runs.null_rows import PROFILES
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, PROFILES, SCORES, Tables, connect, parquet
 from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
 from convoscope.scores.observation import COMPUTED, Score, Status
 from convoscope.views.fields import field_names
@@ -100,7 +99,8 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
                 by_number[number].append(tuple(values))
             return by_number
 
-        bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
+        body = "NULL" if all(number in run.held for number in numbers) else "body"
+        bodies = rows(f"conversation, notes, {body}, profile", CONVERSATIONS)
         scores = rows(SCORE_COLUMNS, SCORES)
         reduced = rows(_REDUCED, CONVERSATION_SCORES)
         absent = _absences(connection, run)
@@ -108,7 +108,7 @@ def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
         ((id, notes, body, profile),) = bodies[number]
         yield KeptConversation(
             number,
-            named(from_json(body), id),
+            named(run.held[number] if number in run.held else from_json(body), id),
             msgspec.json.decode(notes, type=list[Note]) if notes else [],
             sorted(map(score_of, scores[number]), key=_place),
             sorted([*map(_reduced, reduced[number]), *absent.get(profile, ())], key=lambda one: one[:3]),

@@ -11,7 +11,7 @@ import msgspec
 from convoscope.analysis.flows.state_matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
 from convoscope.analysis.flows.state_table import Excluded, Rate, StateTable, few_words, rates
 from convoscope.runs.database import quoted
-from convoscope.runs.parquet_columns import BETWEEN
+from convoscope.runs.part_files import BETWEEN
 
 if TYPE_CHECKING:
     import duckdb
