@@ -28,7 +28,7 @@ from convoscope.metrics.dialogue.evaluators import evaluate_dialogues
 from convoscope.metrics.dialogue.frames import dialogue_turns
 from convoscope.metrics.dialogue.tomiinek.declared import gold_dialogue
 from convoscope.metrics.dialogue.tomiinek.evaluate import judge_prediction
-from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
+from convoscope.metrics.dialogue.tomiinek.matching import VenueSearch
 from convoscope.metrics.dialogue.turns import DialogueTurn
 from convoscope.metrics.dialogue.venues import VenueDatabase
 

@@ -25,9 +25,10 @@ from benchmarks.chats import chats
 from benchmarks.items import items
 from convoscope.conversation import to_json
 from convoscope.ingest.discover import Input
+from convoscope.ingest.pieces import InputPiece
 from convoscope.ingest.reader import Reader, installed
 from convoscope.ingest.report import ReadReport
-from convoscope.ingest.split import InputPiece, Partition, Read, read_partition
+from convoscope.ingest.split import Partition, Read, read_partition
 
 _ROOT = Path(__file__).parent.parent
 _ITEMS = _ROOT / "examples" / "standard-data" / "items.jsonl"

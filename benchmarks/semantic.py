@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from convoscope.analysis.benchmark.datasets import VARIABLE
-from convoscope.analysis.benchmark.predictions import read_prediction
+from convoscope.analysis.benchmark.labels import read_prediction
 from convoscope.analysis.benchmark.result import write_result
 from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
 from convoscope.analysis.benchmark.semantic import SWEEP, without_collector

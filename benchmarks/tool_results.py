@@ -23,7 +23,7 @@ import yaml
 
 from convoscope.conversation import ToolResult
 from convoscope.statistics.intervals import wilson
-from convoscope.views.result_outcomes import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome
+from convoscope.views.result_fields import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome
 from convoscope.views.tool_outcomes import tool_outcome
 
 LABELS = Path(__file__).parents[1] / "tests/conformance/labels/tool-results.jsonl"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import convoscope
+import convoscope.metrics
 from convoscope.cli.main import app
 from convoscope.ingest import reader
 from convoscope.metrics import registry
@@ -41,14 +45,28 @@ def test_public_names_are_exactly_these() -> None:
         assert getattr(convoscope, name) is not None
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_what_a_metric_needs_is_in_one_module() -> None:
+    """The names that are looked up on first use are those that type checkers see."""
+    names = sorted(convoscope.metrics.__all__)
+    assert convoscope.metrics.__all__ == sorted(names, key=str.isupper, reverse=True)
+    assert dir(convoscope.metrics) == names
+    tree = ast.parse(Path(convoscope.metrics.__file__).read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.col_offset]
+    homes = {alias.name: str(node.module) for node in imports for alias in node.names}
+    assert sorted(homes) == names
+    for name, home in homes.items():
+        assert getattr(convoscope.metrics, name) is getattr(importlib.import_module(home), name)
+
+
+@pytest.mark.parametrize("module", [convoscope, convoscope.metrics])
+def test_an_unknown_name_is_an_attribute_error(module: ModuleType) -> None:
     with pytest.raises(AttributeError, match="no attribute 'scoer'"):
-        _ = convoscope.scoer
+        _ = module.scoer
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     heavy = "('msgspec', 'duckdb', 'numpy', 'rich', 'typer')"
-    code = f"import sys, convoscope; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, convoscope, convoscope.metrics; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

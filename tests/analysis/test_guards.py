@@ -15,7 +15,7 @@ from convoscope.metrics.composites.pass_k import Trials, by_scenario
 from convoscope.runs.make import make_run as score
 from convoscope.runs.sql import query
 from convoscope.scores.observation import MEASURED
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 from support.generated import write_lines
 
 

@@ -6,7 +6,8 @@ import pytest
 
 import convoscope
 from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures
-from convoscope.analysis.flows.gate import FAILED, PASSED, UNDETERMINED, Gate, Outcome, _judge, _worst
+from convoscope.analysis.flows.gate import FlowGate, aspect_verdict
+from convoscope.analysis.gate import FAILED, PASSED, UNDETERMINED, Outcome
 from convoscope.conversation import Conversation
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.errors import UsageError
@@ -59,11 +60,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def gate(run: Run, baseline: Run) -> Gate:
+def gate(run: Run, baseline: Run) -> FlowGate:
     return convoscope.states(run).gate(baseline)
 
 
-def outcome(gate: Gate, flow: str) -> Outcome:
+def outcome(gate: FlowGate, flow: str) -> Outcome:
     return next(one.outcome for one in gate.flows if one.flow == flow)
 
 
@@ -91,11 +92,11 @@ def figures(now: Aspect, excluded: int = 0) -> FlowFigures:
 
 def verdict(now: Aspect, then: Aspect | None, excluded: int = 0) -> Outcome:
     before = None if then is None else figures(then)
-    return _judge(figures(now, excluded), before, "correctness", 6.0, 1.0, 10)[0]
+    return aspect_verdict("correctness", figures(now, excluded), before, 6.0, 1.0, 10).outcome
 
 
 class TestVerdicts:
-    def test_one_per_flow(self, gate: Gate) -> None:
+    def test_one_per_flow(self, gate: FlowGate) -> None:
         assert [one.flow for one in gate.flows] == [
             "fallen",
             "few",
@@ -107,11 +108,11 @@ class TestVerdicts:
             "steady",
         ]
 
-    def test_a_drop_of_exactly_one_point_passes(self, gate: Gate) -> None:
+    def test_a_drop_of_exactly_one_point_passes(self, gate: FlowGate) -> None:
         assert outcome(gate, "steady") == PASSED  # 8.0 → 7.0
         assert verdict(aspect(7.0), aspect(8.0)) == PASSED
 
-    def test_a_greater_drop_fails(self, gate: Gate) -> None:
+    def test_a_greater_drop_fails(self, gate: FlowGate) -> None:
         assert outcome(gate, "fallen") == FAILED  # 9.0 → 7.0
         assert verdict(aspect(6.99), aspect(8.0)) == FAILED  # 1.01
 
@@ -120,15 +121,15 @@ class TestVerdicts:
         assert verdict(aspect(7.3), aspect(8.3)) == PASSED
         assert verdict(aspect(6.0 - 1e-12), aspect(6.0)) == PASSED
 
-    def test_below_the_floor_fails_whatever_the_baseline_was(self, gate: Gate) -> None:
+    def test_below_the_floor_fails_whatever_the_baseline_was(self, gate: FlowGate) -> None:
         assert outcome(gate, "low") == FAILED  # 6.0 → 5.0: a drop of 1.0, and below 6.0
         assert outcome(gate, "newly_low") == FAILED
         assert verdict(aspect(5.9), aspect(2.0)) == FAILED
 
-    def test_at_the_floor_passes(self, gate: Gate) -> None:
+    def test_at_the_floor_passes(self, gate: FlowGate) -> None:
         assert outcome(gate, "new") == PASSED  # 6.0; a flow that the baseline does not have is held against the floor
 
-    def test_too_few_are_undetermined(self, gate: Gate) -> None:
+    def test_too_few_are_undetermined(self, gate: FlowGate) -> None:
         assert outcome(gate, "few") == UNDETERMINED  # n = 9, though 1.1 is below the floor
         assert outcome(gate, "grown") == UNDETERMINED  # the baseline has 3
         assert verdict(aspect(9.0, n=9), aspect(9.0)) == UNDETERMINED
@@ -136,7 +137,7 @@ class TestVerdicts:
         # Below the floor is below the floor, however few the baseline has.
         assert verdict(aspect(5.0), aspect(5.0, n=3)) == FAILED
 
-    def test_a_flow_that_is_missing_is_undetermined(self, gate: Gate) -> None:
+    def test_a_flow_that_is_missing_is_undetermined(self, gate: FlowGate) -> None:
         gone = next(one for one in gate.flows if one.flow == "gone")
         assert gone.outcome == UNDETERMINED
         assert [(one.score, one.baseline) for one in gone.aspects] == [(None, 10.0), (None, 10.0)]
@@ -182,17 +183,11 @@ class TestChoices:
         with pytest.raises(UsageError, match="no aspect"):
             convoscope.states(run).gate(baseline, aspects=[])
 
-    def test_correctness_and_completion_by_default(self, gate: Gate) -> None:
+    def test_correctness_and_completion_by_default(self, gate: FlowGate) -> None:
         assert {tuple(one.aspect for one in each.aspects) for each in gate.flows} == {("correctness", "completion")}
         assert (gate.floor, gate.drop) == (6.0, 1.0)
 
 
 class TestOfAll:
-    def test_a_failure_weighs_most_then_what_nobody_can_tell(self, gate: Gate) -> None:
+    def test_a_failed_flow_fails_all(self, gate: FlowGate) -> None:
         assert gate.outcome == FAILED
-        assert _worst([PASSED, UNDETERMINED, FAILED]) == FAILED
-        assert _worst([PASSED, UNDETERMINED]) == UNDETERMINED
-        assert _worst([PASSED, PASSED]) == PASSED
-
-    def test_nothing_to_check_is_undetermined(self) -> None:
-        assert _worst([]) == UNDETERMINED

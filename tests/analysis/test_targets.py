@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from convoscope.analysis.targets import check, checks, figure_name, run_checks, tally_text, target_text
+from convoscope.analysis.targets import LABELS, Check, check, checks, figure_name, run_checks, tally_text, target_text
 from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
@@ -157,17 +157,21 @@ class TestVerdicts:
         self, value: float, low: float, high: float, comparison: Any, outcome: str, sure: bool
     ) -> None:
         verdict = check(figure(value, low, high), Target(comparison, 0.9))
-        words = outcome if sure else f"{outcome}, but the interval reaches across it"
-        assert verdict == (outcome, sure, words)
+        assert (LABELS[verdict.outcome], verdict.sure) == (outcome, sure)
+        result = outcome if sure else f"{outcome}, but the interval reaches across it"
+        assert Check(figure(value, low, high), Target(comparison, 0.9), verdict).result == result
 
     def test_without_an_interval_nothing_is_sure(self) -> None:
-        assert check(figure(1.0), Target(">=", 0.9)) == ("met", False, "met, but there is no interval")
-        assert check(figure(0.0), Target(">=", 0.9)) == ("missed", False, "missed, but there is no interval")
+        target = Target(">=", 0.9)
+        for value, label in ((1.0, "met"), (0.0, "missed")):
+            verdict = check(figure(value), target)
+            assert (LABELS[verdict.outcome], verdict.sure) == (label, False)
+            assert Check(figure(value), target, verdict).result == f"{label}, but there is no interval"
 
     @pytest.mark.parametrize("comparison", [">", ">=", "<", "<="])
     def test_without_a_value_nothing_is_met_and_nothing_missed(self, comparison: Any) -> None:
         verdict = check(figure(None, reason="no_ground_truth"), Target(comparison, 0.9))
-        assert verdict == ("undetermined", False, "undetermined: no ground truth")
+        assert verdict == ("undetermined", "no ground truth", False)
 
 
 class TestTextOfATarget:
@@ -226,16 +230,16 @@ class TestChecks:
     def test_of_a_panel_the_panel_is_held_against_the_target(self, tmp_path: Path) -> None:
         (found,) = checks(score(tmp_path, ("ab1", "ab2"), metrics=[judged]).summary)
         assert found.figure.judge.startswith("panel:")
-        assert (found.figure.value, found.verdict.outcome, found.source) == (5.0, "met", "declared")  # (2 + 8) ÷ 2
+        assert (found.figure.value, found.label, found.source) == (5.0, "met", "declared")  # (2 + 8) ÷ 2
 
     def test_without_a_panel_each_judge_is(self, tmp_path: Path) -> None:
         found = checks(score(tmp_path, ("a1", "b1"), metrics=[judged]).summary)
-        assert [(one.figure.judge, one.verdict.outcome) for one in found] == [("p/a", "missed"), ("p/b", "met")]
+        assert [(one.figure.judge, one.label) for one in found] == [("p/a", "missed"), ("p/b", "met")]
 
     def test_a_given_target_replaces_the_declared_one_of_its_figure_only(self, tmp_path: Path) -> None:
         summary = score(tmp_path, ("ab",), metrics=[judged, silent]).summary
         found = checks(summary, ["judged >= 6", "judged < 10"])
-        assert [(one.target, one.verdict.outcome, one.source) for one in found] == [
+        assert [(one.target, one.label, one.source) for one in found] == [
             (Target(">=", 6.0), "missed", "given"),
             (Target("<", 10.0), "met", "given"),
             (Target("<", 0.5), "undetermined", "declared"),
@@ -299,9 +303,7 @@ class TestGroups:
     def test_are_held_against_the_figure_of_the_group(self, tmp_path: Path) -> None:
         wanted = ["length[language=de] <= 2", 'length[language="a, b"] <= 4', "length <= 4"]
         run = grouped(tmp_path, targets=wanted)
-        assert [
-            (one.name, one.figure.value, one.verdict.outcome) for one in run_checks(run) if one.source != "declared"
-        ] == [
+        assert [(one.name, one.figure.value, one.label) for one in run_checks(run) if one.source != "declared"] == [
             ("test.length", 3.0, "met"),  # (1 + 3 + 5) ÷ 3
             ('test.length[language="a, b"]', 5.0, "missed"),
             ("test.length[language=de]", 2.0, "met"),
@@ -317,11 +319,11 @@ class TestGroups:
     )
     def test_without_a_value_are_undetermined(self, tmp_path: Path, text: str, words: str) -> None:
         run = grouped(tmp_path, targets=[text])
-        assert [one.verdict.words for one in run_checks(run) if one.by] == [words]
+        assert [one.result for one in run_checks(run) if one.by] == [words]
 
     def test_by_dimensions_that_nothing_is_grouped_by_are_refused_where_that_is_known(self, tmp_path: Path) -> None:
         run = grouped(tmp_path, targets=["length[tongue=de] <= 2"])
-        assert [one.verdict.words for one in run_checks(run) if one.by] == ["undetermined: no such group"]
+        assert [one.result for one in run_checks(run) if one.by] == ["undetermined: no such group"]
         with pytest.raises(UsageError, match="no groups by tongue"):
             run_checks(run, ["length[tongue=de] <= 2"])
 
@@ -412,7 +414,7 @@ class TestARunKeepsItsTargets:
         assert [one.reduction for one in run.summary.figures] == [""]
         (found,) = run_checks(run)
         assert found.figure.reduction == "precision"
-        assert found.verdict == ("undetermined", False, "undetermined: reduction failed")
+        assert found.verdict == ("undetermined", "reduction failed", False)
 
 
 def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> None:
@@ -440,4 +442,4 @@ def test_a_target_for_what_was_not_measured_is_undetermined_for_the_reason_of_it
     (found,) = run_checks(run)
     assert figure_name(found.figure) == wanted.removesuffix(" < 2")
     assert (found.figure.value, found.figure.reason) == (None, "no_clock")
-    assert found.verdict == ("undetermined", False, "undetermined: no clock")
+    assert found.verdict == ("undetermined", "no clock", False)

@@ -14,8 +14,8 @@ from convoscope.annotate.annotator import (
     failure_of,
 )
 from convoscope.annotate.rules.annotator import ANNOTATOR
-from convoscope.annotate.rules.data import rules_hash
 from convoscope.annotate.rules.sentences import _sentences as pieces
+from convoscope.annotate.rules.signs import rules_hash
 from convoscope.conversation import Annotations, Conversation, Risk
 from convoscope.errors import UsageError
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.annotate.rules.data import any_of, table
-from convoscope.annotate.rules.signs import SignIndex, alternatives, needed_words
+from convoscope.annotate.rules.signs import SignIndex, alternatives, any_of, needed_words, table
 
 TOPICS = {label: rule["strong"] for label, rule in table("topics").items() if isinstance(rule, dict)}
 INDEX = SignIndex()

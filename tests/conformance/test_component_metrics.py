@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from convoscope.views.standard_data.payloads import component_metrics, from_span
-from convoscope.views.standard_data.payloads.kinds import COMPONENTS
+from convoscope.views.standard_data.payloads.fields import COMPONENTS
 from support.payload_leaves import lost
 from support.shared_data import content_hash
 

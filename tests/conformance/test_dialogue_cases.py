@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from convoscope.metrics.dialogue.accuracy import SetMatch, intent_domain
-from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.memory import transfers
+from convoscope.metrics.dialogue.goals import completion, transfers
 from convoscope.metrics.dialogue.policy import booking_attempts
-from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turn, score_turns
-from convoscope.metrics.dialogue.turns import turn_of
+from convoscope.metrics.dialogue.turn_scores import SetMatch, TurnScores, score_turn, score_turns
+from convoscope.metrics.dialogue.turns import intent_domain, turn_of
 
 AGREES = "agrees"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from convoscope.analysis.benchmark.diarization import DiarizationSettings, SpeakerTime, compare_speech, read_rttm
+from convoscope.analysis.benchmark.audio import DiarizationSettings, SpeakerTime, compare_speech, read_rttm
 
 
 def recordings(path: Path) -> list[list[SpeakerTime]]:

@@ -13,7 +13,7 @@ import pytest
 from convoscope.analysis.benchmark.gate import better_of, regression
 from convoscope.analysis.benchmark.result import MetricResult
 from convoscope.metrics.declaration import Better
-from convoscope.metrics.semantic.counts import (
+from convoscope.metrics.semantic.samples import (
     PlainRisk,
     action_counts,
     precision,
@@ -22,7 +22,7 @@ from convoscope.metrics.semantic.counts import (
     topic_counts,
 )
 from convoscope.scores.observation import Counts
-from convoscope.text.descriptions import plain_description, similarity
+from convoscope.text.folding import description_similarity, plain_description
 from convoscope.vocabulary import semantic_vocabulary
 
 
@@ -112,7 +112,7 @@ def test_similarities_are_those_of_levenshtein(cases: dict[str, Any], ran: Calla
         pair = case["predicted"] or "", case["gold"] or ""
         if case["levenshtein_similarity"] is None:
             continue
-        assert similarity(*pair) == pytest.approx(case["levenshtein_similarity"], abs=1e-15)
+        assert description_similarity(*pair) == pytest.approx(case["levenshtein_similarity"], abs=1e-15)
     ran("similarities", len(cases["similarity_cases"]))
 
 

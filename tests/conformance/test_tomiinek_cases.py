@@ -10,11 +10,20 @@ from typing import Any
 
 import pytest
 
-from convoscope.metrics.dialogue.tomiinek.forms import placeholder, response_form, value_form
-from convoscope.metrics.dialogue.tomiinek.fuzzy import partial_ratio
-from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, active_domains, judge_dialogue
-from convoscope.metrics.dialogue.tomiinek.tracking import track_turn, tracking
-from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
+from convoscope.metrics.dialogue.tomiinek.evaluate import (
+    DomainGoal,
+    active_domains,
+    judge_dialogue,
+    track_turn,
+    tracking,
+)
+from convoscope.metrics.dialogue.tomiinek.matching import (
+    VenueSearch,
+    partial_ratio,
+    placeholder,
+    response_form,
+    value_form,
+)
 
 PLACES = ("name", "departure", "destination")
 

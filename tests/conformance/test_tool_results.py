@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.tool_results import Read, labels, quality, read_results
 
-from convoscope.views.result_outcomes import FAILED, SUCCEEDED
+from convoscope.views.result_fields import FAILED, SUCCEEDED
 
 LEAST = 300
 """With fewer results, other data is in place than was labelled."""

@@ -13,7 +13,7 @@ import convoscope
 from convoscope.conversation import Conversation, Participant
 from convoscope.errors import InputError
 from convoscope.ingest.report import ReadReport
-from convoscope.text.identifiers import folded_label
+from convoscope.text.folding import folded_label
 from support.shared_data import begins_with, facts
 
 Shared = Callable[[str], Path]

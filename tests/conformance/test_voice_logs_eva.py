@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation.log_records import Logged
+from convoscope.conversation.events import Logged
 from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, runs, without_previews
 from convoscope.views.eva import EvaReading, read_eva
 

@@ -17,8 +17,7 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
-from convoscope.conversation.clock import Time
-from convoscope.conversation.events import StateEntered
+from convoscope.conversation.events import StateEntered, Time
 from support.few_events import CLOCK, PEOPLE, conversations
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convoscope.conversation.timestamps import Moment, moment
+from convoscope.conversation.events import Moment, moment
 
 NINE = 1772442000.0  # 2026-03-02T09:00:00Z
 

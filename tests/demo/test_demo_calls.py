@@ -10,8 +10,7 @@ import pytest
 import convoscope
 from convoscope.conversation import Conversation, StateEntered, ToolCall, Utterance
 from convoscope.demo import AgentVersion, PlantedFault, make_calls, write_logs
-from convoscope.demo.calls import PhoneCall, StateStep
-from convoscope.demo.story import misheard
+from convoscope.demo.story import PhoneCall, StateStep, misheard
 
 VEHICLE = "How long is your vehicle, in metres?"
 

@@ -18,7 +18,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation, from_json, to_json
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.ingest.reader import installed
 from convoscope.ingest.report import Note, ReadReport
 from support.contract import SAMPLES, LogSample, Steps, at, fields, spoilt, timed, walk
@@ -69,8 +69,8 @@ def read_all(samples: Sequence[LogSample], witness: LogSample, folder: Path) -> 
         assert from_json(to_json(conversation)) == conversation
         inputs = stream._found.inputs
         # Records that were brought together by key have no input of their own.
-        keyed = read.origin.place >= len(inputs)
-        name = _name(conversation.source.files[0] if keyed else inputs[read.origin.place].name)
+        keyed = read.origin.input >= len(inputs)
+        name = _name(conversation.source.files[0] if keyed else inputs[read.origin.input].name)
         reading.conversations.setdefault(name, []).append(conversation)
         reading.notes.setdefault(name, []).extend(read.notes)
     reading = reading._replace(report=stream.report)

@@ -269,6 +269,17 @@ def test_a_large_file_is_cut_and_small_ones_are_put_together(tmp_path: Path) -> 
     assert any(len(one.pieces) > 5 for one in partitions)
 
 
+def test_a_file_is_cut_into_parts_that_are_alike(tmp_path: Path) -> None:
+    """25 units of the size are 25 parts, and 6.2 are 6: none is half as large or twice as large as another."""
+    lines = [chat(f"c{number:04d}") for number in range(250)]
+    path = write_lines(tmp_path / "logs" / "log.jsonl", *lines)
+    total = path.stat().st_size
+    for size, count in ((total // 25, 25), (int(total / 6.2), 6), (total, 1)):
+        weights = [sum(piece.size for piece in one.pieces) for one in _cut(tmp_path, size)]
+        assert (len(weights), sum(weights)) == (count, total)
+        assert max(weights) < 1.3 * min(weights)
+
+
 def _count(tallies: Mapping[str, NoteTally]) -> Mapping[str, int]:
     return {code: tally.count for code, tally in tallies.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from convoscope.ingest.row_ids import RowKeys
+from convoscope.ingest.keyed_records import RowKeys
 from support.logs import Outcome, read, write_lines
 
 

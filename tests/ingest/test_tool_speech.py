@@ -8,10 +8,8 @@ import pytest
 
 from convoscope.conversation import Conversation, Item, ToolCall, ToolResult
 from convoscope.ingest.report import Note
-from convoscope.ingest.settings import ReadSettings
-from convoscope.ingest.tool_speech import moved_notes, with_tool_speech
-from convoscope.views.speech_tools import may_speak, speech_of
-from convoscope.views.user_turns import breakdown, user_turns
+from convoscope.ingest.settings import ReadSettings, moved_notes, with_tool_speech
+from convoscope.views.user_turns import breakdown, may_speak, speech_of, user_turns
 from support.chats import UNPLACED, agent, chat, user
 
 

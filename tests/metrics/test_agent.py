@@ -5,7 +5,7 @@ import pytest
 from convoscope.conversation import Conversation
 from convoscope.metrics.agent import declined, repetition, words_per_turn
 from convoscope.scoring.evaluate import observe
-from convoscope.text.words import count_words, normalised_words, sentences
+from convoscope.text.comparison import count_words, normalised_words, sentences
 from support.chats import agent, call, chat, result, told, user
 
 PIN = "Please enter your PIN now."

@@ -11,7 +11,7 @@ from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, metric
 from convoscope.metrics.columns import Conversations
 from convoscope.scoring.batch import AT_ONCE, Batch
 from convoscope.scoring.evaluate import observe
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
 from support.chats import agent, chat, user
 
 

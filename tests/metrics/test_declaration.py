@@ -225,3 +225,11 @@ class TestCalling:
     def test_a_declaration_cannot_be_changed(self) -> None:
         with pytest.raises(AttributeError):
             declare(better=LOWER).version = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("old", "new"), [("notices", "sensitive_to"), ("falls_silent", "undefined_under")])
+def test_an_option_that_was_renamed_is_refused_with_its_new_name(old: str, new: str) -> None:
+    with pytest.raises(DeclarationError, match=f"the option {old} is now {new}"):
+        declare(**{old: ()})
+    with pytest.raises(DeclarationError, match=f"the option {old} is now {new}"):
+        derive(**{old: ()})

@@ -9,20 +9,19 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Participant, Text, Utterance
-from convoscope.conversation.dialogue_state import Act, Frame
-from convoscope.metrics.dialogue.actions import (
+from convoscope.conversation.annotations import Act, Frame
+from convoscope.metrics.dialogue.evaluators import DialogueEvaluator
+from convoscope.metrics.dialogue.policy import (
     BOOK,
     INFORM,
     OTHER,
     REQUEST,
     SEARCH,
-    actions_of,
+    act_use,
+    booking_attempts,
     intent_books,
-    is_booking,
-    named_domain,
+    no_doing,
 )
-from convoscope.metrics.dialogue.evaluators import DialogueEvaluator
-from convoscope.metrics.dialogue.policy import booking_attempts, no_doing
 from convoscope.metrics.dialogue.turns import act, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.registry import installed
@@ -64,9 +63,8 @@ NAMELESS = {"hotel": {"bookday": "saturday", "bookpeople": "2", "bookstay": "2"}
     ],
 )
 def test_what_an_act_does(name: str, actions: set[str], books: bool, domain: str) -> None:
-    assert actions_of(name) == actions
-    assert is_booking(name) is books
-    assert named_domain(name) == domain
+    use = act_use(name)
+    assert (use.actions, use.books, use.domain) == (actions, books, domain)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation
-from convoscope.metrics.dialogue.actions import BOOK, tool_use
-from convoscope.metrics.dialogue.completion import completion
 from convoscope.metrics.dialogue.evaluators import DatasetEvaluator, DialogueEvaluator
-from convoscope.metrics.dialogue.policy import booking_attempts, expected_action
+from convoscope.metrics.dialogue.goals import completion
+from convoscope.metrics.dialogue.policy import BOOK, booking_attempts, expected_action, tool_use
 from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
 from convoscope.metrics.dialogue.turns import act, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from convoscope.metrics.dialogue.actions import BOOK, REQUEST, SEARCH, actions_taken
-from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.policy import ANY, does_right, expected_action
+from convoscope.metrics.dialogue.goals import completion
+from convoscope.metrics.dialogue.policy import ANY, BOOK, REQUEST, SEARCH, actions_taken, does_right, expected_action
 from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, act, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase

@@ -6,13 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.dialogue.accuracy import folded, match_sets, match_states
-from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.memory import transfers, true_transfers
+from convoscope.metrics.dialogue.goals import completion, transfers, true_transfers
 from convoscope.metrics.dialogue.policy import booking_attempts
-from convoscope.metrics.dialogue.turn_scores import score_turn, score_turns
-from convoscope.metrics.dialogue.turns import DialogueTurn, act, turn_of
-from convoscope.metrics.dialogue.values import aligned_state, canonical_state
+from convoscope.metrics.dialogue.turn_scores import match_sets, match_states, score_turn, score_turns
+from convoscope.metrics.dialogue.turns import DialogueTurn, act, aligned_state, canonical_state, folded, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
 from support.dialogue_mentions import entities
 

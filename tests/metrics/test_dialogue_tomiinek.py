@@ -10,13 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.errors import UsageError
-from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
-from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, evaluate, judge_prediction
-from convoscope.metrics.dialogue.tomiinek.forms import placeholder, response_form, value_form
-from convoscope.metrics.dialogue.tomiinek.fuzzy import is_like, partial_ratio
-from convoscope.metrics.dialogue.tomiinek.richness import richness
-from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, active_domains
-from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
+from convoscope.metrics.dialogue.tomiinek.evaluate import (
+    DomainGoal,
+    GoldDialogue,
+    active_domains,
+    corpus_bleu,
+    evaluate,
+    judge_prediction,
+    richness,
+)
+from convoscope.metrics.dialogue.tomiinek.matching import (
+    VenueSearch,
+    is_like,
+    partial_ratio,
+    placeholder,
+    response_form,
+    value_form,
+)
 
 SEARCH = VenueSearch(
     {

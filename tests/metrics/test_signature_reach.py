@@ -229,7 +229,7 @@ class TestItDoesNotChangeWith:
             ("convoscope.scores.observation", False),
             ("convoscope.metrics.declaration", False),
             ("convoscope.scores.reducers", False),
-            ("convoscope.text.words", True),
+            ("convoscope.text.comparison", True),
             ("convoscope.metrics.needs", True),
         ],
     )

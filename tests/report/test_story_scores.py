@@ -44,7 +44,7 @@ from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import Headline, RankedMetric
 from convoscope.runs.summary import describe
 from convoscope.scores.observation import failed
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from support.chats import UNPLACED, agent, call, chat, result, user
 from support.figures import summary
 from support.stories import finding, happenings, placed, record_of, tell

@@ -18,7 +18,7 @@ from convoscope.metrics import CONVERSATION, HIGHER, Observation, derived, measu
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.runs.summary import SCHEMA, NotMeasured, Summary, json_schema
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from support.chats import chat, user
 from support.generated import FEW, write_lines
 

@@ -21,7 +21,7 @@ from convoscope.metrics import (
     unmeasured,
 )
 from convoscope.scores.observation import Counts, failed, subject_of
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from support.chats import agent, call, chat, user
 
 EMPTY = ("not_applicable", "unmeasured", "error")

@@ -21,7 +21,7 @@ from convoscope.runs import make as making
 from convoscope.runs.run import Run
 from convoscope.statistics.panel import panel, panel_name
 from convoscope.statistics.summary import Figure
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from support.chats import chat, user
 from support.tables import turn
 

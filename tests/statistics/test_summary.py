@@ -12,7 +12,7 @@ from convoscope.metrics import Observation, TenPoints, measured, not_applicable,
 from convoscope.scores.observation import failed
 from convoscope.scores.reducers import percentile
 from convoscope.statistics.summary import Figure
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from support.tables import headline, ratios, reduced_by, summary, turn, values
 
 MEAN = reduced_by("mean", "mean_of_conversations")

@@ -6,12 +6,10 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act
-from convoscope.metrics.dialogue.accuracy import without_general
-from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.memory import transfers, true_transfers
+from convoscope.conversation.annotations import Act
+from convoscope.metrics.dialogue.goals import completion, transfers, true_transfers
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, SEARCH, missing_slots
-from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns
+from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns, without_general
 from convoscope.metrics.dialogue.turns import DialogueTurn, annotation
 from convoscope.metrics.dialogue.venues import VenueDatabase
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from convoscope.conversation.dialogue_state import Act
+from convoscope.conversation.annotations import Act
 from convoscope.metrics.dialogue.mentions import Mention
 from convoscope.metrics.dialogue.turn_scores import score_turn
 from convoscope.metrics.dialogue.turns import turn_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation.log_records import Logged
+from convoscope.conversation.events import Logged
 from convoscope.views.eva import EvaReading, read_eva
 
 SOURCES = ("audit", "framework", "simulator")

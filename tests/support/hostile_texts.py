@@ -113,18 +113,17 @@ def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.report.render import markdown
     from convoscope.report.text_diff import difference
     from convoscope.text import comparison as answer_text
-    from convoscope.text import folding, identifiers, words
-    from convoscope.text.folding import compact
-    from convoscope.text.likeness import likeness, resemble, similarity
+    from convoscope.text import folding
+    from convoscope.text.folding import compact, likeness, resemble, similarity
     from convoscope.text.spoken import check_facts, entities, normalise
 
     nobody = transcripts.Speakers(frozenset({"agent"}), frozenset({"user"}))
     return {
-        "count_words": words.count_words,
-        "tokens": words.tokens,
-        "sentences": words.sentences,
-        "long_sentences": lambda text: words.long_sentences(text, 3),
-        "normal": words.normalised_words,
+        "count_words": answer_text.count_words,
+        "tokens": answer_text.tokens,
+        "sentences": answer_text.sentences,
+        "long_sentences": lambda text: answer_text.long_sentences(text, 3),
+        "normal": answer_text.normalised_words,
         "comparable": folding.comparable,
         "f1": lambda text: answer_text.f1_of(text, text[::-1]),
         "accuracy": lambda text: answer_text.accuracy_of(text, text[: LENGTH // 2]),
@@ -134,7 +133,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "form": forms.form_of,
         "transcript": lambda text: transcripts.transcript_lines(text, nobody),
         "words of an error": tools._words,
-        "ending": identifiers.snake_case,
+        "ending": folding.snake_case,
         "normalise": normalise,
         "normalise, Chinese": lambda text: normalise(text, "zh"),
         "entities": entities,

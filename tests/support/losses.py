@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, to_json
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 
 # These say what a thing is. In a conversation its place says so: a `tool` message is a tool result.
 _KINDS = frozenset({"role", "type", "object"})

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.views.standard_data.payloads import Components
 
 # Types of envelopes: that metrics follow is said by the metrics that follow.

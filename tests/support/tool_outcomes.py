@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convoscope.conversation import ToolResult
-from convoscope.views.result_outcomes import STATED
+from convoscope.views.result_fields import STATED
 from convoscope.views.tool_outcomes import tool_outcome
 
 

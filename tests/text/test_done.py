@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convoscope.text.done import participle, says_done
+from convoscope.text.result_words import participle, says_done
 
 
 @pytest.mark.parametrize(

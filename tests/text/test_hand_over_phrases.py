@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convoscope.text.lexicon import folded_phrases, lexicon
-from convoscope.views.hand_over import hands_over, passes_on
+from convoscope.views.end_reasons import hands_over, passes_on
 
 
 def found(language: str, text: str) -> str:

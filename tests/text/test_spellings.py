@@ -3,7 +3,7 @@
 import pytest
 
 from convoscope.text.spoken import normalise
-from convoscope.text.spoken.spellings import SPELLINGS
+from convoscope.text.spoken.vocabulary import SPELLINGS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.text.words import Sentence, count_words, long_sentences, normalised_words, sentences, tokens
+from convoscope.text.comparison import Sentence, count_words, long_sentences, normalised_words, sentences, tokens
 
 # Whatever parts words and sentences, in ASCII and beyond.
 _PIECES = ["a", "B", "9", "_", "é", "ß", "…", "。", "-", "'", ".", "!", "?", " ", "\n", "\t", "\x1c", "\x85", "\x00"]

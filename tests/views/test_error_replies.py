@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convoscope.views.error_replies import is_error_text
+from convoscope.views.user_turns import is_error_text
 
 ERRORS = [
     "Internal Server Error",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convoscope.conversation.log_records import Logged
+from convoscope.conversation.events import Logged
 from convoscope.views.eva import EvaReading, read_eva
 from support.eva_calls import (
     GREETING,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from convoscope.conversation.log_records import Logged
+from convoscope.conversation.events import Logged
 from convoscope.views.eva import read_eva
 from support.eva_calls import (
     GREETING,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Flow, FlowState, LabelVerdict, Outcome, ToolCall, ToolResult
+from convoscope.views.end_reasons import handed_over_by
 from convoscope.views.flow.endings import ending_of, outcome_of
-from convoscope.views.hand_over import handed_over_by
 from support.chats import UNPLACED, agent, chat, user
 from support.flow_conversations import entered
 

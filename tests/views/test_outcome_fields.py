@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.views.outcome_fields import LabelSearch, best_proposal, polarity
+from convoscope.views.fields import LabelSearch, best_proposal, polarity
 from support.chats import agent, chat, user
 
 

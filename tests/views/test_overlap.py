@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convoscope.views.overlap import interruptions
+from convoscope.views.timing import interruptions
 from support.calls import bot, caller, voice_call
 
 # In each call the user asks in turn 1 from 2 to 4 s, after a greeting that ends at 1 s.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import ToolResult
-from convoscope.views.result_outcomes import (
+from convoscope.views.result_fields import (
     CONTRADICTS,
     FAILED,
     NOT_STATED,

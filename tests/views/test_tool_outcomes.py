@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import ToolResult
-from convoscope.views.result_outcomes import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome
+from convoscope.views.result_fields import FAILED, NOT_STATED, SUCCEEDED, ToolOutcome
 from convoscope.views.tool_outcomes import tool_outcome, tool_outcomes
 from support.chats import call, chat, result
 from support.strategies import json_values

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.dialogue.accuracy import domain_is_right
 from convoscope.metrics.dialogue.frames import dialogue_turns, has_predictions, has_truth
-from convoscope.metrics.dialogue.turns import DialogueTurn
-from convoscope.metrics.dialogue.values import State
+from convoscope.metrics.dialogue.turn_scores import domain_is_right
+from convoscope.metrics.dialogue.turns import DialogueTurn, State
 
 MISSING, WRONG_VALUE, HALLUCINATED, WRONG_DOMAIN = "missing", "wrong value", "hallucinated", "wrong domain"
 KINDS = (MISSING, WRONG_VALUE, HALLUCINATED, WRONG_DOMAIN)

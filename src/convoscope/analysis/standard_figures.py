@@ -11,10 +11,9 @@ from convoscope.conversation import Conversation, SlotSpan
 from convoscope.conversation.turns import Turn
 from convoscope.errors import UsageError
 from convoscope.metrics.dialogue.frames import GOLD, PREDICTED
-from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
 from convoscope.metrics.dialogue.tomiinek.declared import TOMIINEK, predicted_turns
-from convoscope.metrics.dialogue.tomiinek.forms import response_form
-from convoscope.metrics.dialogue.tomiinek.richness import Richness, richness
+from convoscope.metrics.dialogue.tomiinek.evaluate import Richness, corpus_bleu, richness
+from convoscope.metrics.dialogue.tomiinek.matching import response_form
 from convoscope.runs.run import Run
 
 _SCORED = {

@@ -1,17 +1,19 @@
-"""Targets over the figures of a run: which are met, which are missed, which nobody can tell.
+"""Targets over the figures of a run: which are met, which are missed, which are undetermined.
 
-A target comes from three sides: a metric declares one for its headline, a run keeps those it was
-scored with, and a user gives more. For one figure, the latter replaces the former.
+A metric declares a target for its headline, a run keeps those it was scored with, and a user gives more. For the same
+figure, the latter replaces the former.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from math import isclose
 from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from convoscope.analysis.gate import FAILED, PASSED, UNDETERMINED, GateFigure, Limit, Outcome, RuleVerdict, evaluate
 from convoscope.analysis.words import counted, name_text, reason_text, value_text
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
@@ -21,10 +23,8 @@ from convoscope.runs.targets import By, FigureTarget, figure_names, given_target
 from convoscope.scores.observation import ERROR, UNMEASURED
 from convoscope.statistics.summary import Figure
 
-Outcome = Literal["met", "missed", "undetermined"]
-MET: Outcome = "met"
-MISSED: Outcome = "missed"
-UNDETERMINED: Outcome = "undetermined"
+LABELS: dict[Outcome, str] = {PASSED: "met", FAILED: "missed", UNDETERMINED: UNDETERMINED}
+"""What people say of a target that passed or failed."""
 
 Source = Literal["declared", "recorded", "given"]
 DECLARED: Source = "declared"
@@ -34,23 +34,15 @@ GIVEN: Source = "given"
 _SIGNS = {">": ">", ">=": "≥", "<": "<", "<=": "≤"}
 
 
-class TargetVerdict(NamedTuple):
-    """What came of a target. `sure` where the whole 95 % interval is on the same side of it."""
-
-    outcome: Outcome
-    sure: bool
-    words: str
-
-
 class Check(NamedTuple):
     """One target over one figure of a summary."""
 
     figure: Figure
     target: Target
-    verdict: TargetVerdict
+    verdict: RuleVerdict
     source: Source = DECLARED
     by: By = ()
-    """The group that the figure is of; none for all conversations."""
+    """The group that the figure is of; empty for all conversations."""
 
     @property
     def name(self) -> str:
@@ -58,63 +50,58 @@ class Check(NamedTuple):
         return name_text(self.figure) + group_text(self.by)
 
     @property
+    def label(self) -> str:
+        """`met`, `missed` or `undetermined`."""
+        return LABELS[self.verdict.outcome]
+
+    @property
+    def result(self) -> str:
+        """`missed`, `met, but the interval reaches across it`, `undetermined: no ground truth`."""
+        if self.verdict.outcome == UNDETERMINED:
+            return f"{self.label}: {self.verdict.reason}"
+        if self.verdict.sure:
+            return self.label
+        return f"{self.label}, but {'there is no interval' if self.figure.interval is None else _ACROSS}"
+
+    @property
     def text(self) -> str:
         """`≥ 90.0 %: missed`."""
-        return f"{target_text(self.target, self.figure.unit)}: {self.verdict.words}"
+        return f"{target_text(self.target, self.figure.unit)}: {self.result}"
 
 
-class TargetTally(NamedTuple):
-    """How many targets had each outcome."""
-
-    met: int
-    missed: int
-    undetermined: int
+_ACROSS = "the interval reaches across it"
 
 
-def check(figure: Figure, target: Target) -> TargetVerdict:
-    """Hold one figure against one target. Without a value nothing is met, and nothing is missed."""
-    value, interval = figure.value, figure.interval
-    if value is None:
-        return TargetVerdict(UNDETERMINED, False, f"undetermined: {reason_text(figure.reason or 'no_value')}")
-    met = target.is_met_by(value)
-    outcome = MET if met else MISSED
-    if interval is None:
-        return TargetVerdict(outcome, False, f"{outcome}, but there is no interval")
-    # Both ends on one side: so is all between them.
-    if target.is_met_by(interval.lowest) == target.is_met_by(interval.highest) == met:
-        return TargetVerdict(outcome, True, outcome)
-    return TargetVerdict(outcome, False, f"{outcome}, but the interval reaches across it")
+def check(figure: Figure, target: Target) -> RuleVerdict:
+    """Compare one figure with one target. Without a value nothing is met, and nothing is missed."""
+    doubt = reason_text(figure.reason or "no_value") if figure.value is None else ""
+    return evaluate(GateFigure(figure.value, doubt, interval=figure.interval), Limit(target))
 
 
 def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:
     """Every target over the figures of a summary: the declared ones, and those given as text.
 
-    Where judges sat on a panel, the panel's figure is held against the target; without a panel, each judge's is.
+    Where judges are on a panel, the panel's figure is compared with the target; without a panel, each judge's is.
     """
-    return _checks(summary, [(one, GIVEN) for one in _given(summary, given)])
+    return _checks(summary, [(target, GIVEN) for target in _given(summary, given)])
 
 
 def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     """The same over a run, with the targets that it was scored with."""
     fresh = _given(run.summary, given)
-    replaced = {(one.figure, one.by) for one in fresh}
+    replaced = {(target.figure, target.by) for target in fresh}
     recorded = [kept_target(text) for text in run.receipt.config.get("targets", ())]
-    sources = [(one, RECORDED) for one in recorded if (one.figure, one.by) not in replaced]
-    return _checks(run.summary, [*sources, *((one, GIVEN) for one in fresh)])
-
-
-def tally(checks: Iterable[Check]) -> TargetTally:
-    """Count the outcomes."""
-    outcomes = [one.verdict.outcome for one in checks]
-    return TargetTally(outcomes.count(MET), outcomes.count(MISSED), outcomes.count(UNDETERMINED))
+    sources = [(target, RECORDED) for target in recorded if (target.figure, target.by) not in replaced]
+    return _checks(run.summary, [*sources, *((target, GIVEN) for target in fresh)])
 
 
 def tally_text(checks: Sequence[Check]) -> str:
-    """`3 targets: 1 met, 2 missed`; with no target, that nothing was checked."""
+    """`3 targets: 1 met, 2 missed`; without a target, that nothing was checked."""
     if not checks:
         return "no target: nothing was checked"
-    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in tally(checks)._asdict().items() if count)
-    return f"{counted(len(checks), 'target')}: {counts}"
+    counts = Counter(check.label for check in checks)
+    outcomes = ", ".join(f"{counts[label]:,} {label}" for label in LABELS.values() if counts[label])
+    return f"{counted(len(checks), 'target')}: {outcomes}"
 
 
 def target_text(target: Target, unit: str) -> str:
@@ -141,33 +128,30 @@ def observed(figure: Figure, summary: Summary) -> str:
 def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
     units = {name: declared.unit for declared in summary.declared for name in figure_names(declared)}
     targets = list(dict.fromkeys(given_target(text, units) for text in texts))
-    groupings = {
-        tuple(sorted(by)) for by in (*(one.by for one in summary.groups), *(one.by for one in summary.small_groups))
-    }
+    groupings = {tuple(sorted(group.by)) for group in summary.groups}
+    groupings |= {tuple(sorted(group.by)) for group in summary.small_groups}
     for target in targets:
         if target.by and tuple(name for name, _ in target.by) not in groupings:
             names = " and ".join(name for name, _ in target.by)
-            there = "; ".join(", ".join(one) for one in sorted(groupings)) or "no groups at all"
-            raise UsageError(f"{target.text!r}: the run has no groups by {names}", hint=f"it has {there}")
+            known = "; ".join(map(", ".join, sorted(groupings))) or "no groups at all"
+            raise UsageError(f"{target.text!r}: the run has no groups by {names}", hint=f"it has {known}")
     return targets
 
 
 def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
-    named = {one.figure for one, _ in given if not one.by}
-    everything = [*((one, DECLARED) for one in _declared(summary) if one.figure not in named), *given]
-    places = {name_text(figure): place for place, figure in enumerate(summary.figures)}
-    checks = [
-        Check(figure, one.target, check(figure, one.target), source, one.by)
-        for one, source in everything
-        for figure in _meant(summary, one)
+    named = {target.figure for target, _ in given if not target.by}
+    declared = [
+        (FigureTarget(metric.metric, metric.target), DECLARED)
+        for metric in summary.declared
+        if metric.target is not None and metric.metric not in named
     ]
-    return sorted(checks, key=lambda one: places.get(name_text(one.figure), len(places)))
-
-
-def _declared(summary: Summary) -> Iterator[FigureTarget]:
-    for declared in summary.declared:
-        if declared.target is not None:
-            yield FigureTarget(declared.metric, declared.target)
+    positions = {name_text(figure): position for position, figure in enumerate(summary.figures)}
+    checks = [
+        Check(figure, wanted.target, check(figure, wanted.target), source, wanted.by)
+        for wanted, source in (*declared, *given)
+        for figure in _meant(summary, wanted)
+    ]
+    return sorted(checks, key=lambda check: positions.get(name_text(check.figure), len(positions)))
 
 
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:
@@ -184,7 +168,7 @@ def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
         if group.by == dict(target.by):
             empty = [empty_figure(summary.by_key[key], one) for one in group.not_measured for key in one.metrics]
             keys = {figure.key for figure in (*group.metrics, *empty)}
-            # What has no value in the whole run is not told again in each group.
+            # What has no value in the whole run is not repeated in each group.
             nowhere = [figure for figure in summary.figures if figure.value is None and figure.key not in keys]
             return [*group.metrics, *empty, *nowhere]
     key = target.figure.partition(" ")[0]
@@ -193,7 +177,7 @@ def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:
 
 
 def _missing(figures: Sequence[Figure], name: str) -> list[Figure]:
-    """A figure that did not come, because its metric has no value or its reduction failed.
+    """A figure that is missing, because its metric has no value or its reduction failed.
 
     Its target must not vanish with it.
     """

@@ -21,7 +21,7 @@ from convoscope.cli.options import (
     Turns,
     split,
 )
-from convoscope.cli.targets import FAILED, UNDETERMINED
+from convoscope.cli.targets import exit_with
 
 if TYPE_CHECKING:
     from convoscope.analysis.vacuity import VacuityAudit
@@ -91,10 +91,7 @@ def audit_command(
 
 def exit_by_audit(result: VacuityAudit) -> None:
     """End the command with what the audit came to."""
-    if result.failures:
-        raise typer.Exit(FAILED)
-    if not result.could_tell:
-        raise typer.Exit(UNDETERMINED)
+    exit_with("failed" if result.failures else "passed" if result.could_tell else "undetermined")
 
 
 def _of_run(

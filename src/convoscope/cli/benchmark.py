@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from convoscope.cli.options import Json
-from convoscope.cli.targets import FAILED, UNDETERMINED
-
-if TYPE_CHECKING:
-    from convoscope.analysis.benchmark.result import BenchmarkGate
+from convoscope.cli.targets import FAILED, exit_with
 
 app = typer.Typer(
     help="Score predictions against gold labels, with receipts.", no_args_is_help=True, rich_markup_mode=None
@@ -47,19 +44,20 @@ def run(
         bool, typer.Option("--skip-overlap", help="Of diarization: do not score where several speak.")
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate", help="Exit code 1 if a target is missed, 3 if one cannot be told.")
+        bool, typer.Option("--gate", help="Exit code 1 if a target is missed, 3 if one is undetermined.")
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this JSON file.")] = None,
     json: Json = False,
 ) -> None:
     """Score predictions of a track on a data set."""
-    from convoscope.analysis.benchmark.diarization import DiarizationSettings
+    from convoscope.analysis.benchmark.audio import DiarizationSettings
     from convoscope.analysis.benchmark.gate import check_targets
     from convoscope.analysis.benchmark.result import write_result
     from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
     from convoscope.analysis.benchmark.semantic import SemanticSettings
     from convoscope.errors import UsageError
-    from convoscope.report.benchmark import print_gate, print_result
+    from convoscope.report.benchmark import print_result
+    from convoscope.report.gate import print_benchmark_gate
     from convoscope.report.screen import Screen
 
     if not dataset:
@@ -77,9 +75,10 @@ def run(
         screen.json({"result": result, "gate": checked})
     else:
         print_result(screen, result)
-        print_gate(screen, checked)
+        screen.line()
+        print_benchmark_gate(screen, checked)
     if gate:
-        _exit_by(checked)
+        exit_with(checked.outcome)
 
 
 @app.command("validate-gold")
@@ -177,10 +176,10 @@ def compare(
     ] = 0.1,
     json: Json = False,
 ) -> None:
-    """Whether a result got worse than another. Exit code 1 if it did, 3 if that cannot be told."""
+    """Whether a result got worse than another. Exit code 1 if it did, 3 if that is undetermined."""
     from convoscope.analysis.benchmark.gate import compare as compare_results
     from convoscope.analysis.benchmark.result import read_result
-    from convoscope.report.benchmark import print_gate
+    from convoscope.report.gate import print_benchmark_gate
     from convoscope.report.screen import Screen
 
     gate = compare_results(read_result(current), read_result(baseline), threshold)
@@ -188,8 +187,8 @@ def compare(
     if json:
         screen.json(gate)
     else:
-        print_gate(screen, gate)
-    _exit_by(gate)
+        print_benchmark_gate(screen, gate)
+    exit_with(gate.outcome)
 
 
 @app.command("invalidate")
@@ -204,10 +203,3 @@ def invalidate(
 
     marked = mark(result, reason, superseded_by)
     Screen().line(f"{marked.run_id} is marked invalid: {reason}")
-
-
-def _exit_by(gate: BenchmarkGate) -> None:
-    if gate.outcome == "failed":
-        raise typer.Exit(FAILED)
-    if gate.outcome == "undetermined":
-        raise typer.Exit(UNDETERMINED)

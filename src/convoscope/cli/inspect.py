@@ -65,8 +65,8 @@ def inspect(
     from convoscope.report.screen import Screen
     from convoscope.scoring.job import choose
     from convoscope.scoring.profiles import Planner
+    from convoscope.views.fields import LabelSearch, best_proposal
     from convoscope.views.flow.endings import outcome_of
-    from convoscope.views.outcome_fields import LabelSearch, best_proposal
 
     chosen = choose(split(metrics), metrics_from or ())
     contents: Counter[str] = Counter()

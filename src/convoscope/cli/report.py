@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from convoscope.cli.options import Contexts, Json, Junit, Markdown, Targets
-from convoscope.cli.targets import ReportFiles, exit_by, print_targets, targets_json
+from convoscope.cli.targets import ReportFiles, exit_by
 
 
 def report(
@@ -32,6 +32,7 @@ def report(
     same figure they replace them.
     """
     from convoscope.analysis.targets import run_checks
+    from convoscope.report.gate import print_targets, targets_json
     from convoscope.report.page import write_page
     from convoscope.report.record_files import write_contexts
     from convoscope.report.screen import Screen

@@ -33,7 +33,7 @@ from convoscope.cli.options import (
     sources,
     split,
 )
-from convoscope.cli.targets import ReportFiles, exit_by, print_targets, targets_json
+from convoscope.cli.targets import ReportFiles, exit_by
 from convoscope.errors import keeping
 
 
@@ -122,6 +122,7 @@ def _tell(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: boo
     from convoscope.analysis.answer import make_answer
     from convoscope.analysis.targets import run_checks
     from convoscope.report.answer_terminal import print_answer, print_next
+    from convoscope.report.gate import print_targets, targets_json
     from convoscope.report.record_files import write_contexts
     from convoscope.report.run_terminal import print_run, print_warnings
     from convoscope.report.screen import Screen

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from convoscope.cli.options import Json
-from convoscope.cli.targets import FAILED, UNDETERMINED
+from convoscope.cli.targets import FAILED, exit_with
 
 if TYPE_CHECKING:
     from convoscope.report.flows.heading import StateQuestion
@@ -138,10 +138,9 @@ def gate(
 ) -> None:
     """Hold runs against a baseline, flow by flow. Exit code 0 passed, 1 failed, 3 undetermined."""
     from convoscope.analysis.flows.gate import ASPECTS
-    from convoscope.analysis.flows.gate import FAILED as GATE_FAILED
-    from convoscope.analysis.flows.gate import PASSED as GATE_PASSED
     from convoscope.errors import UsageError
-    from convoscope.report.flows.gate import print_gate
+    from convoscope.report.flows.heading import print_nothing
+    from convoscope.report.gate import print_flow_gate
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
 
@@ -151,15 +150,16 @@ def gate(
     if min_n < 1:
         raise UsageError(f"--min-n must be at least 1, not {min_n}")
     question, screen = _question(runs, flow, agent), Screen()
-    before = [Run.open(one) for one in baseline]
+    before = [Run.open(folder) for folder in baseline]
     aspects = list(dict.fromkeys(aspect)) if aspect else list(ASPECTS)
     verdict = question.states.gate(before, floor=floor, drop=drop, least=min_n, aspects=aspects)
     if json:
         screen.json(question.json(verdict, baseline=[str(run.folder) for run in before]))
     else:
-        print_gate(screen, question, before, verdict)
-    if verdict.outcome != GATE_PASSED:
-        raise typer.Exit(FAILED if verdict.outcome == GATE_FAILED else UNDETERMINED)
+        if not verdict.flows:
+            print_nothing(screen, question)
+        print_flow_gate(screen, question.runs, before, verdict)
+    exit_with(verdict.outcome)
 
 
 @app.command("recount")
@@ -167,12 +167,12 @@ def recount(runs: Runs, json: Json = False) -> None:
     """Count visits again from the events of each run. Exit code 1 where a stored row disagrees."""
     import sys
 
-    from convoscope.report.flows.gate import print_audit
+    from convoscope.report.flows.recount import print_audit
     from convoscope.report.screen import Screen
 
     question, screen = _question(runs), Screen()
     audits = question.states.audit()
-    holds = all(one.holds for one in audits.values())
+    holds = all(audit.holds for audit in audits.values())
     if json:
         screen.json(question.json(holds=holds, audits=[audits[run.name] for run in question.runs]))
     else:

@@ -1,14 +1,25 @@
 """What happened: the canonical model of a conversation. No input or output, no metrics."""
 
-from convoscope.conversation.annotations import Action, Annotations, Entity, Label, Risk, Topic
-from convoscope.conversation.clock import Clock, Time
-from convoscope.conversation.dialogue_state import Act, Frame, SlotSpan, SlotValue
+from convoscope.conversation.annotations import (
+    Act,
+    Action,
+    Annotations,
+    Entity,
+    Frame,
+    Label,
+    Risk,
+    SlotSpan,
+    SlotValue,
+    Topic,
+)
 from convoscope.conversation.events import (
     AnyEvent,
+    Clock,
     ComponentMetric,
     Event,
     GuardEvaluated,
     Json,
+    Logged,
     Marker,
     Retrieval,
     Segment,
@@ -16,12 +27,12 @@ from convoscope.conversation.events import (
     StateEntered,
     StateExited,
     Text,
+    Time,
     ToolCall,
     ToolResult,
     Utterance,
 )
 from convoscope.conversation.flow import Flow, FlowSegment, FlowState, TargetSlot
-from convoscope.conversation.log_records import Logged
 from convoscope.conversation.model import (
     ASSISTANT,
     DIMENSIONS,

@@ -1,13 +1,44 @@
-"""What can happen in a conversation: the typed events of the timeline."""
+"""What can happen in a conversation: the typed events of the timeline, when each happened, and by which clock."""
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from convoscope.conversation.clock import Time
+ClockKind = Literal["wall", "audio", "relative"]
+
+
+class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One source of times. Two clocks can be compared only where both say how they relate (`offset`)."""
+
+    id: str
+    kind: ClockKind
+    source: str = ""
+    """The file, field or service that the times were read from."""
+    resolution: float | None = None
+    """The smallest step this clock can tell, in seconds: 0.2 for 200 ms ticks, 1.0 for whole seconds."""
+    offset: float | None = None
+    """Seconds to add to reach the conversation's common time; None where that is not known."""
+    estimated: bool = False
+    """True where `offset` was estimated, for example from texts that two logs share."""
+
+
+class Time(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """A moment, or a stretch where `until` is known, in seconds of the named clock."""
+
+    at: float
+    clock: str = "wall"
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.at) or not (self.until is None or isfinite(self.until)):
+            raise ValueError("a time must be a finite number of seconds")
+
 
 # Any JSON value: what a log holds where we do not know the shape.
 Json = Any
@@ -184,3 +215,82 @@ AnyEvent = (
     | Retrieval
     | Marker
 )
+
+
+LogSource = Literal["audit", "framework", "simulator"]
+
+
+class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """One record of one log, in that log's own words.
+
+    audit: what the model and its tools did. framework: what was sent to the speech engine, and turn
+    boundaries. simulator: what the caller meant to say, heard, and when sound began and ended.
+    """
+
+    source: LogSource
+    kind: str
+    """The type as logged: user, tool_call, tts_text, turn_end, audio_start, user_speech, connection_state, …"""
+    ms: int | None = None
+    """When it was logged, in milliseconds of that log's clock."""
+    sound: float | None = None
+    """When the sound itself began or ended, in seconds, where the log tells that apart."""
+    speaker: str = ""
+    """Role of who is meant: user or assistant."""
+    text: str = ""
+    value: Json = None
+    event: int = -1
+    """seq of the event of the timeline that it went into; -1 for none."""
+
+
+# A number at least this large counts in this unit: 1e8 s is 1973, and so is 1e11 ms.
+_UNITS = (
+    (1e17, 1e9, "time_in_epoch_ns"),
+    (1e14, 1e6, "time_in_epoch_us"),
+    (1e11, 1e3, "time_in_epoch_ms"),
+    (1e8, 1.0, "time_in_epoch_s"),
+)
+
+
+class Moment(NamedTuple):
+    """Seconds, of which clock, and what had to be concluded to say so."""
+
+    at: float
+    kind: ClockKind
+    inferred: str = ""
+
+
+def moment(value: object) -> Moment | None:
+    """Read a time; None where it is not one."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        try:
+            return _from_number(float(value))
+        except OverflowError:
+            return None
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            return _from_number(float(text))
+        except ValueError:
+            return _from_iso(text)
+    return None
+
+
+def _from_number(number: float) -> Moment | None:
+    if not math.isfinite(number):
+        return None
+    for least, per_second, inferred in _UNITS:
+        if number >= least:
+            return Moment(number / per_second, "wall", inferred)
+    return Moment(number, "relative", "time_from_start")
+
+
+def _from_iso(text: str) -> Moment | None:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        return Moment(when.replace(tzinfo=UTC).timestamp(), "wall", "time_zone_taken_as_utc")
+    return Moment(when.timestamp(), "wall")

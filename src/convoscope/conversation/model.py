@@ -7,15 +7,11 @@ from typing import Literal
 
 import msgspec
 
-from convoscope.conversation.annotations import Annotations, Label
-from convoscope.conversation.clock import Clock, Time
-from convoscope.conversation.contents import Contents, contents_of
-from convoscope.conversation.dialogue_state import Frame
-from convoscope.conversation.events import AnyEvent, Json, ToolCall, ToolResult, Utterance
+from convoscope.conversation.annotations import Annotations, Frame, Label
+from convoscope.conversation.events import AnyEvent, Clock, Json, Logged, Time, ToolCall, ToolResult, Utterance
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import remembered
-from convoscope.conversation.log_records import Logged
-from convoscope.conversation.turns import DEFAULT_TURN_RULE, Turn, derive_turns
+from convoscope.conversation.turns import DEFAULT_TURN_RULE, Contents, Turn, contents_of, derive_turns
 
 Pipeline = Literal["text", "cascade", "audio_llm", "s2s"]
 ChangeKind = Literal["added", "removed", "changed"]

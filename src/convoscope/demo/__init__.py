@@ -3,9 +3,8 @@
 Everything follows from a seed. Nothing of Convoscope is imported: the logs are read like anybody's.
 """
 
-from convoscope.demo.faults import AgentVersion, PlantedFault
-from convoscope.demo.generator import make_calls
 from convoscope.demo.logs import write_logs
-from convoscope.demo.story import COMPANY
+from convoscope.demo.story import COMPANY, AgentVersion, PlantedFault
+from convoscope.demo.walk import make_calls
 
 __all__ = ["COMPANY", "AgentVersion", "PlantedFault", "make_calls", "write_logs"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convoscope.demo import story
-from convoscope.demo.calls import AGENT, CALLER, PhoneCall, SlotStep, SpeechStep, StateStep, Step, ToolStep
+from convoscope.demo.story import AGENT, CALLER, PhoneCall, SlotStep, SpeechStep, StateStep, Step, ToolStep
 
 Record = dict[str, Any]
 MODELS = {"stt": "ear-2", "llm": "llm-small-3", "tts": "voice-4"}

@@ -1,10 +1,82 @@
-"""Marlin, the voice agent of the ferry line Skerry Lines, moves bookings to another day: its flow, and what is said."""
+"""Marlin, the voice agent of Skerry Lines: its flow, what is said, its versions and planted faults, and a call."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
+
+
+class PlantedFault(StrEnum):
+    """Why a call was lost."""
+
+    STALL = "stall"
+    SLOW_TOOL = "slow tool"
+    FAILED_TOOL = "failed tool"
+    TALK_OVER = "talk over"
+    MISHEARING = "mishearing"
+    LOOP = "loop"
+    SILENCE = "silence"
+    NO_FAULT = "no fault"
+    """The caller changed their mind, or wanted a person from the start: nothing that the agent did."""
+
+
+@dataclass(frozen=True)
+class AgentVersion:
+    """One version of the agent: what goes wrong in it, and how fast it is."""
+
+    name: str
+    faults: Mapping[PlantedFault, float]
+    """The share of calls that each fault loses."""
+    stalling_state: str = "collect_vehicle"
+    bad_tool: str = "find_sailings"
+    """The tool that is slow, or that fails."""
+    slow_seconds: tuple[float, float] = (9.0, 16.0)
+    """Of the slow tool, in calls that it loses."""
+    overlap_seconds: tuple[float, float] = (2.2, 2.9)
+    """Of talking over a caller who gives up for it."""
+    rewording: float = 0.0
+    """The share of its repeated questions that a stalling state puts into other words."""
+    wait: tuple[float, float] = (1.1, 2.1)
+    """Seconds before it replies."""
+    tool_seconds: tuple[float, float] = (0.4, 1.3)
+    bad_tool_seconds: tuple[float, float] = (0.5, 1.5)
+    """Of the bad tool, in calls that it does not lose."""
+    haste: float = 0.02
+    """The share of replies that begin before the caller has finished."""
+    broken: float = 0.02
+    """The share of calls whose line drops."""
+
+
+VERSIONS = (
+    AgentVersion(
+        "v1",
+        {
+            PlantedFault.STALL: 0.12,
+            PlantedFault.SLOW_TOOL: 0.13,
+            PlantedFault.TALK_OVER: 0.02,
+            PlantedFault.MISHEARING: 0.05,
+            PlantedFault.NO_FAULT: 0.03,
+        },
+        bad_tool_seconds=(1.8, 6.0),
+    ),
+    AgentVersion(
+        "v2",
+        {
+            PlantedFault.STALL: 0.12,
+            PlantedFault.TALK_OVER: 0.12,
+            PlantedFault.MISHEARING: 0.05,
+            PlantedFault.NO_FAULT: 0.03,
+        },
+        wait=(0.5, 1.1),
+        haste=0.12,
+    ),
+)
+"""v2 replies sooner and has a fast search; for that it talks over callers."""
+
 
 FLOW = "move_crossing"
 FLOW_FILE = Path(__file__).with_name(f"{FLOW}.yaml")
@@ -115,3 +187,72 @@ def misheard(code: str, draw: random.Random) -> str:
     places = [place for place, letter in enumerate(code) if letter in MISHEARINGS]
     changed = set(draw.sample(places, min(2, len(places))))
     return "".join(MISHEARINGS[letter] if place in changed else letter for place, letter in enumerate(code))
+
+
+AGENT, CALLER = "agent", "caller"
+HUNG_UP, PUT_THROUGH, DROPPED = "caller hung up", "put through to a person", "the line dropped"
+
+
+class SpeechStep(NamedTuple):
+    """Someone speaks; `heard` is what the recogniser wrote of a caller's words."""
+
+    start: float
+    end: float
+    speaker: str
+    text: str
+    heard: str = ""
+    cut_off: bool = False
+    """The caller began to speak, and the agent stopped."""
+    waited: float = 0.0
+    """Seconds that the caller waited for it, where it is a reply."""
+
+
+class ToolStep(NamedTuple):
+    """A tool is called, and answers."""
+
+    start: float
+    end: float
+    name: str
+    arguments: dict[str, str]
+    result: dict[str, Any] | None
+    error: str = ""
+
+
+class StateStep(NamedTuple):
+    """The flow leaves a state, if it was in one, and enters another."""
+
+    start: float
+    state: str
+    former: str
+
+
+class SlotStep(NamedTuple):
+    """The flow learns something."""
+
+    start: float
+    slot: str
+    value: str
+    state: str
+
+
+Step = SpeechStep | ToolStep | StateStep | SlotStep
+
+
+class PhoneCall(NamedTuple):
+    """A call: what happened, in seconds since it began, and what nobody but its maker knows."""
+
+    id: str
+    version: str
+    dataset: str
+    scenario: str
+    """Empty for a call of the live line."""
+    trial: int
+    started: float
+    task: Task
+    steps: tuple[Step, ...]
+    duration: float
+    completed: bool | None
+    ended: str
+    error: str
+    fault: PlantedFault | None
+    """None where nothing was lost, or the line dropped."""

@@ -58,6 +58,8 @@ class Input(msgspec.Struct, frozen=True):
     why: str
     companions: tuple[str, ...] = ()
     """Paths of files that it is read together with."""
+    data: bytes | None = None
+    """Its lines, where they are in memory and not in a file."""
 
 
 class FoundInput(NamedTuple):
@@ -84,7 +86,7 @@ def find_inputs(
     `readers_from` are Python files and modules whose readers come beside the installed ones.
     """
     registry = registered(readers_from)
-    readers = _readers(registry.by_name, format)
+    readers = chosen_readers(registry.by_name, format)
     report = ReadReport(warnings=list(registry.problems))
     definitions, venues = FlowDefinitions(flows, report), VenueTables(report)
     unread = registry.by_name.keys() - readers.keys()
@@ -190,9 +192,24 @@ def _is_above(companion: Input, item: Input, readers: Mapping[str, Reader]) -> b
     return is_below and _is_for(companion, item, readers)
 
 
+def size_of(item: Input) -> int:
+    """Bytes of the file, of the files in a folder, or of what is in memory; 0 where it cannot be opened."""
+    path = Path(item.path)
+    try:
+        if item.data is not None:
+            return len(item.data)
+        if path.is_dir():
+            return sum(inner.stat().st_size for inner in path.iterdir() if inner.is_file())
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def fingerprint(item: Input) -> str:
     """`sha256:` of the input's bytes; for a folder, of the names and bytes in it and of its companions."""
     path = Path(item.path)
+    if item.data is not None:
+        return "sha256:" + hashlib.sha256(item.data).hexdigest()
     if not path.is_dir() and not item.companions:
         return "sha256:" + _digest(path)
     whole = hashlib.sha256()
@@ -210,7 +227,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _readers(installed: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
+def chosen_readers(installed: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
     if format is None:
         return installed
     if format not in installed:
@@ -335,13 +352,13 @@ def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
     return ""
 
 
-def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> _Claim | None:
+def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> Claim | None:
     sample = _sample(folder)
-    claims: list[_Claim] = []
+    claims: list[Claim] = []
     for reader in readers.values():
         with suppress(Exception):  # whatever odd names do to a reader
             if (claim := reader.detect_folder(sample)) is not None:
-                claims.append(_Claim(claim, reader.name))
+                claims.append(Claim(claim, reader.name))
     return _surest(claims)
 
 
@@ -371,7 +388,7 @@ def _file_input(
         refusal = Problem(name, error.line, str(error), hint="the JSON must be complete")
     except InputError as error:
         refusal = Problem(name, 0, error.message, hint=error.hint)
-        is_log = is_named or (is_log and not isinstance(error, tables.StrangeTable))
+        is_log = is_named or (is_log and not isinstance(error, tables.UnknownTable))
     except OSError as error:
         refusal = Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions")
     report.files[name] = FileRead(skipped=refusal.message)
@@ -382,11 +399,11 @@ def _file_input(
 
 def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) -> Input:
     kinds = [claimant for claimant in claimants if not isinstance(claimant, Reader)]
-    if is_yaml(path) and (best := _best(Sample(path, "text", ()), kinds)) is not None:
+    if is_yaml(path) and (best := best_claim(Sample(path, "text", ()), kinds)) is not None:
         return Input(str(path), name, best.name, "text", best.claim.grouping, best.claim.why)
     sample = sample_of(path, [one for one in claimants if isinstance(one, Reader)])
     container = sample.container
-    best = _best(sample, claimants) if sample.values or container != "text" else None
+    best = best_claim(sample, claimants) if sample.values or container != "text" else None
     if best is None:
         raise _unknown(path, container, sample.values, claimants)
     grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
@@ -436,7 +453,7 @@ def _unknown(
     if part:
         return InputError(f"is {part}")
     if container == "table":
-        return tables.StrangeTable(f"unknown table format; {_describe(values)}", hint=_SUGGEST_MAP)
+        return tables.UnknownTable(f"unknown table format; {_describe(values)}", hint=_SUGGEST_MAP)
     return InputError(f"unknown JSON format; {_describe(values)}", hint=_SUGGEST_MAP)
 
 
@@ -444,22 +461,24 @@ _SEE_FORMATS = "`convoscope formats` lists what can be read"
 _SUGGEST_MAP = f"{_SEE_FORMATS}; `convoscope inspect FILE --suggest-map` writes a mapping for anything else"
 
 
-class _Claim(NamedTuple):
+class Claim(NamedTuple):
+    """What a reader or a companion says of a file, and its name."""
+
     claim: Detection
     name: str
 
 
-def _best(sample: Sample, claimants: Iterable[Reader | Companion]) -> _Claim | None:
-    """Who is surest of a file. Whoever fails on a stranger's file does not know it."""
-    claims: list[_Claim] = []
+def best_claim(sample: Sample, claimants: Iterable[Reader | Companion]) -> Claim | None:
+    """The surest claim on a file. A claimant that fails on an unknown file does not know it."""
+    claims: list[Claim] = []
     for claimant in claimants:
         with suppress(Exception):  # whatever odd shapes do to a reader
             if (claim := claimant.detect(sample)) is not None:
-                claims.append(_Claim(claim, claimant.name if isinstance(claimant, Reader) else claimant.format))
+                claims.append(Claim(claim, claimant.name if isinstance(claimant, Reader) else claimant.format))
     return _surest(claims)
 
 
-def _surest(claims: Iterable[_Claim]) -> _Claim | None:
+def _surest(claims: Iterable[Claim]) -> Claim | None:
     return max(claims, key=lambda claim: (claim.claim.confidence, claim.name), default=None)
 
 
@@ -509,14 +528,14 @@ def _first_values(path: Path, head: bytes, container: Container, most: int) -> l
             if len(values) == most:
                 break
         return values
-    stretches = files.member_stretches if container == "members" else files.element_stretches
-    for stretch in stretches(path, 1):
-        if stretch.problem:
+    ranges = files.member_ranges if container == "members" else files.element_ranges
+    for element in ranges(path, 1):
+        if element.problem:
             if not values:
-                raise BadJson(stretch.problem)
+                raise BadJson(element.problem)
             break
         try:
-            values.append(decode(stretch.data or b"").value)
+            values.append(decode(element.data or b"").value)
         except BadJson:
             continue
         if len(values) >= most:

@@ -153,7 +153,7 @@ _INSIDE = frozenset(
 )
 # fmt: on
 """Words in the names of fields that change within one conversation."""
-_FEW_ROWS, _LONGEST_ID = 3, 200
+_FEW_ROWS, _LONGEST_COUNTER = 3, 3
 
 
 def _cuts(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -188,6 +188,11 @@ def _id(value: Any) -> str | None:
     if isinstance(value, str):
         return None if len(value) < 10 and value.strip().casefold() in _EMPTY_IDS else value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def is_counter(id: str) -> bool:
+    """Whether an id is a small number, which several files may use for several conversations."""
+    return len(id) <= _LONGEST_COUNTER and id.isdecimal()
 
 
 def is_id_of_call(id: str) -> bool:

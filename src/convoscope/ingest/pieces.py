@@ -1,8 +1,11 @@
-"""A stretch of an input, and its records as they are written."""
+"""A piece of an input, and its records: as they are written, and decoded. What cannot be read goes to the report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,78 +16,18 @@ from convoscope.errors import InputError
 from convoscope.ingest.discover import Input
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
-
-
-class InputPiece(msgspec.Struct, frozen=True):
-    """A stretch of one input; `place` is the input's place in the order of inputs."""
-
-    input: Input
-    place: int
-    first: int = 1
-    start: int = 0
-    end: int = 0
-    data: bytes | None = None
-    problem: str = ""
-    hint: str = ""
-    repeated: frozenset[int] = frozenset()
-    """Records that a longer one says again: they are part of that one."""
-    takes_in: dict[int, int] = {}
-    """How many records are part of a record, by its number."""
-    copies: frozenset[int] = frozenset()
-    """Records that are copies of others."""
-    earlier: dict[int, list[Any]] = {}
-    """Messages that come before those of a record, by its number: earlier records of its conversation have them."""
-    elsewhere: dict[str, int] = {}
-    """What was said in the conversations of these ids, by records of another shape."""
-
-
-def cut_up(piece: InputPiece, size: int) -> Iterator[InputPiece]:
-    """A whole input as pieces of about `size` bytes; a document is one piece."""
-    item = piece.input
-    cutter = CUTTERS.get(item.container)
-    if cutter is None:
-        yield piece
-        return
-    try:
-        for stretch in cutter(Path(item.path), size):
-            yield InputPiece(item, piece.place, *stretch)
-    except OSError as error:
-        yield InputPiece(item, piece.place, problem=f"cannot be read: {error.strerror}")
-    except InputError as error:
-        yield InputPiece(item, piece.place, problem=error.message, hint=error.hint)
-
+from convoscope.ingest.io.json import BadJson, decode, repeated_name
+from convoscope.ingest.io.kinds import legacy_text
+from convoscope.ingest.reader import Record
+from convoscope.ingest.report import Problem, ReadReport
 
 CUTTERS = {
-    "lines": files.line_stretches,
-    "text": files.line_stretches,
-    "array": files.element_stretches,
-    "members": files.member_stretches,
-    "table": tables.row_stretches,
+    "lines": files.line_ranges,
+    "text": files.line_ranges,
+    "array": files.element_ranges,
+    "members": files.member_ranges,
+    "table": tables.row_ranges,
 }
-
-
-def texts_of(piece: InputPiece) -> Iterator[tuple[int, bytes]]:
-    """The records of a piece as they are written, each with its number; blank lines are among them."""
-    data = data_of(piece)
-    between = _BETWEEN.get(piece.input.container)
-    # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
-    texts = (data,) if between is None else BytesIO(data) if between == b"\n" and data else data.split(between)
-    for number, text in enumerate(texts, piece.first):
-        yield number, text.strip()
-
-
-def data_of(piece: InputPiece) -> bytes:
-    if piece.data is not None:
-        data = piece.data
-    elif piece.input.container == "document":
-        return files.whole(Path(piece.input.path))
-    else:
-        with Path(piece.input.path).open("rb") as stream:
-            stream.seek(piece.start)
-            data = stream.read(piece.end - piece.start)
-    return data.removeprefix(files.BOM) if piece.start == 0 else data
-
-
 _BETWEEN = {
     "lines": b"\n",
     "text": b"\n",
@@ -92,3 +35,172 @@ _BETWEEN = {
     "members": files.BETWEEN_ELEMENTS,
     "table": tables.BETWEEN_ROWS,
 }
+MARKS = {"lines": ":", "text": ":", "array": "#", "members": "#", "table": ":"}
+"""What separates the name of a file and the number of a record."""
+TEXT_ENDINGS = (".log", ".txt", ".srt", ".vtt", ".sbv")
+
+
+class SameRecords(msgspec.Struct, frozen=True, dict=True):
+    """Records of an input that are not read, and records that take in others, by their numbers in order."""
+
+    repeated: Sequence[int] = ()
+    """A longer record repeats them: they are part of that one."""
+    longer: Sequence[int] = ()
+    """A number for each record that is a part of it."""
+    copies: Sequence[int] = ()
+    earlier: dict[int, list[Any]] = {}
+    """Messages of a conversation that only earlier records of it have, by the number of its last record."""
+
+    def between(self, first: int, end: int | None) -> SameRecords:
+        """Those of the records from `first` to before `end`."""
+        repeated, longer, copies = (
+            numbers[bisect_left(numbers, first) : len(numbers) if end is None else bisect_left(numbers, end)]
+            for numbers in (self.repeated, self.longer, self.copies)
+        )
+        earlier = {number: one for number, one in self.earlier.items() if number >= first and (not end or number < end)}
+        return SameRecords(repeated, longer, copies, earlier)
+
+    @cached_property
+    def takes_in(self) -> Counter[int]:
+        """How many records are part of a record, by its number."""
+        return Counter(self.longer)
+
+
+class InputPiece(msgspec.Struct, frozen=True):
+    """A part of one input; `index` is the position of the input in the order of inputs."""
+
+    input: Input
+    index: int
+    first: int = 1
+    start: int = 0
+    end: int = 0
+    data: bytes | None = None
+    problem: str = ""
+    hint: str = ""
+    same: SameRecords = SameRecords()
+    elsewhere: dict[str, int] = {}
+    """Digests of what was said in the conversations of these ids, by records of another shape."""
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start or len(self.data or b"")
+
+    @property
+    def content(self) -> bytes:
+        if self.data is not None:
+            data = self.data
+        elif self.input.container == "document":
+            return files.whole(Path(self.input.path))
+        else:
+            with Path(self.input.path).open("rb") as stream:
+                stream.seek(self.start)
+                data = stream.read(self.end - self.start)
+        return data.removeprefix(files.BOM) if self.start == 0 else data
+
+    @property
+    def texts(self) -> Iterator[tuple[int, bytes]]:
+        """The records as they are written, each with its number; blank lines are among them."""
+        data = self.content
+        between = _BETWEEN.get(self.input.container)
+        # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
+        texts = (data,) if between is None else BytesIO(data) if between == b"\n" and data else data.split(between)
+        for number, text in enumerate(texts, self.first):
+            yield number, text.strip()
+
+
+def pieces_of(item: Input, index: int, size: int) -> Iterator[InputPiece]:
+    """An input as pieces of about `size` bytes; a document is one piece."""
+    cutter = CUTTERS.get(item.container)
+    if cutter is None:
+        yield InputPiece(item, index)
+        return
+    try:
+        if item.data is None:
+            ranges = cutter(Path(item.path), size)
+        else:
+            ranges = files.ranges_of_lines(BytesIO(item.data), size, plain=False)
+            item = msgspec.structs.replace(item, data=None)
+        for byte_range in ranges:
+            yield InputPiece(item, index, *byte_range)
+    except OSError as error:
+        yield InputPiece(item, index, problem=f"cannot be read: {error.strerror}")
+    except InputError as error:
+        yield InputPiece(item, index, problem=error.message, hint=error.hint)
+
+
+def record_name(item: Input, number: int) -> str:
+    """A name for a record that is a conversation by itself."""
+    mark = MARKS.get(item.container)
+    return f"{item.name}{mark}{number}" if mark else stem(item.name)
+
+
+def stem(name: str, more: Sequence[str] = ()) -> str:
+    stem = name
+    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", *more):
+        stem = stem.removesuffix(ending)
+    return stem or name
+
+
+def records_of(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
+    """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
+    for number, text in reported_texts(piece, report):
+        if piece.input.container == "text":
+            yield _line(text, number)
+        elif (record := json_record(text, number, piece.input.name, report)) is not None:
+            yield record
+
+
+def _line(text: bytes, number: int) -> Record:
+    """A line of plain text; one that is not UTF-8 is read as the Latin-1 of western systems."""
+    try:
+        return Record(text.decode(), number)
+    except UnicodeDecodeError:
+        return Record(legacy_text(text) or text.decode("utf-8", "replace"), number, ("encoding",))
+
+
+def reported_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
+    """The records of a piece as text, which may be JSON; what is left out or cannot be read goes to the report."""
+    name, repeated, copies = piece.input.name, frozenset(piece.same.repeated), frozenset(piece.same.copies)
+    if piece.problem:
+        report.records_seen += 1
+        usual = files.TOO_LONG_HINT if piece.problem == files.TOO_LONG else "everything before it was read"
+        report.problem(Problem(name, piece.first, piece.problem, hint=piece.hint or usual))
+        return
+    try:
+        for number, text in piece.texts:
+            if not text:
+                if piece.input.container != "table":
+                    report.ignore("blank_line")
+                continue
+            report.records_seen += 1
+            if repeated and number in repeated:
+                report.merge_record()
+            elif copies and number in copies:
+                report.drop_copy(name, number)
+            elif len(text) > files.MAX_RECORD_BYTES:
+                report.problem(Problem(name, number, files.TOO_LONG, hint=files.TOO_LONG_HINT))
+            else:
+                yield number, text
+    except OSError as error:
+        report.problem(Problem(name, 0, f"cannot be read: {error.strerror or error}"))
+    except InputError as error:
+        report.problem(Problem(name, 0, f"cannot be read: {error.message}", hint=error.hint))
+
+
+def json_record(text: bytes, number: int, name: str, report: ReadReport) -> Record | None:
+    try:
+        value, repairs = decode(text)
+    except BadJson as error:
+        report.problem(not_json(name, number, error))
+        return None
+    if any(text.count(field) > 1 for field in _DECIDING_FIELDS) and repeated_name(text):
+        repairs = (*repairs, "name_twice")
+    return Record(value, number, repairs)
+
+
+_DECIDING_FIELDS = (b'"messages"', b'"conversation_id"', b'"session_id"', b'"traj"', b'"transcript"')
+"""To look at every object takes longer than to read the record: it is done where one of these occurs twice."""
+
+
+def not_json(name: str, number: int, error: BadJson) -> Problem:
+    return Problem(name, number, str(error), hint="the record was skipped; write it whole")

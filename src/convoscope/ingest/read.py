@@ -6,23 +6,29 @@ import os
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from convoscope.conversation import Conversation, Flow
-from convoscope.errors import NothingReadable
+from convoscope.conversation import Conversation, Flow, to_json
+from convoscope.errors import InputError, NothingReadable, UsageError
 from convoscope.harmless import one_line
+from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.predictions import unread_records, without_dialogue
-from convoscope.ingest.discover import find_inputs
+from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
 from convoscope.ingest.io.streams import as_files
+from convoscope.ingest.reader import Sample, registered
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, read_settings
 from convoscope.ingest.split import Read, cut, read_partition
 
 PathLike = str | os.PathLike[str]
+MADE_IN_PYTHON = "conversations.jsonl"
+"""The name of what was made in Python, in reports and receipts."""
+_SAMPLE = 100
 
 
 class ReadStream:
@@ -106,6 +112,53 @@ def read(
     return ReadStream(paths, format=format, limit=limit, settings=settings, flows=flows, readers_from=readers_from)
 
 
+def from_objects(
+    objects: Iterable[Conversation | Mapping[str, Any]],
+    *,
+    format: str | None = None,
+    flows: Iterable[PathLike | Flow] = (),
+    readers_from: Iterable[PathLike] = (),
+) -> FoundInput:
+    """What `find_inputs` gives, for objects in memory: nothing is written to a file.
+
+    `objects` are conversations; or records of any format that can be read, as dicts, such as the events of flows or
+    chats. The format of records is recognised by content unless `format` names one. Records go through the same
+    reading as lines of a file: those of one conversation are joined, copies are dropped, problems are reported with
+    the number of the record. The input can be cut, and its parts go to other processes, as those of files do.
+
+    >>> found = from_objects([{"id": "a", "messages": [{"role": "user", "content": "Hi"}]}])
+    >>> found.inputs[0].reader, len(found.inputs[0].data)
+    ('openai-chat', 57)
+    """
+    things = list(objects)
+    if not things:
+        raise NothingReadable("there is nothing to score")
+    registry = registered(readers_from)
+    readers = chosen_readers(registry.by_name, format)
+    report = ReadReport(warnings=list(registry.problems))
+    definitions = FlowDefinitions(flows, report)
+    if all(isinstance(thing, Conversation) for thing in things):
+        texts = [to_json(thing) for thing in things if isinstance(thing, Conversation)]
+        item = Input(MADE_IN_PYTHON, MADE_IN_PYTHON, "convoscope", "lines", "record", "conversations made in Python")
+    else:
+        odd = next((thing for thing in things if not isinstance(thing, Mapping)), None)
+        if odd is not None:
+            hint = "give paths, conversations, or records as dicts, and only one of these"
+            raise UsageError(f"cannot score a {type(odd).__name__}", hint=hint)
+        texts = [msgspec.json.encode(thing) for thing in things]
+        sample = Sample(Path(MADE_IN_PYTHON), "lines", [msgspec.json.decode(text) for text in texts[:_SAMPLE]])
+        claim = best_claim(sample, readers.values())
+        if claim is None:
+            raise InputError("unknown format of records", file=MADE_IN_PYTHON, hint=_SEE_FORMATS)
+        grouping, why = claim.claim.grouping, claim.claim.why
+        item = Input(MADE_IN_PYTHON, MADE_IN_PYTHON, claim.name, "lines", grouping, why)
+    item = msgspec.structs.replace(item, data=b"\n".join(texts) + b"\n")
+    return FoundInput((item,), report, definitions.flows)
+
+
+_SEE_FORMATS = "`convoscope formats` lists what can be read"
+
+
 def nothing_readable(report: ReadReport) -> NothingReadable:
     """The error for a read that gave no conversation, with what stood in the way."""
     reasons = [str(problem) for problem in report.problems[:10]]
@@ -118,5 +171,5 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
         ][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
     lines = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
-    hint = "`convoscope formats` lists what can be read"
-    return NothingReadable("\n  ".join(lines), hint="" if any(hint in line for line in lines) else hint)
+    hint = "" if any(_SEE_FORMATS in line for line in lines) else _SEE_FORMATS
+    return NothingReadable("\n  ".join(lines), hint=hint)

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Time
-from convoscope.conversation.events import is_media
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import is_media, moment
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 

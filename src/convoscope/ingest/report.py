@@ -95,6 +95,10 @@ class ReadReport(msgspec.Struct):
     """The first 200, by file and line."""
     warnings: list[str] = []
 
+    def file(self, name: str, format: str) -> FileRead:
+        """What is reported of a file, which is added on first sight."""
+        return self.files.get(name) or self.files.setdefault(name, FileRead(format))
+
     def problem(self, problem: Problem) -> None:
         self.problem_count += problem.count
         self.problems.append(problem)

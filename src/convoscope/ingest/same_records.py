@@ -1,17 +1,23 @@
-"""Records that say again what others say: copies, and beginnings of longer ones, found before anything is read.
+"""Records that repeat what others say: copies, beginnings of longer records, and windows of one conversation.
 
 A first look at the bytes gives each record quick keys. Only records that share one are decoded and compared, so that a
 log without repetitions costs one look at its bytes. Sixteen bytes are held for each record.
+
+Growing histories are calls of a model, each logged with all messages so far. Of such calls only the last one is a
+conversation; a call is a part of another one where that one begins with its messages and its answer. An agent that
+sends only the last messages to its model logs windows of one conversation: a window goes on with another one where its
+end, answer included, is the beginning of that one. Records with different ids of conversations, labels or trials are
+never parts of each other.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,76 +26,392 @@ import msgspec
 from convoscope.errors import InputError
 from convoscope.ingest.copies import CopyFinder, RecordKey, apart_by_input, quick_copy_key
 from convoscope.ingest.discover import Input
-from convoscope.ingest.histories import ModelCall, call_of, parts_of
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import decode
-from convoscope.ingest.pieces import InputPiece, cut_up, texts_of
-from convoscope.ingest.reader import Reader, reader_named
+from convoscope.ingest.keyed_records import shared_hashes
+from convoscope.ingest.pieces import InputPiece, SameRecords, pieces_of
+from convoscope.ingest.reader import CallHistory, Reader, reader_named
 from convoscope.ingest.report import ReadReport
-from convoscope.ingest.windows import Window, Windows, windows_of
 
-_FEW = 100_000
-"""Of fewer records the keys are counted without an array."""
 _USER = b'"user"'
+_MOST = 0.95
+"""Of the earlier exchanges of a file's chats, so many must be there as records, else it does not hold calls."""
+_LEAST, _LEAST_OF_CHATS = 3, 4
+"""So many equal messages are no accident: of calls, and of records that do not say that they are calls."""
+_MOST_ALIKE = 50
+"""More windows with the same beginning come from a template."""
 
-
-class SameRecords(NamedTuple):
-    """Of one input: records that are not read, and those that take others in, by their numbers in order."""
-
-    repeated: Sequence[int] = ()
-    """They are said again by longer ones."""
-    longer: Sequence[int] = ()
-    """A number for each record that is a part of it."""
-    copies: Sequence[int] = ()
-    earlier: Mapping[int, Sequence[Any]] = {}
-    """Messages of a conversation that only earlier windows of it have, by the number of the last."""
-
-    def between(self, first: int, end: int | None) -> SameRecords:
-        """Those of the records from `first` to before `end`."""
-        repeated, longer, copies = (
-            numbers[_index(numbers, first) : _index(numbers, end)]
-            for numbers in (self.repeated, self.longer, self.copies)
-        )
-        earlier = {number: one for number, one in self.earlier.items() if number >= first and (not end or number < end)}
-        return SameRecords(repeated, longer, copies, earlier)
-
-
-def _index(numbers: Sequence[int], number: int | None) -> int:
-    return len(numbers) if number is None else bisect_left(numbers, number)
+Inputs = Sequence[tuple[int, Input]]
+"""Inputs whose records are conversations by themselves, each with its index."""
 
 
 def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapping[int, SameRecords]:
     """By the index of an input, its records that say what others say; equal ones that are kept go to the report."""
-    wholes = [InputPiece(item, place) for place, item in enumerate(inputs) if _stand_alone(item)]
-    if len(wholes) < 2 and all(one.input.container in ("document", "members") for one in wholes):
+    compared = [
+        (index, item) for index, item in enumerate(inputs) if item.grouping == "record" and item.container != "text"
+    ]
+    if len(compared) < 2 and all(item.container in ("document", "members") for _, item in compared):
         return {}
-    keys = _FirstLook(wholes, size)
+    keys = _FirstLook(compared, size)
     if not keys.copies and not keys.histories:
         return {}
     finder, calls, others = CopyFinder(), list[ModelCall](), dict[int, int]()
-    for whole in wholes:
-        comparison = _Comparison(whole, keys, finder, calls)
-        for piece in cut_up(whole, size):
-            for number, text in _readable_texts(piece):
-                comparison.take(RecordKey(piece.place, number), text)
-        others[whole.place] = comparison.exchanges
+    for index, item in compared:
+        comparison = _Comparison(item, keys, finder, calls)
+        for record, text in _readable_texts(item, index, size):
+            comparison.take(record, text)
+        others[index] = comparison.exchanges
     copies = finder.copies(keys.counts)
     dropped = set(copies.dropped)
     for record in copies.equal:
-        report.keep_equal(inputs[record.place].name, record.number)
+        report.keep_equal(inputs[record.input].name, record.number)
     calls = [call for call in calls if call.record not in dropped]
     windows = windows_of(calls) if keys.seconds else Windows((), ())
     for record in windows.unclear:
-        report.note_overlap(inputs[record.place].name, record.number)
-    followers = {window.next for window in windows.joined}
-    parts = parts_of(calls, others, followers)
+        report.note_overlap(inputs[record.input].name, record.number)
+    parts = parts_of(calls, others, {window.next for window in windows.joined})
     chains = _chains(window for window in windows.joined if window.record not in parts)
     parts |= {window.record: last for last, chain in chains.items() for window in chain}
-    records = _by_place(parts, copies.dropped)
-    for last, messages in _earlier_messages(wholes, size, chains).items():
-        same = records.setdefault(last.place, SameRecords(earlier={}))
-        records[last.place] = same._replace(earlier={**same.earlier, last.number: messages})
+    records = _by_input(parts, copies.dropped)
+    for last, messages in _earlier_messages(compared, size, chains).items():
+        records.setdefault(last.input, SameRecords(earlier={})).earlier[last.number] = messages
     return records
+
+
+def _by_input(parts: Mapping[RecordKey, RecordKey], dropped: Iterable[RecordKey]) -> dict[int, SameRecords]:
+    numbers: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    kinds_of: list[Iterable[RecordKey]] = [parts, parts.values(), dropped]
+    for kind, records in enumerate(kinds_of):
+        for record in records:
+            numbers.setdefault(record.input, ([], [], []))[kind].append(record.number)
+    return {
+        index: SameRecords(*(array("q", sorted(kind)) for kind in kinds))  # type: ignore[arg-type]
+        for index, kinds in numbers.items()
+    }
+
+
+def without_same(pieces: Iterable[InputPiece], same: SameRecords) -> Iterator[InputPiece]:
+    """The pieces of an input, each with what others say of it; the next one says where it ends."""
+    held: InputPiece | None = None
+    for piece in pieces:
+        if held is not None:
+            yield msgspec.structs.replace(held, same=same.between(held.first, piece.first))
+        held = piece
+    if held is not None:
+        yield msgspec.structs.replace(held, same=same.between(held.first, None))
+
+
+def _readable_texts(item: Input, index: int, size: int) -> Iterator[tuple[RecordKey, bytes]]:
+    """The records of an input; what cannot be read is reported when it is read."""
+    for piece in pieces_of(item, index, size):
+        if not piece.problem:
+            with suppress(OSError, InputError):
+                for number, text in piece.texts:
+                    if text and len(text) <= files.MAX_RECORD_BYTES:
+                        yield RecordKey(index, number), text
+
+
+class _FirstLook:
+    """The hashes of quick keys that several records have."""
+
+    def __init__(self, inputs: Inputs, size: int) -> None:
+        self.counts: dict[int, int] = {}
+        copies, firsts, seconds = array("q"), array("q"), array("q")
+        for index, item in inputs:
+            reader = reader_named(item.reader)
+            before = len(copies)
+            with suppress(OSError):
+                for text in _quick_look(item, index, size):
+                    copies.append(quick_copy_key(text))
+                    if reader.logs_calls:
+                        first, second = _history_keys(reader, text)
+                        firsts.append(first)
+                        if second:
+                            seconds.append(second)
+            self.counts[index] = len(copies) - before
+        self.copies = shared_hashes(copies)
+        self.seconds = set(firsts).intersection(seconds)
+        """Beginnings of records that are second messages of others: what windows have."""
+        self.histories = shared_hashes(firsts) | self.seconds
+
+
+def _history_keys(reader: Reader, text: bytes) -> tuple[int, int]:
+    first, second = reader.history_keys(text)
+    return hash((reader.name, first)), hash((reader.name, second)) if second and second != first else 0
+
+
+def _quick_look(item: Input, index: int, size: int) -> Iterator[bytes]:
+    """The records of an input as they are written, without their numbers."""
+    path = Path(item.path)
+    if item.container == "lines" and item.data is None and files.is_plain(path):
+        with path.open("rb") as stream:
+            for line in iter(partial(stream.readline, files.MAX_RECORD_BYTES), b""):
+                if not line.isspace():
+                    yield line
+    else:
+        yield from (text for _, text in _readable_texts(item, index, size))
+
+
+class _Comparison:
+    """Takes in the records of an input that share a quick key with another one."""
+
+    def __init__(self, item: Input, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]) -> None:
+        self.reader, self.apart = reader_named(item.reader), apart_by_input(item)
+        self.keys, self.finder, self.calls = keys, finder, calls
+        self.exchanges = 0
+        """About how many earlier exchanges the records have that are no beginnings of others, nor go on with one."""
+
+    def take(self, record: RecordKey, text: bytes) -> None:
+        reader, keys = self.reader, self.keys
+        may_be_copy = bool(keys.copies) and quick_copy_key(text) in keys.copies
+        may_be_part = False
+        if reader.logs_calls and keys.histories:
+            first, second = _history_keys(reader, text)
+            may_be_part = first in keys.histories or second in keys.seconds
+        if reader.logs_calls and not may_be_part:
+            self.exchanges += max(0, text.count(_USER) - 1)
+        if not (may_be_copy or may_be_part):
+            return
+        try:
+            value = decode(text).value
+            if may_be_copy:
+                self.finder.add(record, value, self.apart)
+            history = reader.history(value) if may_be_part else None
+        except Exception:  # whatever it trips over, `build` looks at it, and reports it
+            return
+        if history is not None and history.messages:
+            self.calls.append(call_of(record, history._replace(entries=())))
+
+
+# Growing histories.
+
+
+class ModelCall(NamedTuple):
+    """A record as a call: its messages as hashes of all prefixes, the last of the whole."""
+
+    record: RecordKey
+    prefixes: tuple[int, ...]
+    history: CallHistory
+
+    @property
+    def by_id(self) -> Hashable:
+        """What calls of one conversation have in common by their id; None without one."""
+        history = self.history
+        id = history.conversation or history.call
+        return (bool(history.conversation), id, history.apart) if id else None
+
+    @property
+    def by_content(self) -> Hashable:
+        """Where they are looked for by content: among all calls, or in the file; None where an id decides."""
+        history = self.history
+        if history.conversation:
+            return None
+        return ("calls", history.apart) if history.is_call else ("file", self.record.input, history.apart)
+
+    @property
+    def is_answered(self) -> bool:
+        return self.history.by_agent[-1]
+
+    @property
+    def has_reply(self) -> bool:
+        """Whether the agent says or does something after the user."""
+        by_user = self.history.by_user
+        return True in by_user and any(self.history.by_agent[by_user.index(True) :])
+
+    @property
+    def earlier_exchanges(self) -> list[tuple[int, int]]:
+        """From each first message of the user to before the next one that follows a reply, without the last."""
+        starts: list[int] = []
+        replied = True
+        for index, (is_agent, is_user) in enumerate(zip(self.history.by_agent, self.history.by_user, strict=True)):
+            if is_user and replied:
+                starts.append(index)
+                replied = False
+            replied = replied or is_agent
+        return list(pairwise(starts))
+
+
+def call_of(record: RecordKey, history: CallHistory) -> ModelCall:
+    prefixes: list[int] = []
+    for message in history.messages:
+        prefixes.append(hash((prefixes[-1] if prefixes else 0, message)))
+    return ModelCall(record, tuple(prefixes), history)
+
+
+def parts_of(
+    calls: Iterable[ModelCall], others: Mapping[int, int], windows: Collection[RecordKey] = ()
+) -> dict[RecordKey, RecordKey]:
+    """Which record is a part of which. `others` has, by input, the earlier exchanges of records that are alike to none.
+
+    `windows` are records that go on with the end of another one: nothing is expected to go on with their beginning.
+
+    By content alone a conversation takes in one record of each length: two users who said the same are two, and only
+    as many are taken in as there are conversations that go on. Records that do not say that they are calls are taken
+    in only where the whole file looks like calls: nearly all earlier exchanges of its chats are there as records.
+    """
+    going_on: dict[tuple[int, Hashable, bool], list[ModelCall]] = {}
+    parts: dict[RecordKey, RecordKey] = {}
+    by_file: dict[int, _File] = {}
+    for call in sorted(calls, key=lambda call: (-len(call.prefixes), call.record)):
+        whole, by_id, by_content = call.prefixes[-1], call.by_id, call.by_content
+        if by_id and (same := going_on.get((whole, by_id, True)) or going_on.get((whole, by_id, False))):
+            parts[call.record] = same[-1].record
+            continue
+        # The answer is in the call, or comes next.
+        nexts = (True, False) if call.is_answered else (True,)
+        longer = next((one for by_agent in nexts if (one := going_on.get((whole, by_content, by_agent)))), None)
+        file = by_file.setdefault(call.record.input, _File([], []))
+        if by_content is None or not longer:
+            if call.record not in windows:
+                file.wholes.append(call)
+            for key in filter(None, (by_id, by_content)):
+                for prefix, by_agent in zip(call.prefixes, call.history.by_agent[1:], strict=False):
+                    going_on.setdefault((prefix, key, by_agent), []).append(call)
+        elif call.history.is_call:
+            parts[call.record] = longer.pop().record
+        else:
+            file.parts.append((call, longer.pop()))
+    for index, file in by_file.items():
+        if file.holds_calls(others.get(index, 0)):
+            parts |= {call.record: longer.record for call, longer in file.parts}
+    return parts
+
+
+class _File(NamedTuple):
+    """The records of one file that do not say whether they are calls."""
+
+    wholes: list[ModelCall]
+    parts: list[tuple[ModelCall, ModelCall]]
+
+    def holds_calls(self, absent: int) -> bool:
+        """Whether nearly all earlier exchanges of the chats are there as records of their own, some with a reply."""
+        if not any(call.has_reply for call, _ in self.parts):
+            return False
+        # Long chats that are equal come from a template: then one may begin like another one, too.
+        counts = Counter(call.prefixes[-1] for call in self.wholes if call.earlier_exchanges)
+        if counts.total() - len(counts) > (1 - _MOST) * counts.total():
+            return False
+        lengths: dict[RecordKey, list[int]] = {}
+        for call, longer in self.parts:
+            lengths.setdefault(longer.record, []).append(len(call.prefixes))
+        there, expected = 0, absent
+        for whole in self.wholes:
+            if whole.by_content is not None and not whole.history.is_call:
+                ends = lengths.get(whole.record, [])
+                for start, end in whole.earlier_exchanges:
+                    expected += 1
+                    there += any(start < length <= end for length in ends)
+        return there >= _MOST * expected
+
+
+# Windows.
+
+
+class Window(NamedTuple):
+    """A record that goes on with another one."""
+
+    record: RecordKey
+    next: RecordKey
+    own: int
+    """How many of its messages the next one does not have."""
+
+
+class Windows(NamedTuple):
+    """The windows that go on, and records that overlap in a way that does not say with which they go on."""
+
+    joined: Sequence[Window]
+    unclear: Sequence[RecordKey]
+
+
+class _Overlap(NamedTuple):
+    size: int
+    earlier: ModelCall
+    later: ModelCall
+
+    @property
+    def is_no_accident(self) -> bool:
+        """Whether the overlap alone says that two records are one conversation."""
+        history = self.earlier.history
+        if history.conversation:
+            return True
+        if not history.is_call:
+            return self.size >= _LEAST_OF_CHATS
+        # Of a question and its answer, only in windows of one size.
+        return self.size >= _LEAST or len(history.messages) == len(self.later.history.messages)
+
+
+def windows_of(calls: Sequence[ModelCall]) -> Windows:
+    """Which records are windows of one conversation. Different ids, labels and trials keep them apart."""
+    joined: list[Window] = []
+    unclear: set[RecordKey] = set()
+    for group in _groups((call.by_content or call.by_id, call) for call in calls):
+        _join(_overlaps(group, 1 if group[0].history.conversation else 2), joined, unclear)
+    for group in _groups((call.history.apart, call) for call in calls if call.history.conversation):
+        unclear |= {
+            one.later.record
+            for one in _overlaps(group, _LEAST)
+            if one.earlier.history.conversation != one.later.history.conversation
+        }
+    return Windows(joined, sorted(unclear))
+
+
+def _groups(calls: Iterable[tuple[Hashable, ModelCall]]) -> list[list[ModelCall]]:
+    groups: dict[Hashable, list[ModelCall]] = {}
+    for key, call in calls:
+        groups.setdefault(key, []).append(call)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _join(overlaps: Sequence[_Overlap], joined: list[Window], unclear: set[RecordKey]) -> None:
+    """Each record goes on with the one that has most of it, if that one goes on from no other record as well."""
+    before = _largest(overlaps, lambda one: one.later.record)
+    after = _largest(overlaps, lambda one: one.earlier.record)
+    for overlap in overlaps:
+        earlier, later = overlap.earlier.record, overlap.later.record
+        followers = [other for other in after[earlier] if other in before[other.later.record]]
+        if overlap not in before[later] or overlap not in followers:
+            continue
+        if len(followers) == 1 == len(before[later]) and overlap.is_no_accident:
+            joined.append(Window(earlier, later, len(overlap.earlier.prefixes) - overlap.size))
+        else:
+            unclear.add(later)
+
+
+def _largest(overlaps: Iterable[_Overlap], key: Callable[[_Overlap], RecordKey]) -> dict[RecordKey, list[_Overlap]]:
+    best: dict[RecordKey, list[_Overlap]] = {}
+    for overlap in overlaps:
+        held = best.setdefault(key(overlap), [overlap])
+        if overlap.size > held[0].size:
+            best[key(overlap)] = [overlap]
+        elif overlap is not held[0] and overlap.size == held[0].size:
+            held.append(overlap)
+    return best
+
+
+def _overlaps(group: Sequence[ModelCall], least: int) -> list[_Overlap]:
+    """Records of which at least so many messages at the end are the beginning of another one, which goes on."""
+    begins: dict[Hashable, list[ModelCall]] = {}
+    for call in group:
+        begins.setdefault(tuple(call.history.messages[:least]), []).append(call)
+    overlaps: list[_Overlap] = []
+    for call in group:
+        messages = call.history.messages
+        for start in range(1, len(messages) - least + 1):
+            alike = begins.get(tuple(messages[start : start + least]), ())
+            size = len(messages) - start
+            if len(alike) <= _MOST_ALIKE:
+                overlaps += [_Overlap(size, call, later) for later in alike if _goes_on(call, later, size)]
+    return overlaps
+
+
+def _goes_on(earlier: ModelCall, later: ModelCall, size: int) -> bool:
+    """Whether so many messages at the end of one are the beginning of the other, with an answer of the agent."""
+    messages, history = earlier.history.messages, later.history
+    if size >= len(history.messages) or list(messages[-size:]) != list(history.messages[:size]):
+        return False
+    if earlier.history.conversation and earlier.history.conversation == history.conversation:
+        return True
+    return any(history.by_agent[:size]) and any(history.by_user[:size])
 
 
 def _chains(windows: Iterable[Window]) -> dict[RecordKey, list[Window]]:
@@ -107,158 +429,19 @@ def _chains(windows: Iterable[Window]) -> dict[RecordKey, list[Window]]:
 
 
 def _earlier_messages(
-    wholes: Sequence[InputPiece], size: int, chains: Mapping[RecordKey, Sequence[Window]]
+    inputs: Inputs, size: int, chains: Mapping[RecordKey, Sequence[Window]]
 ) -> dict[RecordKey, list[Any]]:
     """What the earlier windows of each conversation have and the last one does not."""
     own = {window.record: window.own for chain in chains.values() for window in chain}
-    places = {record.place for record in own}
+    indexes = {record.input for record in own}
     messages: dict[RecordKey, Sequence[Any]] = {}
-    for whole in wholes:
-        if whole.place in places:
-            reader = reader_named(whole.input.reader)
-            for piece in cut_up(whole, size):
-                for number, text in _readable_texts(piece):
-                    count = own.get(record := RecordKey(piece.place, number))
-                    if count and (history := reader.history(decode(text).value)) is not None:
-                        messages[record] = history.entries[:count]
+    for index, item in inputs:
+        reader = reader_named(item.reader)
+        for record, text in _readable_texts(item, index, size) if index in indexes else ():
+            count = own.get(record)
+            if count and (history := reader.history(decode(text).value)) is not None:
+                messages[record] = history.entries[:count]
     return {
         last: [message for window in chain for message in messages.get(window.record, ())]
         for last, chain in chains.items()
     }
-
-
-def _stand_alone(item: Input) -> bool:
-    return item.grouping == "record" and item.container != "text"
-
-
-class _FirstLook:
-    """The hashes of quick keys that several records have."""
-
-    def __init__(self, wholes: Sequence[InputPiece], size: int) -> None:
-        self.counts: dict[int, int] = {}
-        copies, firsts, seconds = array("q"), array("q"), array("q")
-        for whole in wholes:
-            reader = reader_named(whole.input.reader)
-            before = len(copies)
-            with suppress(OSError):
-                for text in _quick_look(whole, size):
-                    copies.append(quick_copy_key(text))
-                    if reader.logs_calls:
-                        first, second = _history_keys(reader, text)
-                        firsts.append(first)
-                        if second:
-                            seconds.append(second)
-            self.counts[whole.place] = len(copies) - before
-        self.copies = _shared(copies)
-        self.seconds = set(firsts).intersection(seconds)
-        """Beginnings of records that are second messages of others: what windows have."""
-        self.histories = _shared(firsts) | self.seconds
-
-
-def _history_keys(reader: Reader, text: bytes) -> tuple[int, int]:
-    first, second = reader.history_keys(text)
-    return hash((reader.name, first)), hash((reader.name, second)) if second and second != first else 0
-
-
-def _shared(hashes: array[int]) -> set[int]:
-    if len(hashes) < _FEW:
-        return {key for key, count in Counter(hashes).items() if count > 1}
-    import numpy as np
-
-    ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
-    return set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-
-
-def _quick_look(whole: InputPiece, size: int) -> Iterator[bytes]:
-    """The records of an input as they are written, without their numbers."""
-    path = Path(whole.input.path)
-    if whole.input.container == "lines" and files.is_plain(path):
-        with path.open("rb") as stream:
-            for line in iter(partial(stream.readline, files.MAX_RECORD_BYTES), b""):
-                if not line.isspace():
-                    yield line
-    else:
-        yield from (text for piece in cut_up(whole, size) for _, text in _readable_texts(piece))
-
-
-def _readable_texts(piece: InputPiece) -> Iterator[tuple[int, bytes]]:
-    """The records of a piece with their numbers; what cannot be read is reported when it is read."""
-    if not piece.problem:
-        with suppress(OSError, InputError):
-            for number, text in texts_of(piece):
-                if text and len(text) <= files.MAX_RECORD_BYTES:
-                    yield number, text
-
-
-class _Comparison:
-    """Takes in the records of an input that share a quick key with another one."""
-
-    def __init__(self, whole: InputPiece, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]) -> None:
-        self.reader, self.apart = reader_named(whole.input.reader), apart_by_input(whole.input)
-        self.keys, self.finder, self.calls = keys, finder, calls
-        self.exchanges = 0
-        """About how many earlier exchanges the records have that are no beginnings of others, nor go on with one."""
-
-    def take(self, record: RecordKey, text: bytes) -> None:
-        reader, keys = self.reader, self.keys
-        may_be_copy = bool(keys.copies) and quick_copy_key(text) in keys.copies
-        may_be_part = reader.logs_calls and bool(keys.histories) and self._may_be_part(text)
-        if reader.logs_calls and not may_be_part:
-            self.exchanges += max(0, text.count(_USER) - 1)
-        if not (may_be_copy or may_be_part):
-            return
-        try:
-            value = decode(text).value
-            if may_be_copy:
-                self.finder.add(record, value, self.apart)
-            history = reader.history(value) if may_be_part else None
-        except Exception:  # whatever it trips over, `build` looks at it, and reports it
-            return
-        if history is not None and history.messages:
-            self.calls.append(call_of(record, history._replace(entries=())))
-
-    def _may_be_part(self, text: bytes) -> bool:
-        first, second = _history_keys(self.reader, text)
-        return first in self.keys.histories or second in self.keys.seconds
-
-
-def _by_place(parts: Mapping[RecordKey, RecordKey], dropped: Iterable[RecordKey]) -> dict[int, SameRecords]:
-    numbers: dict[int, tuple[list[int], list[int], list[int]]] = {}
-
-    def of(record: RecordKey, kind: int) -> None:
-        numbers.setdefault(record.place, ([], [], []))[kind].append(record.number)
-
-    for part, longer in parts.items():
-        of(part, 0)
-        of(longer, 1)
-    for copy in dropped:
-        of(copy, 2)
-    return {
-        place: SameRecords(_sorted(repeated), _sorted(longers), _sorted(copies))
-        for place, (repeated, longers, copies) in numbers.items()
-    }
-
-
-def _sorted(numbers: Iterable[int]) -> array[int]:
-    return array("q", sorted(numbers))
-
-
-def without_same(cuts: Iterable[InputPiece], same: SameRecords) -> Iterator[InputPiece]:
-    """The pieces of an input, each with what others say of it; the next one says where it ends."""
-    held: InputPiece | None = None
-    for piece in cuts:
-        if held is not None:
-            yield with_same(held, same.between(held.first, piece.first))
-        held = piece
-    if held is not None:
-        yield with_same(held, same.between(held.first, None))
-
-
-def with_same(piece: InputPiece, same: SameRecords) -> InputPiece:
-    return msgspec.structs.replace(
-        piece,
-        repeated=frozenset(same.repeated),
-        takes_in=Counter(same.longer),
-        copies=frozenset(same.copies),
-        earlier=dict(same.earlier),
-    )

@@ -1,19 +1,43 @@
-"""What the user says about how logs are to be read, in one object from the command line to the partition."""
+"""How the user wants logs read, in one object from the command line to the partition, and what that does.
+
+Turns are cut by a rule; results that match a pattern have failed; what the agent says through a tool becomes
+utterances; a session that goes on after a long silence is several conversations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
-from convoscope.conversation import Conversation, ToolResult, turn_rule
+from convoscope.conversation import (
+    ASSISTANT,
+    AnyEvent,
+    Conversation,
+    Item,
+    Outcome,
+    Participant,
+    Text,
+    ToolCall,
+    ToolResult,
+    Utterance,
+    turn_rule,
+)
 from convoscope.errors import UsageError
-from convoscope.ingest.tool_speech import with_tool_speech
+from convoscope.ingest.ids import has_label
+from convoscope.ingest.report import Note
 from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
-from convoscope.views.result_outcomes import HOUSE_RULE, UNTRIED_RULE
+from convoscope.views.result_fields import HOUSE_RULE, UNTRIED_RULE
+from convoscope.views.tool_outcomes import has_failed
+from convoscope.views.user_turns import speaks_by_tool, speech_of
 
 SESSION_GAP_HOURS = 24.0
 """A session id that returns after so long a silence is another conversation."""
+_HOUR = 3600.0
+_TOOL_SPEECH = "tool call"
+"""The source of the text of an utterance that was made of a tool call."""
 
 
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -122,3 +146,107 @@ def _ascii(character: str) -> str:
     if character.isascii():
         return character
     return "_" if character.isalnum() else " " if character.isspace() else "\x7f"
+
+
+# What the agent says through a tool.
+
+
+def with_tool_speech(conversation: Conversation, named: Sequence[str] = ()) -> Conversation:
+    """The conversation in which calls that are speech to the user are utterances of the agent, too.
+
+    Calls of the `named` tools are; without a name, those that are it for certain, where the agent hardly speaks by
+    messages. A call that failed said nothing. What is logged as a message, too, is said once. Data sets with truths
+    of their own are left alone.
+    """
+    if conversation.frames or conversation.annotations:
+        return conversation
+    calls = [call for call in conversation.tool_calls if speech_of(call, named)]
+    if not calls or not (any(call.name in named for call in calls) or speaks_by_tool(conversation)):
+        return conversation
+    logged = {utterance.meant().strip() for utterance in conversation.utterances}
+    spoken = [
+        call for call in calls if speech_of(call, named).strip() not in logged and not has_failed(conversation, call)
+    ]
+    return _inserted(conversation, spoken, named) if spoken else conversation
+
+
+def _inserted(conversation: Conversation, spoken: Sequence[ToolCall], named: Sequence[str]) -> Conversation:
+    after = [call.seq for call in spoken]
+    agent = next((one.id for one in conversation.participants if one.role == ASSISTANT), "")
+    participants = conversation.participants
+    if not agent:
+        participants = (*participants, Participant(ASSISTANT, ASSISTANT))
+    timeline: list[AnyEvent] = []
+    for event in conversation.timeline:
+        moved = event.seq + bisect_right(after, event.seq - 1)
+        timeline.append(msgspec.structs.replace(event, seq=moved) if moved != event.seq else event)
+        if type(event) is ToolCall and event.seq in after:
+            text = Text(speech_of(event, named), _TOOL_SPEECH)
+            timeline.append(Utterance(seq=moved + 1, time=event.time, speaker=agent or ASSISTANT, intended=text))
+    items = tuple(_moved_item(item, after) for item in conversation.items)
+    return msgspec.structs.replace(conversation, participants=participants, timeline=tuple(timeline), items=items)
+
+
+def moved_notes(notes: tuple[Note, ...], conversation: Conversation) -> tuple[Note, ...]:
+    """Notes about events of a conversation, after utterances were put into it; and one that says so."""
+    spoken = [
+        one.seq for one in conversation.utterances if one.intended is not None and one.intended.source == _TOOL_SPEECH
+    ]
+    after = [seq - 1 - number for number, seq in enumerate(spoken)]
+    moved = [msgspec.structs.replace(note, seq=_moved(note.seq, after)) if note.seq >= 0 else note for note in notes]
+    return (*moved, Note(kind="inferred", code="speech_through_tool", detail=f"{len(spoken)} utterances"))
+
+
+def _moved(seq: int, after: Sequence[int]) -> int:
+    return seq + bisect_right(after, seq - 1)
+
+
+def _moved_item(item: Item, after: Sequence[int]) -> Item:
+    return msgspec.structs.replace(
+        item,
+        asked=None if item.asked is None else _moved(item.asked, after),
+        answered=None if item.answered is None else _moved(item.answered, after),
+        events=tuple(_moved(seq, after) for seq in item.events),
+    )
+
+
+# Sessions that go on after a long silence.
+
+
+def split_by_silence(conversation: Conversation, hours: float) -> list[Conversation]:
+    """The conversations of a session, by silences of so many hours: `s1`, `s1#2`, `s1#3`.
+
+    Only times of the wall clock tell. What has none belongs to what is before it. A session with a label or frames is
+    one: these are about the whole of it.
+    """
+    wall = {clock.id for clock in conversation.clocks if clock.kind == "wall"}
+    if not wall or conversation.labels or conversation.frames or has_label(conversation.extras):
+        return [conversation]
+    starts = list(_starts(conversation, wall, hours * _HOUR))
+    if not starts:
+        return [conversation]
+    bounds = [0, *starts, len(conversation.timeline)]
+    return [
+        _part(conversation, number, conversation.timeline[start:end], is_last=end == len(conversation.timeline))
+        for number, (start, end) in enumerate(pairwise(bounds), 1)
+    ]
+
+
+def _starts(conversation: Conversation, wall: set[str], silence: float) -> Iterator[int]:
+    latest: float | None = None
+    for index, event in enumerate(conversation.timeline):
+        if event.time is None or event.time.clock not in wall:
+            continue
+        if latest is not None and event.time.at - latest >= silence:
+            yield index
+        latest = event.time.at if latest is None else max(latest, event.time.at)
+
+
+def _part(whole: Conversation, number: int, events: tuple[AnyEvent, ...], *, is_last: bool) -> Conversation:
+    timeline = tuple(msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(events))
+    return msgspec.structs.replace(
+        whole,
+        id=whole.id if number == 1 else f"{whole.id}#{number}",
+        timeline=timeline,
+        outcome=whole.outcome if is_last else Outcome(),
+    )

@@ -16,8 +16,8 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import DIMENSIONS
-from convoscope.conversation.timestamps import moment
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
 

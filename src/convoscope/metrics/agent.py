@@ -23,14 +23,14 @@ from convoscope.scores.observation import (
     unmeasured,
 )
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
-from convoscope.text.identifiers import name_words
+from convoscope.text.comparison import count_words, is_without_blanks, long_sentences, tokens
+from convoscope.text.folding import name_words
 from convoscope.text.language import language_of
 from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages, lexicons
-from convoscope.text.words import count_words, is_without_blanks, long_sentences, tokens
-from convoscope.views.hand_over import hand_over_call, hands_over
+from convoscope.views.end_reasons import hand_over_call, hands_over
+from convoscope.views.items import WHOLE
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
-from convoscope.views.overlap import sounds_of
-from convoscope.views.subjects import WHOLE
+from convoscope.views.timing import sounds_of
 from convoscope.views.tool_outcomes import outcome_of_call
 from convoscope.views.user_turns import AT_END, UserTurn, user_turns
 

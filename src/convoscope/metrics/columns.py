@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
 from convoscope.scores.observation import Observation, measured, ratio
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 _HUGE = sys.float_info.max
 _View = TypeVar("_View")

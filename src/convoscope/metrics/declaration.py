@@ -11,7 +11,7 @@ from importlib import import_module
 from inspect import cleandoc
 from pickle import PicklingError
 from types import GeneratorType
-from typing import Any, Literal
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 import msgspec
 
@@ -75,6 +75,7 @@ WORDS = "words"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-z0-9_.]*")
 _VARIANT = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+_EXAMPLE = re.compile(r"^>>> ", re.MULTILINE)
 
 Measure = Callable[..., Any]
 """What may be declared: a function of a view of the conversation, which the annotation of its first parameter names: a
@@ -206,7 +207,8 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def description(self) -> str:
-        return cleandoc(self.function.__doc__ or "").strip()
+        """The definition, without the example below it."""
+        return _EXAMPLE.split(cleandoc(self.function.__doc__ or ""), maxsplit=1)[0].strip()
 
     @property
     def question(self) -> str:
@@ -331,108 +333,69 @@ class GroupSample(msgspec.Struct, frozen=True):
     """None unless measured."""
 
 
-def metric(
-    name: str,
-    *,
-    version: int,
-    observes: Level,
-    unit: str,
-    better: Better,
-    needs: tuple[Need, ...] = (),
-    reduce: Reduce = Reduce(),
-    also: Mapping[str, Across | Percentile] | None = None,
-    variant: str = "",
-    aspect: str = "",
-    component: str = "",
-    ten: TenPoints | None = None,
-    target: Target | None = None,
-    label: str = "",
-    importance: int = 2,
-    sensitive_to: tuple[Perturbation, ...] | None = None,
-    undefined_under: tuple[Perturbation, ...] = (),
-    languages: tuple[str, ...] = (),
-) -> Callable[[Measure], Metric]:
+class DeclarationOptions(TypedDict, total=False):
+    """What `@metric` and `@derived` take: the fields of a `Declaration`."""
+
+    version: Required[int]
+    unit: Required[str]
+    better: Required[Better]
+    reduce: Reduce
+    variant: str
+    aspect: str
+    component: str
+    ten: TenPoints | None
+    target: Target | None
+    label: str
+    importance: int
+    sensitive_to: tuple[Perturbation, ...] | None
+    undefined_under: tuple[Perturbation, ...]
+    languages: tuple[str, ...]
+
+
+class MetricOptions(DeclarationOptions, total=False):
+    """What only `@metric` takes."""
+
+    observes: Required[Level]
+    needs: tuple[Need, ...]
+    also: Mapping[str, Across | Percentile]
+
+
+class DerivedOptions(DeclarationOptions, total=False):
+    """What only `@derived` takes."""
+
+    over: Required[Literal["conversation", "group"]]
+    inputs: Required[tuple[str, ...]]
+    unscored: str
+
+
+def metric(name: str, **options: Unpack[MetricOptions]) -> Callable[[Measure], Metric]:
     """Declare a metric. The decorated function yields observations; its docstring is the definition."""
+    _refuse_old_options(name, options)
 
     def declare(measure: Measure) -> Metric:
-        return Metric(
-            name=name,
-            version=version,
-            observes=observes,
-            unit=unit,
-            better=better,
-            function=measure,
-            needs=(*needs, *_resource_needs(measure, name, needs)),
-            reduce=reduce,
-            also=also or {},
-            variant=variant,
-            aspect=aspect,
-            component=component,
-            ten=ten,
-            target=target,
-            label=label,
-            importance=importance,
-            sensitive_to=sensitive_to,
-            undefined_under=undefined_under,
-            languages=languages,
-        )
+        needs = options.get("needs", ())
+        resource_needs = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
+        missing = [need for need in dict.fromkeys(resource_needs) if need not in needs]
+        whole = options.copy()
+        whole["needs"] = (*needs, *missing)
+        return Metric(name=name, function=measure, **whole)
 
     return declare
 
 
-def _resource_needs(measure: Measure, name: str, declared: tuple[Need, ...]) -> list[Need]:
-    """What it takes to hand a function the resources that it asks for, beside what was declared."""
-    needs = [need for asked in asked_by(measure, name).values() for need in needs_of(asked)]
-    return [need for need in dict.fromkeys(needs) if need not in declared]
-
-
-def derived(
-    name: str,
-    *,
-    version: int,
-    over: Literal["conversation", "group"],
-    unit: str,
-    better: Better,
-    inputs: tuple[str, ...],
-    reduce: Reduce = Reduce(),
-    variant: str = "",
-    aspect: str = "",
-    component: str = "",
-    ten: TenPoints | None = None,
-    target: Target | None = None,
-    label: str = "",
-    importance: int = 2,
-    sensitive_to: tuple[Perturbation, ...] | None = None,
-    undefined_under: tuple[Perturbation, ...] = (),
-    languages: tuple[str, ...] = (),
-    unscored: str = "not_enough",
-) -> Callable[[Callable[..., Any]], Derived]:
+def derived(name: str, **options: Unpack[DerivedOptions]) -> Callable[[Callable[..., Any]], Derived]:
     """Declare a figure that is computed from other figures, in the order of `inputs`."""
+    _refuse_old_options(name, options)
+    return lambda compute: Derived(name=name, function=compute, **options)
 
-    def declare(compute: Callable[..., Any]) -> Derived:
-        return Derived(
-            name=name,
-            version=version,
-            over=over,
-            unit=unit,
-            better=better,
-            inputs=inputs,
-            function=compute,
-            reduce=reduce,
-            variant=variant,
-            aspect=aspect,
-            component=component,
-            ten=ten,
-            target=target,
-            label=label,
-            importance=importance,
-            sensitive_to=sensitive_to,
-            undefined_under=undefined_under,
-            languages=languages,
-            unscored=unscored,
-        )
 
-    return declare
+_OLD_OPTIONS = {"notices": "sensitive_to", "falls_silent": "undefined_under"}
+
+
+def _refuse_old_options(name: str, options: Mapping[str, Any]) -> None:
+    for old, new in _OLD_OPTIONS.items():
+        if old in options:
+            raise DeclarationError(f"{name}: the option {old} is now {new}", hint=f"write {new}= instead")
 
 
 def _look_up(key: str, module: str = "", name: str = "") -> Any:

@@ -12,8 +12,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.async_metrics import awaited, coming
 from convoscope.scores.observation import Observation, failed, measured, not_applicable
-from convoscope.views.items import Case
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Case, Subject
 
 if TYPE_CHECKING:
     from convoscope.views.standard_data.model import StandardData

@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.contents import Contents
+from convoscope.conversation.turns import Contents
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
 from convoscope.resources.registry import RECORDING as RECORDING_TYPE
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
-from convoscope.text.identifiers import split_camel
+from convoscope.text.folding import split_camel
 from convoscope.views.end_reasons import IVR, VOICEMAIL
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of
 from convoscope.views.machines import NO_USER_SPEECH, no_dialogue

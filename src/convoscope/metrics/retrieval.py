@@ -14,9 +14,8 @@ from convoscope.metrics.declaration import RATIO, Metric
 from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
-from convoscope.text.words import tokens
-from convoscope.views.items import Case, cases
-from convoscope.views.subjects import Subject
+from convoscope.text.comparison import tokens
+from convoscope.views.items import Case, Subject, cases
 
 LEXICAL = "lexical"
 RELEVANT_FROM = 0.5

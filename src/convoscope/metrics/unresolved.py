@@ -11,9 +11,9 @@ from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import SUM_OVER_SUM
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.text.done import says_done
+from convoscope.text.result_words import says_done
+from convoscope.views.items import Subject
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of
-from convoscope.views.subjects import Subject
 
 TOPIC = axis("topic")
 RISK = axis("risk")

@@ -15,6 +15,7 @@ from convoscope.metrics.needs import USER_SPEECH
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.text.comparison import count_words, is_without_blanks
 from convoscope.text.language import language_of
 from convoscope.text.lexicon import (
     AFTER_STATEMENT,
@@ -27,9 +28,8 @@ from convoscope.text.lexicon import (
     lexicon_languages,
     without_quotes,
 )
-from convoscope.text.words import count_words, is_without_blanks
+from convoscope.views.items import WHOLE
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
-from convoscope.views.subjects import WHOLE
 
 MIN_REQUEST_WORDS = 4
 MIN_REQUEST_LETTERS = 8

@@ -7,7 +7,7 @@ from typing import Any
 
 from convoscope.analysis.benchmark.agreement import Kappa, LabelAgreement, agreement
 from convoscope.analysis.benchmark.datasets import NOT_STAGED, VARIABLE, BenchmarkDataset
-from convoscope.analysis.benchmark.result import BenchmarkGate, BenchmarkResult, MetricResult
+from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult
 from convoscope.analysis.words import NOTHING
 from convoscope.harmless import one_line
 from convoscope.report.render.terminal import print_table
@@ -65,14 +65,6 @@ def _ends(interval: Interval | None) -> str:
     if interval is None:
         return NOTHING
     return " to ".join("?" if end is None else f"{end:.3f}" for end in (interval.low, interval.high))
-
-
-def print_gate(screen: Screen, gate: BenchmarkGate) -> None:
-    """Each check, and what all of them come to."""
-    screen.line()
-    for check in gate.checks:
-        screen.line(f"{check.outcome}: {check.metric}: {check.words}", "red" if check.outcome == "failed" else "")
-    screen.line(f"gate: {gate.outcome}" + (f": {gate.words}" if gate.words else ""))
 
 
 def print_datasets(screen: Screen, staged: Sequence[BenchmarkDataset]) -> None:

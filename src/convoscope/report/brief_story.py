@@ -26,8 +26,8 @@ from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED
-from convoscope.views.calls import is_call
 from convoscope.views.flow.endings import LOST, outcome_of
+from convoscope.views.machines import is_call
 from convoscope.views.tool_outcomes import tool_outcomes
 
 WIDTH = 80

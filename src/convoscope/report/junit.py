@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from convoscope.analysis.targets import MISSED, UNDETERMINED, Check, observed, run_checks, target_text
+from convoscope.analysis.gate import FAILED, UNDETERMINED, overall
+from convoscope.analysis.targets import Check, observed, run_checks, target_text
 from convoscope.analysis.words import (
     counted,
     coverage_text,
@@ -144,16 +145,16 @@ def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[C
     value = value_text(figure.value, figure.unit)
     facts = _facts(figure, run.summary)
     text = "\n".join([*(f"target: {check.text}" for check in checks), *facts])
-    missed = [check for check in checks if check.verdict.outcome == MISSED]
+    outcome = overall(check.verdict.outcome for check in checks)
     if figure.status == ERROR:
         return JUnitCase(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
-    if missed:
-        targets = "; ".join(f"target {check.text}" for check in missed)
-        if not missed[0].by:  # the worst of the run need not be in the group
-            text += "\n" + "\n".join(_worst(run, missed[0]))
+    deciding = [check for check in checks if check.verdict.outcome == outcome]
+    targets = "; ".join(f"target {check.text}" for check in deciding)
+    if outcome == FAILED:
+        if not deciding[0].by:  # the worst of the run need not be in the group
+            text += "\n" + "\n".join(_worst(run, deciding[0]))
         return JUnitCase(family, name, "failure", f"{value}, {targets}", "target missed", text)
-    if any(check.verdict.outcome == UNDETERMINED for check in checks):
-        targets = "; ".join(f"target {check.text}" for check in checks)
+    if outcome == UNDETERMINED:
         return JUnitCase(family, name, "error", targets, "target undetermined", text)
     return JUnitCase(family, name, "passed", text=text)
 

@@ -22,10 +22,10 @@ from convoscope.analysis.words import (
     counted,
     outcome_text,
     trial_text,
-    value_text,
 )
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
+from convoscope.report.gate import target_lines
 from convoscope.report.groups import small_text
 from convoscope.report.render.markdown import code, markdown_table, plain
 from convoscope.report.run_tables import FigureRows, group_tables
@@ -136,10 +136,7 @@ def _title(run: Run, checks: Sequence[Check]) -> Block:
 
 def _group_targets(checks: Sequence[Check]) -> Block:
     """Targets of groups; those of all conversations stand in the table, beside their figures."""
-    lines = [
-        f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {plain(check.text)}"
-        for check in checks
-    ]
+    lines = target_lines(checks)
     return Block(["Targets of groups:", ""], lines, [""]) if lines else Block([], [])
 
 

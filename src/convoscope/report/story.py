@@ -48,7 +48,7 @@ from convoscope.runs.ranking import RankedMetric
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
-from convoscope.views.result_outcomes import HOUSE_RULE, INFERRED, ToolOutcome
+from convoscope.views.result_fields import HOUSE_RULE, INFERRED, ToolOutcome
 from convoscope.views.tool_outcomes import tool_outcomes
 
 MAX_TEXT = 20_000

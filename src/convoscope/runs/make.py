@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any, Concatenate, ParamSpec
 
 import msgspec
 
-from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow, to_json
+from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
 from convoscope.ingest.companions.predictions import load as load_predictions
 from convoscope.ingest.companions.predictions import unread_records, without_dialogue
 from convoscope.ingest.discover import fingerprint
-from convoscope.ingest.io.streams import SpooledFiles, as_files
+from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
@@ -51,7 +50,7 @@ DEFAULT_FOLDER = Path("runs")
 MAX_NAMED = 5
 MAX_PROBLEMS = 20
 
-Source = PathLike | Sequence[PathLike] | Iterable[Conversation]
+Source = PathLike | Sequence[PathLike] | Iterable[Conversation] | Iterable[Mapping[str, Any]]
 P = ParamSpec("P")
 
 
@@ -84,10 +83,12 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
     rule = None if settings.label is None else label_rule(settings.label)
     targets = [settings.targets] if isinstance(settings.targets, str) else settings.targets
     wanted = kept_texts(targets, chosen.metrics)
+    things = [source] if isinstance(source, str | os.PathLike) else list(source)
+    are_paths = bool(things) and isinstance(things[0], str | os.PathLike)
     with keeping(lambda: "nothing was scored yet"):
-        files = _files(source)
+        files = as_files(things if are_paths else ())
         with files.folder or nullcontext():
-            job = plan_job(files.paths, chosen, settings)
+            job = plan_job(files.paths if are_paths else things, chosen, settings)
             with closing(job.session):
                 builder = _RunBuilder(job, wanted, rule, engine)
                 return builder.run(_out(settings.out, builder))
@@ -96,31 +97,10 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
 make_run = with_settings(run_with, ScoreSettings)
 
 
-def _files(source: Any) -> SpooledFiles:
-    """The paths that were given; streams, and conversations made in Python, are first written to a file."""
-    if isinstance(source, str | os.PathLike):
-        return as_files([source])
-    things = iter(source)
-    first = next(things, None)
-    if first is None:
-        raise NothingReadable("there is nothing to score")
-    if isinstance(first, str | os.PathLike):
-        return as_files([first, *things])
-    folder = tempfile.TemporaryDirectory(prefix="convoscope-")
-    path = Path(folder.name) / "conversations.jsonl"
-    with path.open("wb") as stream:
-        for conversation in (first, *things):
-            if not isinstance(conversation, Conversation):
-                folder.cleanup()
-                raise UsageError(f"cannot score a {type(conversation).__name__}", hint="give paths, or conversations")
-            stream.write(to_json(conversation) + b"\n")
-    return SpooledFiles([path], folder)
-
-
 def _out(out: PathLike | None, builder: _RunBuilder) -> Path:
     if out is not None:
         return Path(out)
-    stem = re.sub(r"[^\w.-]+", "-", Path(builder.job.paths[0]).resolve().name).strip("-") or "run"
+    stem = re.sub(r"[^\w.-]+", "-", builder.job.name).strip("-") or "run"
     return DEFAULT_FOLDER / f"{stem}-{canonical_hash(builder.depends_on)[7:15]}"
 
 

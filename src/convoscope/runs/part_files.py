@@ -33,7 +33,7 @@ from convoscope.scoring.evaluate import say
 from convoscope.scoring.partition import problem_of
 from convoscope.scoring.profiles import Profile
 from convoscope.statistics.columns import Observed, Reduced
-from convoscope.views.facts import facts_of
+from convoscope.views.background import background_of
 from convoscope.views.fields import field_value
 from convoscope.views.flow.endings import ending_of, outcome_of, shown_value
 
@@ -63,7 +63,7 @@ class PartFiles:
         dimensions = conversation.dimensions
         if conversation.flow is not None and "flow" not in dimensions:
             dimensions = {**dimensions, "flow": conversation.flow.name}
-        facts = facts_of(conversation)
+        facts = background_of(conversation)
         if facts.versions:
             dimensions = {**facts.versions, **dimensions}
         if self._fields:

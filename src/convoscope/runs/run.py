@@ -32,7 +32,7 @@ from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
 from convoscope.scoring.session import HeldConversations
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"

@@ -18,7 +18,7 @@ from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASUR
 from convoscope.scoring.profiles import Absence, Profile
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Subjects, Table
-from convoscope.views.facts import is_version
+from convoscope.views.background import is_version
 
 if TYPE_CHECKING:
     import duckdb

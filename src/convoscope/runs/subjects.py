@@ -27,7 +27,7 @@ from convoscope.scores.observation import (
 from convoscope.statistics.across import Columns, Floats
 from convoscope.statistics.summary import Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,8 +17,8 @@ import msgspec
 from convoscope.conversation import Conversation, ToolCall, from_json
 from convoscope.runs.database import CONVERSATIONS
 from convoscope.runs.run import Run
-from convoscope.text.identifiers import name_words
-from convoscope.views.hand_over import hands_over
+from convoscope.text.folding import name_words
+from convoscope.views.end_reasons import hands_over
 from convoscope.views.tool_outcomes import has_failed
 
 if TYPE_CHECKING:

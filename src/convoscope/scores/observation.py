@@ -16,8 +16,8 @@ from msgspec.structs import force_setattr as _set
 from convoscope.conversation import Conversation, Item, Turn
 from convoscope.conversation.events import AnyEvent, Event
 from convoscope.views import MetricContext
+from convoscope.views.items import WHOLE, State, Subject
 from convoscope.views.registry import is_view
-from convoscope.views.subjects import WHOLE, State, Subject
 
 if TYPE_CHECKING:
     from convoscope.views.flow.state_rows import StateRow

@@ -162,7 +162,9 @@ def _ratios(subjects: MeasuredSubjects) -> Floats:
 
 MEAN = Within("mean", _mean, lambda subjects: subjects.total / subjects.n)
 SUM = Within("sum", lambda measured: fsum(_values(measured)), lambda subjects: subjects.total)
-RATIO = Within("ratio", _ratio, _ratios, asks="ratio")
+RATIO_WITHIN = Within("ratio", _ratio, _ratios, asks="ratio")
+"""Σ numerators ÷ Σ denominators."""
+RATIO = RATIO_WITHIN
 WHOLE_RATIO = Within("whole_ratio", _ratio, _ratios, asks="ratio", whole=True)
 """The ratio, and nothing where the value of a subject is missing: that one may be the one that matters."""
 COUNTS = Within("counts", lambda measured: pooled(measured).f1, asks="counts")
@@ -260,7 +262,7 @@ def _home(reducer: Within | Across) -> str:
     return (reducer.reduce if isinstance(reducer, Within) else reducer.sums).__module__
 
 
-for _within in (MEAN, SUM, RATIO, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
+for _within in (MEAN, SUM, RATIO_WITHIN, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
     register(_within)
 for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
     register(_across)

@@ -24,7 +24,7 @@ from convoscope.scoring.profiles import Absence, Profiles, in_order
 from convoscope.statistics.panel import panel
 from convoscope.statistics.summary import input_reason
 from convoscope.statistics.within import ConversationScore, reduce_conversation
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 
 _NO_RESOURCES: Mapping[str, Any] = {}
 

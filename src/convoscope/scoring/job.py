@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -12,8 +13,8 @@ import msgspec
 from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.errors import DeclarationError, UsageError
 from convoscope.ingest.companions.venue_tables import VenueTable, read_venues
-from convoscope.ingest.discover import FoundInput, find_inputs
-from convoscope.ingest.read import PathLike
+from convoscope.ingest.discover import FoundInput, find_inputs, size_of
+from convoscope.ingest.read import MADE_IN_PYTHON, PathLike, from_objects
 from convoscope.ingest.split import Partition, cut
 from convoscope.metrics.declaration import Declaration, Derived, Metric
 from convoscope.metrics.needs import VENUES_TYPE
@@ -111,7 +112,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be scored, and with what."""
 
     settings: ScoreSettings
-    paths: Sequence[PathLike]
+    name: str
+    """Of the first path, for a run that is given no other."""
     found: FoundInput
     """The inputs, the flow definitions among them, and the read report, which grows while the inputs are cut."""
     chosen: Chosen
@@ -157,28 +159,24 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         yield from engine.run(work, waiting())
 
 
-def plan_job(paths: Sequence[PathLike], chosen: Chosen, settings: ScoreSettings) -> Job:
-    """Find the inputs; nothing is read or asked yet."""
+def plan_job(source: Sequence[Any], chosen: Chosen, settings: ScoreSettings) -> Job:
+    """Find the inputs, in paths or in objects made in Python; nothing is read or asked yet."""
     annotator = None if settings.annotate is None else annotator_named(settings.annotate)
-    discovered = find_inputs(paths, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)
+    are_paths = bool(source) and isinstance(source[0], str | os.PathLike)
+    find = find_inputs if are_paths else from_objects
+    discovered = find(source, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)
     discovered.report.warnings.extend(chosen.problems)
     session = Session(chosen.resources_with(discovered.venues))
     session.held = HeldConversations()
     return Job(
         settings=settings,
-        paths=paths,
+        name=Path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,
         found=discovered,
         chosen=chosen,
         session=session,
-        bytes_total=sum(_size(Path(one.path)) for one in discovered.inputs),
+        bytes_total=sum(map(size_of, discovered.inputs)),
         annotator=annotator,
     )
-
-
-def _size(path: Path) -> int:
-    if path.is_dir():
-        return sum(entry.stat().st_size for entry in path.rglob("*") if entry.is_file())
-    return path.stat().st_size
 
 
 def _first_conversations(done: Mapping[int, PartDone]) -> int:

@@ -19,9 +19,8 @@ from convoscope.errors import UsageError
 from convoscope.ingest.discover import Input
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import cut, read_partition
-from convoscope.views.fields import field_names, field_value
+from convoscope.views.fields import are_letters, field_names, field_value, is_flag, polarity, values_text
 from convoscope.views.flow.endings import passed_in_words, shown_value
-from convoscope.views.outcome_fields import are_letters, is_flag, polarity, values_text
 
 MAX_NAMED = 20
 """How many fields an error names, the likeliest first."""

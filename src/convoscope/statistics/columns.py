@@ -19,7 +19,7 @@ from convoscope.metrics.declaration import Derived, Metric, TenPoints
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation
 from convoscope.statistics.across import are_whole
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -16,7 +16,7 @@ from convoscope.scores.observation import (
     not_applicable,
     unmeasured,
 )
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 
 def panel_name(judges: Sequence[str]) -> str:

@@ -1,11 +1,15 @@
-"""Texts made alike: small letters, one way of writing a character, blanks and punctuation that do not count."""
+"""Texts in one form, and how alike two of them are: case, Unicode forms, blanks, punctuation, names in any spelling."""
 
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
-from functools import lru_cache
+from fractions import Fraction
+from functools import cache, lru_cache
 from typing import Literal
+
+from rapidfuzz.distance import Levenshtein
 
 Form = Literal["NFC", "NFKC"]
 
@@ -126,3 +130,130 @@ def compact(text: str) -> str:
     bare = text.lower().encode("utf-8", "surrogatepass").translate(None, _SILENT)
     letters = bare.decode("utf-8", "surrogatepass")
     return _SIGNS.sub("", letters) if any(byte in bare for byte in _SIGNS_BEGIN) else letters
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = re.compile(r"[^\W_]+")
+
+
+def split_camel(text: str, separator: str) -> str:
+    """`maxTurns` with a separator between its words."""
+    return _CAMEL.sub(separator, text)
+
+
+@lru_cache(maxsize=4096)  # reasons and names of states repeat from conversation to conversation
+def name_words(text: str) -> tuple[str, ...]:
+    """The words of a name, in small letters, however they are put together."""
+    return tuple(_WORDS.findall(split_camel(text, " ").casefold()))
+
+
+@lru_cache(maxsize=4096)
+def snake_case(text: str) -> str:
+    """`Max turns`, `max-turns` and `maxTurns` are `max_turns`."""
+    return "_".join(name_words(text))
+
+
+def folded_name(name: str) -> str:
+    """`Book repair`, `book-repair` and `book_repair` are one name; capital letters part no words."""
+    return "_".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+def folded_label(name: str) -> str:
+    """`AI_agent` and `ai  agent` are one label; a hyphen is a part of a name."""
+    return " ".join(name.replace("_", " ").casefold().split())
+
+
+@lru_cache(maxsize=4096)
+def sounds_like(text: str) -> str:
+    """The text as it would be heard: numbers, dates, spelled codes in one form."""
+    from convoscope.text.spoken import normalised
+
+    return normalised(text)
+
+
+def likeness(first: str, second: str) -> float:
+    """From 0 to 1; a part of a text is like the whole."""
+    from rapidfuzz import fuzz
+    from rapidfuzz.distance import LCSseq
+
+    shorter, longer = sounds_like(first), sounds_like(second)
+    if not shorter or not longer:
+        return 0.0
+    if len(shorter) > len(longer):
+        shorter, longer = longer, shorter
+    if len(shorter) < _TELLING:  # A single short word is found in any long text.
+        return fuzz.ratio(shorter, longer) / 100
+    if len(shorter) * len(longer) > _MOST_STEPS:
+        words = shorter.split()
+        return LCSseq.similarity(words, longer.split()) / len(words)
+    return fuzz.partial_ratio(shorter, longer) / 100
+
+
+_TELLING = 8
+_MOST_STEPS = 1_000_000
+"""Characters times characters. Above it, the time for the best part would grow with the cube of the length: then
+words are counted that stand in both in the same order, or the beginnings are looked at alone."""
+_GLANCE = 1_000
+
+
+def similarity(first: str, second: str) -> float:
+    """From 0 to 1, of the texts as wholes: a part is not the whole."""
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(sounds_like(first), sounds_like(second)) / 100
+
+
+def resemble(first: str, second: str) -> bool:
+    """At a glance: letters and digits agree for the most part."""
+    from rapidfuzz import fuzz
+
+    first_key, second_key = compact(first), compact(second)
+    if min(len(first_key), len(second_key)) < _TELLING:
+        return first_key == second_key
+    if first_key in second_key or second_key in first_key:
+        return True
+    if len(first_key) * len(second_key) > _MOST_STEPS:
+        first_key, second_key = first_key[:_GLANCE], second_key[:_GLANCE]
+    return fuzz.partial_ratio(first_key, second_key, score_cutoff=70) > 0
+
+
+_SYMBOLS = "$+<=>^|~`"
+
+
+class _Deletions(dict[int, int | None]):
+    """What `str.translate` deletes: punctuation of any script, and the symbols that ASCII counts as punctuation."""
+
+    def __missing__(self, code: int) -> int | None:
+        letter = chr(code)
+        kept = None if letter in _SYMBOLS or unicodedata.category(letter).startswith("P") else code
+        self[code] = kept
+        return kept
+
+
+@cache
+def _deletions() -> _Deletions:
+    """One for all texts: it fills as it meets letters."""
+    return _Deletions()
+
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+@lru_cache(4096)
+def plain_description(text: str) -> str:
+    """NFKC, case folded, without punctuation, single blanks: `Schedule follow-up!` is `schedule followup`."""
+    if text.isascii():
+        return " ".join(text.lower().translate(_PUNCTUATION).split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_deletions()).split())
+
+
+def description_similarity(first: str, second: str) -> float:
+    """1 − edits ÷ the longer length, of plain descriptions; 0 where one of them is empty."""
+    if not first or not second:
+        return 0.0
+    return 1 - Levenshtein.distance(first, second) / max(len(first), len(second))
+
+
+def exact_threshold(threshold: float | Fraction) -> Fraction:
+    """The threshold as it is written: 0.8 is 4/5, and not the nearest binary number."""
+    return threshold if isinstance(threshold, Fraction) else Fraction(str(threshold))

@@ -1,15 +1,126 @@
-"""What the words of a tool's answer state: that it failed, that it worked, that it is on its way, or nothing.
+"""What short texts state: that a tool failed, worked, is on its way or found nothing, or that a promise was kept.
 
 The patterns take linear time and see the beginning of a text. A long text is data that may speak of errors, so that
 only how it begins counts. A short text is searched as a whole, unless it explains ("if the payment failed …").
-"""
+German, Spanish, French, Portuguese and Japanese have patterns of their own. A short text in a language without
+patterns is never taken for data: it may say that the call failed."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from convoscope.text.result_languages import doubt_elsewhere, statement_elsewhere
+from convoscope.text.language import is_plainly, language_of
+
+KNOWN = ("en", "de", "es", "fr", "pt", "ja")
+"""Languages in which failures are known by their words."""
+Elsewhere = Literal["failed", "succeeded", "nothing_found"]
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_ANY_WORD = re.compile(r"[^\W_]+")
+
+
+@lru_cache(maxsize=4096)
+def without_accents(text: str) -> str:
+    """Letters without their accents; kana keep their marks."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
+
+
+def statement_elsewhere(lower: str) -> tuple[Elsewhere, str] | None:
+    """What a short text in small letters states in one of the languages, and the words that say so."""
+    text = without_accents(lower)
+    if match := _OTHER_NOTHING_FOUND.search(text):
+        return "nothing_found", match[0]
+    if (match := _OTHER_FAILS.search(text)) and not _OTHER_EXPLAINS.search(text):
+        return "failed", match[0]
+    if (match := _OTHER_WORKED.search(text)) and not _OTHER_NEGATION.search(text):
+        return "succeeded", match[0]
+    return None
+
+
+def doubt_elsewhere(text: str, longest_name: int = 0) -> str:
+    """The words of a short text that deny or speak of failure; the language, where its words are not known.
+
+    So many words may be a name, which is of no language.
+    """
+    lower = without_accents(text.lower())
+    if match := _OTHER_NEGATION.search(lower) or _OTHER_HINTS.search(lower):
+        return match[0]
+    words = _ANY_WORD.findall(text)
+    if len(words) <= longest_name:
+        return ""
+    language = language_of(text)
+    if language:
+        return "" if language in KNOWN else f"in a language that is not known: {language}"
+    values = sum(not word.isalpha() or word.isupper() for word in words)
+    if 2 * values >= len(words) or any(is_plainly(known, text) for known in KNOWN):
+        return ""
+    return "in a language that is not known"
+
+
+_OTHER_FAILS = re.compile(
+    # German
+    r"\b(?:fehler (?:ist )?(?:aufgetreten|beim|bei der|im)|fehlgeschlagen|gescheitert|abgesturzt|zeituberschreitung"
+    r"|(?:konnten?|kann|konnen) (?:[\w-]{1,30} ){0,6}?nicht (?:\w+ )?(?:werden|geladen|erreicht|gefunden|verarbeitet)"
+    r"|(?:dienst|server|system|datenbank|api|schnittstelle|verbindung)\b[^.]{0,40}"
+    r"\bnicht (?:erreichbar|verfugbar|moglich)"
+    r"|zugriff (?:wurde )?verweigert|keine (?:verbindung|berechtigung)"
+    # Spanish
+    r"|(?:ocurrio|ha ocurrido|se produjo|se ha producido|hubo) un (?:error|fallo|problema)"
+    r"|error (?:al|interno|inesperado)"
+    r"|no se (?:ha |han )?(?:pudo|pudieron|puede|pueden|podido)|no fue posible|ha fallado|acceso denegado"
+    r"|(?:servicio|servidor|sistema)\b[^.]{0,40}\bno (?:esta disponible|responde|disponible)|tiempo de espera agotado"
+    # French
+    r"|(?:une )?erreur (?:s'est|est|interne|inattendue|lors|de)|a echoue|echec (?:de|du|lors)|impossible (?:de |d')"
+    r"|n['’]a pas pu|n['’]ont pas pu|acces refuse|delai (?:d'attente )?depasse"
+    r"|(?:service|serveur|systeme)\b[^.]{0,40}\b(?:indisponible|ne repond pas|injoignable)"
+    # Portuguese
+    r"|ocorreu um (?:erro|problema)|erro (?:ao|interno|inesperado)|nao foi possivel|nao (?:pode|podem) ser"
+    r"|falha (?:ao|na|no)|falhou|acesso negado"
+    r"|(?:servico|servidor|sistema)\b[^.]{0,40}\b(?:indisponivel|nao responde|fora do ar))"
+    # Japanese
+    r"|エラーが(?:発生|起き)|に?失敗しました|できませんでした|(?:接続|利用|処理|取得)できません|タイムアウトしました"
+)
+_OTHER_NOTHING_FOUND = re.compile(
+    r"\b(?:(?:nicht|nichts) gefunden|keine? (?:[\w-]{1,30} ){0,6}?(?:gefunden|vorhanden|treffer|ergebnisse)"
+    r"|existiert nicht|no (?:se )?(?:encontr\w{1,12}|hay resultados|existe)"
+    r"|ningun[ao]? (?:\w{1,20} ){0,4}?encontrad[oa]|sin resultados"
+    r"|aucune? (?:\w{1,20} ){0,4}?(?:trouve|resultat)\w{0,3}|introuvables?|n['’]existe pas|pas (?:ete )?trouvee?s?"
+    r"|nao (?:foi |foram )?encontrad\w{1,3}|nao existe|nenhum[a]? (?:\w{1,20} ){0,4}?encontrad\w{1,3})\b"
+    r"|見つかりません|存在しません|該当(?:なし|する[^。]{0,20}ありません)"
+)
+_OTHER_WORKED = re.compile(
+    r"\b(?:erfolgreich|(?:wurden?|ist|sind) (?:[\w-]{1,30} ){0,5}?(?:gebucht|gespeichert|erstellt|storniert"
+    r"|aktualisiert|gesendet|geandert|angelegt|bestatigt|reserviert|geloscht|erstattet)"
+    r"|con exito|exitosamente|correctamente"
+    r"|(?:ha sido|fue|esta) (?:confirmad|reservad|cread|actualizad|cancelad|enviad|guardad)[oa]|reserva confirmada"
+    r"|avec succes|(?:a|ont) (?:bien )?ete (?:confirme|reserve|cree|envoye|modifie|annule|enregistre)\w{0,3}"
+    r"|com sucesso|foi (?:confirmad|reservad|criad|atualizad|cancelad|enviad|salv)[oa])\b"
+    r"|(?:完了|成功|予約|確定|送信|登録|更新|変更|作成|キャンセル)(?:し|され)ました"
+)
+_OTHER_NEGATION = re.compile(
+    r"\b(?:nicht|nichts|keine?[mnrs]?|ohne|nie|niemals|ningun[ao]?|nunca|tampoco|aucune?|pas|jamais|nao|nenhum[a]?|sem)\b"
+    r"|\bno (?:se|es|esta|fue|ha|hay|hemos|puede|existe|responde|disponible|encontrad[oa]|tiene)\b"
+    r"|ません|なかった|ない(?:です|。|$)|不可|なし"
+)
+_OTHER_HINTS = re.compile(
+    r"\b(?:\w{0,20}fehler\w{0,6}|fehlt|fehlen|abgelehnt|abgelaufen|abgebrochen|verweigert|gesperrt|ungultige?[rsn]?|gescheitert"
+    r"|storung|zeituberschreitung|wartung\w{0,10}|problemen?|erneut|spater|leider"
+    r"|fallo|fallid[oa]|rechazad[oa]|bloquead[oa]|problemas?|mantenimiento|mas tarde"
+    r"|de nuevo|caducad[oa]|expirad[oa]|denegad[oa]|invalid[oa]|agotad[oa]"
+    r"|erreurs?|echec|echoue|est refusee?|a expire|expiree|invalide|indisponibles?|malheureusement"
+    r"|problemes?|interdite?s?|reessayer|plus tard|bloquee?"
+    r"|erros?|falha|falhou|recusad[oa]|negad[oa]|manutencao|novamente"
+    r"|mais tarde|indisponivel|infelizmente|errore|fallit[oa]|scadut[oa])\b"
+    r"|エラー|失敗|メンテナンス|無効|拒否|期限切れ|错误|失败|錯誤|오류|실패|ошибк"
+)
+_OTHER_EXPLAINS = re.compile(
+    r"\b(?:wenn|falls|sobald|bedeutet|si|cuando|significa|quand|lorsque|signifie|quando|caso)\b|場合|とき"
+)
+
 
 Stated = Literal["failed", "succeeded", "pending", "nothing_found"]
 
@@ -351,3 +462,51 @@ _SIGN_WORDS = (
 )
 _SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(400, 600))
 """A short text without any of these words states nothing."""
+
+
+_PROMISE_DONE = r"(?:done|sorted(?: out)?|taken care of|dealt with|completed|finished)"
+_PROMISE_BEFORE = r"(?:(?:just|now|already|all|been|both) )*"
+_PROMISE_IS = r"(?:(?:'s|'re|'ve)|(?: is| are| was| were| has| have))"
+_MODAL = r"(?:will|would|should|could|must|might|may|not|never)"
+_OPEN = re.compile(rf"\b(?:once|when|until|if|after|as soon as|{_MODAL})\b[^,;]*$")
+"""What is said before such words and makes them a plan, a condition or a denial."""
+_IRREGULAR = {
+    "bring": "brought", "build": "built", "buy": "bought", "cancel": "cancel(?:l)?ed", "do": "done", "drop": "dropped",
+    "find": "found", "get": "got(?:ten)?", "give": "given", "hold": "held", "keep": "kept", "leave": "left",
+    "let": "let", "make": "made", "pay": "paid", "plan": "planned", "put": "put", "read": "read", "refer": "referred",
+    "reset": "reset", "ring": "rung", "see": "seen", "send": "sent", "set": "set", "ship": "shipped", "speak": "spoken",
+    "stop": "stopped", "submit": "submitted", "swap": "swapped", "take": "taken", "tell": "told",
+    "transfer": "transferred", "write": "written",
+}  # fmt: skip
+_QUOTES = str.maketrans({"’": "'", "‘": "'"})
+
+
+def says_done(text: str, promise: str) -> bool:
+    """Whether a text says that a promise, written as an instruction, was kept: "I've sent it", "that's done"."""
+    words = " ".join(text.translate(_QUOTES).lower().split())
+    return any(
+        not _OPEN.search(_sentence_before(words, one.start())) for one in _promise_pattern(promise).finditer(words)
+    )
+
+
+def _sentence_before(text: str, place: int) -> str:
+    return re.split(r"[.!?]", text[:place])[-1]
+
+
+@lru_cache(1024)
+def _promise_pattern(promise: str) -> re.Pattern[str]:
+    verb = re.match(r"\W*([a-z]+)", promise.lower())
+    done = f"(?:{_PROMISE_DONE}|{participle(verb[1])})" if verb else _PROMISE_DONE
+    return re.compile(
+        rf"\b(?:all {_PROMISE_DONE}|(?!{_MODAL}\b)\w+{_PROMISE_IS} {_PROMISE_BEFORE}{done}"
+        rf"|(?:i|we) (?:just|already) {done})\b(?! to\b)"
+    )
+
+
+def participle(verb: str) -> str:
+    """The form of a verb that goes with "have", as a pattern."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    if verb.endswith("e"):
+        return f"{verb}d"
+    return f"{verb[:-1]}ied" if re.search(r"[^aeiou]y$", verb) else f"{verb}ed"

@@ -1,16 +1,19 @@
-"""What a log's reason for the end of a conversation says, by a table of reasons and words."""
+"""Why a conversation ended, and whether it was handed over to a person, by the log's own fields and tools."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.identifiers import snake_case
+from convoscope.text.folding import name_words, snake_case
+from convoscope.views.result_fields import INFERRED, NOT_STATED
+from convoscope.views.tool_outcomes import outcome_of_call
 
 VOICEMAIL, IVR, HANDED_OVER, BROKEN, NO_ANSWER = "voicemail", "ivr", "handed_over", "broken", "no_answer"
 SILENCE, USER_LEFT, OTHER = "silence", "user_left", "other"
@@ -33,7 +36,7 @@ _IN_WORDS = {
     OTHER: "another reason",
 }
 KINDS = tuple(_IN_WORDS)
-_FIELDS = frozenset(
+_REASON_FIELDS = frozenset(
     f"{end}_{reason}"
     for end in ("ended", "end", "call_end", "ending", "disconnection", "disconnect", "termination", "hangup", "close")
     for reason in ("reason", "cause")
@@ -61,7 +64,7 @@ def kind_of_reason(reason: str) -> str:
     name = snake_case(reason[:200]).removeprefix("cr_")
     if not name:
         return ""
-    exact, rules = _table()
+    exact, rules = _reason_table()
     if name in exact:
         return exact[name]
     folded = f"_{name}_"
@@ -85,7 +88,7 @@ def stated_reason(conversation: Conversation) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_reason_field(name: str) -> bool:
-    return snake_case(name[:80]) in _FIELDS
+    return snake_case(name[:80]) in _REASON_FIELDS
 
 
 def words_of_kind(kind: str, *, is_chat: bool = False) -> str:
@@ -94,8 +97,8 @@ def words_of_kind(kind: str, *, is_chat: bool = False) -> str:
 
 
 @cache
-def _table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
-    data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+def _reason_table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
+    data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("end_reasons.toml").read_text(encoding="utf-8"))
     words: dict[str, str] = data["words"]
 
     def pattern(text: str | None) -> re.Pattern[str] | None:
@@ -111,4 +114,116 @@ def _table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
     return data["exact"], tuple(rules)
 
 
-__all__ = ["KINDS", "kind_of_reason", "stated_reason", "words_of_kind"]
+_HAND_OVER: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(Path(__file__).with_name("hand_over.toml").read_text(encoding="utf-8")).items()
+}
+_NEGATES = re.compile(
+    r"(?<!\w)(?:no|not|none|nobody|never|without|unavailable|offline|busy|closed|unable|cannot|can't|couldn't|isn't|"
+    r"aren't|keine?|keinen|nicht|niemand|ning[uú]n|ninguno|ninguna|nadie|aucune?|personne|pas|nenhum|nenhuma|ningu[eé]m|"
+    r"n[aã]o)(?!\w)|ません|いない|できない",
+    re.IGNORECASE,
+)
+_LONGEST_RESULT = 2_000
+
+
+def passes_on(tool: str) -> bool:
+    """Whether the name of a tool says that it passes the user on, to a person or to another agent."""
+    words = name_words(tool)
+    return not _HAND_OVER["passes_on"].isdisjoint(words) and _HAND_OVER["things"].isdisjoint(words)
+
+
+def hands_over(tool: str) -> bool:
+    """Whether the name of a tool says that it puts the user through to a person."""
+    return passes_on(tool) and not _HAND_OVER["somebody"].isdisjoint(name_words(tool))
+
+
+def has_handed_over(conversation: Conversation, call: ToolCall) -> bool:
+    """Whether a call puts the user through to a person.
+
+    One that failed does not. Where its result has words that negate and no flag of success ("no agents online"), it is
+    not known, and does not count either.
+    """
+    if not hands_over(call.name):
+        return False
+    outcome = outcome_of_call(conversation, call)
+    if outcome is None:
+        return True
+    if outcome.failed:
+        return False
+    text = _result_text(conversation, call)
+    # Words may say that "nobody is available": only a flag or a code of an object states a success against them.
+    is_stated = outcome.status != NOT_STATED and outcome.basis != INFERRED and text.lstrip()[:1] == "{"
+    return is_stated or not _NEGATES.search(text)
+
+
+def _result_text(conversation: Conversation, call: ToolCall) -> str:
+    result = conversation.tool_results.get(call.seq)
+    return "" if result is None else str(result.result)[:_LONGEST_RESULT].replace("’", "'")
+
+
+@cached_on_argument
+def handed_over_by(conversation: Conversation) -> str:
+    """What says that the user was put through to a person; nothing where nothing does.
+
+    A transfer that failed is none, nor is one after which the agent goes on serving the user: that is a hand-over
+    between programs.
+    """
+    outcome = conversation.outcome
+    for name, stated in (("ended", stated_reason(conversation)), ("final status", outcome.final_status)):
+        if stated and kind_of_reason(stated) == HANDED_OVER:
+            return f"{name}: {stated}"
+    if field := _stated(conversation):
+        return field
+    call = hand_over_call(conversation) if conversation.contents.has_tool_calls else None
+    return "" if call is None else f"tool: {call.name}"
+
+
+def hand_over_call(conversation: Conversation) -> ToolCall | None:
+    """The call of a tool that put the user through, after which the agent served nobody."""
+    call: ToolCall | None = None
+    asked = False
+    for event in conversation.timeline:
+        if type(event) is ToolCall:
+            if has_handed_over(conversation, event):
+                call, asked = event, False
+        elif call is not None and type(event) is Utterance and event.meant().strip():
+            role = conversation.roles[event.speaker]
+            if role == ASSISTANT and asked:
+                call = None
+            asked = asked or role == USER
+    return call
+
+
+def _stated(conversation: Conversation) -> str:
+    metadata = conversation.extras.get("metadata")
+    places: Sequence[Mapping[str, Json]] = (
+        conversation.extras,
+        conversation.outcome.extras,
+        conversation.dimensions,
+        metadata if isinstance(metadata, dict) else {},
+    )
+    for place in places:
+        for name, value in place.items():
+            if _says_so(name, value):
+                return f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
+    for label in conversation.labels:
+        if label.subject_kind == "conversation" and _says_so(label.name, label.value):
+            return f"{label.name}: {str(label.value).lower()}"
+    return ""
+
+
+def _says_so(name: str, value: Json) -> bool:
+    kind = _kind_of_field(name)
+    if not kind:
+        return False
+    if isinstance(value, str):
+        folded = snake_case(value[:60])
+        return folded in _HAND_OVER["yes"] if kind == "flag" else kind_of_reason(value[:60]) == HANDED_OVER
+    return kind == "flag" and value is True
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_field(name: str) -> str:
+    folded = snake_case(name[:80].rpartition(".")[2])
+    return "flag" if folded in _HAND_OVER["flags"] else "status" if folded in _HAND_OVER["statuses"] else ""

@@ -1,14 +1,22 @@
-"""Any field of a conversation by its name: dimensions, labels, what the log says of the end, metadata, extras.
+"""Any field of a conversation by its name, and which of them says how conversations ended: a proposal for `--label`.
 
-What a reader has no use for it keeps, so that a user can group by it or name it as a label.
-"""
+What a reader has no use for it keeps, so that a user can group by it or name it as a label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation import Conversation, Json
+from convoscope.text.folding import name_words, snake_case
+from convoscope.views.flow.endings import passed_in_words, shown_value
 
 MAX_FIELDS = 200
 """So many fields of one conversation are listed."""
@@ -33,7 +41,7 @@ def field_value(conversation: Conversation, name: str) -> str | float | bool | N
 def field_names(conversation: Conversation) -> list[str]:
     """The fields that a conversation has, as `field_value` knows them."""
     places = _places(conversation)
-    names = (name for place in places.values() for name in _names(place, _DEEPEST))
+    names = (name for place in places.values() for name in _value_names(place, _DEEPEST))
     return list(dict.fromkeys(islice(names, MAX_FIELDS)))
 
 
@@ -100,14 +108,276 @@ def _at(place: Mapping[str, Json], name: str) -> Json:
     return None
 
 
-def _names(place: Mapping[str, Json], depth: int) -> Iterator[str]:
+def _value_names(place: Mapping[str, Json], depth: int) -> Iterator[str]:
     """The names of all values that are neither lists nor objects."""
     for name, value in place.items():
         if isinstance(value, dict):
             if depth > 1:
-                yield from (f"{name}.{inner}" for inner in _names(value, depth - 1))
+                yield from (f"{name}.{inner}" for inner in _value_names(value, depth - 1))
         elif isinstance(value, str | int | float) and value != "":
             yield name
 
 
-__all__ = ["field_names", "field_value", "header_fields"]
+Polarity = Literal["good", "bad", "rating", "unclear"]
+_MOST_VALUES = 12
+"""Distinct values of a field that are counted; a field with more is no verdict, unless they are numbers."""
+_MOST_SHOWN = 4
+_LONGEST = 30
+LEAST_SHARE = 0.1
+"""A field that fewer conversations have is not proposed."""
+_FLAGS = frozenset(("true", "false", "yes", "no", "y", "n", "0", "1"))
+LETTERS = frozenset("cipn")
+"""Correct, incorrect, partial, no answer: the grades of Inspect."""
+# Words that are a verdict whatever the field is called; `yes` and `done` are not.
+_VERDICTS = frozenset(
+    [
+        "pass",
+        "passed",
+        "fail",
+        "failed",
+        "success",
+        "succeeded",
+        "failure",
+        "resolved",
+        "unresolved",
+        "solved",
+        "unsolved",
+        "successful",
+        "unsuccessful",
+        "correct",
+        "incorrect",
+        "thumbs_up",
+        "thumbs_down",
+    ]
+)
+
+
+@lru_cache(maxsize=4096)
+def polarity(name: str) -> Polarity:
+    """What true, 1 and higher are worth in a field of this name."""
+    words = frozenset(name_words(name.rpartition(".")[2]))
+    table = _table()
+    if words & table["bad"]:
+        return "bad"
+    if words & table["good"]:
+        return "good"
+    return "rating" if words & table["rating"] else "unclear"
+
+
+def is_flag(value: str | float | bool) -> bool:
+    """Whether a value is true or false in some spelling, so that only the name of its field can say what is good."""
+    return isinstance(value, bool) or snake_case(shown_value(value)) in _FLAGS
+
+
+def values_text(values: Mapping[str, int]) -> str:
+    """`true in 25 and false in 75`."""
+    most = sorted(values.items(), key=lambda one: (-one[1], one[0]))
+    parts = [f"{_cut(value)} in {count:,}" for value, count in most[:_MOST_SHOWN]]
+    if len(most) > _MOST_SHOWN:
+        parts.append(f"other values in {sum(count for _, count in most[_MOST_SHOWN:]):,}")
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
+
+
+class Proposal(NamedTuple):
+    """A field that may be the outcome."""
+
+    field: str
+    rank: int
+    """Lower is likelier."""
+    words: str
+    """What it holds."""
+    labels: tuple[str, ...]
+    """The options to choose from."""
+
+    @property
+    def text(self) -> str:
+        options = " or ".join(f"--label {shlex.quote(one)}" for one in self.labels)
+        return f"{self.words}: {options}" if len(self.labels) == 1 else f"{self.words}. Which is good? {options}"
+
+
+class LabelSearch:
+    """Looks at conversations one by one for a field that says how they ended."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._values: dict[str, Counter[str]] = {}
+        self._numbers: dict[str, bool] = {}
+
+    def see(self, conversation: Conversation) -> None:
+        self._seen += 1
+        for name in field_names(conversation):
+            if not _kind_of_name(name):
+                continue
+            value = field_value(conversation, name)
+            if value is not None:
+                counter = self._values.setdefault(name, Counter())
+                counter[shown_value(value)] += 1
+                number = isinstance(value, int | float) and not isinstance(value, bool)
+                self._numbers[name] = self._numbers.get(name, True) and number
+
+    def proposals(self, noun: str = "conversation", *, first: bool = False) -> list[Proposal]:
+        """The fields that may be the outcome, likeliest first. `first`: only the first conversations were seen."""
+        of = f"of {'the first ' if first else ''}{self._seen:,} {noun}{'s' if self._seen != 1 else ''}"
+        made = [
+            proposal
+            for name, values in self._values.items()
+            if values.total() >= (LEAST_SHARE if len(values) > 1 or _are_flags(values) else 1) * self._seen
+            and (proposal := _proposal(name, values, of, is_number=self._numbers[name])) is not None
+        ]
+        made.sort(key=lambda one: (one.rank, -self._values[one.field].total(), len(one.field), one.field))
+        return [one for number, one in enumerate(made) if not any(self._are_one(one, other) for other in made[:number])]
+
+    def _are_one(self, later: Proposal, earlier: Proposal) -> bool:
+        """Whether a field is the copy of another under a longer path."""
+        names = [one.field.rpartition(".")[2] for one in (later, earlier)]
+        return names[0] == names[1] and self._values[later.field] == self._values[earlier.field]
+
+
+def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> Proposal | None:
+    kind = _kind_of_name(name)
+    if is_number and not set(values) <= {"0", "1"}:
+        return _with_mark(name, values, of) if kind in ("good", "rating") and len(values) > 1 else None
+    if len(values) > _MOST_VALUES or (len(values) == 1 and kind != "good"):
+        return None
+    words = f"`{name}` has {values_text(values)} {of}"
+    if _are_flags(values):
+        return _of_flags(name, values, words)
+    if are_letters(values):
+        return Proposal(name, 1, words, (name,))
+    verdicts = {passed_in_words(value) for value in values}
+    if {True, False} <= verdicts and (kind != "verdict" or any(snake_case(value) in _VERDICTS for value in values)):
+        return Proposal(name, 2, words, (name,))
+    if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
+        return proposal
+    last, table = frozenset(name_words(name.rpartition(".")[2])), _table()
+    is_plain = bool(last & (table["good"] | table["rating"]) - table["weak"])
+    if not last & table["asks"] and not (is_plain and max(map(len, values)) <= _LONGEST):
+        return None
+    return Proposal(name, 7, words, tuple(f"{name} = {value}" for value, _ in values.most_common(2)))
+
+
+def _are_flags(values: Iterable[str]) -> bool:
+    return all(snake_case(value) in _FLAGS for value in values)
+
+
+def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> Proposal | None:
+    """A field of ratings in words, `4/5`, ja and nein, or of which only some values say pass or fail."""
+    table = _table()
+    folded = {value: value.strip().casefold().replace(" ", "_") for value in values}
+    yes, no = ([value for value in values if folded[value] in table[name]] for name in ("yes", "no"))
+    if yes and len(yes) + len(no) == len(values):
+        labels = (f"{name} = {no[0] if no else 'nein'}", f"{name} = {yes[0]}")
+        return Proposal(name, 5, words, labels if kind == "bad" else labels[1:])
+    if kind == "bad":
+        return None
+    if all(_FRACTION.fullmatch(value) for value in values):
+        return _named(name, [value for value in values if _is_high(value)], words)
+    if kind == "rating":
+        return _named(name, [value for value in values if folded[value] in table["praise"]], words)
+    # `resolved` is true or "partially": what says neither is counted as such.
+    is_read = any(snake_case(value) in _FLAGS or passed_in_words(value) is not None for value in values)
+    return Proposal(name, 6, words, (name,)) if is_read else None
+
+
+_FRACTION = re.compile(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
+
+
+def _is_high(value: str) -> bool:
+    """Whether a rating such as `4/5` is in the upper quarter."""
+    match = _FRACTION.fullmatch(value)
+    return match is not None and float(match[1]) >= 0.75 * float(match[2])
+
+
+def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:
+    """A proposal that names the good values; nothing where there are none."""
+    sign = "=" if len(good) == 1 else "in"
+    return Proposal(name, 4, words, (f"{name} {sign} {', '.join(sorted(good))}",)) if good else None
+
+
+def _of_flags(name: str, values: Counter[str], words: str) -> Proposal | None:
+    """A field that holds true and false in some spelling: only its name says what is good."""
+    yes = next((value for value in values if snake_case(value) in ("true", "yes", "y", "1")), "true")
+    no = next((value for value in values if value != yes), "false")
+    by_kind = {
+        "good": Proposal(name, 0 if len(values) > 1 else 6, words, (name,)),
+        "rating": Proposal(name, 4, words, (f"{name} = {yes}",)),
+        "bad": Proposal(name, 5, words, (f"{name} = {no}", f"{name} = {yes}")),
+    }
+    return by_kind.get(_kind_of_name(name))
+
+
+def are_letters(values: Iterable[str]) -> bool:
+    """Whether these are the grades C, I, P and N, and no choices A, B, C."""
+    letters = {value.strip().casefold() for value in values}
+    return {"c", "i"} <= letters <= LETTERS
+
+
+def _with_mark(name: str, values: Mapping[str, int], of: str) -> Proposal:
+    numbers = sorted(map(float, values))
+    most, mark = numbers[-1], _mark(name, values)
+    reached = sum(count for value, count in values.items() if float(value) >= mark)
+    shown = f"{mark:g}"
+    words = f"`{name}` has numbers from {numbers[0]:g} to {most:g}, {shown} or more in {reached:,} {of}"
+    return Proposal(name, 3, words, (f"{name} >= {shown}",))
+
+
+def _mark(name: str, values: Mapping[str, int]) -> float:
+    """From where on a number is good: the most there is where many have it, else some way up the scale."""
+    most = max(map(float, values))
+    has_most = sum(count for value, count in values.items() if float(value) == most)
+    is_rating = polarity(name) != "good" and most > 1
+    if not is_rating and has_most >= LEAST_SHARE * sum(values.values()):
+        return most
+    return next((mark for top, mark in _SCALES if most <= top), most)
+
+
+_SCALES = ((1.0, 0.5), (5.0, 4.0), (10.0, 7.0), (100.0, 70.0))
+"""The ends of usual scales, and from where on they are good."""
+
+
+@lru_cache(maxsize=4096)
+def _kind_of_name(name: str) -> str:
+    """What a field of this name may be: a polarity, `status`, `verdict` for any other name, nothing for a setting."""
+    parts = name.split(".")
+    words = frozenset(name_words(name))
+    last, table = frozenset(name_words(parts[-1])), _table()
+    if not last or words & table["expected"] or words & table["settings"] or snake_case(parts[-1]) in table["names"]:
+        return ""
+    kind = polarity(name)
+    if kind != "unclear":
+        return kind
+    if last & table["status"]:
+        return "status"
+    # `scores.match.value`: the path names it.
+    return "rating" if words & table["rating"] and last <= {"value", "score", "result"} else "verdict"
+
+
+def is_outcome_name(name: str) -> bool:
+    """Whether a field of this name says how conversations ended, or what one thinks of them."""
+    return (
+        _kind_of_name(name) in ("good", "bad", "rating", "status")
+        or snake_case(name.rpartition(".")[2]) in _table()["names"]
+    )
+
+
+@cache
+def _table() -> Mapping[str, frozenset[str]]:
+    data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("outcome_fields.toml").read_text(encoding="utf-8"))
+    never = data.pop("never")
+    return {name: frozenset(words.split()) for name, words in {**data, **never}.items()}
+
+
+def best_proposal(proposals: Sequence[Proposal]) -> str:
+    """The likeliest field with its counts, and the names of the next ones."""
+    if not proposals:
+        return ""
+    others = list(_shown_names(proposals[1:3]))
+    return proposals[0].text + (f" (also: {', '.join(others)})" if others else "")
+
+
+def _shown_names(proposals: Sequence[Proposal]) -> Iterator[str]:
+    yield from (f"`{one.field}`" for one in proposals)

@@ -1,11 +1,11 @@
-"""What metrics of answers look at: each item of a conversation, or the conversation as a whole."""
+"""What metrics look at: the subject of a score, and each item of a conversation, or the conversation as a whole."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Expected, Item
 from convoscope.conversation.events import (
@@ -19,7 +19,28 @@ from convoscope.conversation.events import (
 )
 from convoscope.conversation.lazy import cached_on_argument, remembered
 from convoscope.text.comparison import Comparison
-from convoscope.views.subjects import WHOLE, Subject
+
+
+class Subject(NamedTuple):
+    """What was looked at: turn 3, state greeting, tool call 7. `position` is its place in the order."""
+
+    kind: str
+    id: str = ""
+    position: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind.replace('_', ' ')} {self.id}" if self.id else self.kind
+
+
+WHOLE = Subject("conversation")
+
+
+class State(NamedTuple):
+    """A state of the flow as a subject; `position` is the order in which it was first entered."""
+
+    name: str
+    position: int = 0
+
 
 _Event = TypeVar("_Event", bound=AnyEvent)
 _NO_EXTRAS: Mapping[str, Json] = {}
@@ -136,4 +157,3 @@ def last_words(conversation: Conversation, role: str) -> str | None:
 
 
 _NOTHING_EXPECTED = Expected()
-__all__ = ["Case", "cases", "last_words"]

@@ -1,7 +1,6 @@
-"""Conversations without a dialogue: the user never said a word, or a machine answered the call.
+"""Calls, and conversations without a dialogue: the user never said a word, or a machine answered the call.
 
-What the log says of it counts first, then what the user's side said. `machines.toml` holds the words.
-"""
+What the log says of it counts first, then what the user's side said. `machines.toml` holds the words."""
 
 from __future__ import annotations
 
@@ -25,12 +24,47 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.folding import visible
-from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.calls import is_phone_call
-from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, kind_of_reason, stated_reason
-from convoscope.views.hand_over import hands_over
-from convoscope.views.result_outcomes import is_filled
+from convoscope.text.folding import name_words, snake_case, visible
+from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, hands_over, kind_of_reason, stated_reason
+from convoscope.views.result_fields import is_filled
+
+_PHONE_FIELDS = frozenset(
+    (
+        "call_type",
+        "call_status",
+        "call_sid",
+        "call_duration",
+        "from_number",
+        "to_number",
+        "phone_number",
+        "caller_number",
+    )
+)
+"""Fields of a record that only a phone call has, whether or not its sound was logged, folded."""
+_LONGEST_NAME = 40
+
+
+def is_call(conversation: Conversation) -> bool:
+    """It has speech: the pipeline is one of speech, or there are logs of a call, or sound."""
+    if conversation.pipeline is not None:
+        return conversation.pipeline != "text"
+    return bool(conversation.log) or conversation.contents.has_sound
+
+
+def is_phone_call(conversation: Conversation) -> bool:
+    """A call, or a transcript with the fields of one: `call_sid`, `fromNumber`, also in its metadata."""
+    if is_call(conversation):
+        return True
+    metadata = conversation.extras.get("metadata")
+    return _has_phone_field(conversation.extras) or (isinstance(metadata, dict) and _has_phone_field(metadata))
+
+
+def _has_phone_field(facts: Mapping[str, object]) -> bool:
+    return any(
+        len(name) <= _LONGEST_NAME and snake_case(name) in _PHONE_FIELDS and value not in (None, "")
+        for name, value in facts.items()
+    )
+
 
 NO_USER_SPEECH = "no_user_speech"
 NO_DIALOGUE = (NO_USER_SPEECH, VOICEMAIL, IVR)
@@ -285,7 +319,7 @@ class _Lexicon(NamedTuple):
 
 @cache
 def _lexicon() -> _Lexicon:
-    data: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
     fields, silence = data.pop("fields"), data.pop("not_speech")
     parts = ("reached", "instructs", "callee", "states")
     names = (VOICEMAIL, IVR, "weak", "quotes", "person", *parts)
@@ -330,6 +364,3 @@ def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
 
 def _is_unspaced(phrase: str) -> bool:
     return any(letter >= "\u3040" for letter in phrase)
-
-
-__all__ = ["NO_DIALOGUE", "NO_USER_SPEECH", "is_silence", "no_dialogue"]

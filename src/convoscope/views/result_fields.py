@@ -1,15 +1,92 @@
-"""The names and words by which tool results are read: of fields, of statuses, of tools."""
+"""What all readings of a tool's result share: the outcomes, the names and words of fields, statuses and tools."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import islice
+from typing import Literal, NamedTuple
 
-from convoscope.text.identifiers import name_words, snake_case
-from convoscope.text.result_languages import without_accents
+import msgspec
+
+from convoscope.conversation import Json
+from convoscope.text.folding import name_words, snake_case
+from convoscope.text.result_words import without_accents
+
+Status = Literal["succeeded", "failed", "not_stated"]
+SUCCEEDED: Status = "succeeded"
+FAILED: Status = "failed"
+NOT_STATED: Status = "not_stated"
+STATED, INFERRED = "stated", "inferred"
+HOUSE_RULE = "--tool-failed"
+"""The name in the extras of a result under which the user's own rule is kept."""
+UNTRIED_RULE = "--tool-failed not tried"
+"""The same of a rule that cannot be tried on the result."""
+
+EMPTY, NOTHING_FOUND = "empty_tool_result", "tool_found_nothing"
+UNSTATED, CONTRADICTS = "tool_result_says_neither", "tool_result_contradicts_itself"
+RULE_NOT_TRIED = "tool_rule_not_tried"
 
 
-def _words(text: str) -> frozenset[str]:
+class ToolOutcome(NamedTuple):
+    """What a result says."""
+
+    status: Status
+    basis: str = STATED
+    """`stated`, or `inferred` for a success that only the data show; empty where nothing is stated."""
+    sign: str = ""
+    """What decided it."""
+    error: str = ""
+    """Of a failure: what the result says of it."""
+    reason: str = ""
+    """Where it is not stated: why."""
+    is_strong: bool = True
+    """Of a failure: no other reading of the same words is likely, also inside of another result."""
+
+    @property
+    def failed(self) -> bool:
+        return self.status == FAILED
+
+    @property
+    def worked(self) -> bool | None:
+        """Whether it succeeded; None where that is not stated."""
+        return None if self.status == NOT_STATED else self.status == SUCCEEDED
+
+
+def failed_by(sign: str, error: str, is_strong: bool = True) -> ToolOutcome:
+    return ToolOutcome(FAILED, STATED, sign[:80], error[:LONGEST_ERROR], "", is_strong)
+
+
+def unstated(reason: str, sign: str = "") -> ToolOutcome:
+    return ToolOutcome(NOT_STATED, "", sign[:80], "", reason)
+
+
+LONGEST_ERROR = 500
+NOTHING = unstated(EMPTY)
+NO_DATA = unstated(NOTHING_FOUND)
+NEITHER = unstated(UNSTATED)
+DATA = ToolOutcome(SUCCEEDED, INFERRED, "returned data")
+DEEPEST = 4
+"""Levels of a result that are read."""
+
+
+def is_filled(value: Json, depth: int = 0) -> bool:
+    """Whether there is anything in it: an empty list inside of a list is nothing."""
+    if isinstance(value, str):
+        return value != "" and not value.isspace()
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return value is not None
+    # A loop, because this runs for each field of each result, and a generator costs more than the rest.
+    for inner in islice(value, 50):  # noqa: SIM110
+        if depth > DEEPEST or is_filled(inner, depth + 1):
+            return True
+    return False
+
+
+def _set_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -93,8 +170,8 @@ _NAMES = {
     ),
 }
 _FIELDS = {name: field for field, names in _NAMES.items() for name in names.split()}
-_ERROR_ENDINGS = _words("error errors exception exceptions fault faults failure fehler erreur erro errore fallo")
-_NOT_OF_THE_CALL = _words("last previous recent standard mean squared margin of is no max average absolute relative")
+_ERROR_ENDINGS = _set_of("error errors exception exceptions fault faults failure fehler erreur erro errore fallo")
+_NOT_OF_THE_CALL = _set_of("last previous recent standard mean squared margin of is no max average absolute relative")
 """Words in names of errors that are data: `last_error` of a device, `standard_error`."""
 _LONGEST = 40
 
@@ -116,64 +193,64 @@ def field_of(key: str) -> str | None:
 
 # Statuses
 
-BAD_WORDS = _words(
+BAD_WORDS = _set_of(
     "error errored failed failure fail fault exception ko nok unauthorized unauthorised forbidden timeout timed_out"
     " internal_error server_error not_ok bad_request unsuccessful invalid_request crashed undelivered undeliverable"
     " bounced rolled_back request_denied over_query_limit fehler fehlgeschlagen gescheitert fallido fallida fallo"
     " echec echoue erreur erro falha falhou fallito errore mislukt 失敗 エラー 失败 错误 실패 오류 ошибка"
 )
-BAD_OF_THINGS = _words(
+BAD_OF_THINGS = _set_of(
     "rejected denied declined unavailable invalid aborted not_found refused blocked expired voided reversed"
     " incomplete suspended conflict duplicate abgelehnt verweigert ungultig nicht_gefunden nicht_verfugbar rechazado"
     " rechazada denegado no_encontrado refuse refusee introuvable recusado recusada negado rejeitado nao_encontrado"
     " 拒否"
 )
 """Words that are more often the status of an order or a payment than that of a call."""
-ERROR_WORDS = _words("error exception failure fault internal_error server_error errored")
+ERROR_WORDS = _set_of("error exception failure fault internal_error server_error errored")
 """Words that are hardly ever the status of a thing."""
-GRPC_CODES = _words("UNAVAILABLE NOT_FOUND ABORTED")
+GRPC_CODES = _set_of("UNAVAILABLE NOT_FOUND ABORTED")
 """Those of the words above that are also codes of gRPC, which writes them in capitals."""
-GOOD_WORDS = _words(
+GOOD_WORDS = _set_of(
     "success succeeded successful ok okay completed complete done created updated deleted confirmed booked saved sent"
     " approved processed finished passed delivered added removed refunded issued erfolg erfolgreich erledigt"
     " abgeschlossen gebucht bestatigt exito exitoso completado completada confirmado confirmada succes reussi termine"
     " confirme confirmee sucesso concluido concluida 成功 完了"
 )
-PENDING_WORDS = _words(
+PENDING_WORDS = _set_of(
     "pending queued processing in_progress submitted accepted received scheduled initiated started running waiting"
     " cancelled canceled acknowledged enqueued partial partially_completed on_hold hold deferred"
 )
 """Words that say neither: it is not done yet, or something is cancelled, by this call or before it."""
-STATUS_OF_NEW = _words("open active new draft live ready valid enabled")
+STATUS_OF_NEW = _set_of("open active new draft live ready valid enabled")
 """The status of a thing that was just made."""
-DONE_WORDS = _words(
+DONE_WORDS = _set_of(
     "booked sent created updated deleted cancelled canceled confirmed completed accepted processed transferred saved"
     " approved executed delivered refunded paid charged scheduled added removed applied authenticated authorized"
     " authorised reserved"
 )
 """Fields of tools that act: `{"booked": false}` says that they did not."""
-NO_ERROR = _words("0 false no none null nil n/a na ok success - [] {}") | {"", "no error", "no errors"}
+NO_ERROR = _set_of("0 false no none null nil n/a na ok success - [] {}") | {"", "no error", "no errors"}
 """What `error` says where there was none."""
-EMPTY_WORDS = _words("null none nil undefined nan {} [] \"\" '' n/a")
-TRUE, FALSE = _words("true yes y 1 ja si sim oui"), _words("false no n 0 nein nao non")
-ASKS = _words("requires require required needs need missing must redirect awaiting")
+EMPTY_WORDS = _set_of("null none nil undefined nan {} [] \"\" '' n/a")
+TRUE, FALSE = _set_of("true yes y 1 ja si sim oui"), _set_of("false no n 0 nein nao non")
+ASKS = _set_of("requires require required needs need missing must redirect awaiting")
 """Names that begin so ask for something: `requires_action`, `missing`."""
-REASONS = _words("reason grund motivo raison razon")
+REASONS = _set_of("reason grund motivo raison razon")
 """An act gives reasons for what it did not do."""
-WAITS = _words(
+WAITS = _set_of(
     "wait waiting retry position queue remaining left attempts limit max min next url link login balance available"
     " suggestion suggestions alternative alternatives option options cooldown"
 )
 """Words in names of what an act returns that was not done yet, or not at all."""
-NO_ACCESS = _words("authenticated authorized authorised permitted connected logged_in")
+NO_ACCESS = _set_of("authenticated authorized authorised permitted connected logged_in")
 """Flags that, where they are false, say that nothing could be read."""
-CHANGED = _words("affected modified updated deleted inserted created removed upserted")
+CHANGED = _set_of("affected modified updated deleted inserted created removed upserted")
 """Words in names of numbers that say how much an act changed."""
-COUNTING = CHANGED | _words("count counts total num number hits results rows matched returned size")
+COUNTING = CHANGED | _set_of("count counts total num number hits results rows matched returned size")
 """Words in names of numbers: a zero there says that there was nothing, and not what it was."""
-FAILED_PARTS = _words("fail fails failed failure failures error errors errored rejected unsuccessful bounced")
-DONE_PARTS = _words("success successes succeeded successful ok passed imported inserted") | DONE_WORDS
-_OF_PARTS = _words("count counts total num number entry entries items records rows of requests messages")
+FAILED_PARTS = _set_of("fail fails failed failure failures error errors errored rejected unsuccessful bounced")
+DONE_PARTS = _set_of("success successes succeeded successful ok passed imported inserted") | DONE_WORDS
+_OF_PARTS = _set_of("count counts total num number entry entries items records rows of requests messages")
 
 
 def part_of(words: tuple[str, ...], names: frozenset[str]) -> bool:
@@ -229,14 +306,14 @@ class ToolKind(NamedTuple):
         return self.verb in _CREATES
 
 
-_READS = _words(
+_READS = _set_of(
     "get search find list lookup look check calculate compute fetch query read describe show retrieve view"
     " count identify browse translate convert summarize summarise extract detect classify inspect estimate"
     " quote compare ask info details faq weather knowledge retrieval grep cat calculator validate verify lint audit"
     " suchen abrufen holen anzeigen prufen finden auflisten buscar obtener consultar listar mostrar verificar chercher"
     " obtenir lister afficher verifier obter"
 )
-_ACTS = _words(
+_ACTS = _set_of(
     "book cancel create update delete remove add send pay charge refund transfer escalate issue assign change"
     " modify set submit process schedule reschedule rebook reserve register activate deactivate enable disable"
     " toggle apply redeem place make post put write save store record notify email call open close reset"
@@ -248,14 +325,14 @@ _ACTS = _words(
     " verschieben reservar cancelar crear enviar actualizar eliminar pagar modificar reserver annuler creer envoyer"
     " modifier supprimer payer criar atualizar excluir"
 )
-_COUNTS = _words(
+_COUNTS = _set_of(
     "calculate compute calculator count convert sum total balance price rate amount number distance"
     " temperature score quantity stock cost fee tax duration age length size"
 )
-_CREATES = _words("create add open register place make submit schedule")
-_CHECKS = _words("validate verify check lint test audit is has can")
-_PAGES = _words("web page pages url html browse browser fetch crawl scrape http site website visit navigate")
-_RUNS = _words("bash shell terminal python cmd console powershell ipython notebook interpreter")
+_CREATES = _set_of("create add open register place make submit schedule")
+_CHECKS = _set_of("validate verify check lint test audit is has can")
+_PAGES = _set_of("web page pages url html browse browser fetch crawl scrape http site website visit navigate")
+_RUNS = _set_of("bash shell terminal python cmd console powershell ipython notebook interpreter")
 _LONGEST_NAME = 200
 
 
@@ -278,3 +355,67 @@ def tool_kind(tool: str) -> ToolKind:
         verb=verb,
         stems=frozenset(word[:4] for word in words if len(word) > 2),
     )
+
+
+_STATUS_LINE = re.compile(r"\s{0,3}(?:HTTP(?:/\d(?:\.\d)?)?\s{1,3})?(\d{3})(?:\s.{0,60}|)", re.IGNORECASE | re.DOTALL)
+
+
+def truth(value: Json) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    word = without_accents(str(value).strip().lower()) if isinstance(value, str | int) else ""
+    return True if word in TRUE else False if word in FALSE else None
+
+
+def http_code(value: Json) -> int | None:
+    """A number of three digits, alone or at the head of a status line."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if 100 <= value < 600 else None
+    if isinstance(value, str) and (match := _STATUS_LINE.fullmatch(value[:80])):
+        return int(match[1])
+    return None
+
+
+def error_words(value: Json) -> str:
+    """What the value of `error` says; empty where it says that there is none."""
+    if isinstance(value, str):
+        return "" if value.strip().lower() in NO_ERROR else value.strip()
+    if isinstance(value, int):
+        return str(value) if value else ""
+    if isinstance(value, dict):
+        if not is_filled(value) or _is_no_error(value):
+            return ""
+        return error_message(value) or msgspec.json.encode(value).decode()[:LONGEST_ERROR]
+    if isinstance(value, list | tuple):
+        return next((words for words in map(error_words, islice(value, 20)) if words), "")
+    return ""
+
+
+def _is_no_error(value: Mapping[str, Json]) -> bool:
+    """`{"code": 0, "message": "OK"}` is the shape of an error that there was not."""
+    code = value.get("code", value.get("status"))
+    return code in (0, "0", 200, "200", "OK", "ok") and not isinstance(code, bool)
+
+
+_MESSAGES = ("message", "error", "error_message", "errorMessage", "detail", "details", "msg", "reason", "description")
+
+
+def error_message(value: Json) -> str:
+    """The words of an error, for people."""
+    if isinstance(value, str):
+        return value.strip().split("\n", 1)[0][:LONGEST_ERROR]
+    if isinstance(value, list | tuple):
+        return next((words for words in map(error_message, islice(value, 5)) if words), "")
+    if not isinstance(value, dict):
+        return ""
+    inner: Iterable[Json] = (value.get(key) for key in (*_MESSAGES, "text", "code", "type", "content", "data"))
+    for each in inner:
+        if isinstance(each, str) and each.strip():
+            return each.strip()[:LONGEST_ERROR]
+        if isinstance(each, dict | list) and each:
+            words = error_message(each) if isinstance(each, dict) else error_message(each[:1])
+            if words:
+                return words
+    return ""

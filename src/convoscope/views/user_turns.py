@@ -1,25 +1,190 @@
-"""What the user said, turn by turn, and whether the agent replied: for chats and calls, and for agents that never do.
+"""What the user said, turn by turn, and whether the agent replied: in a message, through a tool, or with an error.
 
 The turns of `conversation.turns` hold all that the user says until the agent speaks; an agent that ignores nine
-questions has one such turn. Here each of the nine is one.
-"""
+questions has one such turn. Here each of the nine is one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal, NamedTuple
 from unicodedata import category
 
-from convoscope.conversation import ASSISTANT, USER, Conversation, Time, ToolCall, Utterance
+import msgspec
+
+from convoscope.conversation import ASSISTANT, USER, Conversation, Json, Time, ToolCall, ToolResult, Utterance
 from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.identifiers import name_words
-from convoscope.views.end_reasons import BROKEN, kind_of_reason
-from convoscope.views.error_replies import is_error_text
-from convoscope.views.hand_over import has_handed_over
-from convoscope.views.speech_tools import may_speak
-from convoscope.views.tool_outcomes import has_failed
+from convoscope.text.folding import name_words, snake_case
+from convoscope.text.result_words import LONGEST_SHORT, statement
+from convoscope.views.end_reasons import BROKEN, has_handed_over, kind_of_reason
+from convoscope.views.tool_outcomes import has_failed, tool_outcome
+
+_SPEECH: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(Path(__file__).with_name("speech_tools.toml").read_text(encoding="utf-8")).items()
+}
+_SPEAKS, _USERS, _LOOKS = (_SPEECH[name] for name in ("speaks", "users", "looks"))
+_MESSENGERS, _CHANNELS = _SPEECH["messengers"], _SPEECH["channels"]
+_MESSAGES = _SPEECH["messages"]
+_SENDS = _SPEAKS | _SPEECH["sends"]
+_ELSEWHERE, _MESSAGE_FIELDS, _RECIPIENTS = (_SPEECH[name] for name in ("elsewhere", "message_fields", "recipients"))
+_FEW_WORDS = 3
+
+
+def speech_of(call: ToolCall, named: Collection[str] = ()) -> str:
+    """What a call says to the user, where it is speech for certain or its tool is named; else nothing."""
+    if call.name in named:
+        return _longest_text(call.arguments)
+    return _message_of(call.arguments) if _is_speech_name(call.name) else ""
+
+
+def may_speak(call: ToolCall) -> bool:
+    """Whether a call looks like speech to the user, without being it for certain.
+
+    A message that is sent by a messenger or another channel may go to the user, also where a recipient is named.
+    """
+    words = frozenset(name_words(call.name))
+    if words & _ELSEWHERE or not isinstance(call.arguments, dict):
+        return False
+    texts = {snake_case(str(key)): value for key, value in call.arguments.items()}
+    by_channel = bool(words & (_MESSENGERS | _CHANNELS))
+    if not by_channel and not _RECIPIENTS.isdisjoint(texts):
+        return False
+    named = bool(words & _SPEAKS) or bool(words & _USERS and words & _SENDS) or bool(words & _MESSAGES)
+    named = named or by_channel
+    return any(
+        isinstance(value, str) and len(value.split()) >= _FEW_WORDS and (named or key in _MESSAGE_FIELDS)
+        for key, value in texts.items()
+    )
+
+
+def speaks_by_tool(conversation: Conversation) -> bool:
+    """Whether the agent speaks by calls of a tool in most of its turns, and not by messages."""
+    with_text = with_call = turns = 0
+    text = call = False
+    for event in conversation.timeline:
+        if type(event) is ToolCall:
+            call = call or bool(speech_of(event))
+        elif type(event) is Utterance and event.meant().strip():
+            role = conversation.roles[event.speaker]
+            if role == ASSISTANT:
+                text = True
+            elif role == USER:
+                with_text, with_call, turns = with_text + text, with_call + call, turns + (text or call)
+                text = call = False
+    with_text, with_call, turns = with_text + text, with_call + call, turns + (text or call)
+    return with_call > 0 and 2 * with_text < turns
+
+
+@lru_cache(maxsize=4096)
+def _is_speech_name(name: str) -> bool:
+    words = name_words(name)
+    if not words or not (_ELSEWHERE | _CHANNELS).isdisjoint(words) or words[0] in _LOOKS:
+        return False
+    if "to" in words[:-1] and words[words.index("to") + 1] not in _USERS | _MESSENGERS | {"the"}:
+        return False
+    if len(words) == 1:
+        return words[0] in _SPEAKS
+    words_of_name = frozenset(words)
+    objects = _USERS | _MESSENGERS
+    return bool(words_of_name & _SENDS) and bool(words_of_name & objects | (words_of_name - {words[0]}) & _MESSAGES)
+
+
+def _message_of(arguments: Json) -> str:
+    """The one text that is the message; nothing where there is another text, or somebody to send it to."""
+    if not isinstance(arguments, Mapping):
+        return ""
+    message = ""
+    for key, value in arguments.items():
+        name = snake_case(str(key))
+        if name in _RECIPIENTS:
+            return ""
+        if not isinstance(value, str) or not value.strip():
+            continue
+        if name in _MESSAGE_FIELDS and not message:
+            message = value
+        elif len(value.split()) > 1:
+            return ""
+    return message
+
+
+def _longest_text(arguments: Json) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    if not isinstance(arguments, Mapping):
+        return ""
+    texts = {snake_case(str(key)): value for key, value in arguments.items() if isinstance(value, str)}
+    named = [value for key, value in texts.items() if key in _MESSAGE_FIELDS]
+    return max(named or texts.values(), key=len, default="")
+
+
+_NO_TEXT = frozenset(("null", "none", "undefined", "nan", "nil", "[object object]", "{}", "[]", '""', "no_output"))
+_MAY_BE_ERROR = re.compile(
+    r"error|exception|fail|fault|traceback|panic|goroutine|upstream|time|unavailable|gateway|forbidden|request|limit"
+    r"|deadline|exhausted|hang up|reset|refused|[45]\d\d|null|none|undefined|nan|nil|object|\{|\[|fehler|erreur"
+    r"|erro|fallo"
+    r"|エラー|ошибка|错误|錯誤|오류",
+    re.IGNORECASE,
+)
+_ANSWERS = frozenset(("answer", "reply", "response", "content", "text", "speech", "utterance", "output", "say"))
+_SPEAKS_TO_SOMEBODY = re.compile(
+    r"[?？]|(?<![\w.])(?:i|i'm|i'll|we|we're|you|your|yours|please|sorry|us|our|my|let's|means|if|sie|ihr|ihre|ihrer|bitte"
+    r"|wir|ich|vous|votre|veuillez|nous|je|usted|su|por favor|você|seu|sua|lo siento|desculpe)(?![\w/.-])",
+    re.IGNORECASE,
+)
+_OF_MACHINES = re.compile(
+    r"error|exception|failure|fault|traceback|goroutine|panic|[45]\d\d|server|gateway|time-?d?[ -]?out|upstream|socket"
+    r"|econn|etimed|max retries|deadline|rate[ -]limit|too many requests|resource_exhausted|unavailable\b|connection"
+    r"|fehler|erreur|erro|fallo|エラー|ошибка|错误|錯誤|오류",
+    re.IGNORECASE,
+)
+_TRANSPORT = re.compile(
+    r"upstream|socket hang|econn|etimed|max retries|deadline exceeded|rate[ -]limit|too many requests|broken pipe"
+    r"|connection (?:\w+ ){0,2}(?:refused|reset|aborted)|getaddrinfo|bad gateway|internal server error",
+    re.IGNORECASE,
+)
+_TRACE = re.compile(
+    r"Traceback \(most recent call last\)|goroutine \d+ \[running\]|^[ \t]+at [^\s(]+\([^\s:]*:\d+", re.MULTILINE
+)
+_FEW_LETTERS, _LONGEST_TRACE = 24, 4_000
+
+
+@lru_cache(maxsize=4096)
+def is_error_text(text: str) -> bool:
+    """Whether a whole reply is what a system writes when it fails: `502 Bad Gateway`, `{"error": …}`, `null`."""
+    content = text.strip()
+    if not content or not _MAY_BE_ERROR.search(content, 0, LONGEST_SHORT):
+        return False
+    if len(content) < _FEW_LETTERS and content.casefold() in _NO_TEXT:
+        return True
+    if content[0] in "{[":
+        return _is_error_object(content)
+    words = statement(content)
+    failed, is_strong = words is not None and words.stated == "failed", words is not None and words.is_strong
+    if failed and is_strong and _TRACE.search(content, 0, _LONGEST_TRACE):
+        return True
+    if len(content) > LONGEST_SHORT or _SPEAKS_TO_SOMEBODY.search(content.replace("’", "'")):
+        return False
+    if words is not None and failed and (_OF_MACHINES if is_strong else _TRANSPORT).search(words.sign):
+        return True
+    return _TRANSPORT.match(content) is not None
+
+
+def _is_error_object(content: str) -> bool:
+    """Whether a reply in JSON is nothing but an error."""
+    try:
+        value = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    if not isinstance(value, dict) or not _ANSWERS.isdisjoint(map(str.lower, value)):
+        return False
+    outcome = tool_outcome(ToolResult(seq=0, result=value))
+    return outcome.failed and outcome.is_strong
+
 
 PAUSE = 4.0
 """Seconds. Who goes on so soon is still in the same turn: a reply with a tool call would not even be late."""

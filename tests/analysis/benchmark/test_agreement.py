@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from convoscope.analysis.benchmark.agreement import agreement, kappa, label_agreement
 from convoscope.analysis.benchmark.datasets import find_dataset
-from convoscope.metrics.semantic.counts import PlainRisk
-from convoscope.metrics.semantic.samples import Labels, PlainAction
+from convoscope.metrics.semantic.samples import Labels, PlainAction, PlainRisk
 from support.command_line import convoscope
 
 BOTH, FIRST, SECOND, NEITHER = (True, True), (True, False), (False, True), (False, False)

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.analysis.benchmark.asr import asr_metrics, compare_texts
-from convoscope.analysis.benchmark.diarization import (
+from convoscope.analysis.benchmark.audio import (
     DiarizationSettings,
+    FailedFile,
     SpeakerTime,
+    asr_metrics,
     compare_speech,
+    compare_texts,
     diarization_metrics,
     read_rttm,
 )
-from convoscope.analysis.benchmark.error_rates import FailedFile
 from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
 from convoscope.errors import InputError
 from support.logs import write

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.analysis.benchmark.predictions import read_prediction
+from convoscope.analysis.benchmark.labels import read_prediction
 from convoscope.errors import InputError
 from convoscope.ingest.read import read
 from convoscope.metrics.semantic.samples import Labels, labels_of

@@ -260,7 +260,7 @@ class TestGoldThatIsNotThere:
         assert result.metrics["topic_f1"].value == 1
         gate = check_targets(result)
         assert gate.outcome == "undetermined"
-        assert gate.words.startswith("9 of 10 samples")
+        assert gate.reason.startswith("9 of 10 samples")
 
     def test_a_target_that_is_missed_is_missed_whatever_was_skipped(self, staged: Path) -> None:
         (staged / GOLDENS / "s9_gold.json").unlink()

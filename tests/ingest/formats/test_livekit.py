@@ -21,7 +21,7 @@ from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.metrics.latency.components import LATENCIES
 from convoscope.scoring.evaluate import observe
-from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS
+from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_FIELDS
 from support.logs import EXAMPLES, read, write_json
 
 EXAMPLE = EXAMPLES / "livekit"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from convoscope.text.folding import compact
-from convoscope.text.likeness import likeness, resemble
+from convoscope.text.folding import compact, likeness, resemble
 
 COUNTED = [f"number {number} of many" for number in range(5_000, 6_000)]
 LONG = " ".join(COUNTED)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from convoscope.ingest import discover
 from convoscope.ingest.io import containers
-from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, member_stretches
+from convoscope.ingest.io.containers import BETWEEN_ELEMENTS, member_ranges
 from support.logs import EXAMPLES, read, write
 
 DIALOGUE = next(iter(json.loads((EXAMPLES / "multiwoz" / "dialogues-2.1.json").read_text()).values()))
@@ -21,11 +21,11 @@ MB = 1024 * 1024
 
 
 def texts(path: Path, size: int = 10) -> list[bytes]:
-    return [text for one in member_stretches(path, size) for text in (one.data or b"").split(BETWEEN_ELEMENTS)]
+    return [text for one in member_ranges(path, size) for text in (one.data or b"").split(BETWEEN_ELEMENTS)]
 
 
 def problems(path: Path) -> list[str]:
-    return [one.problem for one in member_stretches(path, MB) if one.problem]
+    return [one.problem for one in member_ranges(path, MB) if one.problem]
 
 
 class TestMembers:
@@ -34,7 +34,7 @@ class TestMembers:
         assert [json.loads(text) for text in texts(path)] == [{"a": {"b": [1, "}"]}}, {'c"d': 2}]
 
     def test_an_empty_object_has_none(self, tmp_path: Path) -> None:
-        assert list(member_stretches(write(tmp_path / "a.json", "{}"), MB)) == []
+        assert list(member_ranges(write(tmp_path / "a.json", "{}"), MB)) == []
 
     @pytest.mark.parametrize(
         ("text", "problem"),
@@ -96,8 +96,8 @@ def test_members_are_those_of_the_object(value: dict[str, object], size: int, in
     """Whatever an object holds, however it is written and cut: its members in their order, each once."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder) / "a.json", json.dumps(value, indent=indent))
-        members = [json.loads(text) for text in texts(path, size)] if value else list(member_stretches(path, size))
+        members = [json.loads(text) for text in texts(path, size)] if value else list(member_ranges(path, size))
         assert members == [{name: held} for name, held in value.items()]
-        stretches = list(member_stretches(path, size))
-        counts = [len((one.data or b"").split(BETWEEN_ELEMENTS)) for one in stretches]
-        assert [one.first for one in stretches] == [1 + sum(counts[:place]) for place in range(len(counts))]
+        ranges = list(member_ranges(path, size))
+        counts = [len((one.data or b"").split(BETWEEN_ELEMENTS)) for one in ranges]
+        assert [one.first for one in ranges] == [1 + sum(counts[:place]) for place in range(len(counts))]

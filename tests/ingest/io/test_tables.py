@@ -32,14 +32,14 @@ ITEMS = "task_id,agent_task,agent_response\n007,Where?,Here.\n10,When?,\n"
 def rows(path: Path, size: int = 1 << 20) -> dict[int, Any]:
     """The rows by their numbers; a text in place of a row is why it cannot be read."""
     found: dict[int, Any] = {}
-    for stretch in tables.row_stretches(path, size):
-        found |= {stretch.first: stretch.problem} if stretch.problem else _numbered(stretch)
+    for byte_range in tables.row_ranges(path, size):
+        found |= {byte_range.first: byte_range.problem} if byte_range.problem else _numbered(byte_range)
     return found
 
 
-def _numbered(stretch: ByteRange) -> dict[int, Any]:
-    texts = (stretch.data or b"").split(tables.BETWEEN_ROWS)
-    return {number: json.loads(text) for number, text in enumerate(texts, stretch.first) if text}
+def _numbered(byte_range: ByteRange) -> dict[int, Any]:
+    texts = (byte_range.data or b"").split(tables.BETWEEN_ROWS)
+    return {number: json.loads(text) for number, text in enumerate(texts, byte_range.first) if text}
 
 
 def asked(outcome: Outcome) -> dict[str, list[str]]:

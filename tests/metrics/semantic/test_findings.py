@@ -13,14 +13,16 @@ import convoscope
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.semantic import findings
-from convoscope.metrics.semantic.counts import PlainRisk, risk_counts, weigh
 from convoscope.metrics.semantic.matching import match_in_any_wording
 from convoscope.metrics.semantic.samples import (
     Labels,
     PlainAction,
+    PlainRisk,
     labels_of,
+    risk_counts,
     score_sample,
     segment_overlap,
+    weigh,
     wordings,
 )
 from convoscope.scores.observation import Counts

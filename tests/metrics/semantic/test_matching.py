@@ -15,7 +15,7 @@ from convoscope.metrics.semantic.matching import (
     match_actions,
     match_in_any_wording,
 )
-from convoscope.text.descriptions import plain_description, similarity
+from convoscope.text.folding import description_similarity, plain_description
 
 
 def pairs(predicted: list[str], gold: list[str], threshold: float = 0.8) -> list[tuple[int, int]]:
@@ -61,7 +61,7 @@ TEXTS = st.lists(st.text("ab ", max_size=6), max_size=4)
 @given(TEXTS, TEXTS, st.sampled_from([Fraction(1, 2), Fraction(4, 5), Fraction(1)]))
 def test_no_other_matching_is_larger_or_more_similar(predicted: list[str], gold: list[str], limit: Fraction) -> None:
     def likeness(i: int, j: int) -> float:
-        return similarity(plain_description(predicted[i]), plain_description(gold[j]))
+        return description_similarity(plain_description(predicted[i]), plain_description(gold[j]))
 
     best = (0, 0.0)
     places = [*range(len(gold)), *[None] * len(predicted)]

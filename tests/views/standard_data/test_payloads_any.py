@@ -11,13 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.views.standard_data.payloads import component_metrics, from_span
-from convoscope.views.standard_data.payloads.fields import FIELDS
+from convoscope.views.standard_data.payloads.fields import METRIC_FIELDS
 from support.payload_leaves import leaves, lost
 from support.strategies import json_values
 
 KEYS = st.sampled_from(
     [
-        *sorted(FIELDS),
+        *sorted(METRIC_FIELDS),
         *["type", "metrics", "data", "metadata", "processor", "model", "value", "id", "role", "created_at", "content"],
         *["ttfb", "ttfa", "ttfat", "processing", "tokens", "characters", "stt_usage", "text_aggregation", "turn"],
         *["llm_node_ttft", "llm_node_tps", "llm_node_ttfs", "tts_node_ttfb", "playback_latency", "end_of_turn_delay"],

@@ -17,11 +17,11 @@ from convoscope.conversation.events import AnyEvent
 from convoscope.metrics.agent import talks_over_user
 from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
 from convoscope.scoring.evaluate import observe
+from convoscope.text.comparison import is_without_blanks, normalised_words
 from convoscope.text.lexicon import AGENT_REQUEST, folded_phrases, lexicon
-from convoscope.text.words import is_without_blanks, normalised_words
-from convoscope.views.calls import is_call
 from convoscope.views.flow.walk import walk
 from convoscope.views.languages import languages_of
+from convoscope.views.machines import is_call
 from convoscope.views.tool_outcomes import tool_outcomes
 from convoscope.views.user_turns import user_turns
 

@@ -199,7 +199,7 @@ def _is_bad(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check])
     """A target is missed; else a pass mark is; else, of shares and scores, half or more of it went wrong."""
     check = targets.get(name_text(figure))
     if check is not None:
-        return check.verdict.outcome == "missed"
+        return check.label == "missed"
     if figure.value is None or figure.better == NEITHER:
         return False
     if declared.ten_points is not None and figure.ten is not None:
@@ -269,7 +269,7 @@ def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun, ki
         coverage=_coverage(figure),
         target="" if check is None else target_text(check.target, figure.unit),
         verdict="" if check is None else _verdict(check),
-        met=None if check is None else check.verdict.outcome == "met",
+        met=None if check is None else check.label == "met",
         passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
         bad=candidate.bad,
         remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, kind, noun)))),
@@ -325,4 +325,4 @@ def _verdict(check: Check) -> Verdict:
         return ""
     if not check.verdict.sure:
         return "too close"
-    return "met" if check.verdict.outcome == "met" else "missed"
+    return "met" if check.label == "met" else "missed"

@@ -12,9 +12,8 @@ from convoscope.analysis.words import counted
 from convoscope.conversation import Conversation, from_json
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect
 from convoscope.runs.run import Run
-from convoscope.views.outcome_fields import LabelSearch, best_proposal
-from convoscope.views.speech_tools import may_speak
-from convoscope.views.user_turns import AT_END
+from convoscope.views.fields import LabelSearch, best_proposal
+from convoscope.views.user_turns import AT_END, may_speak
 
 MOST_CONVERSATIONS = 1_000
 MOST_BYTES = 8_000_000

@@ -41,12 +41,10 @@ from convoscope.runs.ranking import RankedMetric, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
-from convoscope.views.calls import is_phone_call
-from convoscope.views.end_reasons import HANDED_OVER
+from convoscope.views.end_reasons import HANDED_OVER, handed_over_by
 from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
-from convoscope.views.hand_over import handed_over_by
-from convoscope.views.machines import NO_DIALOGUE
+from convoscope.views.machines import NO_DIALOGUE, is_phone_call
 
 MOST_CAUSES = 5
 LEAST_LOST = 5

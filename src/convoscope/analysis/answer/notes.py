@@ -19,7 +19,7 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
-from convoscope.views.clocks import span_text
+from convoscope.views.timing import span_text
 
 GIANT = 0.5
 """Of the turns, calls or items behind a figure, more than one conversation or scenario may be without a word."""

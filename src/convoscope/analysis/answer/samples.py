@@ -16,7 +16,7 @@ from convoscope.runs.run import Run
 from convoscope.scores.reducers import ACROSS
 from convoscope.statistics.across import Columns
 from convoscope.statistics.summary import Figure
-from convoscope.views.facts import NO, YES
+from convoscope.views.background import NO, YES
 from convoscope.views.machines import NO_DIALOGUE
 
 if TYPE_CHECKING:

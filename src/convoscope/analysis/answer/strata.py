@@ -14,9 +14,9 @@ import numpy as np
 
 from convoscope.analysis.answer.comparison import LEVEL, GroupComparison, Rows, standardised, strata_of
 from convoscope.analysis.answer.samples import NO_VALUE, Codes, FigureSample, Floats, Samples
-from convoscope.views.facts import FOLDERS, is_kind, is_version
+from convoscope.views.background import FOLDERS, is_kind, is_version
+from convoscope.views.fields import is_flag
 from convoscope.views.flow.endings import passed_in_words
-from convoscope.views.outcome_fields import is_flag
 
 MAX_VALUES = 20
 """A dimension of more values is no kind of conversations."""

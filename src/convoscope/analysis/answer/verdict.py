@@ -25,7 +25,7 @@ from convoscope.analysis.answer.versions import Difference, Versions
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, cut_text, percent_text, value_text
 from convoscope.runs.ranking import OUTCOME_METRIC
-from convoscope.views.facts import NO, YES
+from convoscope.views.background import NO, YES
 
 LEAST_SHARE = 0.25
 """Of the lost, what one place must have to be named."""
@@ -108,7 +108,7 @@ def _against_target(checks: Sequence[Check]) -> tuple[str, Tone]:
     target = f"the target of {target_text(check.target, check.figure.unit).partition(' ')[2]}"
     if not check.verdict.sure:
         return f", too close to {target} to call", "plain"
-    return (f", above {target}", "good") if check.verdict.outcome == "met" else (f", below {target}", "bad")
+    return (f", above {target}", "good") if check.label == "met" else (f", below {target}", "bad")
 
 
 def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: Counter[str]) -> Iterator[Clause]:

@@ -31,7 +31,7 @@ from convoscope.metrics.parts import PUBLISHED, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
 from convoscope.statistics.summary import Figure
-from convoscope.views.facts import is_version
+from convoscope.views.background import is_version
 
 VERSIONS = ("version", "agent_version", "prompt_version", "release", "build", "agent", "model", "variant", "experiment")
 """Dimensions whose values are versions of an agent, the first that has two; then any whose name says so."""

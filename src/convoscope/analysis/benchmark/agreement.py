@@ -13,11 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset
-from convoscope.analysis.benchmark.gold_labels import gold_labels
+from convoscope.analysis.benchmark.labels import gold_labels
 from convoscope.ingest.companions.gold_files import ENDING, check_file
-from convoscope.metrics.semantic.counts import sum_of, topic_set
 from convoscope.metrics.semantic.matching import THRESHOLD
-from convoscope.metrics.semantic.samples import Labels, SampleScore, score_sample
+from convoscope.metrics.semantic.samples import Labels, SampleScore, score_sample, sum_of, topic_set
 from convoscope.scores.observation import Counts
 from convoscope.vocabulary import semantic_vocabulary
 

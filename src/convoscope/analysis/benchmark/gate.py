@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-from convoscope.analysis.benchmark.result import BenchmarkGate, BenchmarkResult, GateCheck, MetricResult, gate_of
+from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult
+from convoscope.analysis.gate import Gate, GateCheck, GateFigure, Limit, NotWorse, evaluate, gate_of
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import HIGHER, LOWER, Better, Target
 
@@ -33,7 +32,7 @@ def better_of(metric: str) -> Better:
     return HIGHER if _LOWER.isdisjoint(metric.lower().split("_")) else LOWER
 
 
-def check_targets(result: BenchmarkResult) -> BenchmarkGate:
+def check_targets(result: BenchmarkResult) -> Gate:
     """Whether a result reaches the targets of the mode that ran."""
     targets = TARGETS.get((result.track, result.mode), {})
     if not result.valid:
@@ -46,19 +45,18 @@ def check_targets(result: BenchmarkResult) -> BenchmarkGate:
 
 
 def _reached(name: str, target: Target, figure: MetricResult | None) -> GateCheck:
+    verdict = evaluate(_gate_figure(figure), Limit(target))
     value = None if figure is None else figure.value
-    if figure is None or value is None:
-        why = "it is not in the result" if figure is None else figure.reason
-        return GateCheck(name, "undetermined", None, target.value, f"unmeasured: {why}")
-    if not target.is_met_by(value):
-        return GateCheck(name, "failed", value, target.value, f"{value:.4f} is not {target.comparison} {target.value}")
-    if figure.worst_case is not None and not target.is_met_by(figure.worst_case):
-        words = f"samples failed: had they found nothing, it would be {figure.worst_case:.4f}"
-        return GateCheck(name, "undetermined", value, target.value, words)
-    return GateCheck(name, "passed", value, target.value, f"{value:.4f} {target.comparison} {target.value}")
+    return GateCheck(name, verdict.outcome, value, target.value, verdict.reason)
 
 
-def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: float) -> BenchmarkGate:
+def _gate_figure(figure: MetricResult | None) -> GateFigure:
+    if figure is None or figure.value is None:
+        return GateFigure(None, f"unmeasured: {'it is not in the result' if figure is None else figure.reason}")
+    return GateFigure(figure.value, worst_case=figure.worst_case)
+
+
+def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: float) -> Gate:
     """Whether no figure of the baseline got worse by more than a share of it."""
     for name in ("track", "mode", "dataset", "split"):
         mine, theirs = getattr(current, name), getattr(baseline, name)
@@ -89,24 +87,11 @@ def _scoring(result: BenchmarkResult) -> dict[str, object]:
 def regression(name: str, current: MetricResult | None, baseline: MetricResult, threshold: float) -> GateCheck:
     """One figure against its baseline. A figure that was measured then, and is not now, is not passed."""
     better = better_of(name)
-    value = None if current is None else current.value
-    if current is None or value is None or baseline.value is None:
-        return GateCheck(name, "undetermined", value, baseline.value, "unmeasured in one of the two")
-    if better not in (current.better, baseline.better) or current.better != baseline.better:
-        return GateCheck(name, "undetermined", value, baseline.value, "the results disagree on which way is better")
-    worse = is_worse(value, baseline.value, threshold, better)
-    if not worse and current.worst_case is not None and is_worse(current.worst_case, baseline.value, threshold, better):
-        words = f"samples failed: had they found nothing, it would be {current.worst_case:.4f}"
-        return GateCheck(name, "undetermined", value, baseline.value, words)
-    if not worse and current.worst_case is None and (current.coverage or 0) < (baseline.coverage or 0):
-        words = f"measured on {current.coverage or 0:.0%} of the samples, the baseline on {baseline.coverage:.0%}"
-        return GateCheck(name, "undetermined", value, baseline.value, words)
-    words = f"{value:.4f} against {baseline.value:.4f}, {better} is better"
-    return GateCheck(name, "failed" if worse else "passed", value, baseline.value, words)
-
-
-def is_worse(current: float, baseline: float, threshold: float, better: Better) -> bool:
-    """Whether a figure lost more than a share of its baseline. Decimals as they are written: 0.72 is 10 % below 0.8."""
-    now, before, share = Decimal(str(current)), Decimal(str(baseline)), Decimal(str(threshold))
-    loss = before - now if better == HIGHER else now - before
-    return loss > share * abs(before)
+    now, before = _gate_figure(current), _gate_figure(baseline)
+    if current is not None and {current.better, baseline.better} != {better}:
+        now = now._replace(doubt=now.doubt or "the results disagree on which way is better")
+    elif current is not None and current.worst_case is None and (current.coverage or 0) < (baseline.coverage or 0):
+        share, earlier = current.coverage or 0, baseline.coverage or 0
+        now = now._replace(caveat=f"measured on {share:.0%} of the samples, the baseline on {earlier:.0%}")
+    verdict = evaluate(now, NotWorse(before, threshold, better, is_share=True))
+    return GateCheck(name, verdict.outcome, now.value, baseline.value, verdict.reason)

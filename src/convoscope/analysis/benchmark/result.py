@@ -6,7 +6,7 @@ import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -225,36 +225,3 @@ def invalidate(path: Path, reason: str, superseded_by: str | None) -> BenchmarkR
     )
     write_result(path, result)
     return result
-
-
-Outcome = Literal["passed", "failed", "undetermined"]
-
-
-class GateCheck(msgspec.Struct, frozen=True):
-    """What a gate says of one figure."""
-
-    metric: str
-    outcome: Outcome
-    value: float | None
-    limit: float | None
-    words: str
-
-
-class BenchmarkGate(msgspec.Struct, frozen=True):
-    """What a gate says: passed only where every check is. Nothing to check is undetermined."""
-
-    outcome: Outcome
-    checks: list[GateCheck]
-    words: str = ""
-
-
-def gate_of(checks: Sequence[GateCheck], refusal: str = "") -> BenchmarkGate:
-    """One outcome of many: a failed check weighs more than one that cannot be told."""
-    outcomes = {check.outcome for check in checks}
-    if refusal or not checks:
-        outcome: Outcome = "failed" if "failed" in outcomes else "undetermined"
-        return BenchmarkGate(outcome, list(checks), refusal or "there is nothing to check")
-    for worst in ("failed", "undetermined"):
-        if worst in outcomes:
-            return BenchmarkGate(worst, list(checks))
-    return BenchmarkGate("passed", list(checks))

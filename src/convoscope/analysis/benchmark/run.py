@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from convoscope.analysis.benchmark.annotators import default_model, model_named
-from convoscope.analysis.benchmark.audio_tracks import score_files
+from convoscope.analysis.benchmark.audio import DiarizationSettings, score_files
 from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, without_folder
-from convoscope.analysis.benchmark.diarization import DiarizationSettings
 from convoscope.analysis.benchmark.gate import TARGETS
-from convoscope.analysis.benchmark.predictions import NO_PREDICTION, FailedPrediction, SemanticPrediction
+from convoscope.analysis.benchmark.labels import NO_PREDICTION, FailedPrediction, SemanticPrediction
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
 from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
 from convoscope.annotate.annotator import Annotator, annotations_of, annotator_named, failure_of
@@ -162,3 +161,24 @@ def _unmeasured_summary(samples: list[str]) -> Scored:
         prediction_hashes={},
         skipped=[FailedSample(sample, "no_judge") for sample in samples],
     )
+
+
+MODEL_VARIABLE = "CONVOSCOPE_SEMANTIC_MODEL"
+RULES = "rules"
+_MODELS = (RULES,)
+"""What can be named. Models that are asked come with judges."""
+
+
+def default_model() -> str:
+    """The model that the user's environment names; empty without one."""
+    return os.environ.get(MODEL_VARIABLE) or ""
+
+
+def model_named(model: str | None) -> str:
+    """The model that the user means; refuses what nobody can run yet."""
+    name = model or default_model() or RULES
+    if name not in _MODELS:
+        whose = "--model" if model else MODEL_VARIABLE
+        hint = f"there is {', '.join(_MODELS)}; give what another model found with --predictions"
+        raise UsageError(f"{whose}: the model {name!r} cannot be run", hint=hint)
+    return name

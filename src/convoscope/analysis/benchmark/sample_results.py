@@ -9,8 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from convoscope.conversation.annotations import FAMILIES
-from convoscope.metrics.semantic.counts import PlainRisk, precision, recall, topic_set
-from convoscope.metrics.semantic.samples import Labels, SampleScore
+from convoscope.metrics.semantic.samples import Labels, PlainRisk, SampleScore, precision, recall, topic_set
 
 
 class ScoredSample(NamedTuple):

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from convoscope.analysis.benchmark.agreement import agreement
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, read_file
-from convoscope.analysis.benchmark.gold_labels import gold_labels
-from convoscope.analysis.benchmark.predictions import (
+from convoscope.analysis.benchmark.labels import (
     NO_PREDICTION,
     UNREADABLE_PREDICTION,
     FailedPrediction,
     SemanticPrediction,
+    gold_labels,
     read_prediction,
 )
 from convoscope.analysis.benchmark.result import FailedSample, Scored, with_skipped
@@ -27,11 +27,17 @@ from convoscope.analysis.benchmark.semantic_figures import semantic_metrics
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.companions.gold_files import ENDING, check_bytes, transcript_segments
-from convoscope.metrics.semantic.counts import precision, recall
-from convoscope.metrics.semantic.samples import FAILED, Labels, has_severity, of_one_run, score_sample
+from convoscope.metrics.semantic.samples import (
+    FAILED,
+    Labels,
+    has_severity,
+    of_one_run,
+    precision,
+    recall,
+    score_sample,
+)
 from convoscope.scores.observation import Counts
-from convoscope.vocabulary import semantic_vocabulary
-from convoscope.vocabulary.semantic import vocabulary_hash
+from convoscope.vocabulary import semantic_vocabulary, vocabulary_hash
 
 NO_GOLD = "no_gold_labels"
 SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -1,22 +1,18 @@
-"""The gate: does a run hold what a baseline held, flow by flow? Passed, failed or undetermined (flow-states, Gate)."""
+"""The gate of flows: does a run hold what a baseline held, flow by flow (flow-states, Gate)?"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
 from convoscope.analysis.flows.flow_matrix import POINTS, Aspect, FlowFigures, flow_matrix_of
 from convoscope.analysis.flows.state_table import FEW, Runlike, StateTable
+from convoscope.analysis.gate import GateFigure, Limit, NotWorse, Outcome, Rule, evaluate, overall
 from convoscope.errors import UsageError
+from convoscope.metrics.declaration import Target
 from convoscope.runs.run import Run
-
-Outcome = Literal["passed", "failed", "undetermined"]
-PASSED: Outcome = "passed"
-FAILED: Outcome = "failed"
-UNDETERMINED: Outcome = "undetermined"
 
 FLOOR = 6.0
 DROP = 1.0
@@ -25,7 +21,7 @@ COVERAGE = 0.8
 ASPECTS = ("correctness", "completion")
 
 
-class AspectVerdict(msgspec.Struct, frozen=True, kw_only=True):
+class AspectVerdict(msgspec.Struct, frozen=True, kw_only=True, rename={"reason": "words"}):
     """One aspect of one flow, against the floor and against the baseline."""
 
     aspect: str
@@ -34,11 +30,11 @@ class AspectVerdict(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     baseline: float | None
     baseline_n: int
-    words: str
+    reason: str
 
 
-class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One flow: failed where an aspect failed, undetermined where one cannot be told, else passed."""
+class FlowVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """One flow: the verdicts on its aspects, and what they come to."""
 
     flow: str
     outcome: Outcome
@@ -47,11 +43,11 @@ class GateVerdict(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-class Gate(msgspec.Struct, frozen=True, kw_only=True):
+class FlowGate(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate says: of each flow, and of all."""
 
     outcome: Outcome
-    flows: tuple[GateVerdict, ...]
+    flows: tuple[FlowVerdict, ...]
     floor: float
     drop: float
     least: int
@@ -66,7 +62,7 @@ def gate(
     drop: float = DROP,
     least: int = FEW,
     aspects: Sequence[str] = ASPECTS,
-) -> Gate:
+) -> FlowGate:
     """Compare the runs with a baseline, on computed aspects only: the same input gives the same verdict."""
     for name in aspects:
         if name not in POINTS:
@@ -76,16 +72,25 @@ def gate(
     if not aspects:
         raise UsageError("no aspect to check", hint=f"aspects: {', '.join(POINTS)}")
     before = StateTable(baseline, agent=source.agent)
+    invalid = [run for table in (source, before) for run in table.runs if not run.receipt.valid]
     now, then = _by_flow(source), _by_flow(before)
-    names = [name for name in sorted({*now, *then}) if source.flow in (None, name)]
-    flows = tuple(
-        _flow_verdict(name, now.get(name), then.get(name), aspects, floor, drop, least, _notes(name, source, before))
-        for name in names
-    )
-    outcome = _worst([one.outcome for one in flows])
-    if _invalid(source, before) and outcome == PASSED:
-        outcome = UNDETERMINED
-    return Gate(outcome=outcome, flows=flows, floor=floor, drop=drop, least=least)
+    flows = []
+    for name in sorted({*now, *then}):
+        if source.flow not in (None, name):
+            continue
+        figures, earlier = now.get(name), then.get(name)
+        verdicts = tuple(aspect_verdict(aspect, figures, earlier, floor, drop, least) for aspect in aspects)
+        flows.append(
+            FlowVerdict(
+                flow=name,
+                outcome=overall(verdict.outcome for verdict in verdicts),
+                aspects=verdicts,
+                excluded=figures.excluded if figures else 0,
+                notes=_notes(name, source, before, invalid),
+            )
+        )
+    outcome = overall((flow.outcome for flow in flows), can_pass=not invalid)
+    return FlowGate(outcome=outcome, flows=tuple(flows), floor=floor, drop=drop, least=least)
 
 
 def _by_flow(source: StateTable) -> dict[str, FlowFigures]:
@@ -93,100 +98,50 @@ def _by_flow(source: StateTable) -> dict[str, FlowFigures]:
         return {row.flow: row for row in flow_matrix_of(connection, source, ("flow",)).rows}
 
 
-def _notes(name: str, source: StateTable, before: StateTable) -> tuple[str, ...]:
-    notes = [f"run {run.name} is invalid: {run.receipt.invalid_reason}" for run in _invalid(source, before)]
+def _notes(name: str, source: StateTable, before: StateTable, invalid: Sequence[Run]) -> tuple[str, ...]:
+    notes = [f"run {run.name} is invalid: {run.receipt.invalid_reason}" for run in invalid]
     if source.flows.get(name) != before.flows.get(name):
         notes.append("the definition of the flow is not the one of the baseline")
     return tuple(notes)
 
 
-def _invalid(*sources: StateTable) -> list[Run]:
-    return [run for source in sources for run in source.runs if not run.receipt.valid]
-
-
-def _flow_verdict(
-    name: str,
-    now: FlowFigures | None,
-    then: FlowFigures | None,
-    aspects: Sequence[str],
-    floor: float,
-    drop: float,
-    least: int,
-    notes: tuple[str, ...],
-) -> GateVerdict:
-    verdicts = tuple(_aspect_verdict(aspect, now, then, floor, drop, least) for aspect in aspects)
-    return GateVerdict(
-        flow=name,
-        outcome=_worst([one.outcome for one in verdicts]),
-        aspects=verdicts,
-        excluded=now.excluded if now else 0,
-        notes=notes,
-    )
-
-
-def _of(figures: FlowFigures | None, aspect: str) -> Aspect | None:
-    value: Aspect | None = None if figures is None else getattr(figures, aspect)
-    return value
-
-
-def _aspect_verdict(
-    aspect: str, figures: FlowFigures | None, before: FlowFigures | None, floor: float, drop: float, least: int
+def aspect_verdict(
+    name: str, figures: FlowFigures | None, before: FlowFigures | None, floor: float, drop: float, least: int
 ) -> AspectVerdict:
-    now, then = _of(figures, aspect), _of(before, aspect)
-    outcome, words = _judge(figures, before, aspect, floor, drop, least)
+    """One aspect of a flow: not below the floor, and not below the baseline by more than is allowed."""
+    now: Aspect | None = getattr(figures, name, None)
+    then: Aspect | None = getattr(before, name, None)
+    rules: list[Rule] = [Limit(Target(">=", floor), "floor")]
+    if before is not None:
+        rules.append(NotWorse(_gate_figure(before, then, least), drop))
+    verdict = evaluate(_gate_figure(figures, now, least), *rules)
+    reason = verdict.reason
+    if verdict.outcome == "passed" and before is None:
+        reason += "; the baseline has no such flow"
     return AspectVerdict(
-        aspect=aspect,
-        outcome=outcome,
+        aspect=name,
+        outcome=verdict.outcome,
         score=now.score if now else None,
         n=now.n if now else 0,
         baseline=then.score if then else None,
         baseline_n=then.n if then else 0,
-        words=words,
+        reason=reason,
     )
 
 
-def _judge(
-    figures: FlowFigures | None, before: FlowFigures | None, aspect: str, floor: float, drop: float, least: int
-) -> tuple[Outcome, str]:
-    now, then = _of(figures, aspect), _of(before, aspect)
-    if figures is None or now is None:
-        return UNDETERMINED, "no conversation of this flow in the run"
-    if now.score is None or (words := _untold(figures, now, least)):
-        return UNDETERMINED, words if now.score is not None else f"not measured: {now.reason.replace('_', ' ')}"
+def _gate_figure(figures: FlowFigures | None, aspect: Aspect | None, least: int) -> GateFigure:
+    """In doubt where too few have a value, or so many are left out that the rest speaks for itself alone."""
+    if figures is None or aspect is None:
+        return GateFigure(None, "no conversation of this flow in the run")
+    if aspect.score is None:
+        return GateFigure(None, f"not measured: {aspect.reason.replace('_', ' ')}")
+    possible, called = aspect.n + aspect.unmeasured, figures.n + figures.excluded
+    doubt = ""
+    if aspect.n < least:
+        doubt = f"n={aspect.n}: too few to conclude (least {least})"
+    elif aspect.n < COVERAGE * possible:
+        doubt = f"measured in {aspect.n:,} of {possible:,} conversations only"
+    elif figures.n < COVERAGE * called:
+        doubt = f"{figures.excluded:,} of {called:,} conversations are excluded"
     # Means of points are sums of floats: 6.0, or a drop of exactly 1.0, must not fail by its last digit.
-    if round(now.score, 9) < floor:
-        return FAILED, f"{_points(now.score)} is below the floor of {floor:g}"
-    if then is None:
-        return PASSED, f"{_points(now.score)} is not below the floor of {floor:g}; the baseline has no such flow"
-    if then.score is None:
-        return UNDETERMINED, f"{_points(now.score)}; not measured in the baseline: {then.reason.replace('_', ' ')}"
-    if before is None or (words := _untold(before, then, least)):
-        return UNDETERMINED, f"baseline {words}"
-    down = then.score - now.score
-    if round(down, 9) > drop:
-        return FAILED, f"{_points(now.score)}, down {_points(down)} from {_points(then.score)} (allowed {drop:g})"
-    return PASSED, f"{_points(now.score)}, baseline {_points(then.score)}"
-
-
-def _untold(figures: FlowFigures, now: Aspect, least: int) -> str:
-    """Why a figure allows no verdict: too few, or so many left out that the rest speaks for itself alone; else ""."""
-    if now.n < least:
-        return f"n={now.n}: too few to conclude (least {least})"
-    every = now.n + now.unmeasured
-    if now.n < COVERAGE * every:
-        return f"measured in {now.n:,} of {every:,} conversations only"
-    called = figures.n + figures.excluded
-    return f"{figures.excluded:,} of {called:,} conversations are excluded" if figures.n < COVERAGE * called else ""
-
-
-def _points(score: float) -> str:
-    """Two digits: 5.96 is not 6.0 where 6 is the floor."""
-    return f"{score:.2f}"
-
-
-def _worst(outcomes: Sequence[Outcome]) -> Outcome:
-    """A failure weighs more than one that nobody can tell; nothing to check is undetermined."""
-    for outcome in (FAILED, UNDETERMINED):
-        if outcome in outcomes:
-            return outcome
-    return PASSED if outcomes else UNDETERMINED
+    return GateFigure(round(aspect.score, 9), doubt, digits=2)

@@ -9,7 +9,7 @@ from typing import Any
 from convoscope.analysis.flows.audit import audit_states
 from convoscope.analysis.flows.diagnosis import LATENCY_BUDGET_MS, Analysis, analyse
 from convoscope.analysis.flows.flow_matrix import FlowMatrix, flow_matrix
-from convoscope.analysis.flows.gate import ASPECTS, DROP, FLOOR, Gate, gate
+from convoscope.analysis.flows.gate import ASPECTS, DROP, FLOOR, FlowGate, gate
 from convoscope.analysis.flows.segments import Archetype, Segments, archetypes, segments
 from convoscope.analysis.flows.state_matrix import Matrix, matrix
 from convoscope.analysis.flows.state_table import FEW, Runlike, StateTable
@@ -51,8 +51,8 @@ class States:
         drop: float = DROP,
         least: int = FEW,
         aspects: Sequence[str] = ASPECTS,
-    ) -> Gate:
-        """Hold the runs against a baseline, flow by flow."""
+    ) -> FlowGate:
+        """Compare the runs with a baseline, flow by flow."""
         return gate(self._source, _several(baseline), floor=floor, drop=drop, least=least, aspects=aspects)
 
     def audit(self) -> dict[str, Audit]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from convoscope.annotate.annotator import CAPABILITIES, Capability
 from convoscope.annotate.rules.actions import actions
-from convoscope.annotate.rules.data import VERSION, rules_hash
 from convoscope.annotate.rules.risks import risks
 from convoscope.annotate.rules.sentences import sentences
+from convoscope.annotate.rules.signs import VERSION, rules_hash
 from convoscope.annotate.rules.topics import topics
 from convoscope.conversation import Annotations, Conversation
 

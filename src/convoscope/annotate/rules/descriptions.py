@@ -1,4 +1,4 @@
-"""A promise in the imperative: `send you it by Friday` is "Send the form", where "it" is the form."""
+"""What "it" stands for: the thing that a call is about at each moment."""
 
 from __future__ import annotations
 
@@ -7,8 +7,168 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from convoscope.annotate.rules.data import any_of, pattern, table
-from convoscope.annotate.rules.nouns import Focus
+from convoscope.annotate.rules.signs import any_of, expanded, pattern, table
+
+_TOKEN = re.compile(r"[\w'-]+|[^\w\s]")
+_PRONOUN = re.compile(r"\b(?:it|it's|it'll)\b", re.IGNORECASE)
+_PERSON_NAME = re.compile(
+    r"\b(?:(?:Doctor|Dr|Mr|Mrs|Ms|Miss|Professor)\.? [A-Z]\w+"
+    r"|(?!(?:The|Our|My|Your|And|But|So|Then|With|From|To|If|Is|Was|Hello|Hi|Good|Dear|No|Yes)\b)"
+    r"[A-Z][a-z]+ [A-Z][a-z]+)"
+)
+_VERBAL = re.compile(r"\w+(?:ed|ing|ly|n't|'ll|'ve|'s|'re)$")
+_WORDS = 3
+_KEPT = 12
+"""So many things are remembered at most."""
+_FADING = 0.7
+_SUBJECT, _OBJECT, _NEEDED, _AGAIN = 1.3, 1.0, 2.0, 0.8
+_LIKELY = 4.0
+_EARLY = 2
+"""A thing among so many words of a sentence is what the sentence is about."""
+
+
+class _NounRules(NamedTuple):
+    determiners: frozenset[str]
+    stops: frozenset[str]
+    not_things: frozenset[str]
+    containers: frozenset[str]
+
+
+class _Kind(NamedTuple):
+    """What a verb is likely to be about, and what it is not."""
+
+    things: frozenset[str]
+    not_things: frozenset[str]
+
+    def factor(self, thing: str) -> float:
+        head = thing.rsplit(maxsplit=1)[-1].casefold()
+        return _LIKELY if head in self.things else 1 / _LIKELY if head in self.not_things else 1.0
+
+
+@cache
+def _noun_rules() -> _NounRules:
+    data = table("actions")["nouns"]
+    return _NounRules(*(frozenset(data[name]) for name in _NounRules._fields))
+
+
+@cache
+def _kinds() -> dict[str, _Kind]:
+    return {
+        verb: _Kind(frozenset(kind.get("things", ())), frozenset(kind.get("not_things", ())))
+        for kind in table("actions")["nouns"]["kinds"]
+        for verb in kind["verbs"]
+    }
+
+
+@cache
+def _person() -> re.Pattern[str]:
+    not_one = (
+        r"(?!(?:office|department|depot|desk|branch|shop|store|warehouse|workshop|kitchen|lab|teams?|people|staff)\b)"
+    )
+    somebody = rf"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{not_one}(?:{{person}}|trainee))\b"
+    return re.compile(expanded(somebody), re.IGNORECASE)
+
+
+class NounPhrase(NamedTuple):
+    """A thing that is named, without its determiner, and where it stands among the words."""
+
+    text: str
+    place: int
+    is_needed: bool
+
+
+def noun_phrases(text: str) -> list[NounPhrase]:
+    """The things that a sentence names: "I've got the rental agreement"."""
+    rules = _noun_rules()
+    phrases = list[NounPhrase]()
+    words = _TOKEN.findall(text)
+    place = 0
+    while place < len(words):
+        if words[place].casefold() not in rules.determiners:
+            place += 1
+            continue
+        start = place = place + 1
+        while place < len(words) and place - start < _WORDS and _continues(words[place], is_first=place == start):
+            place += 1
+        if place > start and _is_thing(words[place - 1], words[place : place + 1]):
+            is_needed = start > 1 and words[start - 2].casefold() in ("need", "needs", "want", "require")
+            phrases.append(NounPhrase(" ".join(_plain(words[start:place])), start, is_needed))
+    return phrases
+
+
+def _plain(words: list[str]) -> list[str]:
+    """`the same box` is the box."""
+    return words[1:] if len(words) > 1 and words[0].casefold() in ("same", "whole", "exact", "actual", "own") else words
+
+
+def _is_thing(last: str, after: list[str]) -> bool:
+    plain = last.casefold()
+    if plain.endswith(("'s", "'ll", "'re", "'ve")):
+        return False
+    if plain in _noun_rules().not_things or plain[0].isdigit():
+        return False
+    return not (plain in _noun_rules().containers and after == ["of"])
+
+
+def _continues(word: str, *, is_first: bool) -> bool:
+    plain = word.casefold()
+    if not word[0].isalnum() or plain in _noun_rules().stops:
+        return False
+    return is_first or _VERBAL.fullmatch(plain) is None
+
+
+class Focus:
+    """The things named so far; those named lately, or spoken of as "it", weigh more."""
+
+    def __init__(self) -> None:
+        self.weights: dict[str, float] = {}
+        self.person = ""
+
+    def copy(self) -> Focus:
+        """A focus that may be moved on by itself."""
+        focus = Focus()
+        focus.weights, focus.person = dict(self.weights), self.person
+        return focus
+
+    def fade(self) -> None:
+        """Another utterance begins."""
+        self._forget()
+        self.weights = {thing: weight * _FADING for thing, weight in self.weights.items()}
+
+    def _forget(self) -> None:
+        """Keep the things that weigh most, so that a long text costs no more than its length."""
+        if len(self.weights) > _KEPT:
+            kept = sorted(self.weights, key=lambda thing: -self.weights[thing])[:_KEPT]
+            self.weights = {thing: weight for thing, weight in self.weights.items() if thing in kept}
+
+    def read(self, text: str, factor: float = 1.0) -> None:
+        """What is named in a text comes into focus; "it" keeps what is there in focus."""
+        if _PRONOUN.search(text) and self.weights:
+            self.weights[self.thing()] += _AGAIN
+        for phrase in noun_phrases(text):
+            weight = _SUBJECT if phrase.place <= _EARLY else _NEEDED if phrase.is_needed else _OBJECT
+            before = self.weights.pop(phrase.text, 0.0)
+            self.weights[phrase.text] = before / 2 + weight * factor
+        if len(self.weights) > 2 * _KEPT:
+            self._forget()
+        names = [*_PERSON_NAME.findall(text), *(f"the {person}" for person in _person().findall(text))]
+        self.person = names[-1] if names else self.person
+
+    def thing(self, verb: str = "") -> str:
+        """The thing that weighs most, the later one of two; "" where nothing was named."""
+        kind = _kinds().get(verb.casefold())
+        return self._heaviest(list(self.weights), kind)
+
+    def things(self) -> str:
+        """The same of several things."""
+        return self._heaviest([one for one in self.weights if one.endswith("s") and not one.endswith("ss")], None)
+
+    def _heaviest(self, things: list[str], kind: _Kind | None) -> str:
+        def weight(thing: str) -> float:
+            return self.weights[thing] * (kind.factor(thing) if kind else 1.0)
+
+        return max(reversed(things), key=weight, default="")
+
 
 PUNCTUATION = " .,!?;:\"'-"
 MAX_WORDS = 20
@@ -78,7 +238,7 @@ class _DescriptionRules:
 
 
 @cache
-def _rules() -> _DescriptionRules:
+def _description_rules() -> _DescriptionRules:
     return _DescriptionRules()
 
 
@@ -96,17 +256,19 @@ def verb_forms(verbs: Iterable[str]) -> dict[str, str]:
 
 def without_softeners(words: str) -> str:
     """`go ahead and send it` is `send it`."""
-    return _rules().softeners.sub("", words, count=1) if _rules().softeners.match(words) else words
+    return (
+        _description_rules().softeners.sub("", words, count=1) if _description_rules().softeners.match(words) else words
+    )
 
 
 def parts(words: str) -> list[str]:
     """`check with the depot and call you back` is two promises."""
-    return _rules().another.split(without_softeners(words[:_MAX_LETTERS]))
+    return _description_rules().another.split(without_softeners(words[:_MAX_LETTERS]))
 
 
 def due(words: str) -> str:
     """When it is to be done, as it is said; "" where no time is said."""
-    deadlines = _rules().deadlines
+    deadlines = _description_rules().deadlines
     match = deadlines.search(words[:_MAX_LETTERS]) if deadlines else None
     return "" if match is None else match[0].strip(PUNCTUATION)
 
@@ -123,7 +285,7 @@ def description(words: str, sides: Sides, focus: Focus) -> str:
 
 
 def _without_time(words: str) -> str:
-    rules = _rules()
+    rules = _description_rules()
     text = rules.ends.split(rules.conjunction.sub("", words), maxsplit=1)[0]
     if rules.deadlines:
         text = rules.deadlines.sub(" ", text)
@@ -135,7 +297,7 @@ def _without_time(words: str) -> str:
 
 def _with_people(text: str, sides: Sides) -> str:
     """Whoever is given something is left out; whoever something is done to is named: "Call the customer"."""
-    rules = _rules()
+    rules = _description_rules()
     if text.casefold() in rules.speaking:
         return f"{text} to {sides.you}"
     words = text.split()
@@ -155,7 +317,7 @@ def _is_particle(word: str) -> bool:
 def _with_things(text: str, focus: Focus) -> str:
     """Pronouns become the things that they stand for, and "your" and "that" become "the"."""
     if focus.person:
-        text = _rules().her.sub(focus.person, text)
+        text = _description_rules().her.sub(focus.person, text)
     thing, several = focus.thing(text.split(maxsplit=1)[0] if text else ""), focus.things()
     if thing and not _MESSAGE.match(text):
         text = _THING.sub(f"the {thing}", text)

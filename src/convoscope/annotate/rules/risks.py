@@ -8,10 +8,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from convoscope.annotate.rules.data import any_of, pattern, table
-from convoscope.annotate.rules.negation import is_negated
-from convoscope.annotate.rules.sentences import SpokenSentence
-from convoscope.annotate.rules.signs import Sign, SignIndex
+from convoscope.annotate.rules.sentences import SpokenSentence, is_negated
+from convoscope.annotate.rules.signs import Sign, SignIndex, any_of, pattern, table
 from convoscope.conversation import ASSISTANT, USER, Risk
 
 SEVERITIES = ("low", "medium", "high", "critical")

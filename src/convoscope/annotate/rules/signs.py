@@ -1,22 +1,58 @@
-"""Patterns that run only where a word of the text can begin one of their matches.
-
-Hundreds of patterns are looked for in every sentence, and few of them have a chance. What a match must contain is read
-from the pattern itself: words, or beginnings of words, of which one has to be there. One look at the words of a text
-then tells all patterns that are worth running. What is found is the same as without.
-"""
+"""The lexicons and patterns of the rules, read once, and the hash of all that can change what they find."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from convoscope.annotate.rules.data import expanded, pattern
+VERSION = "3"
+_FOLDER = Path(__file__).parent
+_NAME = re.compile(r"\{([a-z_]+)\}")
+
+
+@cache
+def table(name: str) -> dict[str, Any]:
+    """One of the data files: topics, risks, actions, words, languages."""
+    return tomllib.loads((_FOLDER / "data" / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def rules_hash() -> str:
+    """`sha256:` over the data files and the programs that read them, by name."""
+    whole = hashlib.sha256()
+    for path in sorted((*_FOLDER.glob("data/*.toml"), *_FOLDER.glob("*.py"))):
+        content = path.read_text(encoding="utf-8").replace("\r\n", "\n")
+        whole.update(f"{path.name} {hashlib.sha256(content.encode()).hexdigest()}\n".encode())
+    return f"sha256:{whole.hexdigest()}"
+
+
+def expanded(text: str, **more: str) -> str:
+    """A pattern with each `{name}` replaced by what words.toml calls so; names may stand for names."""
+    words = {**table("words"), **more}
+    while (whole := _NAME.sub(lambda name: words[name[1]], text)) != text:
+        text = whole
+    return text
+
+
+def pattern(text: str, *, cased: bool = False) -> re.Pattern[str]:
+    """A pattern of the data: it stands between words. Sentences have single blanks."""
+    return re.compile(rf"(?<![\w'-])(?:{expanded(text)})(?!\w)", 0 if cased else re.IGNORECASE)
+
+
+def any_of(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """One pattern for several; None for none."""
+    joined = "|".join(f"(?:{text})" for text in texts)
+    return pattern(joined) if joined else None
+
 
 _parser: Any = import_module("re._parser")
-_TOKEN = re.compile(r"[\w'-]+")
+_WORD = re.compile(r"[\w'-]+")
 _LETTERS = 7
 """A beginning of a word is known by so many letters."""
 _MANY = 20_000
@@ -121,7 +157,7 @@ def _either(bits: tuple[int, int], more: tuple[int, int]) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def _tokens(text: str) -> frozenset[str]:
-    return frozenset(_TOKEN.findall(text.translate(_SAME).casefold()))
+    return frozenset(_WORD.findall(text.translate(_SAME).casefold()))
 
 
 def alternatives(text: str) -> list[str]:
@@ -183,7 +219,7 @@ def _sets(items: list[Any], run: str, *, fresh: bool) -> list[frozenset[str]]:
         name = str(operation)
         if name == "LITERAL":
             letter = chr(value).translate(_SAME).casefold()
-            if not _TOKEN.fullmatch(letter):
+            if not _WORD.fullmatch(letter):
                 close(" ")
                 fresh = True
             elif fresh or run:
@@ -217,7 +253,7 @@ def _ends_a_word(items: list[Any], *, fresh: bool) -> bool:
     operation, value = items[-1]
     name = str(operation)
     if name == "LITERAL":
-        return not _TOKEN.fullmatch(chr(value))
+        return not _WORD.fullmatch(chr(value))
     if name == "SUBPATTERN":
         return _ends_a_word(list(value[-1]), fresh=False)
     if name == "BRANCH":

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from convoscope.annotate.rules.data import pattern, table
-from convoscope.annotate.rules.negation import is_negated
 from convoscope.annotate.rules.risks import is_as_severe
-from convoscope.annotate.rules.sentences import SpokenSentence
-from convoscope.annotate.rules.signs import Sign, SignIndex
+from convoscope.annotate.rules.sentences import SpokenSentence, is_negated
+from convoscope.annotate.rules.signs import Sign, SignIndex, pattern, table
 from convoscope.conversation import ASSISTANT, USER, Risk, Topic
 
 WEAK, ENOUGH = 1, 2

@@ -19,7 +19,7 @@ from convoscope.ingest.companions.flow_files import FORMAT, YAML_ENDINGS, is_yam
 from convoscope.ingest.companions.flow_shapes import SEE_FLOWS, FlowFile, declares_flow
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.report import FileRead, Notes, Problem, ReadReport
-from convoscope.text.identifiers import folded_name
+from convoscope.text.folding import folded_name
 
 PathLike = str | os.PathLike[str]
 FROM_THE_ONLY_ONE = "flow_from_the_only_definition"

@@ -15,7 +15,7 @@ import msgspec
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.text.descriptions import plain_description
+from convoscope.text.folding import plain_description
 from convoscope.vocabulary import semantic_vocabulary
 
 ENDING = "_gold.json"

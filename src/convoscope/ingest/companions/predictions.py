@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import ASSISTANT, USER, Conversation, Frame, Utterance
-from convoscope.conversation.dialogue_state import Origin
+from convoscope.conversation.annotations import Origin
 from convoscope.errors import InputError
 from convoscope.ingest.companions.datasets import values_of
 from convoscope.ingest.companions.prediction_shapes import (
@@ -99,10 +99,10 @@ def _values(path: Path, problems: list[str]) -> list[Any]:
     if not tables.is_table(path, files.head_of(path, _HEAD)):
         return values_of(path, problems)
     values: list[Any] = []
-    for stretch in tables.row_stretches(path, files.MAX_RECORD_BYTES):
-        if stretch.problem:
-            problems.append(f"{path.name}:{stretch.first}: {stretch.problem}")
-        rows = [decode(row).value for row in (stretch.data or b"").split(tables.BETWEEN_ROWS) if row.strip()]
+    for rows_read in tables.row_ranges(path, files.MAX_RECORD_BYTES):
+        if rows_read.problem:
+            problems.append(f"{path.name}:{rows_read.first}: {rows_read.problem}")
+        rows = [decode(row).value for row in (rows_read.data or b"").split(tables.BETWEEN_ROWS) if row.strip()]
         values += [{name: _cell(value) for name, value in row.items()} for row in rows]
     return values
 

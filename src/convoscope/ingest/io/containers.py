@@ -30,7 +30,7 @@ CUT_ARRAY = "the JSON array is cut off at the end"
 TOO_LONG_HINT = "write one conversation per line, and keep audio in files beside the log"
 
 BETWEEN_ELEMENTS = b"\x1e"
-"""Stands between the elements of a stretch: no JSON text holds it but inside a string, where it is escaped."""
+"""Separates the elements of a range: no JSON text holds it but inside a string, where it is escaped."""
 
 
 class ByteRange(NamedTuple):
@@ -45,7 +45,7 @@ class ByteRange(NamedTuple):
     end: int
     data: bytes | None
     problem: str = ""
-    """Set instead of records: why this stretch cannot be read."""
+    """Set instead of records: why this range cannot be read."""
     hint: str = ""
     """With a problem: what to do about it, where that is another thing than usual."""
 
@@ -150,33 +150,37 @@ def whole(path: Path) -> bytes:
     return block.removeprefix(BOM)
 
 
-def line_stretches(path: Path, size: int) -> Iterator[ByteRange]:
-    """The lines of a file in stretches of about `size` bytes. Lines are numbered from 1."""
-    plain = is_plain(path)
+def line_ranges(path: Path, size: int) -> Iterator[ByteRange]:
+    """The lines of a file in ranges of about `size` bytes. Lines are numbered from 1."""
     with open_bytes(path) as stream:
-        line, start, unfinished = 1, 0, b""
-        while True:
-            block, broken = read_block(stream, size)
-            data = unfinished + block
-            ended = bool(broken) or len(block) < size
-            cut = len(data) if ended else data.rfind(b"\n") + 1
-            if cut:
-                yield ByteRange(line, start, start + cut, None if plain else data[:cut])
-                line, start, unfinished = line + data.count(b"\n", 0, cut), start + cut, data[cut:]
-            elif not ended and len(data) <= MAX_RECORD_BYTES:
-                unfinished = data
-            elif not ended:
-                skipped = _skip_line(stream, len(data))
-                yield ByteRange(line, start, start, b"", TOO_LONG)
-                line, start, unfinished = line + 1, start + skipped.length, skipped.rest
-                broken, ended = skipped.broken, skipped.ended
-                if ended and unfinished:
-                    yield ByteRange(line, start, start + len(unfinished), None if plain else unfinished)
-                    line, start = line + unfinished.count(b"\n"), start + len(unfinished)
-            if broken:
-                yield ByteRange(line, start, start, b"", broken)
-            if ended:
-                return
+        yield from ranges_of_lines(stream, size, plain=is_plain(path))
+
+
+def ranges_of_lines(stream: IO[bytes], size: int, *, plain: bool) -> Iterator[ByteRange]:
+    """The same of an open stream; where it is `plain`, ranges say where to read and hold no bytes."""
+    line, start, unfinished = 1, 0, b""
+    while True:
+        block, broken = read_block(stream, size)
+        data = unfinished + block
+        ended = bool(broken) or len(block) < size
+        cut = len(data) if ended else data.rfind(b"\n") + 1
+        if cut:
+            yield ByteRange(line, start, start + cut, None if plain else data[:cut])
+            line, start, unfinished = line + data.count(b"\n", 0, cut), start + cut, data[cut:]
+        elif not ended and len(data) <= MAX_RECORD_BYTES:
+            unfinished = data
+        elif not ended:
+            skipped = _skip_line(stream, len(data))
+            yield ByteRange(line, start, start, b"", TOO_LONG)
+            line, start, unfinished = line + 1, start + skipped.length, skipped.rest
+            broken, ended = skipped.broken, skipped.ended
+            if ended and unfinished:
+                yield ByteRange(line, start, start + len(unfinished), None if plain else unfinished)
+                line, start = line + unfinished.count(b"\n"), start + len(unfinished)
+        if broken:
+            yield ByteRange(line, start, start, b"", broken)
+        if ended:
+            return
 
 
 class _Skipped(NamedTuple):
@@ -197,60 +201,61 @@ def _skip_line(stream: IO[bytes], length: int) -> _Skipped:
             return _Skipped(length, block[cut:] if cut else b"", broken, ended=bool(broken) or not block)
 
 
-def element_stretches(path: Path, size: int) -> Iterator[ByteRange]:
-    """The elements of a top-level JSON array, in stretches. Elements are numbered from 1.
+def element_ranges(path: Path, size: int) -> Iterator[ByteRange]:
+    """The elements of a top-level JSON array, in ranges. Elements are numbered from 1.
 
     An array of any length passes through little memory.
     """
-    return _stretches(_texts(path, "[", "]"), size)
+    return ranges_of_texts(_texts(path, "[", "]"), size, BETWEEN_ELEMENTS)
 
 
-def member_stretches(path: Path, size: int) -> Iterator[ByteRange]:
-    """The members of a top-level JSON object, each as an object of one member, as `element_stretches`."""
-    return _stretches(_texts(path, "{", "}"), size)
+def member_ranges(path: Path, size: int) -> Iterator[ByteRange]:
+    """The members of a top-level JSON object, each as an object of one member, as `element_ranges`."""
+    return ranges_of_texts(_texts(path, "{", "}"), size, BETWEEN_ELEMENTS)
 
 
-def _stretches(elements: Iterable[bytes | _Broken], size: int) -> Iterator[ByteRange]:
+def ranges_of_texts(texts: Iterable[bytes | BrokenEnd], size: int, between: bytes) -> Iterator[ByteRange]:
+    """The texts of records, numbered from 1, in ranges of about `size` bytes; the last text may say why they end."""
     held: list[bytes] = []
-    length, first, number = 0, 1, 0
-    for number, element in enumerate(elements, start=1):
-        if isinstance(element, _Broken):
-            if held:
-                yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
-            yield ByteRange(number, 0, 0, b"", str(element))
+    length, first = 0, 1
+    for number, text in enumerate(texts, start=1):
+        is_broken = isinstance(text, BrokenEnd)
+        if held and (is_broken or length >= size):
+            yield ByteRange(first, 0, 0, between.join(held))
+            held, length, first = [], 0, number
+        if isinstance(text, BrokenEnd):
+            yield ByteRange(number, 0, 0, b"", text.problem, text.hint)
             return
-        held.append(element)
-        length += len(element)
-        if length >= size:
-            yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
-            held, length, first = [], 0, number + 1
+        held.append(text)
+        length += len(text)
     if held:
-        yield ByteRange(first, 0, 0, BETWEEN_ELEMENTS.join(held))
+        yield ByteRange(first, 0, 0, between.join(held))
 
 
-class _Broken(str):
-    """In place of an element: why the array or object cannot be read further."""
+class BrokenEnd(NamedTuple):
+    """In place of a record: why its file cannot be read further."""
 
-    __slots__ = ()
+    problem: str
+    hint: str = ""
 
 
 _NOUNS = {"[": "array", "{": "object"}
 
 
-def _texts(path: Path, begin: str, end: str) -> Iterator[bytes | _Broken]:
+def _texts(path: Path, begin: str, end: str) -> Iterator[bytes | BrokenEnd]:
     """The texts of the elements of an array, or of the members of an object."""
     noun = _NOUNS[begin]
     with open_bytes(path) as stream:
         text = _Text(stream)
         if text.next_character() != begin:
-            yield _Broken(f"is not a JSON {noun}")
+            yield BrokenEnd(f"is not a JSON {noun}")
             return
         text.at += 1
         while (character := text.next_character()) != end:
             try:
                 element = text.value() if begin == "[" else text.member()
             except _Unreadable as error:
-                yield _Broken(str(error).replace(CUT_ARRAY, CUT_ARRAY.replace("array", noun)))
+                yield BrokenEnd(str(error).replace(CUT_ARRAY, CUT_ARRAY.replace("array", noun)))
                 return
             # Bytes that were not UTF-8 came through as surrogates and go out as they were.
             yield element.replace("\x1e", "\\u001e").encode("utf-8", "surrogateescape")
@@ -259,15 +264,15 @@ def _texts(path: Path, begin: str, end: str) -> Iterator[bytes | _Broken]:
                 text.at += 1
             elif character != end:
                 cut = CUT_ARRAY.replace("array", noun)
-                yield _Broken(text.complaint("a comma is missing") if character else cut)
+                yield BrokenEnd(text.complaint("a comma is missing") if character else cut)
                 return
         text.at += 1
         if text.next_character():
-            yield _Broken(text.complaint(f"there is more after the end of the {noun}"))
+            yield BrokenEnd(text.complaint(f"there is more after the end of the {noun}"))
 
 
 class _Unreadable(ValueError):
-    """What stands next is not JSON."""
+    """What comes next is not JSON."""
 
 
 class _Text:
@@ -284,7 +289,7 @@ class _Text:
         self._parse = json.JSONDecoder(strict=False).raw_decode
 
     def next_character(self) -> str:
-        """The next character that is no blank; "" at the end."""
+        """The next character that is not blank; "" at the end."""
         while True:
             blank = _BLANK.match(self._text, self.at)
             self.at = blank.end() if blank else self.at

@@ -1,4 +1,4 @@
-"""JSON as it is found in the wild: strict and fast first, then forgiving, with each repair named."""
+"""JSON as logs have it: strict and fast first, then forgiving, with each repair named."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Decoded(NamedTuple):
 def decode(data: bytes) -> Decoded:
     """Read one JSON value.
 
-    Repaired, and said: bytes that are not UTF-8, half of a surrogate pair, control characters in
+    Repaired and named: bytes that are not UTF-8, half of a surrogate pair, control characters in
     a string, NaN and infinities (they become null). Anything else raises `BadJson`.
     """
     try:
@@ -42,27 +42,20 @@ def decode(data: bytes) -> Decoded:
         return _forgiving(data)
 
 
-_TELLING = (b'"messages"', b'"conversation_id"', b'"session_id"', b'"traj"', b'"transcript"')
+def repeated_name(data: bytes) -> str:
+    """A name that is twice in one object, of which only the last value is read; "" where there is no such name."""
+    repeated: list[str] = []
 
-
-def has_name_twice(data: bytes) -> bool:
-    """Whether an object has a name twice, of which only the last value is read.
-
-    To look at every object takes longer than to read the record: it is done where a name that decides occurs twice.
-    """
-    if all(data.count(name) < 2 for name in _TELLING):
-        return False
-    is_twice = False
-
-    def take(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal is_twice
-        is_twice = is_twice or len({name for name, _ in pairs}) < len(pairs)
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if not repeated and len(set(names)) < len(names):
+            repeated.append(next(name for name in names if names.count(name) > 1))
 
     try:
-        json.loads(data, object_pairs_hook=take, strict=False)
+        json.loads(data, object_pairs_hook=look, strict=False)
     except (ValueError, RecursionError):
-        return False
-    return is_twice
+        return ""
+    return repeated[0] if repeated else ""
 
 
 def _forgiving(data: bytes) -> Decoded:
@@ -94,12 +87,12 @@ def _forgiving(data: bytes) -> Decoded:
     except (RecursionError, ValueError) as error:
         raise BadJson(f"cannot be read: {error}") from None
     try:
-        value, mended = _mend(value)
+        whole = _without_surrogates(value)
+        if whole != value:
+            repairs["lone_surrogate"] = None
     except RecursionError:
         raise BadJson("nested too deeply") from None
-    if mended:
-        repairs["lone_surrogate"] = None
-    return Decoded(value, tuple(repairs))
+    return Decoded(whole, tuple(repairs))
 
 
 def _explain(error: json.JSONDecodeError, text: str) -> str:
@@ -111,20 +104,12 @@ def _explain(error: json.JSONDecodeError, text: str) -> str:
     return f"not JSON at column {error.colno}, near {near!r}"
 
 
-def _mend(value: Any) -> tuple[Any, bool]:
-    """Lone surrogates cannot be written back as UTF-8: replace them."""
+def _without_surrogates(value: Any) -> Any:
+    """Lone surrogates cannot be written back as UTF-8: they are replaced."""
     if isinstance(value, str):
-        mended = _SURROGATE.sub("\ufffd", value)
-        return mended, mended != value
+        return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, list):
-        pairs = [_mend(item) for item in value]
-        return [item for item, _ in pairs], any(done for _, done in pairs)
+        return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        is_mended = False
-        result = {}
-        for key, item in value.items():
-            name, in_name = _mend(key)
-            result[name], in_value = _mend(item)
-            is_mended = is_mended or in_name or in_value
-        return result, is_mended
-    return value, False
+        return {_without_surrogates(name): _without_surrogates(item) for name, item in value.items()}
+    return value

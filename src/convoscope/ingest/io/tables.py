@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import duckdb
 
 BETWEEN_ROWS = b"\n"
-"""Stands between the rows of a stretch. A row that took several lines is followed by as many blank ones."""
+"""Separates the rows of a range. A row that took several lines is followed by as many blank ones."""
 
 _PARQUET = b"PAR1"
 _TEXT_ENDINGS = (".csv", ".tsv", ".tab")
@@ -45,8 +45,8 @@ _NEVER_CLOSED = "a quotation mark is opened and never closed"
 _encode = msgspec.json.Encoder().encode
 
 
-class StrangeTable(InputError):
-    """A table that is whole, and no log."""
+class UnknownTable(InputError):
+    """A table that can be read, and is no log."""
 
 
 def is_table(path: Path, head: bytes) -> bool:
@@ -58,7 +58,7 @@ def first_rows(path: Path, count: int) -> list[Any]:
     """The first rows, to tell the format by. Raises `InputError` where the table cannot be read."""
     rows = list(islice(_parquet_values(path, count) if is_parquet(path) else _text_values(path), count))
     if not rows:
-        raise StrangeTable("is a table without rows", hint="nothing was written to it but its columns")
+        raise UnknownTable("is a table without rows", hint="nothing was written to it but its columns")
     return rows
 
 
@@ -80,12 +80,21 @@ def _parquet_values(path: Path, count: int) -> Iterator[Any]:
             yield decode(text).value
 
 
-def row_stretches(path: Path, size: int) -> Iterator[ByteRange]:
-    """The rows of a table in stretches of about `size` bytes, as JSON objects.
+def row_ranges(path: Path, size: int) -> Iterator[ByteRange]:
+    """The rows of a table in ranges of about `size` bytes, as JSON objects.
 
     Rows of CSV are numbered by the line they begin in, rows of Parquet from 1.
     """
-    return _parquet_stretches(path, size) if is_parquet(path) else _text_stretches(path, size)
+    if is_parquet(path):
+        return files.ranges_of_texts(_parquet_rows_or_end(path), size, BETWEEN_ROWS)
+    return _text_ranges(path, size)
+
+
+def _parquet_rows_or_end(path: Path) -> Iterator[bytes | files.BrokenEnd]:
+    try:
+        yield from _parquet_rows(path)
+    except InputError as error:
+        yield files.BrokenEnd(error.message, error.hint)
 
 
 def _is_named_text(path: Path) -> bool:
@@ -118,7 +127,7 @@ class _BadRow(NamedTuple):
     hint: str = _SKIPPED
 
 
-def _text_stretches(path: Path, size: int) -> Iterator[ByteRange]:
+def _text_ranges(path: Path, size: int) -> Iterator[ByteRange]:
     held: list[bytes] = []
     length, first, line = 0, 1, 1
     for row in _rows(path):
@@ -280,25 +289,6 @@ class _Lines:
             yield unfinished
 
 
-def _parquet_stretches(path: Path, size: int) -> Iterator[ByteRange]:
-    held: list[bytes] = []
-    length, first = 0, 1
-    try:
-        for number, text in enumerate(_parquet_rows(path), start=1):
-            held.append(text)
-            length += len(text)
-            if length >= size:
-                yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
-                held, length, first = [], 0, number + 1
-    except InputError as error:
-        if held:
-            yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
-        yield ByteRange(first + len(held), 0, 0, b"", error.message, error.hint)
-        return
-    if held:
-        yield ByteRange(first, 0, 0, BETWEEN_ROWS.join(held))
-
-
 def _parquet_rows(path: Path, clause: str = "") -> Iterator[bytes]:
     """The rows as JSON, in their order; a few at a time, so that a file of any size takes little memory."""
     import duckdb
@@ -353,6 +343,3 @@ def _parquet(path: Path) -> str:
         raise InputError("is a Parquet file whose path is not UTF-8", hint="rename it, or its folder")
     name = re.sub(r"([*?\[])", r"[\1]", str(path.resolve())).replace("'", "''")
     return f"read_parquet(['{name}'])"
-
-
-__all__ = ["BETWEEN_ROWS", "ENDINGS", "StrangeTable", "first_rows", "is_parquet", "is_table", "row_stretches"]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import Conversation, Frame, Label, Scenario, Source, Text, Utterance
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.companions.prediction_shapes import TurnPrediction, acts_of, names_of, state_of
 from convoscope.ingest.companions.predictions import MISSING, Exchange, completed, exchanges_of, frames_of

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.errors import ConvoscopeError, InputError
 from convoscope.harmless import one_line
 from convoscope.ingest.discover import sample_of

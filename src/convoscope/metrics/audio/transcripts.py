@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.conversation import ASSISTANT, SYSTEM, Conversation, Json
-from convoscope.text.identifiers import folded_label
+from convoscope.text.folding import folded_label
 
 ASSISTANTS = frozenset(("assistant", "agent", "bot", "ai", "assistant bot", "ai agent", "ai assistant", "voice agent"))
 OTHERS = frozenset(

@@ -15,9 +15,8 @@ from convoscope.metrics.voice.transcription import word_errors
 from convoscope.scores.observation import Observation, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.text.spoken import normalise
-from convoscope.views.items import Case, cases
+from convoscope.views.items import WHOLE, Case, Subject, cases
 from convoscope.views.languages import languages_of
-from convoscope.views.subjects import WHOLE, Subject
 
 _DIGITS = re.compile(r"(\d+)")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, Conversation
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, metric
-from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
+from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, axis, metric
 from convoscope.metrics.dialogue.frames import (
     completion_of,
     dialogue_turns,
@@ -18,16 +18,16 @@ from convoscope.metrics.dialogue.frames import (
     transferable_slots,
     turn_scores,
 )
-from convoscope.metrics.dialogue.memory import Transfer, transfers, true_transfers
+from convoscope.metrics.dialogue.goals import NOT_PREDICTED, Transfer, transfers, true_transfers
 from convoscope.metrics.dialogue.policy import no_doing
-from convoscope.metrics.dialogue.turn_scores import TurnScores
-from convoscope.metrics.dialogue.turns import DialogueTurn
+from convoscope.metrics.dialogue.turn_scores import PairCount, SetMatch, TurnScores
+from convoscope.metrics.dialogue.turns import DialogueTurn, State
 from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.needs import Need, english_words
+from convoscope.metrics.presets import MEAN_OF_ALL, SUM_OVER_SUM
 from convoscope.scores.observation import Observation, counted, in_turn, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import (
     COUNTS,
-    MEAN,
     MEAN_OF_CONVERSATIONS,
     MEAN_OF_SUBJECTS,
     POOLED_COUNTS,
@@ -35,12 +35,12 @@ from convoscope.scores.reducers import (
     SUM,
     Reduce,
 )
-from convoscope.scores.reducers import RATIO as RATIO_WITHIN
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
 
 TRIAGE, ACTION = "triage", "action, supervisor"
 TRACKING, STATE_MEMORY, POLICY = "triage, memory", "memory, triage", "policy"
 SUPERVISION, WHOLE_SYSTEM = "supervisor, action", "end-to-end"
+SLOT, INTENT, SERVICE = axis("slot"), axis("intent"), axis("service")
 
 PREDICTIONS = Need(
     code="no_predictions",
@@ -54,20 +54,18 @@ TRUTH = Need(
     unlock="dialogues with an annotated state, such as MultiWOZ",
     present=has_truth,
 )
-_BOTH = (PREDICTIONS, TRUTH)
-
 NO_INTENT = "no_active_intent"
 
-MACRO = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
-MICRO = Reduce(MEAN, MEAN_OF_SUBJECTS)
-_macro = partial(
-    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MACRO, also={"micro": MEAN_OF_SUBJECTS}, sensitive_to=()
-)
-_micro = partial(
-    metric, observes=TURN, unit=SHARE, needs=_BOTH, reduce=MICRO, also={"macro": MEAN_OF_CONVERSATIONS}, sensitive_to=()
-)
+MACRO = Reduce()
+_MICRO = {"micro": MEAN_OF_SUBJECTS}
+_dialogue_metric = partial(metric, version=2, better=HIGHER, needs=(PREDICTIONS, TRUTH), sensitive_to=())
+_macro = partial(_dialogue_metric, observes=TURN, unit=SHARE, reduce=MACRO, also=_MICRO)
+_micro = partial(_dialogue_metric, observes=TURN, unit=SHARE, reduce=MEAN_OF_ALL, also={"macro": MEAN_OF_CONVERSATIONS})
+_pooled = partial(_dialogue_metric, observes=TURN, unit=RATIO, reduce=Reduce(COUNTS, POOLED_COUNTS))
+_recall = partial(_dialogue_metric, unit=SHARE, reduce=SUM_OVER_SUM, component=TRIAGE)
 
-Verdict = Callable[[TurnScores], bool | None]
+Reason = Callable[[DialogueTurn], str]
+"""Why the truth of a turn has nothing to compare with; "" where it has."""
 
 
 def _each_turn(conversation: Conversation) -> Iterator[tuple[Subject, DialogueTurn, TurnScores]]:
@@ -75,29 +73,42 @@ def _each_turn(conversation: Conversation) -> Iterator[tuple[Subject, DialogueTu
         yield in_turn(turn.number), turn, score
 
 
-def _verdicts(
-    conversation: Conversation, verdict: Verdict, no_truth: Callable[[DialogueTurn], str]
-) -> list[Observation]:
-    """A verdict on each turn. Where truth has nothing to say, `no_truth` says why."""
-    observations = []
+def _verdicts(conversation: Conversation, field: str, no_truth: Reason) -> Iterator[Observation]:
+    """A yes or no of each turn, as `TurnScores` has it."""
     for subject, turn, score in _each_turn(conversation):
-        value, reason = verdict(score), no_truth(turn)
-        if value is not None:
-            observations.append(measured(subject, float(value)))
-        else:
-            observations.append(without(subject, reason))
-    return observations
+        value = getattr(score, field)
+        yield without(subject, no_truth(turn)) if value is None else measured(subject, float(value))
+
+
+def _sets(
+    conversation: Conversation,
+    field: str,
+    no_truth: Reason,
+    observe: Callable[[Subject, SetMatch], Observation],
+) -> Iterator[Observation]:
+    """The intents or acts of each turn, compared as sets."""
+    for subject, turn, score in _each_turn(conversation):
+        match: SetMatch | None = getattr(score, field)
+        yield without(subject, no_truth(turn)) if match is None else observe(subject, match)
+
+
+def _is_equal(subject: Subject, match: SetMatch) -> Observation:
+    return measured(subject, float(match.is_equal))
+
+
+def _set_counts(subject: Subject, match: SetMatch) -> Observation:
+    return counted(subject, tp=match.right, fp=match.predicted - match.right, fn=match.true - match.right)
 
 
 def without(subject: Subject, reason: str) -> Observation:
     """No intent is no opportunity; a truth or a prediction that is not there is missing."""
     if reason == NO_INTENT:
         return not_applicable(subject, NO_INTENT)
-    return unmeasured(subject, reason or "not_predicted")
+    return unmeasured(subject, reason or NOT_PREDICTED)
 
 
 def no_domain(turn: DialogueTurn) -> str:
-    """Nobody says which domain it is, or there is none: the user has no intent."""
+    """The domain is not annotated, or there is no domain: the user has no intent."""
     if turn.truth.domains is None:
         return "no_true_domain" if turn.truth.intents else NO_INTENT
     return "" if turn.truth.domains else NO_INTENT
@@ -115,144 +126,118 @@ def _no_state(turn: DialogueTurn) -> str:
     return "" if turn.truth.state is not None else "no_true_state"
 
 
-@_macro(
-    "dialogue.domain_accuracy",
-    version=2,
-    better=HIGHER,
-    component=TRIAGE,
-    label="turns sent to the right domain",
-    importance=6,
-)
-def domain_accuracy(conversation: Conversation) -> list[Observation]:
+@_macro("dialogue.domain_accuracy", component=TRIAGE, label="turns sent to the right domain", importance=6)
+def domain_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """Was the turn routed to the right domain?
 
     1 where the predicted domain is one of those in which the user truly has an intent. A turn in which they have none
     is not applicable.
     """
-    return _verdicts(conversation, lambda score: score.domain, no_domain)
+    return _verdicts(conversation, "domain", no_domain)
 
 
-@_macro("dialogue.domain_accuracy", variant="first_frame", version=2, better=HIGHER, component=TRIAGE)
-def domain_accuracy_first_frame(conversation: Conversation) -> list[Observation]:
+@_macro("dialogue.domain_accuracy", variant="first_frame", component=TRIAGE)
+def domain_accuracy_first_frame(conversation: Conversation) -> Iterator[Observation]:
     """Was the turn routed to the first domain in which the user has an intent?
 
     Where several intents are active at once, the order of the annotation decides who is right.
     """
-    return _verdicts(conversation, lambda score: score.first_domain, no_domain)
+    return _verdicts(conversation, "first_domain", no_domain)
 
 
-@_macro(
-    "dialogue.intent_accuracy",
-    version=2,
-    better=HIGHER,
-    component=TRIAGE,
-    label="turns with the right intent",
-    importance=6,
-)
-def intent_accuracy(conversation: Conversation) -> list[Observation]:
+@_recall("dialogue.domain_recall", observes=SERVICE)
+def domain_recall(conversation: Conversation) -> Iterator[Observation]:
+    """Of each domain, how many of the turns that are about it were routed rightly?"""
+    rows = list(zip(dialogue_turns(conversation), turn_scores(conversation), strict=True))
+    true = Counter(domain for turn, score in rows if score.domain is not None for domain in turn.truth.domains or ())
+    right = Counter(domain for turn, score in rows if score.domain for domain in turn.truth.domains or ())
+    yield from _shares(SERVICE, right, true)
+    if not true:
+        reasons = {no_domain(turn) for turn, _ in rows} - {NO_INTENT}
+        yield without(WHOLE, max(reasons) if reasons else NO_INTENT)
+
+
+def _shares(kind: str, right: Counter[str], true: Counter[str]) -> Iterator[Observation]:
+    for index, (name, total) in enumerate(sorted(true.items())):
+        yield ratio(Subject(kind, name, index), right[name], total, empty="no_turn")
+
+
+@_macro("dialogue.intent_accuracy", component=TRIAGE, label="turns with the right intent", importance=6)
+def intent_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """Are the predicted intents exactly the true ones?
 
-    Sets are compared, in small letters. A turn without an active intent is not applicable.
+    Sets are compared, in lower case. A turn without an active intent is not applicable.
     """
-    return _verdicts(conversation, lambda score: None if score.intent is None else score.intent.is_equal, _no_intent)
+    return _sets(conversation, "intent", _no_intent, _is_equal)
 
 
-@_macro("dialogue.intent_accuracy", variant="any", version=2, better=HIGHER, component=TRIAGE)
-def intent_accuracy_any(conversation: Conversation) -> list[Observation]:
+@_macro("dialogue.intent_accuracy", variant="any", component=TRIAGE)
+def intent_accuracy_any(conversation: Conversation) -> Iterator[Observation]:
     """Is every predicted intent a true one, where at least one was predicted?
 
     Where the user has several intents at once, one of them is enough.
     """
-    return _verdicts(conversation, lambda score: _is_among(score.intent), _no_intent)
+    return _sets(conversation, "intent", _no_intent, _is_among)
 
 
-def _is_among(match: SetMatch | None) -> bool | None:
-    return None if match is None else match.predicted > 0 and match.right == match.predicted
+def _is_among(subject: Subject, match: SetMatch) -> Observation:
+    return measured(subject, float(match.predicted > 0 and match.right == match.predicted))
 
 
-@metric(
-    "dialogue.intent_f1",
-    version=2,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_BOTH,
-    reduce=Reduce(COUNTS, POOLED_COUNTS),
-    component=TRIAGE,
-    sensitive_to=(),
-)
+@_pooled("dialogue.intent_f1", component=TRIAGE)
 def intent_f1(conversation: Conversation) -> Iterator[Observation]:
     """How many intents are found, and how many of the predicted ones are true?
 
     F1 of the intents of all turns together, with precision and recall beside it.
     """
-    for subject, turn, score in _each_turn(conversation):
-        yield _set_counts(subject, score.intent, _no_intent(turn))
+    return _sets(conversation, "intent", _no_intent, _set_counts)
 
 
-def _set_counts(subject: Subject, match: SetMatch | None, reason: str) -> Observation:
-    if match is None:
-        return without(subject, reason)
-    return counted(subject, tp=match.right, fp=match.predicted - match.right, fn=match.true - match.right)
+@_recall("dialogue.intent_recall", observes=INTENT)
+def intent_recall(conversation: Conversation) -> Iterator[Observation]:
+    """Of each intent, in how many of the turns that have it was it predicted?"""
+    truths = [turn for turn in dialogue_turns(conversation) if turn.truth.intents]
+    turns = [(turn.truth.intents or (), turn.predicted.intents) for turn in truths]
+    known = [(true, predicted) for true, predicted in turns if predicted is not None]
+    total = Counter(intent for true, _ in known for intent in true)
+    right = Counter(intent for true, predicted in known for intent in true if intent in predicted)
+    yield from _shares(INTENT, right, total)
+    if not total:
+        yield without(WHOLE, "" if turns else NO_INTENT)
 
 
-@_macro(
-    "dialogue.action_type_accuracy",
-    version=2,
-    better=HIGHER,
-    component=ACTION,
-    label="replies of the right kind",
-    importance=5,
-)
-def action_type_accuracy(conversation: Conversation) -> list[Observation]:
+@_macro("dialogue.action_type_accuracy", component=ACTION, label="replies of the right kind", importance=5)
+def action_type_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent do what it ought to: are its act types exactly the true ones?
 
     The acts are those of the reply to the user's turn, as plain sets. A turn whose reply has no annotated acts is
     unmeasured.
     """
-    return _verdicts(conversation, lambda score: None if score.acts is None else score.acts.is_equal, _no_acts)
+    return _sets(conversation, "acts", _no_acts, _is_equal)
 
 
-@_macro("dialogue.action_type_accuracy", variant="no_general", version=2, better=HIGHER, component=ACTION)
-def action_type_accuracy_no_general(conversation: Conversation) -> list[Observation]:
+@_macro("dialogue.action_type_accuracy", variant="no_general", component=ACTION)
+def action_type_accuracy_no_general(conversation: Conversation) -> Iterator[Observation]:
     """Are the act types the true ones, greetings, thanks and goodbyes left aside?"""
-    return _verdicts(conversation, lambda score: score.acts_without_general, _no_acts)
+    return _verdicts(conversation, "acts_without_general", _no_acts)
 
 
-@_macro("dialogue.action_type_accuracy", variant="with_slots", version=2, better=HIGHER, component=ACTION)
-def action_type_accuracy_with_slots(conversation: Conversation) -> list[Observation]:
+@_macro("dialogue.action_type_accuracy", variant="with_slots", component=ACTION)
+def action_type_accuracy_with_slots(conversation: Conversation) -> Iterator[Observation]:
     """Are the acts the true ones, with all their slots and values?"""
-    return _verdicts(conversation, lambda score: score.acts_with_slots, _no_acts)
+    return _verdicts(conversation, "acts_with_slots", _no_acts)
 
 
-@metric(
-    "dialogue.action_type_f1",
-    version=2,
-    observes=TURN,
-    unit=RATIO,
-    better=HIGHER,
-    needs=_BOTH,
-    reduce=Reduce(COUNTS, POOLED_COUNTS),
-    component=ACTION,
-    sensitive_to=(),
-)
+@_pooled("dialogue.action_type_f1", component=ACTION)
 def action_type_f1(conversation: Conversation) -> Iterator[Observation]:
     """How many act types are found, and how many of the predicted ones are true?
 
     F1 of the act types of all turns together, with precision and recall beside it.
     """
-    for subject, turn, score in _each_turn(conversation):
-        yield _set_counts(subject, score.acts, _no_acts(turn))
+    return _sets(conversation, "acts", _no_acts, _set_counts)
 
 
-@_micro(
-    "dialogue.slot_accuracy",
-    version=2,
-    better=HIGHER,
-    component=TRACKING,
-    label="slots tracked",
-    importance=6,
-)
+@_micro("dialogue.slot_accuracy", component=TRACKING, label="slots tracked", importance=6)
 def slot_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """How many of the true slot values has the agent tracked?
 
@@ -260,40 +245,52 @@ def slot_accuracy(conversation: Conversation) -> Iterator[Observation]:
     not count. A turn without true slots is not applicable.
     """
     for subject, turn, score in _each_turn(conversation):
-        yield _pair_ratio(subject, score.slots, _no_state(turn), empty="no_true_slots")
+        if score.slots is None:
+            yield without(subject, _no_state(turn))
+        else:
+            yield ratio(subject, score.slots.number, score.slots.total, empty="no_true_slots")
 
 
-def _pair_ratio(subject: Subject, pairs: PairCount | None, reason: str, empty: str) -> Observation:
-    if pairs is None:
-        return without(subject, reason)
-    return ratio(subject, pairs.number, pairs.total, empty=empty)
+@_pooled("dialogue.slot_f1", observes=SLOT, component=TRACKING, label="slot values right, by slot", importance=5)
+def slot_f1(conversation: Conversation) -> Iterator[Observation]:
+    """Of each slot, how often is its value found, and how often is a predicted value true?
+
+    Over the turns of a dialogue: a right value is found; a wrong one is both wrongly found and missed.
+    """
+    right: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
+    true: Counter[str] = Counter()
+    is_tracked = False
+    for turn in dialogue_turns(conversation):
+        if turn.truth.state is None or turn.predicted.state is None:
+            continue
+        is_tracked = True
+        predicted_slots, gold = _flat(turn.predicted.state), _flat(turn.truth.state)
+        predicted.update(predicted_slots.keys())
+        true.update(gold.keys())
+        right.update([slot for slot, value in predicted_slots.items() if gold.get(slot) == value])
+    for index, slot in enumerate(sorted(true | predicted)):
+        hits = right[slot]
+        yield counted(Subject(SLOT, slot, index), tp=hits, fp=predicted[slot] - hits, fn=true[slot] - hits)
+    if not true and not predicted:
+        yield not_applicable(WHOLE, "no_slots") if is_tracked else unmeasured(WHOLE, NOT_PREDICTED)
 
 
-@_micro(
-    "dialogue.jga",
-    version=2,
-    better=HIGHER,
-    component=STATE_MEMORY,
-    label="turns with all slots right",
-    importance=7,
-)
-def jga(conversation: Conversation) -> list[Observation]:
+def _flat(state: State) -> dict[str, str]:
+    return {f"{domain}-{slot}": value for domain, slots in state.items() for slot, value in slots.items()}
+
+
+@_micro("dialogue.jga", component=STATE_MEMORY, label="turns with all slots right", importance=7)
+def jga(conversation: Conversation) -> Iterator[Observation]:
     """Is the whole state of the dialogue right (joint goal accuracy)?
 
     1 where every slot of every domain has a right value and no other slot has one. Empty values do not count;
     "don't care" is a value; where several values are listed as true, any of them is right.
     """
-    return _verdicts(conversation, lambda score: score.joint_goal, _no_state)
+    return _verdicts(conversation, "joint_goal", _no_state)
 
 
-@_micro(
-    "dialogue.slot_hallucination",
-    version=2,
-    better=LOWER,
-    component=SUPERVISION,
-    label="slot values made up",
-    importance=7,
-)
+@_micro("dialogue.slot_hallucination", better=LOWER, component=SUPERVISION, label="slot values made up", importance=7)
 def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
     """How many of the predicted slot values in the active domains are not true?
 
@@ -305,23 +302,22 @@ def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
         yield _invented(subject, score.invented, _no_state(turn) or no_domain(turn))
 
 
-def _invented(subject: Subject, pairs: PairCount | None, reason: str) -> Observation:
-    """No pair at all is 0 (dialogue, 1.6): the details tell how many there were."""
-    if pairs is None:
-        return without(subject, reason)
-    return measured(subject, pairs.share or 0.0, details={"invented": pairs.number, "predicted": pairs.total})
-
-
-@_micro("dialogue.slot_hallucination", variant="all_domains", version=2, better=LOWER, component=SUPERVISION)
+@_micro("dialogue.slot_hallucination", variant="all_domains", better=LOWER, component=SUPERVISION)
 def slot_hallucination_all_domains(conversation: Conversation) -> Iterator[Observation]:
     """How many of the predicted slot values, in whatever domain, are not true?"""
     for subject, turn, score in _each_turn(conversation):
         yield _invented(subject, score.invented_anywhere, _no_state(turn))
 
 
+def _invented(subject: Subject, pairs: PairCount | None, reason: str) -> Observation:
+    """No pair at all is 0 (dialogue, 1.6): the details say how many there were."""
+    if pairs is None:
+        return without(subject, reason)
+    return measured(subject, pairs.share or 0.0, details={"invented": pairs.number, "predicted": pairs.total})
+
+
 @_micro(
     "dialogue.entity_hallucination",
-    version=2,
     better=LOWER,
     needs=(PREDICTIONS, english_words(ASSISTANT)),
     languages=("en",),
@@ -336,29 +332,27 @@ def entity_hallucination(conversation: Conversation, venues: VenueDatabase) -> I
     have for that venue. A turn that mentions none is not applicable.
     """
     for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
-        invented = score.invented_entities
+        invented = [f"{mention.field}: {mention.value}" for mention in score.invented_entities]
         yield ratio(
             in_turn(turn.number),
             len(invented),
             len(score.entities or ()),
             empty="no_entity_mentioned",
-            details={"invented": [f"{one.field}: {one.value}" for one in invented]} if invented else None,
+            details={"invented": invented} if invented else None,
         )
 
 
 _memory = partial(
-    metric,
+    _dialogue_metric,
     observes=CONVERSATION,
     unit=SHARE,
-    better=HIGHER,
     reduce=MACRO,
     also={"micro": RATIO_OF_SUMS},
     component=STATE_MEMORY,
-    sensitive_to=(),
 )
 
 
-@_memory("dialogue.memory_transfer", version=2, needs=(PREDICTIONS,), label="constraints carried over", importance=4)
+@_memory("dialogue.memory_transfer", needs=(PREDICTIONS,), label="constraints carried over", importance=4)
 def memory_transfer(conversation: Conversation) -> Observation:
     """When the dialogue changes its domain, are area and price range carried over?
 
@@ -369,7 +363,7 @@ def memory_transfer(conversation: Conversation) -> Observation:
     return _carried(transfers(dialogue_turns(conversation), transferable_slots(conversation)))
 
 
-@_memory("dialogue.memory_transfer_gt", version=2, needs=_BOTH, label="true constraints carried over", importance=5)
+@_memory("dialogue.memory_transfer_gt", label="true constraints carried over", importance=5)
 def memory_transfer_gt(conversation: Conversation) -> Observation:
     """Where the user truly takes a constraint over into a new domain, does the agent?
 
@@ -380,23 +374,24 @@ def memory_transfer_gt(conversation: Conversation) -> Observation:
 
 
 def _carried(events: list[Transfer]) -> Observation:
-    lost = [f"{one.from_domain} → {one.to_domain}: {one.slot} = {one.value}" for one in events if not one.is_carried]
+    lost = [
+        f"{event.from_domain} → {event.to_domain}: {event.slot} = {event.value}"
+        for event in events
+        if not event.is_carried
+    ]
     carried = len(events) - len(lost)
     return ratio(WHOLE, carried, len(events), empty="no_opportunity", details={"lost": lost} if lost else None)
 
 
-@metric(
+_policy = partial(_dialogue_metric, observes=TURN, better=LOWER, needs=(PREDICTIONS,), component=POLICY)
+
+
+@_policy(
     "dialogue.policy_violations",
-    version=2,
-    observes=TURN,
     unit=COUNT,
-    better=LOWER,
-    needs=(PREDICTIONS,),
     reduce=Reduce(SUM, MEAN_OF_SUBJECTS),
-    component=POLICY,
     label="bookings against the rules",
     importance=8,
-    sensitive_to=(),
 )
 def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     """How often does the agent book while a required slot is missing?
@@ -407,38 +402,23 @@ def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     these ÷ turns.
     """
     for subject, turn, score in _each_turn(conversation):
-        yield _violation(subject, turn, score)
-
-
-def _violation(subject: Subject, turn: DialogueTurn, score: TurnScores) -> Observation:
-    reason = no_doing(turn)
-    if reason and not score.is_violation:
-        return unmeasured(subject, reason)
-    return measured(subject, float(score.is_violation), details=_violations(score))
+        reason = no_doing(turn)
+        if reason and not score.is_violation:
+            yield unmeasured(subject, reason)
+        else:
+            yield measured(subject, float(score.is_violation), details=_violations(score))
 
 
 def _violations(score: TurnScores) -> dict[str, Any] | None:
-    wrong = [attempt for attempt in score.attempts if attempt.missing]
+    wrong = [
+        {"domain": attempt.domain, "missing": list(attempt.missing)} for attempt in score.attempts if attempt.missing
+    ]
     if not wrong:
         return None
-    details: dict[str, Any] = {"domain": wrong[0].domain, "missing": list(wrong[0].missing)}
-    return (
-        details if len(wrong) == 1 else {"violations": [{"domain": one[0], "missing": list(one[1])} for one in wrong]}
-    )
+    return wrong[0] if len(wrong) == 1 else {"violations": wrong}
 
 
-@metric(
-    "dialogue.policy_violations",
-    variant="attempts",
-    version=2,
-    observes=TURN,
-    unit=SHARE,
-    better=LOWER,
-    needs=(PREDICTIONS,),
-    reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS),
-    component=POLICY,
-    sensitive_to=(),
-)
+@_policy("dialogue.policy_violations", variant="attempts", unit=SHARE, reduce=SUM_OVER_SUM)
 def policy_violations_attempts(conversation: Conversation) -> Iterator[Observation]:
     """What share of the agent's bookings are against the rules?
 
@@ -453,14 +433,7 @@ def policy_violations_attempts(conversation: Conversation) -> Iterator[Observati
             yield ratio(subject, wrong, len(score.attempts), empty="no_booking", details=_violations(score))
 
 
-@_macro(
-    "dialogue.system_correctness",
-    version=2,
-    better=HIGHER,
-    component=WHOLE_SYSTEM,
-    label="turns done right",
-    importance=8,
-)
+@_macro("dialogue.system_correctness", component=WHOLE_SYSTEM, label="turns done right", importance=8)
 def system_correctness(conversation: Conversation, venues: VenueDatabase | None = None) -> Iterator[Observation]:
     """Did the agent do the right thing, without inventing anything and within the rules?
 
@@ -472,25 +445,17 @@ def system_correctness(conversation: Conversation, venues: VenueDatabase | None 
     for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
         subject = in_turn(turn.number)
         if score.is_correct is None:
-            missing = "not_predicted" if turn.truth.intents is not None else "no_true_intent"
+            missing = NOT_PREDICTED if turn.truth.intents is not None else NO_TRUE_INTENT
             yield unmeasured(subject, score.undecided or missing)
         else:
             yield measured(subject, float(score.is_correct), details={"expected": score.expected})
 
 
-_completed = partial(
-    metric,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=_BOTH,
-    reduce=MACRO,
-    component=WHOLE_SYSTEM,
-    sensitive_to=(),
-)
+NO_TRUE_INTENT = "no_true_intent"
+_completed = partial(_dialogue_metric, observes=CONVERSATION, unit=SHARE, reduce=MACRO, component=WHOLE_SYSTEM)
 
 
-@_completed("dialogue.goal_completion", version=2, label="users whose goal was met", importance=9)
+@_completed("dialogue.goal_completion", label="users whose goal was met", importance=9)
 def goal_completion(conversation: Conversation, venues: VenueDatabase | None = None) -> Observation:
     """Did the user get what they came for?
 
@@ -500,7 +465,7 @@ def goal_completion(conversation: Conversation, venues: VenueDatabase | None = N
     """
     result = completion_of(conversation, venues)
     if result.is_complete is None or not _has_intents(conversation):
-        return unmeasured(WHOLE, result.undecided or "no_true_intent")
+        return unmeasured(WHOLE, result.undecided or NO_TRUE_INTENT)
     details = {"violations": result.violations, "unbooked": result.unbooked, "unanswered": result.unanswered}
     return measured(WHOLE, float(result.is_complete), details={name: part for name, part in details.items() if part})
 
@@ -510,12 +475,12 @@ def _has_intents(conversation: Conversation) -> bool:
     return any(turn.truth.intents is not None for turn in dialogue_turns(conversation))
 
 
-@_completed("dialogue.goal_completion", variant="bookings", version=2)
+@_completed("dialogue.goal_completion", variant="bookings")
 def goal_completion_bookings(conversation: Conversation, venues: VenueDatabase | None = None) -> Observation:
     """Did the user get what they came for, where they came to book?"""
     result = completion_of(conversation, venues)
     if not _has_intents(conversation):
-        return unmeasured(WHOLE, "no_true_intent")
+        return unmeasured(WHOLE, NO_TRUE_INTENT)
     if not result.goals.bookings:
         return not_applicable(WHOLE, "no_booking_goal")
     if result.is_complete is None:

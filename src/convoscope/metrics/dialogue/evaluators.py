@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import fsum
-from operator import itemgetter
 from typing import Any, NamedTuple
 
-from convoscope.metrics.dialogue.accuracy import PairCount, SetMatch
-from convoscope.metrics.dialogue.completion import completion
-from convoscope.metrics.dialogue.memory import TRANSFERABLE, Transfer, transfers, true_transfers
+from convoscope.metrics.dialogue.goals import TRANSFERABLE, Transfer, completion, transfers, true_transfers
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules, no_doing
 from convoscope.metrics.dialogue.quality import quality_score
-from convoscope.metrics.dialogue.turn_scores import TurnScores, names_known, score_turn, score_turns
+from convoscope.metrics.dialogue.turn_scores import (
+    PairCount,
+    SetMatch,
+    TurnScores,
+    judge_turns,
+    score_turn,
+    score_turns,
+)
 from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
-from convoscope.metrics.dialogue.without_venues import judge_without_venues
 
 JudgeFunction = Callable[[str, str], Any]
 """Given what the user and the agent say, a verdict such as `{"score": 4}`, or a text that holds one."""
@@ -33,7 +36,7 @@ class LevelFigure(NamedTuple):
     """A figure over dialogues, with both means named. None where nothing could be measured."""
 
     value: float | None
-    """The one that the definition asks for."""
+    """The mean that the definition asks for."""
     macro: float | None
     """The mean of dialogues."""
     micro: float | None
@@ -51,7 +54,7 @@ class ReplyVerdict(NamedTuple):
 
 
 Tally = tuple[float, int]
-"""What the turns of a dialogue add up to, and of how many."""
+"""The sum over the turns of a dialogue that have a value, and their number."""
 
 
 class DialogueEvaluator:
@@ -74,10 +77,9 @@ class DialogueEvaluator:
     def add_turn(self, turn: DialogueTurn | None = None, *, user: str = "", **fields: Any) -> TurnScores:
         """Score the next turn, given as it is or by the fields of `turn_of`."""
         turn = turn_of(**fields) if turn is None else turn
-        score = score_turn(turn, self._venues, self._rules, self._named)
-        if self._venues is None:
-            (score,) = judge_without_venues((turn,), (score,))
-        self._named |= dict.fromkeys(names_known(score))
+        labels = score_turn(turn, rules=self._rules)
+        (score,) = judge_turns((turn,), (labels,), self._venues, self._named)
+        self._named |= dict.fromkeys(score.known_names)
         self.turns.append(turn)
         self.scores.append(score)
         if self._judge is not None and user and turn.response:
@@ -89,7 +91,7 @@ class DialogueEvaluator:
         tallies = _tallies(self.turns, self.scores, self._rules, self._transferable, self._venues)
         usable = [verdict.score for verdict in self.verdicts if verdict.score is not None]
         if usable:
-            tallies["response_quality"] = fsum(usable), len(usable)
+            tallies["response_quality"] = _tally(usable)
         return tallies
 
     def figures(self) -> dict[str, float]:
@@ -101,7 +103,7 @@ class DialogueEvaluator:
 
 
 def _verdict(judge: JudgeFunction, user: str, response: str) -> ReplyVerdict:
-    """A judge is somebody else's code: where it fails, the dialogue goes on, and the verdict is missing."""
+    """A judge is code of the user: where it fails, the dialogue goes on, and the verdict is missing."""
     try:
         answer = judge(user, response)
     except Exception as error:
@@ -143,27 +145,22 @@ def evaluate_dialogues(
 ) -> dict[str, LevelFigure]:
     """The figures of dialogues that are all there."""
     dataset = DatasetEvaluator()
-    for turns in dialogues:
-        rows = turns if isinstance(turns, (list, tuple)) else list(turns)
-        scores = score_turns(rows, venues, rules)
-        scores = judge_without_venues(rows, scores) if venues is None else scores
-        dataset.add_tallies(_tallies(rows, scores, rules, TRANSFERABLE, venues))
+    for dialogue in dialogues:
+        turns = dialogue if isinstance(dialogue, (list, tuple)) else list(dialogue)
+        scores = judge_turns(turns, score_turns(turns, rules=rules), venues)
+        dataset.add_tallies(_tallies(turns, scores, rules, TRANSFERABLE, venues))
     return dataset.figures()
 
 
 _VERDICTS = {
-    "domain": "domain_accuracy",
-    "first_domain": "domain_accuracy@first_frame",
-    "acts_without_general": "action_type_accuracy@no_general",
-    "acts_with_slots": "action_type_accuracy@with_slots",
-    "joint_goal": "jga",
-    "is_correct": "system_correctness",
+    "domain_accuracy": "domain",
+    "domain_accuracy@first_frame": "first_domain",
+    "action_type_accuracy@no_general": "acts_without_general",
+    "action_type_accuracy@with_slots": "acts_with_slots",
+    "jga": "joint_goal",
+    "system_correctness": "is_correct",
 }
-_PLACES = [(TurnScores._fields.index(field), name) for field, name in _VERDICTS.items()]
-_OTHERS = itemgetter(
-    *map(TurnScores._fields.index, ("intent", "acts", "slots", "invented", "invented_anywhere", "entities", "attempts"))
-)
-_UNKNOWN = TurnScores._fields.index("invented_mentions")
+"""Metrics that are a yes or no of each turn, and the fields of `TurnScores` that hold it."""
 
 
 def _tallies(
@@ -173,31 +170,28 @@ def _tallies(
     transferable: Collection[str],
     venues: VenueDatabase | None,
 ) -> dict[str, Tally]:
-    """Sums and numbers over the turns of a dialogue, column by column. No value, no entry."""
-    columns: list[Any] = list(zip(*scores, strict=True))
-    if not columns:
-        return {}
-    intents, acts, slots, invented, anywhere, mentions, attempts = _OTHERS(columns)
-    tried = [attempt for row in attempts for attempt in row]
-    wrong = sum([bool(attempt[1]) for attempt in tried])
-    violations = sum([any(attempt[1] for attempt in row) for row in attempts if row])
-    acting = sum([not no_doing(turn) for turn in turns])
-    tallies: dict[str, Tally] = {
-        name: (columns[at].count(True), len(scores) - columns[at].count(None)) for at, name in _PLACES
-    }
-    tallies["intent_accuracy"] = _equal(intents)
-    tallies["action_type_accuracy"] = _equal(acts)
-    tallies["slot_accuracy"] = _tally([pairs[0] / pairs[1] for pairs in slots if pairs is not None and pairs[1]])
-    tallies["slot_hallucination"] = _rates(invented)
-    tallies["slot_hallucination@all_domains"] = _rates(anywhere)
+    """Sums and numbers over the turns of a dialogue. No value, no entry."""
+    tallies: dict[str, Tally] = {}
+    for name, field in _VERDICTS.items():
+        values = [getattr(score, field) for score in scores]
+        tallies[name] = values.count(True), len(values) - values.count(None)
+    tallies["intent_accuracy"] = _equal([score.intent for score in scores])
+    tallies["action_type_accuracy"] = _equal([score.acts for score in scores])
+    tallies["slot_accuracy"] = _rates([score.slots for score in scores if score.slots and score.slots.total])
+    tallies["slot_hallucination"] = _rates([score.invented for score in scores])
+    tallies["slot_hallucination@all_domains"] = _rates([score.invented_anywhere for score in scores])
+    mentioning = [score for score in scores if score.entities]
     tallies["entity_hallucination"] = _tally(
-        [unknown / len(row) for row, unknown in zip(mentions, columns[_UNKNOWN], strict=True) if row]
+        [score.invented_mentions / len(score.entities or ()) for score in mentioning]
     )
-    tallies["policy_violations"] = violations, acting
-    tallies["policy_violations@attempts"] = wrong, len(tried)
+    booking = [score for score in scores if score.attempts]
+    attempts = [attempt for score in booking for attempt in score.attempts]
+    violations = sum([score.is_violation for score in booking])
+    tallies["policy_violations"] = violations, sum([not no_doing(turn) for turn in turns])
+    tallies["policy_violations@attempts"] = sum([bool(attempt.missing) for attempt in attempts]), len(attempts)
     tallies["memory_transfer"] = _carried(transfers(turns, transferable))
     tallies["memory_transfer_gt"] = _carried(true_transfers(turns, transferable))
-    if any(turn[0][1] is not None for turn in turns):
+    if any(turn.truth.intents is not None for turn in turns):
         result = completion(turns, scores, rules, venues)
         if result.is_complete is not None:
             tallies["goal_completion"] = result.is_complete, 1
@@ -211,13 +205,13 @@ def _tally(values: Sequence[float]) -> Tally:
 
 
 def _equal(matches: Sequence[SetMatch | None]) -> Tally:
-    verdicts = [match[0] for match in matches if match is not None]
+    verdicts = [match.is_equal for match in matches if match is not None]
     return sum(verdicts), len(verdicts)
 
 
-def _rates(rows: Sequence[PairCount | None]) -> Tally:
+def _rates(pairs: Sequence[PairCount | None]) -> Tally:
     """No predicted pair is a rate of 0 (dialogue, 1.6)."""
-    return _tally([pairs[0] / pairs[1] if pairs[1] else 0.0 for pairs in rows if pairs is not None])
+    return _tally([pair.share or 0.0 for pair in pairs if pair is not None])
 
 
 def _carried(events: Sequence[Transfer]) -> Tally:

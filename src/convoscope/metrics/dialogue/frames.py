@@ -2,58 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from convoscope.conversation import Conversation, Frame
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import Turn
-from convoscope.metrics.dialogue.accuracy import intent_domain
-from convoscope.metrics.dialogue.completion import Completion, completion
-from convoscope.metrics.dialogue.memory import TRANSFERABLE
+from convoscope.metrics.dialogue.goals import TRANSFERABLE, Completion, completion
 from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
-from convoscope.metrics.dialogue.turn_scores import TurnScores, score_turns
-from convoscope.metrics.dialogue.turns import DialogueTurn, turn_of
+from convoscope.metrics.dialogue.turn_scores import TurnScores, judge_turns, score_turns
+from convoscope.metrics.dialogue.turns import DialogueTurn, aligned_state, annotation, intent_domain
 from convoscope.metrics.dialogue.venues import VenueDatabase
-from convoscope.metrics.dialogue.without_venues import judge_without_venues
 
 GOLD, PREDICTED = "gold", "predicted"
 RULES_FIELD, TRANSFERABLE_FIELD = "booking_rules", "transferable_slots"
+_FIELDS = ("intents", "slots", "acts", "response")
 
-Slots = dict[str, dict[str, tuple[str, ...]]]
+
+def has_predictions(conversation: Conversation) -> bool:
+    """Whether anything was predicted."""
+    return any(frame.origin == PREDICTED for frame in conversation.frames)
 
 
-@cached_on_argument
-def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
-    """The turns in which the user speaks. A turn without a prediction is empty wherever others predict something."""
-    by_seq: dict[int, list[Frame]] = {}
-    for frame in conversation.frames:
-        by_seq.setdefault(frame.seq, []).append(frame)
-    truth_speaks = others_speak(conversation)
-    is_named = _intents_name_services(conversation.frames)
-    predicts = _predicted_fields(conversation.frames, is_named)
-    booked: dict[str, int] = {}
-    return tuple(
-        [
-            _turn(turn, by_seq, predicts, truth_speaks, is_named)._replace(booked=_newly_booked(turn, by_seq, booked))
-            for turn in conversation.turns
-            if turn.user
-        ]
-    )
+def has_truth(conversation: Conversation) -> bool:
+    """Whether anything is annotated."""
+    return any(frame.origin == GOLD for frame in conversation.frames)
 
 
 def others_speak(conversation: Conversation) -> bool:
-    """Whether others held the dialogue: its words and calls are then not those of the system that predicts.
+    """Whether others held the dialogue: its text and calls are then not those of the system that predicts.
 
-    They are where the truth has acts, and where predictions lie beside an annotated dialogue.
+    They did where the truth has acts, and where predictions are companion files of an annotated dialogue.
     """
     return bool(conversation.extras.get("predicted_beside")) or any(
         frame.origin == GOLD and frame.acts for frame in conversation.frames
     )
 
 
+@cached_on_argument
+def dialogue_turns(conversation: Conversation) -> tuple[DialogueTurn, ...]:
+    """The turns in which the user speaks. A turn without a prediction is empty wherever others predict something."""
+    read = _TurnReader(conversation)
+    return tuple([read.turn(turn) for turn in conversation.turns if turn.user])
+
+
+class _TurnReader:
+    """Reads the frames of a conversation turn by turn."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        frames = conversation.frames
+        self.by_seq: dict[int, list[Frame]] = {}
+        for frame in frames:
+            self.by_seq.setdefault(frame.seq, []).append(frame)
+        self.others_speak = others_speak(conversation)
+        self.bookings: dict[str, int] = {}
+        """How many bookings the truth has so far, by domain."""
+        named = [(frame.service, intent) for frame in frames if frame.origin == GOLD for intent in frame.intents or ()]
+        self.is_named = all(intent_domain(intent) == service.casefold() for service, intent in named)
+        """Whether the true intents name their services, as `find_hotel` does: then predicted ones do, too."""
+        predicted = [frame for frame in frames if frame.origin == PREDICTED]
+        self.predicts = {name for name in _FIELDS if any(getattr(frame, name) is not None for frame in predicted)}
+        names_domains = self.is_named or all(frame.service for frame in predicted if frame.intents)
+        if ("intents" in self.predicts and names_domains) or any(frame.is_active is not None for frame in predicted):
+            self.predicts.add("domains")
+
+    def turn(self, turn: Turn) -> DialogueTurn:
+        asked, asked_predicted = self._frames(turn.user)
+        answered, answered_predicted = self._frames(turn.assistant)
+        response = next((frame.response for frame in answered_predicted if frame.response is not None), None)
+        if response is None:
+            response = "" if "response" in self.predicts or self.others_speak else turn.assistant_text
+        true_slots, slots = _slots(asked), _slots(asked_predicted) or ({} if "slots" in self.predicts else None)
+        states = aligned_state(slots or {}, true_slots or {})
+        empty: Any = dict.fromkeys(self.predicts, ())
+        return DialogueTurn(
+            truth=annotation(
+                domains=_domains(asked, False),
+                intents=_joined(asked, "intents"),
+                state=None if true_slots is None else states.true,
+                acts=_joined(answered, "acts"),
+                requested=[(frame.service, slot) for frame in asked for slot in frame.requested or ()],
+            ),
+            predicted=annotation(
+                domains=_domains(asked_predicted, self.is_named) or empty.get("domains"),
+                intents=_joined(asked_predicted, "intents") or empty.get("intents"),
+                state=None if slots is None else states.predicted,
+                acts=_joined(answered_predicted, "acts") or empty.get("acts"),
+                own_state=None if states.own is states.predicted else states.own,
+            ),
+            response=response,
+            calls=() if self.others_speak else tuple([call.name for call in turn.tool_calls]),
+            booked=self._newly_booked(answered),
+            copied=frozenset(
+                [
+                    (frame.service.casefold(), span.slot.casefold())
+                    for frame in asked
+                    for span in frame.spans
+                    if span.copied_from
+                ]
+            ),
+            number=turn.id,
+        )
+
+    def _frames(self, events: Sequence[Any]) -> tuple[list[Frame], list[Frame]]:
+        """The frames of what is said: of the truth, and predicted."""
+        frames = [frame for event in events for frame in self.by_seq.get(event.seq, ())]
+        return (
+            [frame for frame in frames if frame.origin == GOLD],
+            [frame for frame in frames if frame.origin == PREDICTED],
+        )
+
+    def _newly_booked(self, answered: Sequence[Frame]) -> tuple[str, ...]:
+        """The domains with more bookings than before, by the truth."""
+        domains = []
+        for frame in answered:
+            if frame.booked and len(frame.booked) > self.bookings.get(frame.service, 0):
+                self.bookings[frame.service] = len(frame.booked)
+                domains.append(frame.service)
+        return tuple(domains)
+
+
+def _slots(frames: Sequence[Frame]) -> dict[str, dict[str, tuple[str, ...]]] | None:
+    return {frame.service: frame.slots for frame in frames if frame.slots is not None} or None
+
+
+def _joined(frames: Sequence[Frame], field: str) -> list[Any] | None:
+    """The intents or acts of all frames; None where no frame has the field."""
+    annotated = [items for frame in frames if (items := getattr(frame, field)) is not None]
+    return [item for items in annotated for item in items] if annotated else None
+
+
+def _domains(frames: Sequence[Frame], is_named: bool) -> list[str] | None:
+    """The domains that a turn is about: as it says, or those with an intent.
+
+    An intent without a service names its domain only where intents are named by it.
+    """
+    if any(frame.is_active is not None for frame in frames):
+        return [frame.service for frame in frames if frame.is_active]
+    intents = [(frame.service, intent) for frame in frames for intent in frame.intents or ()]
+    if all(frame.intents is None for frame in frames) or not (is_named or all(service for service, _ in intents)):
+        return None
+    return [service or intent_domain(intent) for service, intent in intents]
+
+
 def predicted_replies(conversation: Conversation) -> dict[int, str] | None:
-    """The predicted reply in each turn that has one; None where the words of the log are the agent's own."""
+    """The predicted reply in each turn that has one; None where the text of the log is the agent's own."""
     if not has_predictions(conversation):
         return None
     responses = {
@@ -68,32 +161,17 @@ def predicted_replies(conversation: Conversation) -> dict[int, str] | None:
     return {id: reply for id, reply in replies.items() if reply.strip()}
 
 
-def _newly_booked(turn: Turn, by_seq: Mapping[int, list[Frame]], booked: dict[str, int]) -> tuple[str, ...]:
-    """The domains with more bookings than before, by the truth; `booked` keeps how many there are."""
-    domains = []
-    for frame in (frame for event in turn.assistant for frame in by_seq.get(event.seq, ())):
-        if frame.origin == GOLD and frame.booked and len(frame.booked) > booked.get(frame.service, 0):
-            booked[frame.service] = len(frame.booked)
-            domains.append(frame.service)
-    return tuple(domains)
-
-
 @cached_on_argument
 def turn_scores(conversation: Conversation) -> list[TurnScores]:
-    """What the rules say of each turn, without a database."""
-    return score_turns(dialogue_turns(conversation), None, rules_of(conversation))
+    """What the labels say of each turn, without a database."""
+    return score_turns(dialogue_turns(conversation), rules=rules_of(conversation))
 
 
 def judged_turns(conversation: Conversation, venues: VenueDatabase | None) -> list[TurnScores]:
-    """What the rules and a database, if there is one, say of each turn; kept with the conversation, as several metrics
-    look at it."""
+    """The same with a verdict on each reply; kept with the conversation, as several metrics look at it."""
     kept: tuple[VenueDatabase | None, list[TurnScores]] | None = conversation.__dict__.get(_JUDGED)
     if kept is None or kept[0] is not venues:
-        turns = dialogue_turns(conversation)
-        if venues is None:
-            kept = (None, judge_without_venues(turns, turn_scores(conversation)))
-        else:
-            kept = (venues, score_turns(turns, venues, rules_of(conversation)))
+        kept = venues, judge_turns(dialogue_turns(conversation), turn_scores(conversation), venues)
         conversation.__dict__[_JUDGED] = kept
     return kept[1]
 
@@ -111,103 +189,14 @@ def rules_of(conversation: Conversation) -> PolicyRules:
     rules = conversation.extras.get(RULES_FIELD)
     if not isinstance(rules, dict):
         return BOOKING_RULES
-    return {domain.casefold(): _names(slots) for domain, slots in rules.items() if isinstance(slots, list)}
+    return {domain.casefold(): _slot_names(slots) for domain, slots in rules.items() if isinstance(slots, list)}
 
 
 def transferable_slots(conversation: Conversation) -> tuple[str, ...]:
     """The slots that are carried over from domain to domain, as the data say, or the usual ones."""
     slots = conversation.extras.get(TRANSFERABLE_FIELD)
-    return _names(slots) if isinstance(slots, list) else TRANSFERABLE
+    return _slot_names(slots) if isinstance(slots, list) else TRANSFERABLE
 
 
-def _names(slots: list[Any]) -> tuple[str, ...]:
+def _slot_names(slots: list[Any]) -> tuple[str, ...]:
     return tuple([str(slot).strip().casefold() for slot in slots])
-
-
-def has_predictions(conversation: Conversation) -> bool:
-    """Whether somebody predicted anything."""
-    return any(frame.origin == PREDICTED for frame in conversation.frames)
-
-
-def has_truth(conversation: Conversation) -> bool:
-    """Whether anything is annotated."""
-    return any(frame.origin == GOLD for frame in conversation.frames)
-
-
-_FIELDS = ("intents", "slots", "acts", "response")
-
-
-def _predicted_fields(frames: Sequence[Frame], is_named: bool) -> frozenset[str]:
-    predicted = [frame for frame in frames if frame.origin == PREDICTED]
-    fields = {name for name in _FIELDS if any(getattr(frame, name) is not None for frame in predicted)}
-    tells_domains = is_named or all(frame.service for frame in predicted if frame.intents)
-    if ("intents" in fields and tells_domains) or any(frame.is_active is not None for frame in predicted):
-        fields.add("domains")
-    return frozenset(fields)
-
-
-def _intents_name_services(frames: Sequence[Frame]) -> bool:
-    """Whether the true intents tell their services, as `find_hotel` does: then predicted ones do, too."""
-    named = [(frame.service, intent) for frame in frames if frame.origin == GOLD for intent in frame.intents or ()]
-    return all(intent_domain(intent) == service.casefold() for service, intent in named)
-
-
-def _turn(
-    turn: Turn, by_seq: Mapping[int, list[Frame]], predicts: frozenset[str], truth_speaks: bool, is_named: bool
-) -> DialogueTurn:
-    asked = [frame for said in turn.user for frame in by_seq.get(said.seq, ())]
-    answered = [frame for said in turn.assistant for frame in by_seq.get(said.seq, ())]
-    true_asked, ours_asked = _of(asked, GOLD), _of(asked, PREDICTED)
-    true_answered, ours_answered = _of(answered, GOLD), _of(answered, PREDICTED)
-    response = next((frame.response for frame in ours_answered if frame.response is not None), None)
-    if response is None:
-        response = "" if "response" in predicts or truth_speaks else turn.assistant_text
-    empty: Any = dict.fromkeys(predicts, ())
-    return turn_of(
-        predicted_slots=_slots(ours_asked) or ({} if "slots" in predicts else None),
-        true_slots=_slots(true_asked),
-        predicted_intents=_intents(ours_asked) or empty.get("intents"),
-        true_intents=_intents(true_asked),
-        predicted_domains=_domains(ours_asked, is_named) or empty.get("domains"),
-        true_domains=_domains(true_asked, False),
-        predicted_acts=_acts(ours_answered) or empty.get("acts"),
-        true_acts=_acts(true_answered),
-        requested=[(frame.service, slot) for frame in true_asked for slot in frame.requested or ()],
-        copied=[(frame.service, span.slot) for frame in true_asked for span in frame.spans if span.copied_from],
-        response=response,
-        calls=() if truth_speaks else [call.name for call in turn.tool_calls],
-        tells_domains=False,
-        number=turn.id,
-    )
-
-
-def _of(frames: Sequence[Frame], origin: str) -> list[Frame]:
-    return [frame for frame in frames if frame.origin == origin]
-
-
-def _slots(frames: Sequence[Frame]) -> Slots | None:
-    states = {frame.service: frame.slots for frame in frames if frame.slots is not None}
-    return states if states else None
-
-
-def _intents(frames: Sequence[Frame]) -> list[str] | None:
-    annotated = [frame.intents for frame in frames if frame.intents is not None]
-    return [intent for intents in annotated for intent in intents] if annotated else None
-
-
-def _domains(frames: Sequence[Frame], is_named: bool) -> list[str] | None:
-    """The domains that a turn is about: as it says, or those with an intent.
-
-    An intent without a service tells its domain only where intents are named by it.
-    """
-    if any(frame.is_active is not None for frame in frames):
-        return [frame.service for frame in frames if frame.is_active]
-    intents = [(frame.service, intent) for frame in frames for intent in frame.intents or ()]
-    if all(frame.intents is None for frame in frames) or not (is_named or all(service for service, _ in intents)):
-        return None
-    return [service or intent_domain(intent) for service, intent in intents]
-
-
-def _acts(frames: Sequence[Frame]) -> list[Any] | None:
-    annotated = [frame.acts for frame in frames if frame.acts is not None]
-    return [act for acts in annotated for act in acts] if annotated else None

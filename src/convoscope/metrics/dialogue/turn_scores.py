@@ -1,37 +1,79 @@
-"""All that the rules say of one turn, found out together (dialogue, 1.1 to 1.9)."""
+"""All that the rules say of one turn: domain, intent, acts and slots against the truth, and a verdict on the reply
+(dialogue, 1.1 to 1.9)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from convoscope.conversation.dialogue_state import Act
-from convoscope.metrics.dialogue.accuracy import (
-    PairCount,
-    SetMatch,
-    invented_pairs,
-    match_acts,
-    match_domains,
-    match_sets,
-    match_states,
-)
-from convoscope.metrics.dialogue.actions import act_name, actions_taken, books, unknown_doing
+from convoscope.conversation.annotations import Act, SlotValue
 from convoscope.metrics.dialogue.mentions import Mention, mentions_in, read_replies
 from convoscope.metrics.dialogue.policy import (
     BOOKING_RULES,
+    SEARCH,
     Attempt,
     PolicyRules,
+    act_name,
+    actions_taken,
     booking_attempts,
+    books,
     does_right,
     expected_action,
+    unknown_doing,
 )
-from convoscope.metrics.dialogue.turns import DialogueTurn
-from convoscope.metrics.dialogue.values import State, canonical_value
+from convoscope.metrics.dialogue.turns import DialogueTurn, State, canonical_value
 from convoscope.metrics.dialogue.venues import NAME, VenueDatabase
+
+NO_VENUES = "no_venue_database"
+_NO_SLOTS: dict[str, str] = {}
+_NO_SLOT = SlotValue("", None)
+
+
+class SetMatch(NamedTuple):
+    """Two sets compared: what both have, what was predicted, what is true."""
+
+    is_equal: bool
+    right: int
+    predicted: int
+    true: int
+
+    @property
+    def recall(self) -> float:
+        """1 where nothing is true and nothing was predicted; 0 where nothing is true and something was."""
+        return self.right / self.true if self.true else float(self.is_equal)
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.predicted if self.predicted else float(self.is_equal)
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / (self.predicted + self.true) if self.predicted + self.true else 1.0
+
+
+class PairCount(NamedTuple):
+    """How many slot-value pairs there are, and how many of them are right (or wrong)."""
+
+    number: int
+    total: int
+
+    @property
+    def share(self) -> float | None:
+        """None where there are no pairs."""
+        return self.number / self.total if self.total else None
+
+
+class StateMatch(NamedTuple):
+    """Slot recall, joint goal and invented pairs of two states."""
+
+    slots: PairCount
+    is_equal: bool
+    invented: PairCount
 
 
 class TurnScores(NamedTuple):
-    """What was found in a turn. None: it cannot be told, or there is nothing to tell."""
+    """What was found in a turn. None: it is unknown, or there is nothing to compare."""
 
     domain: bool | None = None
     first_domain: bool | None = None
@@ -52,21 +94,23 @@ class TurnScores(NamedTuple):
     expected: str = ""
     is_correct: bool | None = None
     invented_mentions: int = 0
-    """How many of the entities the database does not bear out."""
+    """How many of the entities are not in the database."""
     undecided: str = ""
-    """Why it cannot be told whether the agent did right, where what it did and ought to do is known."""
+    """Why it is unknown whether the agent did right, where what it did and ought to do is known."""
 
     @property
     def invented_entities(self) -> list[Mention]:
-        return [one for one in self.entities or () if not one.is_known]
+        return [mention for mention in self.entities or () if not mention.is_known]
+
+    @property
+    def known_names(self) -> list[str]:
+        """The venues that the agent named and the database has."""
+        return [mention.value for mention in self.entities or () if mention.field == NAME and mention.is_known]
 
     @property
     def is_violation(self) -> bool:
         """It books while a slot is missing."""
         return any(attempt.missing for attempt in self.attempts)
-
-
-_new = tuple.__new__  # a row has its fields in order: the check of a call by names is spared
 
 
 def score_turns(
@@ -75,87 +119,9 @@ def score_turns(
     rules: PolicyRules = BOOKING_RULES,
     named: Collection[str] = (),
 ) -> list[TurnScores]:
-    """Every rule metric of every turn, in order. `named` are the venues that the agent named before.
-
-    Dialogues come by the ten thousand. So a turn is taken apart once, the replies of a dialogue are read together,
-    and what depends on labels alone is remembered.
-    """
-    replies = None if venues is None else read_replies([turn[2] for turn in turns])
-    earlier = dict.fromkeys(named)
-    scores = []
-    for place, turn in enumerate(turns):
-        truth, predicted, _, calls, _, _, _ = turn
-        true_domains, true_intents, true, true_acts, true_types, _, _ = truth
-        domains, intents, ours, acts, types, _, _ = predicted
-        domain = first = intent = match = plain = with_slots = slots = goal = invented = anywhere = None
-        mentions = correct = None
-        attempts: tuple[Attempt, ...] = ()
-        unknown, undecided = 0, ""
-        if true_domains and domains is not None:
-            domain, first = match_domains(domains, true_domains)
-        if true_intents and intents is not None:
-            intent = match_sets(intents, true_intents)
-        if true_acts is not None and acts is not None:
-            match, plain = match_acts(types, true_types)
-            with_slots = match[0] and (acts == true_acts or act_slots(acts) == act_slots(true_acts))
-        if true is not None and ours is not None:
-            slots, goal, anywhere = match_states(ours, true)
-            if true_domains:
-                is_alone = len(ours) == 1 and true_domains[0] in ours
-                invented = anywhere if is_alone else _invented(ours, true, true_domains, domains)
-        if calls or books(types):
-            attempts = booking_attempts(turn, rules)
-        expected = "" if true_intents is None else expected_action(true_intents, true, rules, true_domains)
-        if replies is not None and venues is not None:
-            mentions, unknown = mentions_in(replies[place], acts, venues, earlier, true_domains)
-            if expected and goal is not None and acts is not None:
-                is_wrong = bool(unknown) or is_against_rules(attempts, invented)
-                correct, undecided = verdict(is_wrong, expected, types, calls)
-        fields = (
-            domain,
-            first,
-            intent,
-            match,
-            plain,
-            with_slots,
-            slots,
-            goal,
-            invented,
-            anywhere,
-            mentions,
-            attempts,
-            expected,
-            correct,
-            unknown,
-            undecided,
-        )
-        scores.append(_new(TurnScores, fields))
-    return scores
-
-
-def _invented(ours: State, true: State, about: tuple[str, ...], routed: tuple[str, ...] | None) -> PairCount:
-    """Predicted pairs that are not true, in the active domains: those of the truth and those of the prediction.
-
-    A domain of which the truth has no slot is a wrong one, so what is predicted there counts too (the seed, metric 6,
-    case 1). What is remembered of another domain of the user does not.
-    """
-    domains = {*about, *(routed or ()), *(ours.keys() - true.keys())}
-    return invented_pairs(ours, true, domains)
-
-
-def is_against_rules(attempts: Sequence[Attempt], invented: PairCount | None) -> bool:
-    """Whether a turn books while a slot is missing, or makes up a slot value."""
-    return any(attempt[1] for attempt in attempts) or bool(invented and invented[0])
-
-
-def verdict(
-    is_wrong: bool, expected: str, act_types: frozenset[str], calls: tuple[str, ...]
-) -> tuple[bool | None, str]:
-    """Whether the agent did what is expected, and nothing wrong. Where a name does not say what was done: why not."""
-    if is_wrong or does_right(expected, actions_taken(act_types, calls)):
-        return not is_wrong, ""
-    unknown = unknown_doing(act_types, calls)
-    return (None, unknown) if unknown else (False, "")
+    """Every rule metric of every turn, in order. `named` are the venues that the agent named before."""
+    scores = [_score_labels(turn, rules) for turn in turns]
+    return scores if venues is None else judge_turns(turns, scores, venues, named)
 
 
 def score_turn(
@@ -168,9 +134,68 @@ def score_turn(
     return score_turns((turn,), venues, rules, named)[0]
 
 
-def names_known(score: TurnScores) -> list[str]:
-    """The venues that the agent named in a turn and the database has."""
-    return [one.value for one in score.entities or () if one.field == NAME and one.is_known]
+def _score_labels(turn: DialogueTurn, rules: PolicyRules) -> TurnScores:
+    """What labels alone decide. Dialogues come by the ten thousand: comparisons of equal labels are remembered."""
+    truth, predicted = turn.truth, turn.predicted
+    domain = first = intent = match = without_general = with_slots = slots = goal = invented = anywhere = None
+    if truth.domains and predicted.domains is not None:
+        domain, first = match_domains(predicted.domains, truth.domains)
+    if truth.intents and predicted.intents is not None:
+        intent = match_sets(predicted.intents, truth.intents)
+    if truth.acts is not None and predicted.acts is not None:
+        match, without_general = match_acts(predicted.act_types, truth.act_types)
+        with_slots = match.is_equal and (
+            predicted.acts == truth.acts or act_slots(predicted.acts) == act_slots(truth.acts)
+        )
+    if truth.state is not None and predicted.state is not None:
+        slots, goal, anywhere = match_states(predicted.state, truth.state)
+        if truth.domains:
+            is_alone = len(predicted.state) == 1 and truth.domains[0] in predicted.state
+            invented = anywhere if is_alone else _invented_in_active(turn, predicted.state, truth.state)
+    attempts = booking_attempts(turn, rules) if turn.calls or books(predicted.act_types) else ()
+    expected = "" if truth.intents is None else expected_action(truth.intents, truth.state, rules, truth.domains)
+    return TurnScores(
+        domain,
+        first,
+        intent,
+        match,
+        without_general,
+        with_slots,
+        slots,
+        goal,
+        invented,
+        anywhere,
+        attempts=attempts,
+        expected=expected,
+    )
+
+
+@lru_cache(65536)
+def match_domains(predicted: tuple[str, ...], true: tuple[str, ...]) -> tuple[bool, bool]:
+    """Whether the routing is right, and whether it is to the first of the true domains."""
+    return domain_is_right(predicted, true), predicted[:1] == true[:1]
+
+
+def domain_is_right(predicted: Collection[str], true: Collection[str]) -> bool:
+    """Whether the turn was routed to a domain with an active intent, and to no other."""
+    return bool(predicted) and all(domain in true for domain in predicted)
+
+
+@lru_cache(65536)
+def match_sets(predicted: frozenset[str], true: frozenset[str]) -> SetMatch:
+    """Intents or act types as sets: order does not matter, and only equal sets are right."""
+    return SetMatch(predicted == true, len(predicted & true), len(predicted), len(true))
+
+
+@lru_cache(65536)
+def match_acts(predicted: frozenset[str], true: frozenset[str]) -> tuple[SetMatch, bool]:
+    """Act types as sets, and whether they are equal without greetings, thanks and goodbyes."""
+    return match_sets(predicted, true), without_general(predicted) == without_general(true)
+
+
+def without_general(acts: frozenset[str]) -> frozenset[str]:
+    """Acts without greetings, thanks and goodbyes."""
+    return frozenset([act for act in acts if not act.startswith("general-")])
 
 
 def act_slots(acts: Sequence[Act]) -> frozenset[tuple[str, str, str]]:
@@ -184,9 +209,113 @@ def act_slots(acts: Sequence[Act]) -> frozenset[tuple[str, str, str]]:
     )
 
 
-class _NoSlot(NamedTuple):
-    slot: str = ""
-    value: str | None = None
+def match_states(predicted: State, true: State) -> StateMatch:
+    """Slot recall, joint goal and invented pairs of two states."""
+    expected = sum(map(len, true.values()))
+    if predicted == true:
+        return _equal_states(expected)
+    right, total = matching_pairs(predicted, true), sum(map(len, predicted.values()))
+    return StateMatch(PairCount(right, expected), False, PairCount(total - right, total))
 
 
-_NO_SLOT = _NoSlot()
+@lru_cache(4096)
+def _equal_states(pairs: int) -> StateMatch:
+    """Most states are equal."""
+    return StateMatch(PairCount(pairs, pairs), True, PairCount(0, pairs))
+
+
+def matching_pairs(predicted: State, true: State) -> int:
+    """How many (domain, slot, value) both states hold."""
+    right = 0
+    for domain, slots in true.items():
+        held = predicted.get(domain)
+        if held is not None:
+            right += len(slots) if held == slots else len(held.items() & slots.items())
+    return right
+
+
+def invented_pairs(predicted: State, true: State, domains: Collection[str]) -> PairCount:
+    """Predicted pairs that are not true, of all predicted ones in the given domains."""
+    wrong = total = 0
+    for domain in domains:
+        held, gold = predicted.get(domain, _NO_SLOTS), true.get(domain, _NO_SLOTS)
+        total += len(held)
+        if held != gold:
+            wrong += len(held) - len(held.items() & gold.items())
+    return PairCount(wrong, total)
+
+
+def _invented_in_active(turn: DialogueTurn, predicted: State, true: State) -> PairCount:
+    """Predicted pairs that are not true, in the active domains: those of the truth and those of the prediction.
+
+    A domain of which the truth has no slot is a wrong one, so what is predicted there counts too (the seed, metric 6,
+    case 1). What is remembered of another domain of the user does not.
+    """
+    active = {*(turn.truth.domains or ()), *(turn.predicted.domains or ()), *(predicted.keys() - true.keys())}
+    return invented_pairs(predicted, true, active)
+
+
+def judge_turns(
+    turns: Sequence[DialogueTurn],
+    scores: Sequence[TurnScores],
+    venues: VenueDatabase | None,
+    named: Collection[str] = (),
+) -> list[TurnScores]:
+    """The scores with a verdict on each reply: by a database, or as far as nothing has to be looked up."""
+    if venues is None:
+        return [_judged_without_venues(turn, score) for turn, score in zip(turns, scores, strict=True)]
+    earlier = dict.fromkeys(named)
+    replies = read_replies([turn.response for turn in turns])
+    judged = []
+    for turn, score, reply in zip(turns, scores, replies, strict=True):
+        acts = turn.predicted.acts
+        mentions, unknown = mentions_in(reply, acts, venues, earlier, turn.truth.domains)
+        is_correct, undecided = None, ""
+        if score.expected and score.joint_goal is not None and acts is not None:
+            is_correct, undecided = _verdict(turn, score, is_wrong=bool(unknown))
+        judged.append(
+            score._replace(entities=mentions, invented_mentions=unknown, is_correct=is_correct, undecided=undecided)
+        )
+    return judged
+
+
+def _verdict(turn: DialogueTurn, score: TurnScores, is_wrong: bool = False) -> tuple[bool | None, str]:
+    """Whether the agent did what is expected, and nothing wrong. Where a name does not say what was done: why not."""
+    act_types, calls = turn.predicted.act_types, turn.calls
+    if is_wrong or score.is_violation or (score.invented is not None and score.invented.number):
+        return False, ""
+    if does_right(score.expected, actions_taken(act_types, calls)):
+        return True, ""
+    unknown = unknown_doing(act_types, calls)
+    return (None, unknown) if unknown else (False, "")
+
+
+def _judged_without_venues(turn: DialogueTurn, score: TurnScores) -> TurnScores:
+    """An answer to a search is about venues, so it is left open, right or wrong: were only the wrong ones counted, the
+    figure would fall. In other turns a reply that names something may make it up.
+    """
+    if not score.expected or score.joint_goal is None or turn.predicted.acts is None:
+        return score
+    if score.expected == SEARCH:
+        return score._replace(undecided=NO_VENUES)
+    is_correct, undecided = _verdict(turn, score)
+    if is_correct and names_something(turn):
+        is_correct, undecided = None, NO_VENUES
+    return score._replace(is_correct=is_correct, undecided=undecided)
+
+
+_EMPTY_DATABASE = VenueDatabase({})
+
+
+def names_something(turn: DialogueTurn) -> bool:
+    """Whether a reply or its acts hold a name or a detail that only a database can confirm.
+
+    A name that the user truly gave needs no database.
+    """
+    (reply,) = read_replies([turn.response])
+    mentions, _ = mentions_in(reply, turn.predicted.acts, _EMPTY_DATABASE, {}, turn.truth.domains)
+    if not mentions or any(mention.field != NAME for mention in mentions):
+        return bool(mentions)
+    values = [value for slots in (turn.truth.state or {}).values() for value in slots.values()]
+    given = VenueDatabase({"": [{"name": value} for value in values]})
+    return any(given.name_of(mention.value) is None for mention in mentions)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation.lazy import remembered
-from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
+from convoscope.metrics.dialogue.tomiinek.matching import VenueSearch
 
 NAME, PHONE, ADDRESS, POSTCODE, REFERENCE = "name", "phone", "address", "postcode", "reference"
 FIELDS = (PHONE, ADDRESS, POSTCODE, REFERENCE)

@@ -27,7 +27,7 @@ from convoscope.metrics.flow.drop_off import STATES
 from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need
 from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
-from convoscope.text.identifiers import snake_case
+from convoscope.text.folding import snake_case
 from convoscope.views.flow.endings import (
     contract_of,
     is_completed,
@@ -39,7 +39,7 @@ from convoscope.views.flow.endings import (
 from convoscope.views.flow.state_rows import percentile_95, state_rows
 from convoscope.views.flow.totals import totals
 from convoscope.views.flow.walk import walk
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from convoscope.views.tool_outcomes import tool_outcomes
 
 LOOP = 3

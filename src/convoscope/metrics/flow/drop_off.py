@@ -13,8 +13,8 @@ from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TenPoint
 from convoscope.metrics.needs import CONTENTS, Fact, Need
 from convoscope.scores.observation import Observation, measured, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.text.identifiers import folded_name
-from convoscope.views.subjects import WHOLE
+from convoscope.text.folding import folded_name
+from convoscope.views.items import WHOLE
 
 _NAMES = ("name", "state", "id", "stage", "label")
 _SUCCESS = frozenset(

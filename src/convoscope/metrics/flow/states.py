@@ -26,7 +26,7 @@ from convoscope.scores.reducers import (
 from convoscope.scores.side_tables import SideTable
 from convoscope.views.flow.recount import MOVES, recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
-from convoscope.views.subjects import State, Subject
+from convoscope.views.items import State, Subject
 
 _state_metric = partial(metric, observes=STATE, needs=(NOT_BROKEN, STATES), sensitive_to=())
 _OF_STATES = Reduce(RATIO, RATIO_OF_SUMS)

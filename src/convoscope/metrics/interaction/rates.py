@@ -45,7 +45,7 @@ from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CL
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, Reduce
 from convoscope.scores.reducers import RATIO as RATIO_WITHIN
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 SPEECH_INSERT = "speech_insert"
 """The marker of a sound that the user does not mean for the agent; its value has `type` and `text`."""

@@ -10,7 +10,7 @@ from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Le
 from convoscope.metrics.needs import JUDGE, Need
 from convoscope.scores.observation import MEASURED, UNMEASURED, Observation, in_turn
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
 
 SUBJECT_KINDS = ("turn", "conversation")
 

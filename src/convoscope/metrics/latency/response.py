@@ -23,7 +23,7 @@ from convoscope.metrics.voice.call_facts import (
 )
 from convoscope.scores.observation import Observation, in_turn, measured, not_applicable, unmeasured
 from convoscope.views import MetricContext, metric_context
-from convoscope.views.clocks import LEAST_SHIFT, clock_shift, span_text
+from convoscope.views.timing import LEAST_SHIFT, clock_shift, span_text
 from convoscope.views.user_turns import end_of, start_of
 
 _timed_wait = partial(wait_metric, sensitive_to=(SKEWED_CLOCKS,), undefined_under=(EMPTY_AGENT, EQUAL_TIMES))

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from convoscope.conversation import Json
 from convoscope.metrics.latency.samples import read_number, read_time
-from convoscope.text.identifiers import split_camel
+from convoscope.text.folding import split_camel
 
 Statistic = Literal["mean", "value", "p50", "sum", "count", "other"]
 

@@ -22,7 +22,7 @@ from convoscope.metrics.latency.samples import (
     read_time,
     shares,
 )
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 
 By = Literal["speech_id", "label", "order"]
 Parts = dict[str, float]

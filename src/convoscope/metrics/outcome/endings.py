@@ -8,7 +8,7 @@ from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric
 from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
-from convoscope.text.identifiers import folded_name
+from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.user_turns import breakdown
 

@@ -36,7 +36,7 @@ from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
-from convoscope.text.identifiers import folded_name
+from convoscope.text.folding import folded_name
 from convoscope.views.tool_outcomes import outcome_of_call
 from convoscope.views.user_turns import breakdown
 

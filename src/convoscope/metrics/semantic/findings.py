@@ -7,25 +7,29 @@ from functools import partial
 from typing import NamedTuple
 
 from convoscope.conversation import Annotations, Conversation
-from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS
-from convoscope.conversation.dialogue_state import Origin
+from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS, Origin
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, axis, metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.presets import share_metric
-from convoscope.metrics.semantic.counts import PlainRisk, Weighed, action_counts, risk_counts, topic_set, weigh
 from convoscope.metrics.semantic.samples import (
     FAILED,
     NO_SEVERITY,
     Labels,
+    PlainRisk,
+    Weighed,
+    action_counts,
     assignees,
     descriptions,
     labels_of,
+    risk_counts,
     score_sample,
+    topic_set,
+    weigh,
     why_not,
 )
 from convoscope.scores.observation import Counts, Observation, counted, failed, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import COUNTS, MEAN_OF_CONVERSATIONS, POOLED_COUNTS, Reduce
-from convoscope.views.subjects import Subject
+from convoscope.views.items import Subject
 from convoscope.vocabulary import semantic_vocabulary
 
 TOPIC = axis("topic")

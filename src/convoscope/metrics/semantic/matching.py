@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from convoscope.text.descriptions import exact_threshold, plain_description
+from convoscope.text.folding import exact_threshold, plain_description
 
 THRESHOLD = Fraction(4, 5)
 """The similarity that makes two descriptions the same action; reached is enough."""

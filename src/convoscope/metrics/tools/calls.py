@@ -20,8 +20,8 @@ from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import not_applicable, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
-from convoscope.views.result_outcomes import EMPTY, INFERRED, ToolOutcome
-from convoscope.views.subjects import WHOLE, Subject
+from convoscope.views.items import WHOLE, Subject
+from convoscope.views.result_fields import EMPTY, INFERRED, ToolOutcome
 from convoscope.views.tool_outcomes import outcome_of_call, tool_outcomes
 
 _call_share_metric = partial(

@@ -21,7 +21,7 @@ from convoscope.scores.observation import Observation, measured, not_applicable,
 from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
 from convoscope.views.items import Case, cases
-from convoscope.views.result_outcomes import STATED
+from convoscope.views.result_fields import STATED
 from convoscope.views.tool_outcomes import tool_outcome
 
 # Of ten points (standard-data, 2.3): what the name is worth, what its arguments are, what an argument too many costs.

@@ -11,7 +11,7 @@ from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_REPORTED, Reduce
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 from convoscope.views.tool_outcomes import outcome_of_call
 
 

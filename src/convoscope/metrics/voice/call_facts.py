@@ -8,9 +8,9 @@ from typing import Any
 from convoscope.conversation import Conversation
 from convoscope.metrics.needs import CONTENTS, Fact, Need
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable, unmeasured
-from convoscope.text.identifiers import folded_name
+from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext
-from convoscope.views.calls import is_call
+from convoscope.views.machines import is_call
 from convoscope.views.user_turns import AT_END, user_turns
 
 INACTIVITY = "inactivity_timeout"

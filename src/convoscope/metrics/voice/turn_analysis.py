@@ -23,7 +23,7 @@ from convoscope.metrics.voice.call_facts import (
 )
 from convoscope.scores.observation import Observation, in_turn, not_applicable, unmeasured
 from convoscope.views import MetricContext
-from convoscope.views.overlap import TOUCH
+from convoscope.views.timing import TOUCH
 from convoscope.views.user_turns import AT_END, reply_at_end
 
 LATENCY = "latency"

@@ -262,7 +262,7 @@ def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) ->
 
 def _verdict(checks: Sequence[Check]) -> str:
     """The gravest of what came of the targets; `too close` where an interval reaches across one."""
-    outcomes = {one.verdict.outcome if one.verdict.sure else "too close" for one in checks}
+    outcomes = {one.label if one.verdict.sure else "too close" for one in checks}
     return next((one for one in ("missed", "too close", "met") if one in outcomes), "")
 
 

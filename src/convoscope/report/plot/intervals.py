@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from convoscope.analysis.targets import Check, check, target_text
+from convoscope.analysis.targets import LABELS, Check, check, target_text
 from convoscope.analysis.words import (
     NOTHING,
     axis_text,
@@ -242,7 +242,7 @@ def _verdict(figure: Figure | None, checks: Sequence[Check]) -> str:
     if figure is None or figure.value is None or not checks or _is_few(figure):
         return ""
     verdict = check(figure, checks[0].target)
-    return verdict.outcome if verdict.sure else ""
+    return LABELS[verdict.outcome] if verdict.sure else ""
 
 
 def _colour(figure: Figure, verdict: str, side: str) -> tuple[str, float]:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from convoscope.text.spoken.addresses import fold_addresses
-from convoscope.text.spoken.codes import join_codes
-from convoscope.text.spoken.numbers import read_numbers
-from convoscope.text.spoken.spellings import SPELLINGS
-from convoscope.text.spoken.units import fold_dates, fold_units
-from convoscope.text.spoken.written import BREAKS, cut, plain, without_accents
+from convoscope.text.spoken.numbers import fold_dates, fold_units, join_codes, read_numbers
+from convoscope.text.spoken.vocabulary import SPELLINGS
+from convoscope.text.spoken.written import BREAKS, cut, fold_addresses, plain, without_accents
 
 _BY_CHARACTER = frozenset(("ja", "zh", "ko", "yue"))
 _WORD = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+(?:'(?:[^\W_]|[^\x00-\x7f\s])+)*")

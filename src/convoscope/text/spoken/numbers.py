@@ -1,13 +1,18 @@
-"""Numbers said in words, as digits."""
+"""Numbers, codes, dates, times and money that are said in words, each in one form."""
 
 from __future__ import annotations
 
+import re
+import string
 from typing import NamedTuple
 
 from convoscope.text.spoken.vocabulary import (
     CURRENCIES,
+    CURRENCY_CODES,
     DIGITS,
+    MONTH_SHORT,
     MONTHS,
+    NATO,
     ORDINALS,
     REPEATS,
     SCALES,
@@ -17,13 +22,13 @@ from convoscope.text.spoken.vocabulary import (
     numbered,
     ordinal,
 )
-from convoscope.text.spoken.written import BREAKS
+from convoscope.text.spoken.written import BREAKS, MARK
 
 _SHORT_ORDINALS = {numbered(value): word for word, value in UNIT_ORDINALS.items()}
-_STARTS = frozenset((*SMALL, *SCALES, *ORDINALS, *REPEATS, *_SHORT_ORDINALS))
+_NUMBER_STARTS = frozenset((*SMALL, *SCALES, *ORDINALS, *REPEATS, *_SHORT_ORDINALS))
 _MONTHS = frozenset(MONTHS)
 _BREAKS = frozenset(BREAKS)
-_GOES_ON = frozenset((*SMALL, *SCALES, *UNIT_ORDINALS, *REPEATS, *_BREAKS, "oh", "o"))
+_NUMBER_GOES_ON = frozenset((*SMALL, *SCALES, *UNIT_ORDINALS, *REPEATS, *_BREAKS, "oh", "o"))
 _PADDING = ("", "", "", "")
 """RankedMetric the last word, so that a look ahead needs no check."""
 _LARGEST = 10**12
@@ -40,9 +45,9 @@ def read_numbers(words: list[str]) -> list[str]:
     Groups without hundreds and thousands stand side by side, as in years, times and digits one by one.
     Punctuation ends a number.
     """
-    if _STARTS.isdisjoint(words):
+    if _NUMBER_STARTS.isdisjoint(words):
         return words
-    starts = [place for place, word in enumerate(words) if word in _STARTS]
+    starts = [place for place, word in enumerate(words) if word in _NUMBER_STARTS]
     padded = [*words, *_PADDING]
     out: list[str] = []
     done = 0
@@ -50,16 +55,16 @@ def read_numbers(words: list[str]) -> list[str]:
         if start < done:
             continue
         out += words[done:start]
-        done = _read(padded, start, out)
+        done = _read_number(padded, start, out)
     return out + words[done:]
 
 
-def _read(words: list[str], start: int, out: list[str]) -> int:
+def _read_number(words: list[str], start: int, out: list[str]) -> int:
     """Read one number from `start`, add it to `out`, return where it ends."""
     word = words[start]
     if out and out[-1] == "point" and word in SMALL and _is_whole(out[-2:-1]):
         return _fraction(words, start, out)
-    if word in SMALL and words[start + 1] not in _GOES_ON:
+    if word in SMALL and words[start + 1] not in _NUMBER_GOES_ON:
         out.append(str(SMALL[word]))
         return start + 1
     if word in SCALES:
@@ -202,3 +207,388 @@ def _read_groups(groups: list[str], words: list[str], end: int) -> str:
     if [len(group) for group in groups] == [2, 2] and words[end] in CURRENCIES:
         return f"{groups[0]}.{groups[1]}"
     return "".join(groups)
+
+
+_LETTERS = frozenset(string.ascii_lowercase)
+_DOUBTFUL = frozenset("ai")
+"""Letters that are words of their own: at the edge of a code they belong to it only on good grounds."""
+_FIGURES = frozenset(string.digits)
+_SURE_STARTS = frozenset((*_LETTERS, *NATO, *REPEATS)) - _DOUBTFUL
+"""An `a` or `i` starts a code only where it is explained: `a as in alpha`."""
+_GOES_ON = frozenset((*_LETTERS, *NATO, *REPEATS, MARK + "a", "as", "for", "like", "oh", "ray"))
+_SEATS = frozenset(("seat", "row", "seats"))
+_PHONES = ([1, 3, 3, 4], [1, 3, 7], [1, 10], [3, 3, 4], [3, 7])
+"""How many digits the parts of a phone number have; the 1 is the prefix of a country or of long distance."""
+
+
+class _Piece(NamedTuple):
+    """One letter or number of a code, and the words it was said with."""
+
+    text: str
+    words: tuple[str, ...]
+    sure: bool
+    """No article, pronoun, name or drink: a piece that is a letter or number wherever it stands."""
+
+    @property
+    def is_spelled(self) -> bool:
+        """Said with more than the letter: `alpha`, `a as in anna`."""
+        return len(self.words) > 1 or self.words[0] in NATO
+
+    @property
+    def is_number(self) -> bool:
+        return self.text[0] in _FIGURES
+
+
+def join_codes(words: list[str]) -> list[str]:
+    """Runs of single letters, digits and radio-alphabet words become one token: `z k 3 foxtrot foxtrot w` zk3ffw."""
+    # Figures and the mark come before ":" in the order of characters, letters after it.
+    starts = [
+        place
+        for place, word in enumerate(words)
+        if word < ":" or word in _SURE_STARTS or (word in _DOUBTFUL and _as_in(words, place))
+    ]
+    if not starts:
+        return words
+    out: list[str] = []
+    done = 0
+    for start in starts:
+        if start < done:
+            continue
+        following = words[start + 1] if start + 1 < len(words) else "."
+        if following > ":" and following not in _GOES_ON and words[start][0] != MARK:
+            continue  # most numbers stand alone
+        # An `a` or `i` right before may be the first letter of the code.
+        first = start - 1 if start > done and words[start - 1] in _DOUBTFUL else start
+        out += words[done:first]
+        pieces, done = _run(words, first)
+        out += _joined(pieces, out[-1] if out else "")
+    return out + words[done:]
+
+
+def _run(words: list[str], place: int) -> tuple[list[_Piece], int]:
+    pieces: list[_Piece] = []
+    end = len(words)
+    while place < end:
+        if pieces and pieces[-1].is_number and _is_half_day(words, place):
+            break
+        piece = _piece(words, place, pieces)
+        if piece is None:
+            break
+        pieces.append(piece)
+        place += len(piece.words)
+    # A word that starts a run and is no piece of it, such as "12th" or "double" in front of a bed.
+    return (pieces, place) if pieces else ([_Piece(words[place], (words[place],), sure=False)], place + 1)
+
+
+def _piece(words: list[str], place: int, before: list[_Piece]) -> _Piece | None:
+    word = words[place]
+    following = words[place + 1] if place + 1 < len(words) else ""
+    if word in REPEATS and (following in _LETTERS or (len(following) == 1 and following in _FIGURES)):
+        return _Piece(following * REPEATS[word], (word, following), sure=following not in _DOUBTFUL)
+    if word == "oh" and before and before[-1].is_number and following.isdecimal() and following.isascii():
+        return _Piece("0", (word,), sure=True)
+    if word == "o" and following == "clock":
+        return None
+    if word == "x" and following == "ray":
+        return _Piece("x", (word, following), sure=True)
+    if word in NATO:
+        return _Piece(NATO[word], (word,), sure=False)
+    if word[0] == MARK:
+        return _Piece(word[1:], (word[1:],), sure=True)
+    if word in _LETTERS or (word.isdecimal() and word.isascii()):
+        explained = _as_in(words, place)
+        return _Piece(word, tuple(words[place : place + 1 + explained]), sure=word not in _DOUBTFUL or explained > 0)
+    return None
+
+
+def _as_in(words: list[str], place: int) -> int:
+    """How many words explain a letter: `m as in mike`, `m for mike`, `seven as in seven`."""
+    if place + 2 >= len(words):
+        return 0
+    word, link, example = words[place : place + 3]
+    if link == "as" and example == "in" and place + 3 < len(words):
+        return 3 if words[place + 3].startswith(word) else 0
+    return 2 if link in ("for", "like") and NATO.get(example) == word else 0
+
+
+def _is_half_day(words: list[str], place: int) -> bool:
+    return words[place] in ("a", "p") and words[place + 1 : place + 2] == ["m"]
+
+
+def _joined(pieces: list[_Piece], before: str) -> list[str]:
+    if len(pieces) == 1 and pieces[0].is_number:
+        return [pieces[0].text]
+    seat = before in _SEATS
+    first, last = 0, len(pieces)
+    while first < last and not _may_lead(pieces[first:last]):
+        first += 1
+    while last > first and not _may_end(pieces[first:last], seat):
+        last -= 1
+    head = [word for piece in pieces[:first] for word in piece.words]
+    tail = [word for piece in pieces[last:] for word in piece.words]
+    return head + _code(pieces[first:last], seat) + tail
+
+
+def _may_lead(pieces: list[_Piece]) -> bool:
+    first, others = pieces[0], pieces[1:]
+    if first.is_spelled:
+        return True
+    if first.text == "a":
+        return first.sure and len(others) >= 2
+    return first.text != "i" or first.sure or sum(piece.sure and not piece.is_number for piece in others) >= 2
+
+
+def _may_end(pieces: list[_Piece], seat: bool) -> bool:
+    last, others = pieces[-1], pieces[:-1]
+    if last.text not in _DOUBTFUL or last.is_spelled:
+        return True
+    if last.sure and others and others[-1].is_number:
+        return True
+    if seat and last.text == "a" and len(others) == 1 and others[0].is_number:
+        return True
+    return len(others) >= 2 and not any(piece.is_number for piece in others[-2:])
+
+
+def _code(pieces: list[_Piece], seat: bool) -> list[str]:
+    letters = [piece for piece in pieces if not piece.is_number]
+    if not letters:
+        return _digits(pieces)
+    if len(letters) == 1 and letters[0].words[0] in NATO:
+        number_and_letter = len(pieces) == 2 and pieces[0].is_number
+        if not (seat and number_and_letter):
+            return _around(pieces, letters[0])
+    if len(pieces) == 1:
+        (piece,) = pieces
+        return [piece.text]
+    code = "".join(piece.text for piece in pieces)
+    number, half = code[:-2], code[-2:]
+    return [number, half] if half in ("am", "pm") and number.isdecimal() else [code]
+
+
+def _around(pieces: list[_Piece], word: _Piece) -> list[str]:
+    """A lone radio word is a name, a month or a drink; only the numbers at its sides are read."""
+    place = pieces.index(word)
+    return [*_digits(pieces[:place]), *word.words, *_digits(pieces[place + 1 :])]
+
+
+def _digits(pieces: list[_Piece]) -> list[str]:
+    """Single digits are one number, as are the parts of a phone number; other numbers stay apart."""
+    out: list[str] = []
+    single = False
+    for piece in pieces:
+        zero = piece.words == ("oh",)
+        short = len(piece.text) == 1 or piece.words[0] in REPEATS
+        if out and (zero or (short and single)):
+            out[-1] += piece.text
+        else:
+            out.append(piece.text)
+        single = short or zero
+    return _phones(out) if len(out) > 1 else out
+
+
+def _phones(numbers: list[str]) -> list[str]:
+    out: list[str] = []
+    place = 0
+    while place < len(numbers):
+        following = numbers[place : place + 4]
+        lengths = [len(number) for number in following]
+        fitting = (len(shape) for shape in _PHONES if shape == lengths[: len(shape)])
+        size = next(fitting, 1) if lengths[0] != 1 or following[0] == "1" else 1
+        out.append("".join(following[:size]))
+        place += size
+    return out
+
+
+_MONTH_STARTS = frozenset((*MONTHS, *MONTH_SHORT))
+_DAY = re.compile(r"([0-9]{1,2})(st|nd|rd|th)?")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_DAY_POINTS = {"noon": "pm", "midnight": "am"}
+_QUARTERS = {"half": 30, "quarter": 15}
+_LONG = range(8, 16)
+"""Digits of a phone number with its country."""
+_TIME_WORDS = frozenset(("am", "pm", "m", "clock", "oclock", *_DAY_POINTS))
+_UNIT_WORDS = frozenset((*CURRENCIES, "cents", "cent", "point", "plus", *_TIME_WORDS, *_QUARTERS))
+
+
+def fold_dates(words: list[str]) -> list[str]:
+    """`march 25`, `25th of march` and `the twenty fifth of march` are march 25th."""
+    if _MONTH_STARTS.isdisjoint(words):
+        return words
+    places = [place for place, word in enumerate(words) if word in _MONTH_STARTS]
+    out: list[str] = []
+    done = 0
+    for place in places:
+        out += words[done:place]
+        done = place + 1
+        day = _day(words[done]) if done < len(words) else 0
+        month = MONTH_SHORT.get(words[place], words[place])
+        if day:
+            out += [month, ordinal(day)]
+            done += 1
+            continue
+        # "The first may go" has no month in it, "the first may 2026" has.
+        sure = month != "may" or (done < len(words) and _YEAR.fullmatch(words[done]) is not None)
+        day = _take_day_before(out, sure=sure) if month in _MONTHS else 0
+        out += [month, ordinal(day)] if day else [words[place]]
+    return out + words[done:]
+
+
+def _take_day_before(out: list[str], *, sure: bool) -> int:
+    """The day in front of a month, taken away from `out` with its `the` and `of`."""
+    of = out[-1:] == ["of"]
+    place = len(out) - (2 if of else 1)
+    if place < 0 or (not of and not sure):
+        return 0
+    day = _day(out[place])
+    if not day or (place and out[place - 1] in _MONTHS):
+        return 0
+    del out[place:]
+    if out and out[-1] == "the":
+        out.pop()
+    return day
+
+
+def _day(word: str) -> int:
+    match = _DAY.fullmatch(word)
+    value = int(match[1]) if match else ORDINALS.get(word, 0)
+    return value if value <= 31 else 0
+
+
+def fold_units(words: list[str]) -> list[str]:
+    """Times, money and decimals, whose unit stands behind the number or code."""
+    if _UNIT_WORDS.isdisjoint(words):
+        return words
+    places = [place for place, word in enumerate(words) if word in _UNIT_WORDS]
+    out: list[str] = []
+    done = 0
+    for place in places:
+        if place < done:
+            continue
+        out += words[done:place]
+        done = _unit(words, place, out)
+    return out + words[done:]
+
+
+def _unit(words: list[str], place: int, out: list[str]) -> int:
+    word = words[place]
+    following = words[place + 1] if place + 1 < len(words) else ""
+    number = out[-1] if out and _DECIMAL.fullmatch(out[-1]) else ""
+    if word in _TIME_WORDS and _time(word, out):
+        return place + 1
+    if word == "point" and number and following.isdecimal() and following.isascii() and "." not in number:
+        out[-1] = f"{number}.{following}"
+        return place + 2
+    if word in _QUARTERS:
+        return _quarter(words, place, out)
+    if word == "plus" and len(following) in _LONG and following.isdecimal():
+        while out[-1:] == ["plus"]:
+            out.pop()
+        return place + 1
+    if word in CURRENCIES:
+        return _money(words, place, out, number)
+    if word in ("cent", "cents"):
+        return _cents(place, out, word, number)
+    out.append(word)
+    return place + 1
+
+
+def _time(word: str, out: list[str]) -> bool:
+    """Fold a word of the clock; whether it is one here."""
+    if word in ("m", "am", "pm"):
+        _half_day(word, out)
+    elif word in _DAY_POINTS:
+        _day_point(word, out)
+    elif word == "oclock" or out[-1:] == ["o"]:
+        out[len(out) - (word == "clock") :] = ["o'clock"]
+    else:
+        return False
+    return True
+
+
+def _day_point(word: str, out: list[str]) -> None:
+    """`noon`, `12 noon` and `12 o'clock noon` are 12 pm."""
+    if out[-2:] == ["12", "o'clock"]:
+        out.pop()
+    if out[-1:] != ["12"]:
+        out.append("12")
+    out.append(_DAY_POINTS[word])
+
+
+def _quarter(words: list[str], place: int, out: list[str]) -> int:
+    """`half past 4` is 430, `a quarter to 5` is 445."""
+    side, hour = (*words[place + 1 : place + 3], "", "")[:2]
+    word = words[place]
+    if not _is_hour(hour) or (side != "past" and (side != "to" or word == "half")):
+        out.append(word)
+        return place + 1
+    if out[-1:] == ["a"]:
+        out.pop()
+    start = int(hour) if side == "past" else (int(hour) - 2) % 12 + 1
+    out.append(f"{start}{_QUARTERS[word] if side == 'past' else 60 - _QUARTERS[word]}")
+    return place + 3
+
+
+def _half_day(word: str, out: list[str]) -> None:
+    """`4 p m`, `4 o'clock pm`, `4 00 pm` and `400 pm` are 4 pm; `4.30 pm` and `4 30 pm` are 430 pm."""
+    end = len(out)
+    if word == "m":
+        half = out[-1:]
+        word, end = ("".join(half) + word, end - 1) if half in (["a"], ["p"]) else (word, end)
+    if end and out[end - 1] == "o'clock":
+        end -= 1
+    clock = _clock(out[max(0, end - 2) : end])
+    if word == "m" or not clock:
+        out.append(word[-1] if len(out) > end and out[-1] != "o'clock" else word)
+        return
+    hour, taken = clock
+    out[end - taken :] = [hour, word]
+
+
+def _clock(words: list[str]) -> tuple[str, int] | None:
+    """The time at the end of some words, and of how many words it is."""
+    last = words[-1] if words else ""
+    if not last or not _DECIMAL.fullmatch(last):
+        return None
+    taken = 1
+    if last.isdecimal() and len(last) == 2 and len(words) > 1 and _is_hour(words[-2]) and last < "60":
+        last, taken = words[-2] + last, 2
+    elif last.count(".") == 1 and len(last.split(".")[1]) == 2 and _is_hour(last.split(".")[0]):
+        last = last.replace(".", "")
+    if len(last) in (3, 4) and last.endswith("00") and _is_hour(last[:-2]):
+        last = last[:-2]
+    return last, taken
+
+
+def _is_hour(word: str) -> bool:
+    return word.isdecimal() and len(word) <= 2 and 1 <= int(word) <= 12
+
+
+def _money(words: list[str], place: int, out: list[str], number: str) -> int:
+    """`usd 115`, `115 dollar` and `115 dollars` are 115 dollars."""
+    unit, following = CURRENCIES[words[place]], words[place + 1] if place + 1 < len(words) else ""
+    if number:
+        out[-1] = number.removesuffix(".00")
+        out.append(unit)
+        return place + 1
+    if words[place] in CURRENCY_CODES and _DECIMAL.fullmatch(following):
+        out += [following.removesuffix(".00"), unit]
+        return place + 2
+    out.append(words[place])
+    return place + 1
+
+
+def _cents(place: int, out: list[str], word: str, number: str) -> int:
+    """`12 dollars and 50 cents` is 12.50 dollars; `per cent` is percent."""
+    if out[-1:] == ["per"]:
+        out[-1] = "percent"
+        return place + 1
+    before = out[:-1]
+    if before[-1:] == ["and"]:
+        before.pop()
+    whole = before[-2] if len(before) >= 2 and before[-1] in CURRENCIES.values() else ""
+    if number.isdecimal() and len(number) <= 2 and whole.isdecimal() and whole.isascii():
+        out[:] = [*before[:-2], f"{whole}.{int(number):02}", before[-1]]
+    else:
+        out.append("cents" if number else word)
+    return place + 1

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation.events import Json
-from convoscope.conversation.log_records import Logged
+from convoscope.conversation.events import Json, Logged
 from convoscope.views.eva.labels import (
     ASSISTANT_INTERRUPTS,
     CUT_ITSELF_OFF,

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.log_records import Logged
+from convoscope.conversation.events import Logged
 from convoscope.views.eva.call_state import ASSISTANT, USER, CallState, Entry, is_speech
 from convoscope.views.eva.lost_records import completed
 from convoscope.views.eva.reconcile import Interval, align, group, label_interruptions, reconcile

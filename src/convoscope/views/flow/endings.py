@@ -9,10 +9,18 @@ from typing import NamedTuple
 from convoscope.conversation import Conversation, Flow, Json
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.identifiers import name_words, snake_case
-from convoscope.views.end_reasons import BROKEN, HANDED_OVER, IVR, OTHER, VOICEMAIL, kind_of_reason, stated_reason
+from convoscope.text.folding import name_words, snake_case
+from convoscope.views.end_reasons import (
+    BROKEN,
+    HANDED_OVER,
+    IVR,
+    OTHER,
+    VOICEMAIL,
+    handed_over_by,
+    kind_of_reason,
+    stated_reason,
+)
 from convoscope.views.flow.walk import walk
-from convoscope.views.hand_over import handed_over_by
 from convoscope.views.machines import NO_DIALOGUE, NO_USER_SPEECH, no_dialogue
 
 # Words of stop reasons. A reason that says none of these is neither known as an end of the flow nor as another stop.

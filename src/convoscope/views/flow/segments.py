@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convoscope.conversation.flow import Flow
-from convoscope.text.identifiers import folded_name
+from convoscope.text.folding import folded_name
 
 COLLECT, CONFIRM, ACT, TERMINAL, HANDOFF = "collect", "confirm", "act", "terminal", "handoff"
 

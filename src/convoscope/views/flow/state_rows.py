@@ -10,7 +10,7 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, SlotFilled, Time
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.identifiers import snake_case
+from convoscope.text.folding import snake_case
 from convoscope.views.flow.endings import is_completed
 from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
 from convoscope.views.flow.walk import Visit, Walk, has_states, walk

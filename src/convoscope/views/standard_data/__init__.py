@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 # Not looked up later: the module of the same name would stand in the function's place.
 from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
-from convoscope.views.standard_data.warnings import Warned
+from convoscope.views.standard_data.values import Warned
 
 if TYPE_CHECKING:
     from convoscope.views.standard_data.canonical import standard_data_of, to_conversation

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from convoscope.views.standard_data.json_text import UNREAD, parsed
-from convoscope.views.standard_data.kinds import TEXT, ValueKind
-from convoscope.views.standard_data.warnings import Warned, Warnings
+from convoscope.views.standard_data.values import TEXT, UNREAD, ValueKind, Warned, Warnings, parsed
 
 # Where retrievers put the words of a chunk.
 _WORDS = ("text", "content", "page_content", "chunk", "document")

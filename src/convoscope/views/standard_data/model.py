@@ -22,9 +22,9 @@ from pydantic import (
 )
 from pydantic.json_schema import CoreModeRef, CoreRef, DefsRef, GenerateJsonSchema
 
-from convoscope.views.standard_data.shapes import METRICS, STT, TTS
-from convoscope.views.standard_data.tidy import TWINS, tidy
-from convoscope.views.standard_data.warnings import Warned
+from convoscope.views.standard_data.shapes import METRICS, STT, TTS, TWINS
+from convoscope.views.standard_data.tidy import tidy
+from convoscope.views.standard_data.values import Warned
 
 # Models lie at most so deep in a payload: item, conversation, turns, turn.
 _MODELS_LIE = 4

@@ -16,20 +16,22 @@ from convoscope.conversation.events import AnyEvent, Text, Utterance
 from convoscope.conversation.model import ASSISTANT, USER, Agent, Conversation, Item, Source
 from convoscope.views.standard_data.canonical import PARTICIPANTS
 from convoscope.views.standard_data.containers import OBJECT
-from convoscope.views.standard_data.conversation_fields import (
+from convoscope.views.standard_data.events import (
+    HAPPENED,
     NOTHING_EXPECTED,
     PEOPLE,
+    Clocks,
     add_dimensions,
+    happen,
     take_expected,
     take_outcome,
     to_recording,
     to_tool,
 )
-from convoscope.views.standard_data.events import HAPPENED, Clocks, happen
-from convoscope.views.standard_data.kinds import BOOLEAN, ID, TEXT
 from convoscope.views.standard_data.payloads.spans import SIGNS
 from convoscope.views.standard_data.shapes import ALIASES, METRICS, TWINS
 from convoscope.views.standard_data.tidy import FIELDS
+from convoscope.views.standard_data.values import BOOLEAN, ID, TEXT
 
 _TEXTS = frozenset(name for name, kind in FIELDS.items() if kind in (TEXT, ID))
 _RIGHT = {name: {BOOLEAN: bool, OBJECT: dict}.get(kind) for name, kind in FIELDS.items()}

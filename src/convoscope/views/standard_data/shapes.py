@@ -17,7 +17,7 @@ from convoscope.views.standard_data.containers import (
     TextOrObject,
     Texts,
 )
-from convoscope.views.standard_data.kinds import (
+from convoscope.views.standard_data.values import (
     ANY,
     BOOLEAN,
     EPOCH,

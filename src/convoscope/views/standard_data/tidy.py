@@ -1,17 +1,55 @@
-"""An evaluation item as it comes, made right: aliases, twins, coercion, and a warning for whatever was set aside."""
+"""An evaluation item as it comes, coerced: aliases, twins, and a warning for each value that was set aside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from convoscope.views.standard_data.components import COMPONENT_METRICS
-from convoscope.views.standard_data.containers import free_name, key_text
-from convoscope.views.standard_data.kinds import TEXT
-from convoscope.views.standard_data.payloads import from_span
-from convoscope.views.standard_data.payloads.turn_order import in_turns
-from convoscope.views.standard_data.shapes import ALIASES, ITEM, METRICS, TWINS
-from convoscope.views.standard_data.warnings import Warned, Warnings
+from convoscope.views.standard_data.containers import OBJECT, free_name, key_text
+from convoscope.views.standard_data.payloads import component_metrics, from_span
+from convoscope.views.standard_data.payloads.fields import METRIC_FIELDS, UNORDERED, in_turns
+from convoscope.views.standard_data.shapes import ALIASES, ITEM, METRICS
+from convoscope.views.standard_data.values import TEXT, ValueKind, Warned, Warnings
+
+# Not of the schema, but known: what frameworks measure beside it, and where the readers of payloads keep the rest.
+_OF_FRAMEWORKS = METRIC_FIELDS | {"envelopes", "metric", "model", "processor", "source", "source_type", UNORDERED}
+
+
+class ComponentMetrics(ValueKind):
+    """Component metrics, each with its `type`; those of a type that the schema does not have stay as they came."""
+
+    def clean(self, value: Any) -> bool:
+        if type(value) is not list:
+            return False
+        for metric in value:
+            shape = METRICS.get(metric["type"]) if type(metric) is dict and type(metric.get("type")) is str else None
+            # A key that is not of the schema may be another framework's name for one that is.
+            if shape is None or not shape.clean(metric) or any(key not in shape.fields for key in metric):
+                return False
+        return True
+
+    def mend(self, value: Any, path: str, warnings: Warnings, type: str = "") -> list[dict[str, Any]] | None:
+        warned = len(warnings)
+        read = component_metrics(value, type)
+        for notice in read.warnings:
+            warnings.append(Warned(path + notice.path, notice.code, notice.message, notice.value))
+        result = []
+        for index, metric in enumerate(read.metrics):
+            shape = METRICS.get(metric.get("type", ""), OBJECT)
+            if shape.clean(metric):
+                result.append(metric)
+            elif (mended := shape.mend(metric, f"{path}[{index}]", warnings)) is not None:
+                result.append(mended)
+        return result if result or len(warnings) == warned else None
+
+    def unknown(self, value: Any) -> Iterator[str]:
+        for metric in value:
+            if (shape := METRICS.get(metric.get("type", ""))) is not None:
+                yield from (f"[]{name}" for name in shape.unknown(metric) if name[1:] not in _OF_FRAMEWORKS)
+
+
+COMPONENT_METRICS = ComponentMetrics()
+
 
 FIELDS = ITEM | {"metrics_collected": COMPONENT_METRICS}
 """Every field of an item with its kind."""
@@ -173,6 +211,3 @@ def _same(first: Any, second: Any) -> bool:
         return bool(first == second)
     except RecursionError:
         return False
-
-
-__all__ = ["FIELDS", "TWINS", "Tidied", "Warned", "tidy", "unknown_names"]

@@ -19,7 +19,7 @@ from convoscope.conversation import (
     Time,
     Utterance,
 )
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.record import (
     JsonObject,
@@ -35,7 +35,7 @@ from convoscope.ingest.record import (
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.views.standard_data.payloads.livekit import COMPONENT_FIELDS, METADATA, SPEAKING
+from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_FIELDS, METADATA, SPEAKING
 
 ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_handoff", "agent_config_update"})
 

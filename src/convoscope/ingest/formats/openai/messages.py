@@ -22,13 +22,14 @@ from convoscope.conversation import (
     Source,
     Tool,
 )
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.repeated import message_signature, quick_keys, role_of
 from convoscope.ingest.ids import (
     RECORD_IDS,
     conversation_id,
     is_call,
+    is_counter,
     is_id_of_call,
     is_session,
     is_session_row,
@@ -50,7 +51,6 @@ from convoscope.ingest.record import (
     unknown_role,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.row_ids import is_counter
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
 from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
 

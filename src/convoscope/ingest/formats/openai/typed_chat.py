@@ -26,8 +26,8 @@ from convoscope.conversation import (
     ToolResult,
     Utterance,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import DIMENSIONS
-from convoscope.conversation.timestamps import moment
 from convoscope.ingest.control_text import may_hold_control
 from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.ids import CONVERSATION_IDS

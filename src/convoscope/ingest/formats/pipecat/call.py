@@ -22,15 +22,14 @@ from convoscope.conversation import (
     Time,
     Utterance,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import Pipeline
-from convoscope.conversation.timestamps import moment
 from convoscope.ingest.call_exports import SpokenStretch, StateTrack, error_of, set_tool_outcome
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, take, take_text, wall
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
-from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of
-from convoscope.views.standard_data.payloads.pipecat_breakdown import taken_apart
+from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of, taken_apart
 
 Kind = Literal[
     "speech",

@@ -10,16 +10,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.conversation import Conversation, Source
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Grouping, Place, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.views.standard_data.canonical import to_conversation
-from convoscope.views.standard_data.kinds import id_text
 from convoscope.views.standard_data.plain import ItemPlan, conversation_by, plan_of
 from convoscope.views.standard_data.shapes import METRICS, STT, TTS
 from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
-from convoscope.views.standard_data.warnings import Warned
+from convoscope.views.standard_data.values import Warned, id_text
 
 _JOINED_BY = ("conversation_id", "session_id", "task_id", "source_trace_id")
 """The first of these that an item has says which conversation it belongs to."""

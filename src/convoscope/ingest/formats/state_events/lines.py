@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from convoscope.conversation import DIMENSIONS, Time
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES
 from convoscope.ingest.report import Notes

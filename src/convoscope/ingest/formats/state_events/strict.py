@@ -32,7 +32,7 @@ from convoscope.conversation import (
     ToolCall,
     ToolResult,
 )
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.ingest.formats.state_events.endings import outcome_of
 from convoscope.ingest.formats.state_events.lines import ENDED, TURN
 from convoscope.ingest.formats.state_events.timeline import DAY_MS, ROUNDING, error_of

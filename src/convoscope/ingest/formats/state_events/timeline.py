@@ -31,7 +31,7 @@ from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.views.result_outcomes import STATED
+from convoscope.views.result_fields import STATED
 from convoscope.views.tool_outcomes import tool_outcome
 
 TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})

@@ -21,7 +21,7 @@ from convoscope.ingest.call_exports import StateTrack, overlapping_utterances, s
 from convoscope.ingest.record import JsonObject, as_number, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-from convoscope.views.hand_over import passes_on
+from convoscope.views.end_reasons import passes_on
 
 SPEAKERS = {"user": USER, "bot": ASSISTANT, "assistant": ASSISTANT, "system": SYSTEM}
 IN_MILLISECONDS = 100

@@ -19,8 +19,8 @@ from convoscope.conversation import (
     Tool,
     Track,
 )
+from convoscope.conversation.events import moment
 from convoscope.conversation.model import Pipeline
-from convoscope.conversation.timestamps import moment
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import CallReader, EndReasons, ExportedCall, add_call_latency, verdicts
 from convoscope.ingest.formats.vapi.messages import (

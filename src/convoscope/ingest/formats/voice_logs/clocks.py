@@ -8,8 +8,7 @@ from statistics import median
 from typing import NamedTuple
 
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
-from convoscope.text.folding import compact
-from convoscope.text.likeness import likeness, resemble
+from convoscope.text.folding import compact, likeness, resemble
 
 NOTICEABLE = 1.5
 """Seconds; less than this cannot be told from the usual delay between two logs."""

@@ -21,7 +21,7 @@ from convoscope.ingest.formats.voice_logs.replies import Reply, replies
 from convoscope.ingest.formats.voice_logs.sounds import SoundSpan, find_sounds, parted
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
-from convoscope.text.likeness import likeness
+from convoscope.text.folding import likeness
 
 _EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
 _WORDS_PER_SECOND = 2.7

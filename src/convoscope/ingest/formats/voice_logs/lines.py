@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from convoscope.conversation.timestamps import moment
+from convoscope.conversation.events import moment
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes

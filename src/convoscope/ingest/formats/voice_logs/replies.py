@@ -11,8 +11,7 @@ from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.sounds import SoundSpan
 from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
 from convoscope.ingest.report import Notes
-from convoscope.text.folding import compact
-from convoscope.text.likeness import likeness, similarity
+from convoscope.text.folding import compact, likeness, similarity
 
 if TYPE_CHECKING:
     from convoscope.ingest.formats.voice_logs.join import Join, Say

@@ -9,18 +9,23 @@ from typing import Any
 from convoscope.conversation import Conversation, Frame
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, TURN, metric
-from convoscope.metrics.dialogue.actions import is_booking
 from convoscope.metrics.dialogue.declared import PREDICTIONS, STATE_MEMORY, TRACKING, TRUTH, WHOLE_SYSTEM
 from convoscope.metrics.dialogue.frames import GOLD, PREDICTED, dialogue_turns
-from convoscope.metrics.dialogue.tomiinek.evaluate import GoldDialogue, judge_prediction
-from convoscope.metrics.dialogue.tomiinek.forms import placeholder, state_form
-from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, Judgement
-from convoscope.metrics.dialogue.tomiinek.tracking import TurnTracking, track_turn
+from convoscope.metrics.dialogue.policy import act_use
+from convoscope.metrics.dialogue.tomiinek.evaluate import (
+    DomainGoal,
+    GoldDialogue,
+    Judgement,
+    TurnTracking,
+    judge_prediction,
+    track_turn,
+)
+from convoscope.metrics.dialogue.tomiinek.matching import placeholder, state_form
 from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.needs import Need
 from convoscope.scores.observation import Observation, counted, in_turn, measured, unmeasured
 from convoscope.scores.reducers import COUNTS, MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, POOLED_COUNTS, Reduce
-from convoscope.views.subjects import WHOLE
+from convoscope.views.items import WHOLE
 
 TOMIINEK = "tomiinek"
 _SLOTS = {"arriveby": "arrive", "leaveat": "leave"}
@@ -197,6 +202,6 @@ def _booked(conversation: Conversation, rows: list[tuple[int, list[Frame], list[
 
 def _booked_by_acts(asked: list[Frame], answered: list[Frame]) -> tuple[str, ...]:
     acts = [act.type for frame in answered if frame.origin == GOLD for act in frame.acts or ()]
-    if not any(is_booking(act) for act in acts):
+    if not any(act_use(act).books for act in acts):
         return ()
     return tuple([frame.service for frame in asked if frame.origin == GOLD and frame.intents])

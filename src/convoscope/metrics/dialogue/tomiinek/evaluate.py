@@ -1,16 +1,237 @@
-"""The standard evaluation of a whole set of predictions, with its coverage (dialogue, 4)."""
+"""Inform and success: was the right venue offered, and everything about it told that was asked (dialogue, 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from math import fsum, log2
 from typing import Any, NamedTuple
 
-from convoscope.metrics.dialogue.tomiinek.bleu import corpus_bleu
-from convoscope.metrics.dialogue.tomiinek.forms import response_form, state_form
-from convoscope.metrics.dialogue.tomiinek.richness import Richness, richness
-from convoscope.metrics.dialogue.tomiinek.success import DomainGoal, Judgement, active_domains, judge_dialogue
-from convoscope.metrics.dialogue.tomiinek.tracking import Tracking, track_turn, tracking
-from convoscope.metrics.dialogue.tomiinek.venue_search import VenueSearch
+from convoscope.errors import UsageError
+from convoscope.metrics.dialogue.tomiinek.matching import (
+    SEARCHED,
+    Venues,
+    VenueSearch,
+    is_like,
+    response_form,
+    state_form,
+)
+
+REQUESTABLE = ("PHONE", "ADDRESS", "POST", "REFERENCE", "TRAINID")
+TOTAL = "total"
+_TRAIN, _TRAINID, _REFERENCE, _NAME = "train", "TRAINID", "REFERENCE", "NAME"
+
+Forms = Mapping[str, Mapping[str, str]]
+
+
+class DomainGoal(NamedTuple):
+    """What a user wants of a domain: constraints, and what they ask for, as placeholders."""
+
+    informable: Mapping[str, str]
+    requestable: frozenset[str] = frozenset()
+
+
+class Judgement(NamedTuple):
+    """Whether each domain, and the whole, was informed of and a success. No success is judged without inform."""
+
+    inform: dict[str, bool]
+    success: dict[str, bool]
+
+    @property
+    def is_informed(self) -> bool:
+        return self.inform[TOTAL]
+
+    @property
+    def is_success(self) -> bool:
+        return self.success.get(TOTAL, False)
+
+
+def judge_dialogue(
+    goals: Mapping[str, DomainGoal],
+    responses: Sequence[str],
+    states: Sequence[Forms],
+    active: Sequence[Sequence[str]],
+    booked: Sequence[Sequence[str]],
+    search: VenueSearch,
+) -> Judgement:
+    """A dialogue by its delexicalised responses, turn by turn.
+
+    `active` are the domains that each turn is about, `booked` those in which the gold dialogue has a booking.
+    """
+    offered: dict[str, Venues] = {}
+    provided: dict[str, set[str]] = {domain: set() for domain in goals}
+    for response, state, domains, bookings in zip(responses, states, active, booked, strict=True):
+        for domain in goals:
+            if domain in domains:
+                if _NAME in response or (_TRAINID in response and domain == _TRAIN):
+                    _offer(domain, state, offered, search)
+                provided[domain].update(_provided(response, domain in bookings))
+    inform = {domain: _is_informed(domain, goal, offered.get(domain), search) for domain, goal in goals.items()}
+    inform[TOTAL] = all(inform.values())
+    success: dict[str, bool] = {}
+    if inform[TOTAL]:
+        success = {
+            domain: all(one in provided[domain] for one in goal.requestable if one in REQUESTABLE)
+            for domain, goal in goals.items()
+        }
+        success[TOTAL] = all(success.values())
+    return Judgement(inform, success)
+
+
+def _offer(domain: str, state: Forms, offered: dict[str, Venues], search: VenueSearch) -> None:
+    """What the state finds is offered, unless it only widens what was offered before."""
+    venues = search.places(domain, state.get(domain, {}))
+    if venues and not (offered.get(domain) and offered[domain] <= venues):
+        offered[domain] = venues
+
+
+def _provided(response: str, is_booked: bool) -> list[str]:
+    return [one for one in REQUESTABLE if one in response and (one != _REFERENCE or is_booked)]
+
+
+def _is_informed(domain: str, goal: DomainGoal, offered: Venues | None, search: VenueSearch) -> bool:
+    if domain not in SEARCHED or "name" in goal.informable:
+        return True
+    if not offered:
+        return domain == _TRAIN and _TRAINID not in goal.requestable
+    return offered <= search.places(domain, goal.informable)
+
+
+def active_domains(states: Sequence[Forms]) -> list[list[str]]:
+    """The domain that each turn is about, where nobody says: the one whose state changes most, else the one before.
+
+    Of several that change at once one is chosen, and it alone is seen: the others still count as changed in the turn
+    after.
+    """
+    estimates: list[list[str]] = []
+    seen: dict[str, Mapping[str, str]] = {}
+    for state in states:
+        changed = {domain: _changes(slots, seen.get(domain, {})) for domain, slots in state.items()}
+        most = max(changed.values(), default=0)
+        if most:
+            chosen = next(domain for domain, count in changed.items() if count == most)
+            seen[chosen] = state[chosen]
+            estimates.append([chosen])
+        else:
+            estimates.append(estimates[-1] if estimates else [])
+    return estimates
+
+
+def _changes(slots: Mapping[str, str], before: Mapping[str, str]) -> int:
+    return len(slots.items() - before.items())
+
+
+_SAME_VALUE = 95
+_EPSILON = 1e-10
+
+
+class TurnTracking(NamedTuple):
+    """The slots of a turn: matched, predicted, true; and whether all match."""
+
+    is_joint: bool
+    matched: int
+    predicted: int
+    true: int
+
+
+class Tracking(NamedTuple):
+    """Forms tracking over many turns: joint accuracy and F1 in percent, precision and recall as shares."""
+
+    joint_accuracy: float
+    slot_f1: float
+    slot_precision: float
+    slot_recall: float
+
+
+def track_turn(predicted: Forms, true: Forms) -> TurnTracking:
+    """Slots of one turn. Values match where one is nearly a part of the other: "1" and "10" do."""
+    ours, gold = _flat(predicted), _flat(true)
+    matched = sum([slot in ours and is_match(ours[slot], value) for slot, value in gold.items()])
+    return TurnTracking(ours.keys() == gold.keys() and matched == len(gold), matched, len(ours), len(gold))
+
+
+def is_match(predicted: str, true: str) -> bool:
+    """Whether two values count as the same."""
+    return predicted == true or is_like(predicted, true, _SAME_VALUE)
+
+
+def tracking(turns: Iterable[TurnTracking]) -> Tracking:
+    """Over all turns, with the small number in every divisor that the standard evaluator adds."""
+    rows = list(turns)
+    joint = sum(row.is_joint for row in rows) / (len(rows) + _EPSILON)
+    matched = sum(row.matched for row in rows)
+    precision = matched / (sum(row.predicted for row in rows) + _EPSILON)
+    recall = matched / (sum(row.true for row in rows) + _EPSILON)
+    f1 = 2 * precision * recall / (precision + recall + _EPSILON)
+    return Tracking(100 * joint, 100 * f1, precision, recall)
+
+
+def _flat(state: Forms) -> dict[tuple[str, str], str]:
+    return {(domain, slot): value for domain, slots in state.items() for slot, value in slots.items()}
+
+
+_TOKEN = re.compile(r"[\w']+|[^\w\s]")
+SEGMENT = 50
+
+
+class Richness(NamedTuple):
+    """Figures over all responses together. None where there is too little text."""
+
+    mean_length: float | None
+    """Tokens in a response."""
+    entropy: float | None
+    """Bits in a token."""
+    conditional_entropy: float | None
+    """Bits in a token, where the token before it is known."""
+    msttr: float | None
+    """The mean share of distinct tokens in segments of fifty."""
+    distinct_unigrams: int
+    distinct_bigrams: int
+    distinct_trigrams: int
+
+
+def richness(responses: Iterable[str]) -> Richness:
+    """The richness of responses. N-grams do not reach from one response into the next; segments do."""
+    tokens = [_TOKEN.findall(response) for response in responses]
+    unigrams, bigrams, trigrams = (_grams(tokens, size) for size in (1, 2, 3))
+    single, double = _entropy(unigrams), _entropy(bigrams)
+    firsts = _entropy(Counter(gram[0] for gram in bigrams.elements()))
+    return Richness(
+        mean_length=sum(map(len, tokens)) / len(tokens) if tokens else None,
+        entropy=single,
+        conditional_entropy=None if double is None or firsts is None else double - firsts,
+        msttr=_msttr([token for row in tokens for token in row]),
+        distinct_unigrams=len(unigrams),
+        distinct_bigrams=len(bigrams),
+        distinct_trigrams=len(trigrams),
+    )
+
+
+def _grams(rows: Iterable[Sequence[str]], size: int) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(row[place : place + size]) for row in rows for place in range(len(row) - size + 1))
+
+
+def _entropy(grams: Counter[tuple[str, ...]] | Counter[str]) -> float | None:
+    total = sum(grams.values())
+    return fsum(-count / total * log2(count / total) for count in grams.values()) if total else None
+
+
+def _msttr(tokens: Sequence[str]) -> float | None:
+    segments = [tokens[start : start + SEGMENT] for start in range(0, len(tokens) - SEGMENT + 1, SEGMENT)]
+    return fsum(len(set(segment)) / SEGMENT for segment in segments) / len(segments) if segments else None
+
+
+def corpus_bleu(responses: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU of all responses together, with one reference each, from 0 to 100."""
+    try:
+        sacrebleu = import_module("sacrebleu")
+    except ImportError:
+        raise UsageError("BLEU needs sacrebleu", hint="pip install 'convoscope[bleu]'") from None
+    # `force` keeps it from complaining of texts that are cut into tokens, as these are.
+    return float(sacrebleu.corpus_bleu(list(responses), [list(references)], force=True).score)
+
 
 State = Mapping[str, Mapping[str, Any]]
 

@@ -1,13 +1,79 @@
-"""The fields of a component metric, and how their values are put right: numbers, seconds, flags, times."""
+"""The fields of a component metric: of which component they are, how values are coerced, and the order of turns."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
+from convoscope.conversation.events import Moment, moment
 from convoscope.views.standard_data.containers import OBJECT
-from convoscope.views.standard_data.kinds import BOOLEAN, EPOCH, ID, INTEGER, NUMBER, TEXT, ValueKind
 from convoscope.views.standard_data.shapes import METRICS
-from convoscope.views.standard_data.warnings import Warnings
+from convoscope.views.standard_data.values import BOOLEAN, EPOCH, ID, INTEGER, NUMBER, TEXT, ValueKind, Warnings
+
+VAD = "vad_metrics"
+STT = "stt_metrics"
+TTS = "tts_metrics"
+LLM = "llm_metrics"
+EOU = "eou_metrics"
+TURN = "turn_metrics"
+"""What was measured of a whole turn, where no metric of a component is there to carry it."""
+UNKNOWN = "unknown"
+
+COMPONENTS = frozenset({VAD, STT, TTS, LLM, EOU})
+_COMPONENT_NAMES = {
+    "vad": VAD,
+    "voiceactivitydetection": VAD,
+    "stt": STT,
+    "speechtotext": STT,
+    "tts": TTS,
+    "texttospeech": TTS,
+    "llm": LLM,
+    "eou": EOU,
+    "endofutterance": EOU,
+}
+
+
+@lru_cache(maxsize=1024)
+def component_of(name: str) -> str:
+    """The component that a type names (`vad_metrics`, `VADMetrics`, `PipelineVADMetrics`, `vad`), or nothing."""
+    if name in COMPONENTS:
+        return name
+    bare = re.sub(r"[^a-z0-9]|metrics?$", "", name.rsplit(".", 1)[-1].casefold())
+    return _COMPONENT_NAMES.get(bare.removeprefix("pipeline"), "")
+
+
+_ONLY_EOU = ("end_of_utterance_delay", "end_of_turn_delay", "transcription_delay", "on_user_turn_completed_delay")
+_ONLY_VAD = ("idle_time", "inference_count", "inference_duration_total", "speech_detected")
+_ONLY_LLM = ("ttft", "completion_tokens", "prompt_tokens")
+_TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+_ONLY_TTS = ("ttfb", "characters_count", "speaking_duration")
+_WITH_AUDIO = ("transcript", "confidence", "streamed")
+_IN_MILLISECONDS = {f"{key}_ms": key for key in (*_ONLY_EOU, "idle_time", "ttft", "ttfb", "speaking_duration")}
+
+
+def component_from_keys(entry: Mapping[str, Any]) -> str:
+    """The component that an untyped metric is of: the rule of the specification, 1.3, 5.
+
+    A key counts where it has a single value; with an object it only names what is in it. To the list we add
+    the keys that no other component has either: the other two delays of the end of an utterance, the tokens
+    of prompt and completion, and what else a voice activity detector counts.
+    """
+    keys = {_IN_MILLISECONDS.get(key, key) for key, value in entry.items() if not isinstance(value, dict | list)}
+    if not keys.isdisjoint(_ONLY_EOU):
+        return EOU
+    if not keys.isdisjoint(_ONLY_VAD):
+        return VAD
+    if not keys.isdisjoint(_ONLY_LLM) or ("tokens_per_second" in keys and not keys.isdisjoint(_TOKENS)):
+        return LLM
+    if not keys.isdisjoint(_ONLY_TTS):
+        return TTS
+    if "audio_duration" in keys and not keys.isdisjoint(_WITH_AUDIO):
+        return STT
+    return ""
+
 
 _OF_FRAMEWORKS: dict[str, ValueKind] = {
     # LiveKit's chat messages
@@ -43,7 +109,7 @@ _SAME: dict[str, tuple[str, int]] = {
 } | {"e2e_processing_time_ms": ("end_of_utterance_delay", 1000), "end_of_turn_delay": ("end_of_utterance_delay", 1)}
 """Other names, the field that says the same in seconds, and how many of them make a second."""
 _KINDS |= dict.fromkeys(_SAME, NUMBER)
-FIELDS = frozenset(_KINDS)
+METRIC_FIELDS = frozenset(_KINDS)
 
 # Most values are right: of this class, and no larger than any measurement, count or time in seconds is.
 _PLAIN: dict[ValueKind, type] = {
@@ -104,3 +170,47 @@ def keep(metric: dict[str, Any], key: str, value: object) -> None:
     while key in metric:
         key = f"source_{key}"
     metric[key] = value
+
+
+TURN_KEY = re.compile(r"(?:turn|exchange)[\s_#-]*\d*", re.IGNORECASE)
+"""A label that says itself that it names a turn."""
+UNORDERED = "unordered"
+"""True of a metric of which nothing says what it comes before or after."""
+
+_OF_A_TURN = (EOU, LLM, TTS)
+_IN_ORDER = (VAD, STT, *_OF_A_TURN)
+
+
+def in_turns(metrics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Metrics of several components by time, where all tell it; else the first of each component, the second, ….
+
+    The end of the user's turn, the call of the model and the speech of one turn stand at the same place
+    of their arrays where these are equally long. Where they are not, and no id joins them, nothing says
+    what belongs together: such metrics are marked as `unordered`, in place.
+    """
+    by_type: dict[str, list[dict[str, Any]]] = {name: [] for name in _IN_ORDER}
+    for metric in metrics:
+        by_type.setdefault(metric["type"], []).append(metric)
+    every = [one for listed in by_type.values() for one in listed]
+    times = [_time(one) for one in every]
+    if None not in times and len({time.kind for time in times if time is not None}) <= 1:
+        return [one for _, one in sorted(zip(times, every, strict=True), key=lambda pair: pair[0].at if pair[0] else 0)]
+    loose = [[one for one in by_type[name] if not _is_keyed(one)] for name in _OF_A_TURN]
+    waiting = {id(one) for listed in loose for one in listed}
+    first = [one for one in every if id(one) not in waiting]
+    if len({len(listed) for listed in loose if listed}) > 1:
+        for metric in (one for listed in loose for one in listed):
+            metric[UNORDERED] = True
+    return [*first, *(one for turn in zip_longest(*loose) for one in turn if one is not None)]
+
+
+def _time(metric: dict[str, Any]) -> Moment | None:
+    value = metric.get("timestamp")
+    return None if value is None else moment(value)
+
+
+def _is_keyed(metric: dict[str, Any]) -> bool:
+    """Whether a metric says itself which turn it is of."""
+    label = metric.get("label")
+    named = isinstance(label, str) and TURN_KEY.fullmatch(label.strip()) is not None
+    return bool(metric.get("speech_id")) or named or "source_label" in metric

@@ -1,4 +1,4 @@
-"""Whatever stands under `metrics_collected`, as a flat list of component metrics."""
+"""Whatever is under `metrics_collected`, as a flat list of component metrics."""
 
 from __future__ import annotations
 
@@ -6,31 +6,79 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from convoscope.views.standard_data.json_text import parsed
-from convoscope.views.standard_data.payloads import livekit, pipecat
-from convoscope.views.standard_data.payloads.fields import FIELDS, keep, settle, time_of
-from convoscope.views.standard_data.payloads.kinds import (
+from convoscope.views.standard_data.payloads import pipecat
+from convoscope.views.standard_data.payloads.fields import (
     COMPONENTS,
     EOU,
     LLM,
+    METRIC_FIELDS,
+    TTS,
     TURN,
+    TURN_KEY,
     UNKNOWN,
     component_from_keys,
     component_of,
+    in_turns,
+    keep,
+    settle,
+    time_of,
 )
-from convoscope.views.standard_data.payloads.pipecat_breakdown import is_breakdown, taken_apart
-from convoscope.views.standard_data.payloads.pipecat_generations import Generations
-from convoscope.views.standard_data.payloads.pipecat_numbers import roles
+from convoscope.views.standard_data.payloads.pipecat import Generations, is_breakdown, roles, taken_apart
 from convoscope.views.standard_data.payloads.spans import METRICS_PREFIX, unflattened
-from convoscope.views.standard_data.payloads.turn_order import TURN_KEY, in_turns
-from convoscope.views.standard_data.warnings import Warned
+from convoscope.views.standard_data.values import Warned, parsed
+
+COMPONENT_FIELDS = {
+    "end_of_turn_delay": (EOU, "end_of_utterance_delay"),
+    "transcription_delay": (EOU, "transcription_delay"),
+    "on_user_turn_completed_delay": (EOU, "on_user_turn_completed_delay"),
+    "llm_node_ttft": (LLM, "ttft"),
+    "llm_node_tps": (LLM, "tokens_per_second"),
+    "llm_node_ttfs": (LLM, "ttfs"),
+    "tts_node_ttfb": (TTS, "ttfb"),
+    "playback_latency": (TTS, "playback_latency"),
+}
+"""What a chat message measures: of which component it is, and how that calls it (standard-data.md, 7).
+
+`e2e_latency` is of the whole turn.
+"""
+METADATA = {"llm_metadata": LLM, "tts_metadata": TTS}
+SPEAKING = ("started_speaking_at", "stopped_speaking_at")
+OF_THE_ASSISTANT = tuple(key for key, (component, _) in COMPONENT_FIELDS.items() if component != EOU)
+OF_A_MESSAGE = (*COMPONENT_FIELDS, *SPEAKING, "e2e_latency")
+
+
+def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The metrics of one chat message: of a user's an EOU metric, of an assistant's an LLM and a TTS metric.
+
+    When somebody was speaking belongs to the last of them, since it is the voice that is heard; whatever
+    is of the whole turn, above all `e2e_latency`, belongs to the first. Where there is none, the turn has
+    a metric of its own.
+    """
+    parts: dict[str, dict[str, Any]] = {}
+    for key, (component, name) in COMPONENT_FIELDS.items():
+        if metrics.get(key) is not None:
+            parts.setdefault(component, {"type": component})[name] = metrics[key]
+    made = list(parts.values()) or [{"type": TURN}]
+    for key, value in metrics.items():
+        if key in COMPONENT_FIELDS or value is None:
+            continue
+        if METADATA.get(key) in parts:
+            parts[METADATA[key]]["metadata"] = value
+        elif key in SPEAKING:
+            made[-1][key] = value
+        elif key == "type":
+            keep(made[0], "source_type", value)
+        else:
+            keep(made[0], key, value)
+    return made
+
 
 _DEEPEST = 16
 _JSON = ("{", "[", '"')
 _TAGS = frozenset({"metrics_collected", "message", "metrics", "MetricsFrame"})
 """Types of envelopes: they say that metrics follow, and nothing of the metrics."""
 _ORDER = {EOU: 0, LLM: 1}
-_OF_A_METRIC = FIELDS | {"processor", "value", "role", "created_at"}
+_OF_A_METRIC = METRIC_FIELDS | {"processor", "value", "role", "created_at"}
 _RESERVED = frozenset({"type", "metrics", "data", "metadata"})
 
 
@@ -148,8 +196,8 @@ class _Reading:
 
     def _plain(self, entry: dict[str, Any], named: str, place: _Place) -> None:
         """One metric as it is, or a map of them."""
-        if any(key in entry for key in livekit.OF_THE_ASSISTANT):
-            self._emit_all(livekit.of_chat_message(entry), place)
+        if any(key in entry for key in OF_THE_ASSISTANT):
+            self._emit_all(of_chat_message(entry), place)
         elif named:
             self._emit(dict(entry), place)
         elif component := component_from_keys(entry):
@@ -158,7 +206,7 @@ class _Reading:
             self._map(entry, place)
         elif place.component:
             self._typed(entry, place.component, place)
-        elif any(key in entry for key in livekit.OF_A_MESSAGE):
+        elif any(key in entry for key in OF_A_MESSAGE):
             self._typed(entry, TURN, place)
         else:
             self._warn(place, "unknown_metric", "Nothing says what this measures; it is kept as it is.")
@@ -270,7 +318,7 @@ class _Reading:
 
     def _message(self, entry: dict[str, Any], metrics: dict[str, Any], place: _Place) -> None:
         """A chat message. Its id stands for the speech; a question is of the speech that answers it."""
-        parts = livekit.of_chat_message(metrics)
+        parts = of_chat_message(metrics)
         own, role = entry.get("id"), entry.get("role")
         speech = str(own) if isinstance(own, str | int) and not isinstance(own, bool) else None
         named = [part for part in parts if speech is not None and part.setdefault("speech_id", speech) == speech]
@@ -381,7 +429,7 @@ def _time_around(entry: Mapping[str, Any], place: _Place) -> object:
 
 def _is_message(entry: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
     spoken = isinstance(entry.get("role"), str) or entry.get("type") == "message"
-    return spoken and "type" not in metrics and any(key in metrics for key in livekit.OF_A_MESSAGE)
+    return spoken and "type" not in metrics and any(key in metrics for key in OF_A_MESSAGE)
 
 
 def _lists_objects(value: object) -> bool:

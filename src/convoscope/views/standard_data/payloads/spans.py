@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from convoscope.views.standard_data.payloads.fields import keep, number_of
-from convoscope.views.standard_data.payloads.kinds import EOU, TTS, TURN
+from convoscope.views.standard_data.payloads.fields import EOU, TTS, TURN, keep, number_of
 from convoscope.views.standard_data.shapes import STT_DATA, TTS_DATA
 
 METRICS = "metrics_collected"

@@ -1,0 +1,108 @@
+"""What gates say, for a terminal, Markdown, JSON and JUnit: targets of a run, flows, benchmarks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMINED, Gate, Outcome
+from convoscope.analysis.targets import DECLARED, Check
+from convoscope.analysis.words import counted, first_of, name_text, short_name, value_text
+from convoscope.harmless import one_line
+from convoscope.report.render.markdown import code, plain
+from convoscope.report.screen import Screen
+from convoscope.runs.run import Run
+
+if TYPE_CHECKING:
+    from convoscope.analysis.flows.gate import AspectVerdict, FlowGate, FlowVerdict
+
+STYLES: dict[Outcome, str] = {PASSED: "green", FAILED: "bold red", UNDETERMINED: "yellow"}
+_MAX_LINE = 1_000
+
+
+class GateLine(NamedTuple):
+    """One thing that a gate checked: a figure, or a flow."""
+
+    name: str
+    outcome: Outcome
+    text: str
+
+
+def print_gate(
+    screen: Screen, noun: str, outcome: Outcome, lines: Sequence[GateLine], details: Iterable[str] = ()
+) -> None:
+    """A line for each thing that was checked, then what all of them come to."""
+    for line in lines:
+        screen.line(one_line(f"{line.name}: {line.outcome}: {line.text}", _MAX_LINE), STYLES[line.outcome])
+    counts = Counter(line.outcome for line in lines)
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items())) or NOTHING_TO_CHECK
+    conclusion = "; ".join([f"{counted(len(lines), noun)}: {outcomes}", *details])
+    screen.line(f"gate {outcome}: {conclusion}", STYLES[outcome])
+
+
+def print_benchmark_gate(screen: Screen, gate: Gate) -> None:
+    """The figures of a result, each with its verdict."""
+    lines = [GateLine(check.metric, check.outcome, check.reason) for check in gate.checks]
+    print_gate(screen, "figure", gate.outcome, lines, [gate.reason] if gate.reason else ())
+
+
+def print_flow_gate(screen: Screen, runs: Sequence[Run], baseline: Sequence[Run], gate: FlowGate) -> None:
+    """A verdict on each flow, then the one on all."""
+    lines = [GateLine(short_name(flow.flow), flow.outcome, _flow_text(flow)) for flow in gate.flows]
+    limits = f"floor {gate.floor:g}, drop {gate.drop:g}, least n {gate.least:,}"
+    now, before = (first_of([str(run.folder) for run in side]) for side in (runs, baseline))
+    print_gate(screen, "flow", gate.outcome, lines, [limits, f"{now} against {before}"])
+    if any("no flow definition" in aspect.reason for flow in gate.flows for aspect in flow.aspects):
+        screen.line(
+            "  correctness needs the flow's definition (`score --flows`); or ask for `--aspect completion` alone"
+        )
+    for run in (*runs, *baseline):
+        if not run.receipt.valid:
+            screen.line(f"INVALID {run.folder}: {short_name(run.receipt.invalid_reason or '')}", "bold red")
+
+
+def _flow_text(flow: FlowVerdict) -> str:
+    excluded = [f"{counted(flow.excluded, 'conversation')} excluded"] if flow.excluded else []
+    return "; ".join([*map(_aspect_text, flow.aspects), *excluded, *flow.notes])
+
+
+def _aspect_text(verdict: AspectVerdict) -> str:
+    text = f"{verdict.aspect} {verdict.reason}"
+    counts = [f"{title}={n:,}" for title, n in (("n", verdict.n), ("baseline n", verdict.baseline_n)) if n]
+    return f"{text} [{', '.join(counts)}]" if counts and "too few" not in text else text
+
+
+def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
+    """One line for each target: an exit code alone explains nothing."""
+    for check in checks:
+        value = value_text(check.figure.value, check.figure.unit)
+        declared = ", declared by the metric" if check.source == DECLARED else ""
+        style = "red" if check.verdict.outcome == FAILED else ""
+        screen.line(f"target: {check.name} {check.text} ({value}{declared})", style)
+
+
+def target_lines(checks: Iterable[Check]) -> list[str]:
+    """The same as a list in Markdown."""
+    return [
+        f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {plain(check.text)}"
+        for check in checks
+    ]
+
+
+def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:
+    """The same for a program."""
+    return [
+        {
+            "figure": name_text(check.figure),
+            **({"by": dict(check.by)} if check.by else {}),
+            "comparison": check.target.comparison,
+            "target": check.target.value,
+            "value": check.figure.value,
+            "outcome": check.label,
+            "sure": check.verdict.sure,
+            "words": check.result,
+            "source": check.source,
+        }
+        for check in checks
+    ]

@@ -1,0 +1,215 @@
+"""Background beside a conversation: of which kind it is, whose it is, of which version. What may explain a difference.
+
+What comes of a conversation (labels, ratings, how it ended, how long it was) is no such fact.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import cache, lru_cache
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from convoscope.conversation import Conversation, Json
+from convoscope.text.folding import name_words, snake_case
+from convoscope.views.fields import header_fields, is_flag, is_outcome_name
+from convoscope.views.flow.endings import passed_in_words
+
+MAX_FACTS = 60
+MAX_LISTED = 20
+_LONGEST = 60
+_LONGEST_NUMBER = 5
+_DEEPEST = 4
+FOLDERS = ("file", "folder", "folder above", "folder two above")
+YES, NO = "yes", "no"
+"""Whether a list has a word; where it has not, the record does not say so."""
+
+
+class Background(NamedTuple):
+    """What is known beside a conversation."""
+
+    kinds: dict[str, str]
+    """Few or many values: that only the whole run can say."""
+    versions: dict[str, str]
+    user: str
+    """The id of the one who talks with the agent; "" for none."""
+
+
+def background_of(conversation: Conversation) -> Background:
+    """The facts of the record, its metadata and header, its scenario, its messages, and the names of its folders."""
+    kinds: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    user = ""
+    for field, name, value in islice(_values(conversation), 4 * MAX_FACTS):
+        what = _what(field)
+        if what == "version":
+            versions.setdefault(snake_case(name.rpartition(".")[2]), value)
+        elif what == "user":
+            user = user or ("" if snake_case(value) in _words()["nobody"] else value)
+        if what and name not in conversation.dimensions and len(kinds) < MAX_FACTS:
+            kinds.setdefault(name, value)
+    return Background({**kinds, **_folders(conversation), **_when(conversation)}, versions, user)
+
+
+def is_version(name: str) -> bool:
+    """Whether a field of this name holds the version of the agent: `version`, `promptVersion`, `release`."""
+    words = name_words(name)
+    table = _words()
+    return bool(words) and words[-1] in table["versions"] and table["not_versions"].isdisjoint(words)
+
+
+@lru_cache(maxsize=4096)
+def is_kind(name: str) -> bool:
+    """Whether the name itself says that a field is a kind of conversations: `intent`, `customer_tier`."""
+    return not _words()["kinds"].isdisjoint(name_words(name.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=4096)
+def _what(name: str) -> str:
+    """`version`, `user`, `kind`; nothing for what comes of a conversation."""
+    last = name.rpartition(".")[2]
+    if is_version(last):
+        return "version"
+    if _is_user(name):
+        return "user"
+    words = frozenset(name_words(last))
+    is_goal = "goal" in words  # its values say whether it is a task or an outcome
+    if not words or words & _words()["consequences"] or (is_outcome_name(name) and not is_goal):
+        return ""
+    return "goal" if is_goal else "kind"
+
+
+def _is_user(name: str) -> bool:
+    """`user_id`, `customer.id`, `phoneNumber`."""
+    table = _words()
+    *before, last = name.split(".")
+    if snake_case(last) in table["numbers"]:
+        return True
+    words = [*name_words(before[-1] if before and len(name_words(last)) == 1 else ""), *name_words(last)]
+    is_person = bool(words) and (words[0] in table["people"] or "_".join(words[:2]) in table["people"])
+    return is_person and (len(words) == 1 or words[-1] in table["ids"])
+
+
+class _Value(NamedTuple):
+    field: str
+    name: str
+    """Of a list, the field and one of its words."""
+    value: str
+
+
+def _values(conversation: Conversation) -> Iterator[_Value]:
+    extras = conversation.extras
+    places: list[Mapping[str, Json]] = [extras, header_fields(extras.get("header"))]
+    if conversation.scenario is not None:
+        places.append(conversation.scenario.extras)
+    if len(conversation.items) == 1:
+        places.append(conversation.items[0].extras)
+    places.append(_constant(conversation))
+    for place in places:
+        if place:
+            yield from _flat(place, "", _DEEPEST)
+
+
+def _flat(place: Mapping[str, Json], path: str, depth: int) -> Iterator[_Value]:
+    for name, value in place.items():
+        if isinstance(value, dict):
+            if depth > 1:
+                inner = "" if name == "metadata" and not path else f"{path}{name}."
+                yield from _flat(value, inner, depth - 1)
+        elif isinstance(value, list):
+            if len(value) <= MAX_LISTED and name != "header":
+                yield from (_Value(path + name, f"{path}{name} {word}", YES) for word in _listed(value))
+        elif text := _text(path + name, value):
+            yield _Value(path + name, path + name, text)
+
+
+def _listed(values: Sequence[Json]) -> Iterator[str]:
+    """The words of a list, without those that say how it ended."""
+    for value in values:
+        text = _text("", value) if isinstance(value, str) else ""
+        if text and passed_in_words(text) is None and _words()["consequences"].isdisjoint(name_words(text)):
+            yield text
+
+
+def _text(name: str, value: Json) -> str:
+    """A value that may be one of few, as text; "" for any other."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        text = str(int(value))
+    elif isinstance(value, float):
+        text = f"{value:g}" if len(f"{value:g}") <= _LONGEST_NUMBER else ""
+    else:
+        text = " ".join(value.split()) if isinstance(value, str) and len(value) <= _LONGEST else ""
+    if text and _what(name) == "goal" and (is_flag(text) or passed_in_words(text) is not None):
+        return ""
+    return text if len(text) <= _LONGEST else ""
+
+
+def _constant(conversation: Conversation) -> dict[str, Json]:
+    """What stands beside all messages with one value, as a column of a table with one row a message."""
+    beside: dict[str, Json] = {}
+    other: set[str] = set()
+    for event in conversation.timeline:
+        for name, value in event.extras.items():
+            if beside.setdefault(name, value) != value:
+                other.add(name)
+    return {name: value for name, value in beside.items() if name not in other}
+
+
+def _folders(conversation: Conversation) -> dict[str, str]:
+    """The file of a conversation and the folders that it lies in, which its record or its own name begins with."""
+    source = conversation.source
+    if not source.files:
+        return {}
+    file = source.files[0]
+    inside = f"/{PurePath(file).stem}"
+    whole = next((name for name in (source.record, conversation.id) if inside in name), "")
+    above = whole[: whole.rfind(inside)].split("/")[::-1] if whole else []
+    return {name: part[:_LONGEST] for name, part in zip(FOLDERS, (file, *above), strict=False) if part}
+
+
+def _when(conversation: Conversation) -> dict[str, str]:
+    """The day, week and month that a conversation began in, by its own times or a field of its record."""
+    began = next((conversation.common(event.time) for event in conversation.timeline if event.time is not None), 0.0)
+    try:
+        day = datetime.fromtimestamp(began, UTC).date() if began >= _EPOCH else _dated(conversation.extras)
+    except (ValueError, OverflowError, OSError):
+        return {}
+    if day is None:
+        return {}
+    year, week, _ = day.isocalendar()
+    return dict(zip(WHEN, (day.isoformat(), f"{year}-W{week:02d}", day.isoformat()[:7]), strict=True))
+
+
+def _dated(extras: Mapping[str, Json]) -> date | None:
+    """The first date in a field whose name says that it is the beginning."""
+    metadata = extras.get("metadata")
+    for place in (extras, metadata if isinstance(metadata, dict) else {}):
+        for name, value in place.items():
+            if (
+                isinstance(value, str)
+                and _DATE.match(value)
+                and not _words()["beginnings"].isdisjoint(name_words(name))
+            ):
+                return date.fromisoformat(value[:10])
+    return None
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_EPOCH = 1e9
+"""Times since 1970 in seconds; smaller ones are relative."""
+WHEN = ("day", "week", "month")
+
+
+@cache
+def _words() -> Mapping[str, frozenset[str]]:
+    data: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: frozenset(words.split()) for name, words in data.items()}
+
+
+__all__ = ["FOLDERS", "NO", "YES", "Background", "background_of", "is_kind", "is_version"]
