@@ -189,7 +189,11 @@ class TestNeeds:
     @pytest.mark.parametrize("otherwise", ["unmeasured", "not_applicable"])
     def test_an_unmet_need_gives_its_status_and_code(self, otherwise: Any) -> None:
         need = Need(
-            code="no_gold", field="gold", unlock="gold labels", present=lambda conversation: False, otherwise=otherwise
+            code="no_gold",
+            field="gold",
+            unlock="gold labels",
+            present=lambda conversation: False,
+            status_if_missing=otherwise,
         )
         evaluated = run(made("test.gold", self.never_called, needs=(need,)))
         one = only(evaluated["test.gold"])

@@ -56,7 +56,7 @@ class TestCounting:
         assert one.missing == (Missing("no_gold", "field.no_gold", "give no_gold", 2, "unmeasured"),)
 
     def test_what_has_no_opportunity_says_so(self) -> None:
-        (one,) = plan([made("test.tools", need("no_tools", otherwise="not_applicable"))], [A]).metrics
+        (one,) = plan([made("test.tools", need("no_tools", status_if_missing="not_applicable"))], [A]).metrics
         assert (one.applies_to, one.missing[0].status) == (0, "not_applicable")
 
     def test_several_needs_keep_it_silent_for_several_reasons(self) -> None:
