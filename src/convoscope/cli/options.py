@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -131,12 +131,11 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
         command(reading=ReadOptions(**given), **values)
 
     own = inspect.signature(command, eval_str=True)
-    shared = inspect.signature(ReadOptions, eval_str=True).parameters.values()
-    parameters = [one for one in own.parameters.values() if one.name != "reading"]
     keyword = inspect.Parameter.KEYWORD_ONLY
-    run.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[one.replace(kind=keyword) for one in (*parameters, *shared)]
-    )
+    parameters = [one.replace(kind=keyword) for one in own.parameters.values() if one.name != "reading"]
+    types = get_type_hints(ReadOptions, include_extras=True)
+    parameters += [inspect.Parameter(name, keyword, default=None, annotation=types[name]) for name in types]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
 
 
