@@ -148,15 +148,18 @@ def print_files(screen: Screen, files: dict[str, FileRead], *, full: bool) -> No
 def print_short_plan(screen: Screen, plan: Plan) -> None:
     """How many metrics of each family can be measured, and what would unlock most of the others."""
     from convoscope.analysis.words import reason_text
+    from convoscope.metrics.parts import whole_metrics
     from convoscope.report.render.terminal import print_table
     from convoscope.report.table import number_column, text_table
 
     wholes = _wholes(plan)
-    ready = [metric for metric in wholes if metric.applies_to]
-    families = Counter(metric.metric.partition(".")[0] for metric in ready)
+    ready = whole_metrics(metric.metric for metric in wholes if metric.applies_to)
+    families = Counter(name.partition(".")[0] for name in ready)
     screen.line()
     listed = ", ".join(f"{family} {count}" for family, count in families.most_common())
-    screen.line(f"{len(ready)} of {len(wholes)} metrics can be measured: {listed or 'none'}")
+    screen.line(
+        f"{len(ready)} of {len(whole_metrics(metric.metric for metric in wholes))} metrics can be measured: {listed or 'none'}"
+    )
     reasons = Counter(
         (gap.code, gap.unlock) for metric in wholes if not metric.applies_to for gap in metric.missing[:1]
     )

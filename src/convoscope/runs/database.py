@@ -70,9 +70,19 @@ def _shared(folder: Path | None) -> duckdb.DuckDBPyConnection:
         while len(databases) >= _MOST_OPEN:
             databases.pop(next(iter(databases)))
         # A file that was written anew is read anew.
-        databases[folder] = _database(2048, 1, {"enable_external_file_cache": False})
-        _shut_in(databases[folder], [] if folder is None else [folder])
+        database = _database(2048, 1, {"enable_external_file_cache": False})
+        # An unfinished run and the run that it becomes are one: to open a database takes as long as to score a call.
+        folders = [] if folder is None else list(dict.fromkeys((folder, _published(folder))))
+        _shut_in(database, folders)
+        databases.update(dict.fromkeys(folders or [None], database))
     return databases[folder]
+
+
+def _published(folder: Path) -> Path:
+    """Where a run is put when it is finished; the folder itself, where it is."""
+    if folder.name == INSIDE:
+        return folder.parent
+    return folder.with_name(folder.name.removesuffix(INSIDE))
 
 
 def connect_alone(

@@ -52,7 +52,10 @@ def summarise(
     `absent` are samples that have gold labels and no conversation.
     """
     planned = Profiles(metrics, resources)
-    with connect_alone(scratch, folders=[tables.folder]) as connection:
+    # What is small needs no database of its own that could spill to the disk.
+    is_small = sum(tables.parts) <= SMALL_RUN
+    opened = connect(tables.folder) if is_small else connect_alone(scratch, folders=[tables.folder])
+    with opened as connection:
         arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]
@@ -143,6 +146,8 @@ def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
     return axes
 
 
+SMALL_RUN = 5000
+"""Conversations that are summarised in memory."""
 MAX_SUBJECTS = 1000
 """Of a kind of subjects with more names than this, those of the fewest conversations are counted."""
 MAX_ASKED = 200
