@@ -157,12 +157,15 @@ def print_short_plan(screen: Screen, plan: Plan) -> None:
     families = Counter(name.partition(".")[0] for name in ready)
     screen.line()
     listed = ", ".join(f"{family} {count}" for family, count in families.most_common())
-    screen.line(
-        f"{len(ready)} of {len(whole_metrics(metric.metric for metric in wholes))} metrics can be measured: {listed or 'none'}"
-    )
-    reasons = Counter(
-        (gap.code, gap.unlock) for metric in wholes if not metric.applies_to for gap in metric.missing[:1]
-    )
+    total = len(whole_metrics(metric.metric for metric in wholes))
+    screen.line(f"{len(ready)} of {total} metrics can be measured: {listed or 'none'}")
+    # A variant has the reason of its metric.
+    locked = {
+        metric.metric.partition("@")[0]: metric.missing[0]
+        for metric in wholes
+        if metric.missing and metric.metric.partition("@")[0] not in ready
+    }
+    reasons = Counter((gap.code, gap.unlock) for gap in locked.values())
     if reasons:
         rows = [
             (f"{count}", reason_text(code), textwrap.shorten(unlock, 40, placeholder=" …"))

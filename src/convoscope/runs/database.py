@@ -74,7 +74,8 @@ def _shared(folder: Path | None) -> duckdb.DuckDBPyConnection:
         # An unfinished run and the run that it becomes are one: to open a database takes as long as to score a call.
         folders = [] if folder is None else list(dict.fromkeys((folder, _published(folder))))
         _shut_in(database, folders)
-        databases.update(dict.fromkeys(folders or [None], database))
+        databases[folder] = database
+        databases.update(dict.fromkeys(folders, database))
     return databases[folder]
 
 
