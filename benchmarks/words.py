@@ -15,7 +15,6 @@ from typing import Any
 from benchmarks.chats import chats
 from convoscope.conversation import ASSISTANT, USER, Conversation, Participant, Text, Utterance
 from convoscope.metrics.agent import declined
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.user import pushback
 from convoscope.text import language
 from convoscope.views.languages import languages_of
@@ -33,8 +32,8 @@ def run(count: int = 100, rounds: int = 15) -> None:
     kinds = {"sentences": list(chats(count)), "words drawn at random": _random_chats(count)}
     work: dict[str, Callable[[Sequence[Conversation]], object]] = {
         "language of both speakers": _languages,
-        "user.pushback": lambda many: pushback.function(Conversations(many)),
-        "agent.declined": lambda many: declined.function(Conversations(many)),
+        "user.pushback": lambda many: [pushback(one) for one in many],
+        "agent.declined": lambda many: [declined(one) for one in many],
     }
     for kind, records in kinds.items():
         for name, do in work.items():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from convoscope.analysis.answer.make import make_answer
-    from convoscope.analysis.flows.states import states
+    from convoscope.analysis.flows import states
     from convoscope.analysis.vacuity import audit
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
@@ -85,7 +85,7 @@ _HOME = {
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",
     "score": "convoscope.report.score",
-    "states": "convoscope.analysis.flows.states",
+    "states": "convoscope.analysis.flows",
     "template_scorer": "convoscope.metrics.judged.custom",
     "view": "convoscope.views.registry",
     "worst": "convoscope.runs.ranking",

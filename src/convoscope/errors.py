@@ -61,11 +61,26 @@ class UsageError(ConvoscopeError):
     """The request itself is wrong."""
 
 
+def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
+    """The known names that are spelt most like a name: as a whole, or what follows a dot in them."""
+    ranked = []
+    matcher = difflib.SequenceMatcher(b=name)
+    for candidate in known:
+        parts = candidate.split(".")
+        ratios = []
+        for at in range(len(parts)):
+            matcher.set_seq1(".".join(parts[at:]))
+            ratios.append(matcher.ratio())
+        if max(ratios) >= cutoff:
+            ranked.append((-max(ratios), -ratios[0], candidate))
+    return [candidate for *_, candidate in sorted(ranked)[:most]]
+
+
 class UnknownMetric(UsageError):
-    """A metric name that nobody declared, or that two families share."""
+    """A metric name that no metric has, or that two families share."""
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
-        near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
+        near = nearest_names(name, known, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`convoscope metrics` lists the ones there are."
         super().__init__(f"no metric is called {name!r}", hint=hint)
 

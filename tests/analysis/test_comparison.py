@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from convoscope.analysis.answer.comparison import holm, paired, standardised, strata_of, whole
+from convoscope.analysis.answer.differences import order_key
 from convoscope.analysis.answer.samples import FigureSample
-from convoscope.analysis.answer.versions import order_key
 
 RUNS = 300
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from convoscope.analysis.answer.groups import Groups, groups_apart
+from convoscope.analysis.answer.differences import Groups, comparable, groups_apart
 from convoscope.analysis.answer.samples import Samples
-from convoscope.analysis.answer.versions import comparable
 from convoscope.conversation import Outcome
 from convoscope.metrics import NEITHER
 from convoscope.runs.make import make_run as score

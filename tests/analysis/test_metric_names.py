@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from convoscope.analysis.answer.figures import INFERRED_PART, TWINS
+from convoscope.analysis.answer.samples import WAIT
 from convoscope.analysis.answer.verdict import COMPLETIONS, VERBS
-from convoscope.analysis.answer.wait_units import WAIT
 from convoscope.metrics.registry import installed
 from convoscope.runs.ranking import OUTCOME_METRIC, ROUGHNESS
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import convoscope
-from convoscope.analysis.flows.state_matrix import StateFigures
+from convoscope.analysis.flows.state_table import StateFigures
 from convoscope.cli.main import app
 from convoscope.runs.make import make_run as score
 from support.seed_table import SEED, Row, write

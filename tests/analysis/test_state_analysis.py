@@ -105,7 +105,7 @@ class TestEvidence:
         )
         (cause,) = analysed(tmp_path, *sound, broken).causes
         assert (cause.state, cause.faults, cause.conversations) == ("ask", ("guard_error",), ("bad",))
-        assert cause.cost == "nobody is known to be lost here; 1 of 12 that came are affected"
+        assert cause.cost == "no conversation is known to be lost here; 1 of 12 that came are affected"
 
     def test_only_those_that_got_stuck_are_offered(self, tmp_path: Path) -> None:
         well = times(3, *path("ask", "done"), completed=True, stop="terminal")
@@ -197,5 +197,5 @@ def test_how_often_a_state_is_entered_again_is_said_in_words(tmp_path: Path) -> 
     again = path("ask", "charge", "ask", "charge", "done")
     found = analysed(tmp_path, *times(4, *again, flow=PAYMENT, completed=True, stop="terminal"))
     # Each of the four comes to both states twice: once more than it had to.
-    words = [evidence.words for cause in found.causes for evidence in cause.evidence if evidence.fault == "revisit"]
+    words = [evidence.text for cause in found.causes for evidence in cause.evidence if evidence.fault == "revisit"]
     assert words == ["conversations enter it again once on average"] * 2

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from convoscope.analysis.flows.state_matrix import Neighbour, StateFigures
-from convoscope.analysis.flows.state_table import Excluded
+from convoscope.analysis.flows.state_table import Excluded, Neighbour, StateFigures
 from convoscope.conversation.flow import Flow, FlowState
 from convoscope.errors import RunError, UsageError
 from convoscope.runs.run import Run

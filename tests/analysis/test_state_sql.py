@@ -40,7 +40,8 @@ DONE = call(
 BROKEN = call(*path("collect", "done"), id="broken", flow=VET, agent="ann", error="no backend")
 UNDECLARED = call(*path("a", "b"), id="undeclared", flow="pizza", dimensions={"model": "small"})
 
-STATE_SCORES = ["run", "conversation", "flow", "agent", "state", "segment", "visits"]
+WHO = ("done", "vet", "ann", None, "hasty")
+STATE_SCORES = ["run", "conversation", "flow", "agent", "model", "persona", "state", "segment", "visits"]
 METRICS = [
     "progress",
     "stall",
@@ -50,6 +51,7 @@ METRICS = [
     "latency_p95_ms",
     "guard_error",
     "slot_fill_rate",
+    "slot_ready_rate",
     "to_states",
 ]
 ASPECT_SCORES = [
@@ -77,16 +79,20 @@ def ask(run: Run, sql: str) -> list[tuple[Any, ...]]:
 
 
 class TestStateScores:
-    def test_the_columns_and_the_nine_metrics_of_the_seed(self, run: Run) -> None:
+    def test_the_columns_and_the_metrics_of_the_seed(self, run: Run) -> None:
         assert query([run], "SELECT * FROM state_scores").columns == STATE_SCORES + METRICS
 
     def test_a_row_per_conversation_and_state(self, run: Run) -> None:
         columns = ", ".join([*STATE_SCORES[1:], *METRICS])
         assert ask(run, f"SELECT {columns} FROM state_scores WHERE flow = 'vet' ORDER BY state") == [
             # p95 of 100, 200 is 195; one of two slots; one guard error; two turns ÷ one visit
-            ("done", "vet", "ann", "collect", "collect", 1, 1, 0, 0, 0, 2.0, pytest.approx(195.0), 1, 0.5, ["done"]),
-            ("done", "vet", "ann", "done", None, 1, 0, 0, 0, 0, 0.0, None, 0, None, []),
+            (*WHO, "collect", "collect", 1, 1, 0, 0, 0, 2.0, pytest.approx(195.0), 1, 0.5, 0.5, ["done"]),
+            (*WHO, "done", None, 1, 0, 0, 0, 0, 0.0, None, 0, None, None, []),
         ]
+
+    def test_who_took_part_is_in_each_row(self, run: Run) -> None:
+        rows = ask(run, "SELECT DISTINCT conversation, agent, model, persona FROM state_scores ORDER BY 1")
+        assert rows == [("done", "ann", None, "hasty"), ("undeclared", "small", "small", None)]
 
     def test_the_broken_have_none(self, run: Run) -> None:
         assert ask(run, "SELECT DISTINCT conversation FROM state_scores ORDER BY 1") == [("done",), ("undeclared",)]

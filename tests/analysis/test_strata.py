@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from convoscope.analysis.answer.comparison import LEVEL, whole
-from convoscope.analysis.answer.coverage import coverage_of, worst_case
+from convoscope.analysis.answer.comparison import (
+    LEVEL,
+    Kind,
+    WithinKinds,
+    compare_within,
+    coverage_of,
+    mix_distance,
+    usual_values,
+    whole,
+    worst_case,
+)
 from convoscope.analysis.answer.samples import FigureSample
-from convoscope.analysis.answer.strata import Kind, WithinKinds, compare_within, mix_distance, usual_values
 
 RUNS = 200
 Values = NDArray[np.int64]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from convoscope.analysis.targets import LABELS, Check, check, checks, figure_name, run_checks, tally_text, target_text
+from convoscope.cli.options import Targets
 from convoscope.conversation import Conversation
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, Observation, Target, counted, measured, metric, unmeasured
@@ -103,6 +105,30 @@ class TestTexts:
             given_target("response_latency p99 < 2", UNITS)
         assert caught.value.message == "no figure is called 'response_latency p99'"
         assert caught.value.hint.startswith("did you mean timing.response_latency p95 or ")
+
+    @pytest.mark.parametrize(
+        ("typed", "meant"),
+        [
+            ("sucess", "tools.success or outcome.success"),  # both end in what was meant
+            ("tool.success", "tools.success or outcome.success"),
+            ("latency p95", "timing.response_latency p95"),
+            ("truns", "conversation.turns"),
+        ],
+    )
+    def test_the_nearest_whole_or_last_part_comes_first(self, typed: str, meant: str) -> None:
+        units = {**UNITS, "outcome.success": "share"}
+        with pytest.raises(UsageError) as caught:
+            given_target(f"{typed} > 0", units)
+        assert caught.value.hint == f"did you mean {meant}?"
+
+    def test_the_examples_of_the_help_are_targets(self) -> None:
+        every = {name: one.unit for one in installed().declared.values() for name in figure_names(describe(one))}
+        (option,) = Targets.__metadata__
+        examples = re.findall("'([^']+)'", option.help)
+        assert [given_target(example, every).figure for example in examples] == [
+            "tools.success",
+            "timing.response_latency p95",
+        ]
 
     def test_a_name_that_is_near_to_none_lists_a_few_or_says_where_they_are(self) -> None:
         with pytest.raises(UsageError) as caught:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from convoscope.analysis.answer import rank_texts
+from convoscope.analysis.answer.make import reason_of
 from convoscope.analysis.words import (
-    because_texts,
-    behind_text,
     counted,
     interval_text,
     number_text,
@@ -19,13 +19,12 @@ from convoscope.analysis.words import (
     points_text,
     reason_text,
     reasons_text,
-    standing_text,
     value_text,
 )
 from convoscope.conversation import Outcome
 from convoscope.metrics import COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, WORDS, TenPoints
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import Headline, RankedConversation, RankedMetric, worst, worst_and_broken
+from convoscope.runs.ranking import Headline, RankedMetric, worst, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
@@ -159,87 +158,84 @@ class TestIntervals:
 
 SUCCESS = Headline("tools.success", "", "(computed)", SHARE, HIGHER)
 LATENCY = Headline("timing.latency", "strict", "(computed)", SECONDS, HIGHER)
+KNOWN = figures.summary(
+    declared=[
+        DeclaredMetric(
+            metric="tools.success",
+            family="tools",
+            version=1,
+            question="?",
+            unit=SHARE,
+            better=HIGHER,
+            observes="event",
+            label="calls that work",
+            ten_points=TenPoints(zero=0.0, ten=1.0, passes_at=7.0),
+        )
+    ]
+)
 
 
-class TestWhyAConversationStandsWhereItStands:
+class TestWhyAConversationHasItsRank:
     @pytest.mark.parametrize("measured", [2, 3, 100, 1_000])
     def test_says_than_how_many_it_is_worse(self, measured: int) -> None:
         for better in range(1, measured):
             behind = RankedMetric(SUCCESS, 0.0, better / measured, measured)
-            assert behind_text(behind) == f"tools.success 0.0 %: lower than {better:,} of {measured:,}"
+            assert reason_of(KNOWN, behind, "call") == f"calls that work 0.0 %, worse than {better:,} of {measured:,}"
 
-    def test_where_less_is_better_the_worse_is_higher(self) -> None:
+    def test_a_metric_that_is_not_declared_has_its_name(self) -> None:
         slow = RankedMetric(LATENCY._replace(better=LOWER), 4.0, 12_345 / 1_234_500, 1_234_500)
-        assert behind_text(slow) == "timing.latency@strict 4.00 s: higher than 12,345 of 1,234,500"
-
-    def test_the_variant_and_the_unit_are_named(self) -> None:
-        assert behind_text(RankedMetric(LATENCY, 0.004, 0.5, 2)) == "timing.latency@strict 0.004 s: lower than 1 of 2"
-
-    def test_what_broke_comes_first(self) -> None:
-        one = RankedMetric(SUCCESS, 0.5, 0.75, 4)
-        assert because_texts("", [one]) == ["tools.success 50.0 %: lower than 3 of 4"]
-        assert because_texts("no line", [one]) == [
-            "the integration broke: no line",
-            "tools.success 50.0 %: lower than 3 of 4",
-        ]
-        assert because_texts("no line", []) == ["the integration broke: no line"]
-        assert because_texts("", []) == []
-
-
-class TestAPlaceInOneLine:
-    REASONS = (
-        RankedMetric(SUCCESS, 0.5, 0.75, 4),
-        RankedMetric(LATENCY, 2.0, 0.5, 2),
-        RankedMetric(SUCCESS, 0.1, 0.25, 4),
-    )
-    FIRST, SECOND = "tools.success 50.0 %: lower than 3 of 4", "timing.latency@strict 2.00 s: lower than 1 of 2"
-
-    def test_names_the_first_two_reasons(self) -> None:
-        assert standing_text(RankedConversation(0, "c", 0.5, self.REASONS)) == f"{self.FIRST}; {self.SECOND}"
-
-    def test_or_as_many_as_are_wanted(self) -> None:
-        assert standing_text(RankedConversation(0, "c", 0.5, self.REASONS), 1) == self.FIRST
-        assert standing_text(RankedConversation(0, "c", 0.5, self.REASONS), 9).count(";") == 2
-
-    def test_of_which_what_broke_is_one(self) -> None:
-        broken = RankedConversation(0, "c", 0.5, self.REASONS, "no line")
-        assert standing_text(broken) == f"the integration broke: no line; {self.FIRST}"
-        assert standing_text(broken, 1) == "the integration broke: no line"
-        assert standing_text(RankedConversation(0, "c", None, (), "no line")) == "the integration broke: no line"
-
-    def test_says_where_there_is_no_reason(self) -> None:
-        assert standing_text(RankedConversation(0, "c", 0.0, ())) == "worse than no other in any metric"
-        assert standing_text(RankedConversation(0, "c", None, ())) == "no metric with a direction was measured"
-
-    def test_is_told_of_a_real_run(self, tmp_path: Path) -> None:
-        conversations = [
-            chat(user("hi"), id="a", extras={"quality": 1.0}),
-            chat(user("hi"), id="b", extras={"quality": 3.0}, outcome=Outcome(error="no line")),
-            chat(user("hi"), id="c", extras={"quality": 2.0}),
-            chat(user("hi"), id="d"),
-        ]
-        run = score(conversations, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
-        assert [(one.conversation, standing_text(one)) for one in worst(run, 10)] == [
-            ("a", "test.quality 1.00 points: lower than 2 of 3"),  # 2 of 3
-            ("c", "test.quality 2.00 points: lower than 1 of 3"),  # 1 of 3
-            ("d", "no metric with a direction was measured"),
-        ]
-        assert [standing_text(one) for one in worst_and_broken(run, 10).broken] == ["the integration broke: no line"]
-
-    def test_failures_are_sentences_with_what_they_fail(self) -> None:
-        assert behind_text(RankedMetric(SUCCESS, 0.5, 0.75, 4, "target")) == (
-            "tools.success 50.0 %: misses its target, lower than 3 of 4"
-        )
-        assert behind_text(RankedMetric(SUCCESS, 0.0, 0.0, 4, "mark")) == "tools.success 0.0 %: below its pass mark"
-        assert (
-            behind_text(RankedMetric(SUCCESS, 0.0, 0.5, 4, "outcome"))
-            == "tools.success 0.0 %: failed, lower than 2 of 4"
+        assert reason_of(KNOWN, slow, "call") == "timing.latency@strict 4.00 s, worse than 12,345 of 1,234,500"
+        assert reason_of(KNOWN, RankedMetric(LATENCY, 0.004, 0.5, 2), "call") == (
+            "timing.latency@strict 0.004 s, worse than 1 of 2"
         )
 
-    def test_what_is_lost_comes_first(self) -> None:
-        lost = RankedConversation(0, "c", None, (), "", "lost", "reward: 0")
-        assert standing_text(lost) == "lost (reward: 0)"
-        assert standing_text(lost._replace(outcome_reason="")) == "lost"
+    def test_failures_say_what_they_fail(self) -> None:
+        for failure, text in (
+            ("target", "calls that work 50.0 %, misses its target"),
+            ("mark", "calls that work 50.0 %, below its mark of 70.0 %"),
+            ("outcome", "calls that work 50.0 %, the worst there is"),
+        ):
+            assert reason_of(KNOWN, RankedMetric(SUCCESS, 0.5, 0.75, 4, failure), "call") == text
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    conversations = [
+        chat(user("hi"), id="a", extras={"quality": 1.0, "pace": 1.0}),
+        chat(user("hi"), id="b", extras={"quality": 3.0, "pace": 3.0}, outcome=Outcome(error="no line")),
+        chat(user("hi"), id="c", extras={"quality": 2.0, "pace": 2.0}),
+        chat(user("hi"), id="d"),
+    ]
+    folder = tmp_path_factory.mktemp("graded") / "run"
+    return score(conversations, metrics=[grade("quality"), grade("pace")], out=folder, workers=1)
+
+
+class TestARankInOneLine:
+    def test_names_the_first_two_reasons(self, graded: Run) -> None:
+        assert rank_texts(graded, worst(graded, 10)) == [
+            "pace 1.00 points, worse than 2 of 3; quality 1.00 points, worse than 2 of 3",
+            "pace 2.00 points, worse than 1 of 3; quality 2.00 points, worse than 1 of 3",
+            "no metric with a direction was measured",
+        ]
+
+    def test_or_as_many_as_are_wanted(self, graded: Run) -> None:
+        assert rank_texts(graded, worst(graded, 1), 1) == ["pace 1.00 points, worse than 2 of 3"]
+
+    def test_what_broke_comes_first(self, graded: Run) -> None:
+        broken = worst_and_broken(graded, 10).broken
+        assert rank_texts(graded, broken, 1) == ["the integration broke: no line"]
+
+    def test_says_where_there_is_no_reason(self, graded: Run) -> None:
+        (first,) = worst(graded, 1)
+        assert rank_texts(graded, [first._replace(number=3, behind=0.0)]) == ["worse than no other in any metric"]
+        assert rank_texts(graded, [first._replace(number=3, behind=None)]) == [
+            "no metric with a direction was measured"
+        ]
+
+    def test_what_is_lost_comes_first(self, tmp_path: Path) -> None:
+        lost = [chat(user("hi"), id="c", extras={"quality": 1.0}, outcome=Outcome(completed=False))]
+        run = score(lost, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
+        assert rank_texts(run, worst(run, 1), 9)[0].partition("; ")[0] in ("no reply to “hi”", "lost: the log says so")
 
 
 @pytest.fixture(scope="module")

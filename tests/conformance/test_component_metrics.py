@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convoscope.views.standard_data.payloads import component_metrics, from_span
 from convoscope.views.standard_data.payloads.fields import COMPONENTS
+from convoscope.views.standard_data.payloads.metrics_collected import component_metrics
+from convoscope.views.standard_data.payloads.spans import from_span
 from support.payload_leaves import lost
 from support.shared_data import content_hash
 

@@ -11,9 +11,8 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.ingest.companions import companion
-from convoscope.ingest.companions.companion import Attach
 from convoscope.ingest.discover import Input, find_inputs, fingerprint
-from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample, installed
+from convoscope.ingest.reader import Attach, Detection, FolderSample, Reader, RecordGroup, Sample, installed
 from convoscope.ingest.report import Notes
 from support.logs import CHAT, chat, counts, read, write, write_json, write_lines
 

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from convoscope.conversation import Conversation, Event, Item, Outcome, Scenario, StateEntered, StateExited
 from convoscope.conversation.flow import Flow, FlowState
-from convoscope.metrics.flow.drop_off import drop_off_node
+from convoscope.metrics.flow.aspects import drop_off_node
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
 from support.chats import UNPLACED, agent, chat, user

@@ -20,7 +20,7 @@ from convoscope.conversation import (
 )
 from convoscope.metrics.item_fields import FIELDS, PRESENT, SCORERS, first_absent, missing, needs_of
 from convoscope.views.items import cases
-from convoscope.views.standard_data.tidy import FIELDS as SCHEMA
+from convoscope.views.standard_data.schema import FIELDS as SCHEMA
 from support.chats import agent, call, chat, result, user
 
 # The table at the end of the published schema, of the scorers that are measured.

@@ -128,7 +128,8 @@ class TestDerived:
 
 class TestErrors:
     @pytest.mark.parametrize(
-        ("name", "near"), [("answer.f2", "answer.f1"), ("exact_mach", "exact_match"), ("latncy", "latency")]
+        ("name", "near"),
+        [("answer.f2", "answer.f1"), ("exact_mach", "exact_match"), ("latncy", "latency"), ("anser", "mean answer")],
     )
     def test_an_unknown_name_suggests_near_ones(self, name: str, near: str) -> None:
         with pytest.raises(UnknownMetric) as caught:

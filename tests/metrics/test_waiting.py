@@ -11,12 +11,10 @@ import pytest
 
 import convoscope.views
 from convoscope.conversation import Conversation
-from convoscope.errors import DeclarationError
 from convoscope.metrics import (
     CONVERSATION,
     HIGHER,
     TURN,
-    Conversations,
     Metric,
     Observation,
     derived,
@@ -26,7 +24,6 @@ from convoscope.metrics import (
 from convoscope.metrics.async_metrics import awaited
 from convoscope.scoring.batch import Batch
 from convoscope.scoring.evaluate import observe
-from convoscope.scoring.job import check_declarations
 from convoscope.scoring.session import Session
 from convoscope.views import MetricContext
 from convoscope.views.standard_data import StandardData
@@ -217,10 +214,3 @@ class TestManyConversations:
         (found,) = batch.columns()
         session.close()
         assert found.observed.detail[0] == "CancelledError: the client gave up"
-
-    def test_one_that_waits_cannot_take_many(self) -> None:
-        async def lost(many: Conversations) -> None:
-            """What of all of them?"""
-
-        with pytest.raises(DeclarationError, match="waits for many"):
-            check_declarations([declared(lost)])

@@ -32,7 +32,7 @@ def test_tools_are_told_in_words(tmp_path: Path) -> None:
     call = ToolCall(seq=UNPLACED, name="look_up", call_id="1", time=Time(2.0, "wall"), arguments={"code": 7})
     bad = ToolResult(seq=UNPLACED, name="look_up", call_id="1", time=Time(5.5, "wall"), success=False, error="no line")
     lines = told(tmp_path, chat(user("Book it.", 0.0), call, bad, agent("Sorry.", 6.0), outcome=LOST))
-    assert "  0:02  tool   look_up took 3.5 s, failed: no line" in lines
+    assert "  0:02  tool   look_up took 3.50 s, failed: no line" in lines
     assert not any("{" in line for line in lines)
 
 

@@ -14,14 +14,14 @@ from browser.walks import make_run, viewings, walk
 from convoscope.analysis.answer import look_at_lost, make_answer
 from convoscope.analysis.words import percent_text
 from convoscope.conversation import Flow, FlowState
+from convoscope.report.flow_tables import shortened
 from convoscope.report.page.flow_picture import (
     MAX_EDGES,
     MAX_STATES,
     Picture,
-    Seen,
+    PictureState,
     level,
     picture,
-    shortened,
     wrapped,
 )
 from convoscope.report.page.flow_screen import MAX_FLOWS, FlowScreen, flow_screen
@@ -31,12 +31,12 @@ from convoscope.runs.run import Run
 from support.chats import chat, user
 
 
-def seen(name: str, order: float = 0, **facts: Any) -> Seen:
-    usual = {"n": 10, "lost": 0.0, "terminal": "", "arrived": 0, "words": "ten conversations"}
-    return Seen(name, order, **usual | facts)
+def seen(name: str, order: float = 0, **facts: Any) -> PictureState:
+    usual = {"n": 10, "lost": 0.0, "terminal": "", "arrived": 0, "text": "ten conversations"}
+    return PictureState(name, order, **usual | facts)
 
 
-def drawn(*states: Seen, **edges: int) -> Picture:
+def drawn(*states: PictureState, **edges: int) -> Picture:
     """Edges as `a_b=3`, by the first letters of the states."""
     at = {state.name[0]: place for place, state in enumerate(states)}
     return picture(states, {(at[one[0]], at[one[2]]): count for one, count in edges.items()})

@@ -163,12 +163,12 @@ class TestOutcomes:
         place = said(case).splitlines().index("worst conversations:")
         # both others have longer ones than a, and one has than bb
         assert said(case).splitlines()[place + 1 : place + 3] == [
-            "  a: test.length 1: lower than 2 of 3",
-            "  bb: test.length 2: lower than 1 of 3",
+            "  a: length 1, worse than 2 of 3",
+            "  bb: length 2, worse than 1 of 3",
         ]
 
     def test_where_the_integration_broke_is_not_among_them(self, tmp_path: Path) -> None:
-        assert worst_told(tmp_path, "no line <b>") == ["  a: test.quality 1.00 points: lower than 1 of 2"]
+        assert worst_told(tmp_path, "no line <b>") == ["  a: quality 1.00 points, worse than 1 of 2"]
 
 
 def worst_told(folder: Path, error: str) -> list[str]:

@@ -27,7 +27,7 @@ from convoscope.conversation import (
     Track,
     Utterance,
 )
-from convoscope.report.speech_lanes import Lane, LaneSpan, Ruler, SpeechLanes, timeline
+from convoscope.report.speech_lanes import Lane, LaneSpan, Ruler, SpeechLanes, speech_lanes
 from support.chats import AUDIO, UNPLACED, agent, chat, user
 from support.strategies import conversations
 
@@ -35,7 +35,7 @@ Stretch = tuple[float, float]
 
 
 def lanes(conversation: Conversation) -> SpeechLanes:
-    found = timeline(conversation, Ruler(conversation))
+    found = speech_lanes(conversation, Ruler(conversation))
     assert found is not None
     return found
 
@@ -262,7 +262,7 @@ class TestStates:
         assert labelled("states", entered("greet", 0), left("ask", 2), left("greet", 3)) == [("greet", 0, 3)]
 
     def test_a_state_left_that_was_never_entered_is_nothing(self) -> None:
-        assert timeline(chat(left("greet", 2)), Ruler(chat(left("greet", 2)))) is None
+        assert speech_lanes(chat(left("greet", 2)), Ruler(chat(left("greet", 2)))) is None
 
     def test_a_state_entered_at_no_time_is_passed_over(self) -> None:
         assert labelled("states", entered("greet", 0), entered("lost", None), left("greet", 3)) == [("greet", 0, 3)]
@@ -301,14 +301,14 @@ class TestTools:
 class TestTheWhole:
     def test_no_times_no_timeline(self) -> None:
         said = chat(user("hi"), agent("yes"))
-        assert timeline(said, Ruler(said)) is None
+        assert speech_lanes(said, Ruler(said)) is None
 
     def test_times_of_what_has_no_lane_are_none_either(self) -> None:
         said = chat(Marker(seq=UNPLACED, name="dialled", time=Time(1)), user("hi"))
-        assert timeline(said, Ruler(said)) is None
+        assert speech_lanes(said, Ruler(said)) is None
 
     def test_an_empty_conversation_has_none(self) -> None:
-        assert timeline(chat(), Ruler(chat())) is None
+        assert speech_lanes(chat(), Ruler(chat())) is None
 
     def test_speakers_come_first_in_their_order_then_tools_then_states(self) -> None:
         found = lanes(chat(entered("greet", 0), asks("find", 1), agent("yes", 2), user("hi", 3)))
@@ -395,5 +395,5 @@ class TestWhateverIsSaid:
     @settings(deadline=None, max_examples=40)
     @given(conversations())
     def test_any_conversation_has_lanes_or_none(self, conversation: Conversation) -> None:
-        found = timeline(conversation, Ruler(conversation))
+        found = speech_lanes(conversation, Ruler(conversation))
         assert found is None or all(one.spans for one in found.lanes)

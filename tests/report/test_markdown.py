@@ -16,8 +16,8 @@ from markdown_it.token import Token
 from convoscope.conversation import Conversation, Outcome
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Observation, measured, metric
-from convoscope.report.render.markdown import code, row
 from convoscope.report.run_markdown import MAX_CHARACTERS, Block, fit, markdown, write_markdown
+from convoscope.report.table import code, row
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from support.called import called_run
@@ -168,7 +168,7 @@ class TestWhatItSays:
         # the three others of four did better, and nobody else is behind anyone
         lines = markdown(run).splitlines()
         place = lines.index("Conversations, roughest first:")
-        assert lines[place + 2 : place + 4] == ["- `c0`: `tools.success` 0.0 %: lower than 3 of 4", ""]
+        assert lines[place + 2 : place + 4] == ["- `c0`: tool calls that succeed 0.0 %, worse than 3 of 4", ""]
 
     def test_where_the_integration_broke_is_said_apart_and_as_code(self, tmp_path: Path) -> None:
         conversations = [
@@ -180,7 +180,7 @@ class TestWhatItSays:
         lines = markdown(run).splitlines()
         place = lines.index("Conversations, roughest first:")
         assert lines[place + 2 : place + 8] == [
-            "- `a`: `test.quality` 1.00 points: lower than 1 of 3",  # only b has more
+            "- `a`: quality 1.00 points, worse than 1 of 3",  # only b has more
             "",
             "The integration broke, which says nothing about the agent:",
             "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
-from convoscope.report.placed_findings import by_place, placed_findings
+from convoscope.report.story import by_seq, placed_findings
 from support.chats import agent, chat, user
 
 
@@ -41,7 +41,7 @@ def test_each_finding_says_who_found_what_and_where() -> None:
         ("labelled by human", "topic billing", (), False),
     ]
     # At 1: a topic and a risk. What has no place is at none, and still listed above.
-    assert {seq: len(found) for seq, found in by_place(findings).items()} == {1: 2, 2: 2, 3: 1, 4: 1, 5: 2}
+    assert {seq: len(found) for seq, found in by_seq(findings).items()} == {1: 2, 2: 2, 3: 1, 4: 1, 5: 2}
 
 
 def test_who_did_not_look_for_resolutions_says_nothing_of_them() -> None:

@@ -10,7 +10,7 @@ import convoscope
 from convoscope.metrics.declaration import COMPONENTS
 from convoscope.metrics.registry import installed
 from convoscope.report.run_markdown import markdown
-from convoscope.report.sections import component_place, main_component, sections
+from convoscope.report.run_tables import component_place, main_component, sections
 from convoscope.runs.run import Run
 from support.command_line import convoscope as command
 from support.logs import EXAMPLES, write_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.report.visible_figures import UnmeasuredFigures, VisibleFigures, headlines, visible_figures
+from convoscope.report.run_tables import UnmeasuredFigures, VisibleFigures, headlines, visible_figures
 from convoscope.statistics.summary import Figure
 from support import figures
 

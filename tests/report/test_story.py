@@ -36,7 +36,7 @@ from convoscope.metrics import (
 )
 from convoscope.report.story import MAX_TEXT, StoryFact, cut, json_text
 from support.chats import UNPLACED, WALL, agent, call, chat, result, user
-from support.stories import finding, happenings, only, placed, tell
+from support.stories import entries, finding, only, placed, tell
 
 EVENTS: dict[str, tuple[Event, str, list[StoryFact]]] = {
     "tool_call": (
@@ -112,7 +112,7 @@ class TestEvents:
     def test_people_are_called_by_their_name(self) -> None:
         talk = chat(user("hi"), Marker(seq=UNPLACED, name="hangs up", participant="user"))
         talk = msgspec.structs.replace(talk, participants=(Participant("user", "user", "Ada Lovelace"),))
-        spoke, left = happenings(tell(talk))
+        spoke, left = entries(tell(talk))
         assert (spoke.title, spoke.role) == ("Ada Lovelace", "user")
         assert left.facts == (StoryFact("by", "Ada Lovelace"),)
 
@@ -139,7 +139,7 @@ class TestEvents:
 
     def test_all_come_in_their_order(self) -> None:
         events = [user("hi"), *(event for event, _, _ in EVENTS.values()), agent("so"), user("ah")]
-        told = happenings(tell(chat(*events)))
+        told = entries(tell(chat(*events)))
         # the result after the call is told with it, so event 2 has no place of its own
         assert [one.seq for one in told] == [seq for seq in range(len(events)) if seq != 2]
 
@@ -147,7 +147,7 @@ class TestEvents:
 class TestTools:
     def test_a_result_is_told_with_its_call(self) -> None:
         talk = chat(user("hi"), call("find", "1"), agent("one moment"), result("find", "1", success=True, result=None))
-        first, asked, _ = happenings(tell(talk))
+        first, asked, _ = entries(tell(talk))
         assert (first.kind, asked.kind) == ("utterance", "tool_call")
         assert list(asked.facts) == [
             StoryFact("arguments", "null"),
@@ -157,7 +157,7 @@ class TestTools:
 
     def test_a_result_that_belongs_to_no_call_is_told_alone(self) -> None:
         talk = chat(call("find", "1"), result("find", "other"), result("book", "2"))
-        asked, one, other = happenings(tell(talk))
+        asked, one, other = entries(tell(talk))
         assert asked.facts[-1] == StoryFact("result", "none in the log")
         assert [(each.kind, each.title) for each in (one, other)] == [("tool_result", "find"), ("tool_result", "book")]
 
@@ -213,7 +213,7 @@ class TestTools:
 class TestTurns:
     def test_are_told_one_after_the_other(self) -> None:
         told = tell(chat(agent("hello"), user("hi"), agent("so?"), user("ah"), agent("oh")))
-        assert [(stretch.turn, [one.seq for one in stretch.happenings]) for stretch in told.stretches] == [
+        assert [(turn.turn, [one.seq for one in turn.entries]) for turn in told.turns] == [
             (0, [0]),
             (1, [1, 2]),
             (2, [3, 4]),
@@ -222,27 +222,27 @@ class TestTurns:
     def test_an_unknown_rule_is_told_without_turns(self) -> None:
         found = finding(measured(Subject("turn", "1", 1), 5), measured(Subject("utterance", "1", 1), 6))
         told = tell(chat(user("hi"), agent("so?"), turn_rule="of-the-future/9"), found)
-        (stretch,) = told.stretches
-        assert stretch.turn is None
-        assert [one.seq for one in stretch.happenings] == [0, 1]
+        (turn,) = told.turns
+        assert turn.turn is None
+        assert [one.seq for one in turn.entries] == [0, 1]
         assert placed(told) == {"event 1": ["6.00 points"], "turn 1": ["5.00 points"]}
         assert [mark.subject for mark in told.elsewhere] == ["turn 1"]
 
     def test_nothing_happened(self) -> None:
         told = tell(chat())
-        assert (told.stretches, told.timeline) == ((), None)
+        assert (told.turns, told.timeline) == ((), None)
 
 
 class TestTimes:
     def test_are_seconds_from_the_first_moment(self) -> None:
-        assert [one.at for one in happenings(tell(chat(user("hi", 100), agent("so?", 102.5), user("ah"))))] == [
+        assert [one.at for one in entries(tell(chat(user("hi", 100), agent("so?", 102.5), user("ah"))))] == [
             0.0,
             2.5,
             None,
         ]
 
     def test_of_sound_it_is_the_first_that_counts(self) -> None:
-        first, second = happenings(tell(chat(agent("so?", sound=[(1, 2)]), user("hi", sound=[(7, 8), (4, 5)]))))
+        first, second = entries(tell(chat(agent("so?", sound=[(1, 2)]), user("hi", sound=[(7, 8), (4, 5)]))))
         assert (first.at, second.at) == (0.0, 3.0)
 
     def test_the_lanes_are_there(self) -> None:
@@ -274,7 +274,7 @@ class TestLongTexts:
         assert MAX_TEXT < max(lengths) < MAX_TEXT + 100
 
     def test_what_was_said_is_never_cut(self) -> None:
-        (one,) = happenings(tell(chat(user("x" * 50_000))))
+        (one,) = entries(tell(chat(user("x" * 50_000))))
         assert len(one.readings[0].pieces[0].text) == 50_000
 
     def test_short_values_stay_on_a_line(self) -> None:

@@ -26,9 +26,9 @@ from convoscope.conversation import (
     from_json,
 )
 from convoscope.metrics import ITEM, LOWER, SHARE, Observation, measured, metric
-from convoscope.report.conversation_terminal import print_story
 from convoscope.report.screen import Screen
-from convoscope.report.story import FOLDED, Mark, MarkedText, Story, StoryFact, TimelineEntry, story
+from convoscope.report.story import FOLDED, Mark, Story, StoryFact, StoryTurn, TimelineEntry, story
+from convoscope.report.story_terminal import print_story
 from convoscope.runs.conversations import KeptConversation, records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
@@ -101,9 +101,9 @@ class TestTheList:
         assert title == "runs/mine: the roughest 3 of 3 conversations"
         # order took 5.5 s to answer and its tool failed; slow took 8 s, and its tool came back:
         # each is behind the other in one thing, and the id decides
-        assert first.split(maxsplit=3) == ["1", "order", "unknown", "tools.success 0.0 %: lower than 1 of 2"]
+        assert first.split(maxsplit=3) == ["1", "order", "unknown", "tool calls that succeed 0.0 %, worse than 1 of 2"]
         assert second.split(maxsplit=3)[:3] == ["2", "slow", "unknown"]
-        assert second.endswith("timing.response_latency 8.00 s: higher than 1 of 2")
+        assert second.endswith("wait for a reply 8.00 s, worse than 1 of 2")
         assert third.split(maxsplit=3) == ["3", "bare", "unknown", "no metric with a direction was measured"]
         assert rest == ["one of them: convoscope show runs/mine order"]
 
@@ -136,7 +136,7 @@ class TestOneConversation:
         assert order.out.splitlines()[:3] == [
             "order: 1 of 3, roughest first",
             "flow orders  scenario_id s1",
-            "tools.success 0.0 %: lower than 1 of 2",
+            "tool calls that succeed 0.0 %, worse than 1 of 2",
         ]
 
     def test_says_what_each_metric_comes_to(self, order: Ended) -> None:
@@ -159,10 +159,8 @@ class TestOneConversation:
         elsewhere = (msgspec.structs.replace(silent, subject="item a"),)
         print_story(
             Screen(told),
-            Story(id="a", elsewhere=elsewhere, stretches=(MarkedText(turn=1, happenings=(happening,)),)),
-            1,
-            1,
-            "roughest first",
+            Story(id="a", elsewhere=elsewhere, turns=(StoryTurn(turn=1, entries=(happening,)),)),
+            "1 of 1, roughest first",
         )
         lines = [line.strip() for line in told.getvalue().splitlines()]
         assert lines[-2:] == ["test.a 3", "7 scores without a value: no judge (7)"]
@@ -202,7 +200,7 @@ class TestOneConversation:
         assert "          (no words in the log)\n          cut off by: agent\n" in order.out
 
     def test_the_clock_is_summed_up(self, order: Ended) -> None:
-        assert "\ntimeline: 5.5 s\n" in order.out
+        assert "\ntimeline: 0:05.5\n" in order.out
 
     def test_an_unknown_id_gives_close_ones(self, work: Path) -> None:
         ended = convoscope("show", "runs/mine", "ordr", cwd=work)
@@ -234,8 +232,8 @@ class TestOneConversation:
         talk = chat(user("hi", 0, until=1), agent("so", 3, until=4), user("ah", 5), agent("oh", 7, until=8), id="c")
         told = printed(story(KeptConversation(0, talk, [], [], []), summary()))
         # nobody from 1 to 3; from 4 to 7 the user, who began at 5, may have spoken
-        silence = "longest silence 2.0 s at 1.0 s, 1 utterance without an end, around which silence cannot be told"
-        assert f"\ntimeline: 8.0 s, {silence}\n" in told
+        silence = "longest silence 2.0 s at 0:01.0; 1 utterance without an end"
+        assert f"\ntimeline: 0:08.0; {silence}\n" in told
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +251,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TestWhereTheIntegrationBroke:
     def test_has_a_list_of_its_own(self, broken: Path) -> None:
         _, _, first, *rest = convoscope("show", "run", cwd=broken).out.splitlines()
-        assert first.split(maxsplit=3) == ["1", "fine", "unknown", "test.quality 1.00 points: lower than 1 of 2"]
+        assert first.split(maxsplit=3) == ["1", "fine", "unknown", "quality 1.00 points, worse than 1 of 2"]
         assert rest[:2] == [
             "the integration broke, which says nothing about the agent:",
             "  gone: no line turn 7  forged",
@@ -273,7 +271,7 @@ class TestWhereTheIntegrationBroke:
     def test_is_named_on_the_terminal_after_scoring(self, broken: Path) -> None:
         lines = convoscope("runs", "show", "run", "--full", cwd=broken).out.splitlines()
         assert [line for line in lines if line.startswith("roughest: ")] == [
-            "roughest: fine (test.quality 1.00 points: lower than 1 of 2)",
+            "roughest: fine (quality 1.00 points, worse than 1 of 2)",
         ]
         assert "integration broke: gone (no line turn 7  forged)" in lines
 
@@ -340,7 +338,7 @@ def told_of(run: Path, number: int) -> Story:
 
 def printed(told: Story) -> str:
     stream = StringIO()
-    print_story(Screen(stream), told, 1, 2, "roughest first")
+    print_story(Screen(stream), told, "1 of 2, roughest first")
     return stream.getvalue()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from convoscope.analysis.answer import make_answer
-from convoscope.report.groups import groupings
+from convoscope.report.run_tables import groupings
 from convoscope.report.run_terminal import print_run
 from convoscope.report.screen import Screen
 from convoscope.runs.make import make_run as score

@@ -23,6 +23,8 @@ STATE_COLUMNS = [
     "conversation",
     "flow",
     "agent",
+    "model",
+    "persona",
     "state",
     "segment",
     "visits",
@@ -34,6 +36,7 @@ STATE_COLUMNS = [
     "latency_p95_ms",
     "guard_error",
     "slot_fill_rate",
+    "slot_ready_rate",
     "to_states",
 ]
 ASPECT_COLUMNS = [

@@ -137,6 +137,20 @@ class TestARun:
     def test_what_no_metric_asks_for_does_not_matter(self, tmp_path: Path) -> None:
         assert "resources" not in score(tmp_path, words, resources=[Counts()]).receipt.config
 
+    def test_what_no_metric_can_use_is_refused(self, tmp_path: Path) -> None:
+        class Lookalike:
+            identity = "local/lookalike@1"
+
+            async def ask(self, prompt: str, schema: Any) -> Verdict:
+                return Verdict({}, self.identity)
+
+        with pytest.raises(UsageError, match=r"asks for the resource .*Lookalike, which is a Lookalike") as no:
+            score(tmp_path, judged, resources=[Lookalike()])
+        assert no.value.hint == "it has the method ask: extend the class convoscope.metrics.Judge"
+        with pytest.raises(UsageError, match=r"no metric asks for the resource .*Glossary") as no:
+            score(tmp_path, judged, resources=[Glossary("hello")])
+        assert "a class of your own" in no.value.hint
+
     def test_has_one_of_each_type(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="two resources have the type Judge"):
             score(tmp_path, judged, resources=[Counts(), Counts()])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
-from convoscope.ingest.formats.tau_voice.reader import READER
+from convoscope.ingest.formats.tau_voice import READER
 from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.report import Notes
 

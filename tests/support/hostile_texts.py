@@ -29,7 +29,7 @@ Text = Any
 """A text, or bytes for a pattern of bytes."""
 CALLS = "search|match|fullmatch|finditer|findall|sub|subn|split"
 HELD = {
-    "convoscope.ingest.formats.pipecat.log": ["fullmatch"],
+    "convoscope.ingest.formats.pipecat": ["fullmatch"],
     "convoscope.metrics.answer.forms": ["match", "fullmatch"],
 }
 """How patterns are used that have no name of their own."""

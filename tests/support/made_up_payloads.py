@@ -9,27 +9,17 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from convoscope.views.standard_data import shapes
+from convoscope.views.standard_data import schema
 from convoscope.views.standard_data.containers import RecordKind
-from convoscope.views.standard_data.tidy import FIELDS
+from convoscope.views.standard_data.schema import FIELDS
 from support.strategies import json_values, texts
 
-RECORDS = [
-    shapes.TOOL_SCHEMA,
-    shapes.TOOL_CALL,
-    shapes.TOOL_RESULT,
-    shapes.TURN,
-    shapes.CONVERSATION,
-    shapes.STT_DATA,
-    shapes.TTS_DATA,
-    shapes.RAW_COMPLETE_AUDIO,
-    *shapes.METRICS.values(),
-]
-NAMES = sorted(FIELDS) + sorted(shapes.ALIASES) + sorted(shapes.METRICS)
+RECORDS = [record.kind for record in schema.RECORDS if record is not schema.StandardData]
+NAMES = sorted(FIELDS) + sorted(schema.ALIASES) + sorted(schema.METRICS)
 FLATTENED = ["stt.transcript", "stt.confidence", "tts.input_text", "metrics_collected.metrics.type", "a.b"]
 WORDS = ["true", "OFF", "agent", " 12 ", "0.94", "2025-11-15T09:46:40Z", "[]", '{"a": [1]}', "[", "turn_1", "nan"]
 NUMBERS = [0, 1, -1, 3.0, 2.5, 1763200000, 1763200000.25, 1763200000250, 1763200000250123456, 10**30, 2**64]
-OBVIOUS = {"type": sorted(shapes.METRICS), "function": [{"name": "t", "arguments": "{}"}]}
+OBVIOUS = {"type": sorted(schema.METRICS), "function": [{"name": "t", "arguments": "{}"}]}
 
 
 def _record(record: RecordKind) -> SearchStrategy[dict[str, Any]]:

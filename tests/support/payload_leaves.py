@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.conversation.events import moment
-from convoscope.views.standard_data.payloads import Components
+from convoscope.views.standard_data.payloads.metrics_collected import Components
 
 # Types of envelopes: that metrics follow is said by the metrics that follow.
 TAGS = {"metrics_collected", "message", "metrics", "MetricsFrame"}

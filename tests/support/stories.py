@@ -57,13 +57,13 @@ def finding(*observations: Observation, name: str = "test.found", unit: str = "p
     return find
 
 
-def happenings(told: Story) -> list[TimelineEntry]:
-    return [one for stretch in told.stretches for one in stretch.happenings]
+def entries(told: Story) -> list[TimelineEntry]:
+    return [one for turn in told.turns for one in turn.entries]
 
 
 def only(*events: Event, **facts: Any) -> TimelineEntry:
     """How a conversation of nothing else is told."""
-    (one,) = happenings(tell(chat(*events, **facts)))
+    (one,) = entries(tell(chat(*events, **facts)))
     return one
 
 
@@ -74,10 +74,10 @@ def said(*marks: Mark) -> list[str]:
 def placed(told: Story) -> dict[str, list[str]]:
     """Where the marks stand: by turn, by event, elsewhere by the name of their subject."""
     found: dict[str, list[str]] = {}
-    for stretch in told.stretches:
-        if stretch.marks:
-            found[f"turn {stretch.turn}"] = said(*stretch.marks)
-        for one in stretch.happenings:
+    for turn in told.turns:
+        if turn.marks:
+            found[f"turn {turn.turn}"] = said(*turn.marks)
+        for one in turn.entries:
             if one.marks:
                 found[f"event {one.seq}"] = said(*one.marks)
     for mark in told.elsewhere:

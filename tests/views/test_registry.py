@@ -95,7 +95,7 @@ def test_what_nobody_declared_is_refused_before_anything_runs() -> None:
 
     with pytest.raises(DeclarationError, match=r"test\.views asks for a int, which is not a view") as caught:
         check_declarations([declared(lost)])
-    assert "Conversation, Conversations, MetricContext, Opening" in caught.value.hint
+    assert "Conversation, MetricContext, Opening" in caught.value.hint
     assert "@convoscope.view" in caught.value.hint
 
 

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from convoscope.harmless import one_line
-from convoscope.ingest.companions.flow_files import FORMAT as FLOW_DEFINITION
+from convoscope.ingest.companions.flows import FORMAT as FLOW_DEFINITION
 from convoscope.ingest.report import COPIES, EQUAL, JOINED, MERGED, OVERLAP, SPLIT, ReadReport
-from convoscope.metrics.declaration import COUNT, LOWER, RATIO, SHARE
-from convoscope.runs.ranking import Basis, Failure, RankedConversation, RankedMetric
+from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.runs.ranking import Basis, Failure
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.runs.trials import Trial
 from convoscope.statistics.summary import Figure
-from convoscope.views.flow.endings import LOST
 
 if TYPE_CHECKING:
     from convoscope.analysis.flows.state_table import Excluded, Rate
@@ -156,16 +155,6 @@ def place_text(run: Run) -> str:
     return shlex.quote(run.name if run.folder.is_absolute() else str(run.folder))
 
 
-def behind_text(behind: RankedMetric) -> str:
-    """In what a conversation is behind the others, and than how many it is worse."""
-    value = value_text(behind.value, behind.headline.unit)
-    worse = "higher" if behind.headline.better == LOWER else "lower"
-    count = round(behind.share * behind.measured)
-    compared = f"{worse} than {count:,} of {behind.measured:,}" if count or not behind.failure else ""
-    words = ", ".join(filter(None, (FAILED[behind.failure], compared)))
-    return f"{behind.headline.key} {value}: {words}"
-
-
 FAILED: Mapping[Failure, str] = {
     "": "",
     "mark": "below its pass mark",
@@ -179,11 +168,6 @@ def outcome_text(outcome: str, reason: str) -> str:
     """`lost (reward: 0)`."""
     words = outcome.replace("_", " ")
     return f"{words} ({reason})" if reason else words
-
-
-def lost_text(standing: RankedConversation) -> str:
-    """The outcome in words, where a conversation is lost."""
-    return outcome_text(LOST, standing.outcome_reason) if standing.outcome == LOST else ""
 
 
 ORDERS: Mapping[Basis, str] = {
@@ -202,19 +186,6 @@ def trial_text(trial: Trial | None) -> str:
     if trial.others == 1:
         return "the other trial of its scenario made other changes"
     return f"{trial.differ:,} of the {trial.others:,} other trials of its scenario made other changes"
-
-
-def because_texts(error: str, because: Sequence[RankedMetric], lost: str = "", trial: Trial | None = None) -> list[str]:
-    """Why a conversation has its rank; `lost` is the outcome in words, where it is lost."""
-    broke = [f"the integration broke: {error}"] if error else []
-    return [*broke, *filter(None, (lost, trial_text(trial))), *map(behind_text, because)]
-
-
-def standing_text(standing: RankedConversation, most: int = 2) -> str:
-    """The same in one line."""
-    if reasons := because_texts(standing.error, standing.because, lost_text(standing), standing.trial):
-        return "; ".join(reasons[:most])
-    return "no metric with a direction was measured" if standing.behind is None else "worse than no other in any metric"
 
 
 def reading_text(report: ReadReport) -> str:

@@ -27,7 +27,9 @@ def audit_command(
     metrics_from: MetricsFrom = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", help="A target to try, e.g. 'success >= 90%'. May be repeated. A run brings its own."),
+        typer.Option(
+            "--target", help="A target to try: 'tools.success >= 90%'. May be repeated. A run brings its own."
+        ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="Make nonsense of the first N conversations.", min=1)] = 200,
     markdown: Markdown = None,

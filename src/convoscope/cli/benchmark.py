@@ -125,8 +125,7 @@ def convert_gold(
     import msgspec
 
     from convoscope.harmless import one_line
-    from convoscope.ingest.companions.gold_conversion import convert_files
-    from convoscope.ingest.companions.gold_files import ENDING, check_paths
+    from convoscope.ingest.companions.gold_files import ENDING, check_paths, convert_files
     from convoscope.report.screen import Screen
 
     screen = Screen()

@@ -127,8 +127,7 @@ def _suggest_map(paths: Sequence[Path]) -> None:
 
 def print_files(screen: Screen, files: dict[str, FileRead], *, full: bool) -> None:
     """What each file was taken for, and why; many files in short."""
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
 
     rows = [(name, file.format or "not read", file.why or file.skipped) for name, file in sorted(files.items())]
     if not full:
@@ -149,8 +148,7 @@ def print_short_plan(screen: Screen, plan: Plan) -> None:
     """How many metrics of each family can be measured, and what would unlock most of the others."""
     from convoscope.analysis.words import reason_text
     from convoscope.metrics.parts import whole_metrics
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import number_column, text_table
+    from convoscope.report.table import number_column, print_table, text_table
 
     wholes = _wholes(plan)
     ready = whole_metrics(metric.metric for metric in wholes if metric.applies_to)
@@ -187,8 +185,7 @@ def _wholes(plan: Plan) -> list[Planned]:
 
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.table import number_column, text_table
+    from convoscope.report.table import number_column, print_table, text_table
 
     screen.line()
     wholes = _wholes(plan)

@@ -28,9 +28,8 @@ def metrics(
     from convoscope.metrics.declaration import Metric
     from convoscope.metrics.parts import parent_metric
     from convoscope.metrics.user_metrics import registered
-    from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
     from convoscope.runs.summary import describe
 
     registry = registered(metrics_from or ())
@@ -93,9 +92,8 @@ def _points(ten: TenPoints) -> str:
 
 
 def _table(screen: Screen, metrics: Sequence[Declared]) -> None:
-    from convoscope.report.render.terminal import print_table
-    from convoscope.report.sections import component_place
-    from convoscope.report.table import TableColumn, text_table
+    from convoscope.report.run_tables import component_place
+    from convoscope.report.table import TableColumn, print_table, text_table
 
     columns = [TableColumn("metric"), TableColumn("unit"), TableColumn("better"), TableColumn("question")]
     by_component = sorted(metrics, key=lambda metric: (metric.family, component_place(metric.component)))
@@ -118,9 +116,8 @@ def formats(
     """List the formats that can be read."""
     from convoscope.errors import UsageError
     from convoscope.ingest.reader import registered
-    from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
 
     screen = Screen()
     readers = registered(readers_from or ())

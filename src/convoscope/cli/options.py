@@ -74,8 +74,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
-        help="A value to reach, e.g. 'success >= 90%' or 'response_latency p95 < 2'. May be repeated. "
-        "Exit code 1 if one is missed, 3 if one cannot be told.",
+        help="A value to reach, e.g. 'tools.success >= 90%' or 'timing.response_latency p95 < 2'. "
+        "May be repeated. Exit code 1 if one is missed, 3 if one is undetermined.",
     ),
 ]
 Junit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file, for a CI server.")]

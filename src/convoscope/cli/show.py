@@ -39,7 +39,7 @@ def show(
 
 
 def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
-    from convoscope.report.conversation_terminal import print_worst
+    from convoscope.report.story_terminal import print_worst
     from convoscope.runs.ranking import worst_and_broken
 
     standing, broken = worst_and_broken(run, limit)
@@ -72,15 +72,10 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
 
 
 def _show(screen: Screen, run: Run, conversation: str, *, full: bool, json: bool) -> None:
-    from convoscope.analysis.words import ORDERS
-    from convoscope.report.brief_story import print_brief_story
-    from convoscope.report.conversation_terminal import print_story
-    from convoscope.report.story import story
+    from convoscope.report.story_terminal import print_conversation
     from convoscope.runs.conversations import records
-    from convoscope.runs.ranking import rank
 
-    number = run.number(conversation)
-    (record,) = records(run, [number])
+    (record,) = records(run, [run.number(conversation)])
     if json:
         screen.json(
             {
@@ -91,11 +86,5 @@ def _show(screen: Screen, run: Run, conversation: str, *, full: bool, json: bool
                 "notes": record.notes,
             }
         )
-        return
-    ranking = rank(run)
-    if not full:
-        print_brief_story(screen, record, run.summary, ranking)
-        return
-    place = ranking.order.tolist().index(number) + 1
-    conversation_story = story(record, run.summary, ranking.because(number))
-    print_story(screen, conversation_story, place, len(ranking.order), ORDERS[ranking.basis])
+    else:
+        print_conversation(screen, run, record, full=full)

@@ -32,9 +32,8 @@ def sql(
 
     from convoscope.analysis.words import NOTHING
     from convoscope.errors import UsageError
-    from convoscope.report.render.terminal import print_table
     from convoscope.report.screen import Screen
-    from convoscope.report.table import text_table
+    from convoscope.report.table import print_table, text_table
     from convoscope.runs.run import RECEIPT, Run, find_runs
     from convoscope.runs.sql import query as ask
     from convoscope.scoring.job import choose

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
+import msgspec
 import typer
 
 from convoscope.cli.options import Json
 from convoscope.cli.targets import FAILED, exit_with
+from convoscope.report.screen import Screen
 
 if TYPE_CHECKING:
-    from convoscope.report.flows.heading import StateQuestion
+    from convoscope.report.flow_answers import StateQuestion
+
+Answer = TypeVar("Answer", bound=msgspec.Struct)
 
 app = typer.Typer(
     help="Which state broke the flow? Asked of one or several runs.", no_args_is_help=True, rich_markup_mode=None
@@ -33,62 +40,48 @@ def matrix(
 ) -> None:
     """Every state in one line, worst first. With --flow also the states around each."""
     from convoscope.errors import UsageError
-    from convoscope.report.flows.state_matrix import matrix_markdown, print_matrix
-    from convoscope.report.screen import Screen
+    from convoscope.report.flow_answers import matrix_markdown, print_matrix
 
     if markdown and json:
         raise UsageError("--markdown and --json cannot be combined")
-    question, screen = _question(runs, flow, agent), Screen()
+    question = _question(runs, flow, agent)
     states = question.states.matrix()
-    if json:
-        screen.json(question.json(states))
-    elif markdown:
-        for line in matrix_markdown(question, states):
-            screen.line(line)
-    else:
-        print_matrix(screen, question, states)
+    if not markdown:
+        _answer(question, states, print_matrix, json)
+        return
+    for line in matrix_markdown(question, states):
+        Screen().line(line)
 
 
 @app.command("segments")
 def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
     """Every segment of a flow, the least cohesive first."""
-    from convoscope.report.flows.segments import print_segments
-    from convoscope.report.screen import Screen
+    from convoscope.report.flow_answers import print_segments
 
-    question, screen = _question(runs, flow, agent), Screen()
-    answer = question.states.segments()
-    if json:
-        screen.json(question.json(answer))
-    else:
-        print_segments(screen, question, answer)
+    question = _question(runs, flow, agent)
+    _answer(question, question.states.segments(), print_segments, json)
 
 
 @app.command("flows")
 def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
     """Every flow by agent: correctness, completion, errors, latency, humanness."""
-    from convoscope.report.flows.flow_matrix import print_flows
-    from convoscope.report.screen import Screen
+    from convoscope.report.flow_answers import print_flows
 
-    question, screen = _question(runs, flow, agent), Screen()
-    answer = question.states.flows()
-    if json:
-        screen.json(question.json(answer))
-    else:
-        print_flows(screen, question, answer)
+    question = _question(runs, flow, agent)
+    _answer(question, question.states.flows(), print_flows, json)
 
 
 @app.command("archetypes")
 def archetypes(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
     """Every kind of segment over all flows, the weakest first."""
-    from convoscope.report.flows.segments import print_archetypes
-    from convoscope.report.screen import Screen
+    from convoscope.report.flow_answers import print_archetypes
 
-    question, screen = _question(runs, flow, agent), Screen()
+    question = _question(runs, flow, agent)
     answer = question.states.archetypes()
     if json:
-        screen.json(question.json(archetypes=answer))
+        Screen().json(question.json(archetypes=answer))
     else:
-        print_archetypes(screen, question, answer)
+        print_archetypes(Screen(), question, answer)
 
 
 @app.command("analyze")
@@ -104,19 +97,15 @@ def analyze(
 ) -> None:
     """The states that break their flows: what is wrong, how sure, what it costs, what to open."""
     from convoscope.errors import UsageError
-    from convoscope.report.flows.diagnosis import print_analysis
-    from convoscope.report.screen import Screen
+    from convoscope.report.flow_answers import print_analysis
 
     if top < 1:
         raise UsageError(f"--top must be at least 1, not {top}")
     if not 0 < latency_budget < math.inf:
         raise UsageError(f"--latency-budget must be above 0, not {latency_budget:g}")
-    question, screen = _question(runs, flow, agent), Screen()
+    question = _question(runs, flow, agent)
     answer = question.states.analyze(latency_budget_ms=latency_budget * 1000)
-    if json:
-        screen.json(question.json(answer))
-    else:
-        print_analysis(screen, question, answer, top)
+    _answer(question, answer, partial(print_analysis, top=top), json)
 
 
 @app.command("gate")
@@ -139,9 +128,8 @@ def gate(
     """Hold runs against a baseline, flow by flow. Exit code 0 passed, 1 failed, 3 undetermined."""
     from convoscope.analysis.flows.gate import ASPECTS
     from convoscope.errors import UsageError
-    from convoscope.report.flows.heading import print_nothing
+    from convoscope.report.flow_answers import print_nothing
     from convoscope.report.gate import print_flow_gate
-    from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
 
     # Nothing is less than "not a number": such a floor would let everything pass.
@@ -165,10 +153,7 @@ def gate(
 @app.command("recount")
 def recount(runs: Runs, json: Json = False) -> None:
     """Count visits again from the events of each run. Exit code 1 where a stored row disagrees."""
-    import sys
-
-    from convoscope.report.flows.recount import print_audit
-    from convoscope.report.screen import Screen
+    from convoscope.report.flow_answers import print_audit
 
     question, screen = _question(runs), Screen()
     audits = question.states.audit()
@@ -194,7 +179,16 @@ def audit(runs: Runs, json: Json = False) -> None:
 
 
 def _question(runs: list[Path], flow: str | None = None, agent: str | None = None) -> StateQuestion:
-    from convoscope.report.flows.heading import StateQuestion
+    from convoscope.report.flow_answers import StateQuestion
     from convoscope.runs.run import Run
 
-    return StateQuestion([Run.open(one) for one in runs], flow, agent)
+    return StateQuestion([Run.open(run) for run in runs], flow, agent)
+
+
+def _answer(
+    question: StateQuestion, answer: Answer, show: Callable[[Screen, StateQuestion, Answer], None], json: bool
+) -> None:
+    if json:
+        Screen().json(question.json(answer))
+    else:
+        show(Screen(), question, answer)

@@ -15,15 +15,15 @@ import msgspec
 from convoscope.conversation import Flow
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.companions import gold
-from convoscope.ingest.companions.companion import Companion, companions
-from convoscope.ingest.companions.flow_files import is_yaml
-from convoscope.ingest.companions.flows import FlowDefinitions, PathLike
-from convoscope.ingest.companions.venue_tables import VenueTable, VenueTables
+from convoscope.ingest.companions.companion import companions
+from convoscope.ingest.companions.dialogue_files import VenueTable, VenueTables
+from convoscope.ingest.companions.flows import FlowDefinitions, PathLike, is_yaml
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
+from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, is_binary, legacy_text, not_text
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.io.kinds import ARCHIVE_ENDINGS, is_binary, legacy_text, not_text
 from convoscope.ingest.reader import (
+    Companion,
     Container,
     Detection,
     FolderSample,

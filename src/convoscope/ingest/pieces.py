@@ -16,8 +16,8 @@ from convoscope.errors import InputError
 from convoscope.ingest.discover import Input
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
+from convoscope.ingest.io.containers import legacy_text
 from convoscope.ingest.io.json import BadJson, decode, repeated_name
-from convoscope.ingest.io.kinds import legacy_text
 from convoscope.ingest.reader import Record
 from convoscope.ingest.report import Problem, ReadReport
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from os import PathLike
@@ -238,6 +238,35 @@ class Reader:
         does no NaN or infinity, which JSON does not hold: it is not looked for when the conversation is written.
         """
         del record, place, notes
+        return None
+
+
+Attach = Callable[[Conversation, Notes], Conversation]
+"""Gives a conversation what a companion says of it, and notes what it concluded; the same one where that is nothing."""
+
+
+class Companion:
+    """A kind of file that says more about the conversations of logs. Give it a format and a `detect`."""
+
+    format = ""
+    """Its name in the read report. Where a reader has the same name, it is for that reader's inputs only."""
+
+    def detect(self, sample: Sample) -> Detection | None:
+        """Is this file of my kind? A YAML file comes without values: it is never a log."""
+        del sample
+        return None
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """Read a file at once, for all conversations; False to have it read with the inputs that it belongs to.
+
+        `is_named`: the user named this file, so whatever is wrong with it is an error.
+        """
+        del path, name, is_named
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
+        """What completes the conversations of an input of this reader, which has these companions; None for nothing."""
+        del reader, files
         return None
 
 

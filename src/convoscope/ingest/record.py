@@ -1,6 +1,6 @@
-"""The toolkit of readers: fields taken from a record by their names, values of any kind made plain, what is left over.
+"""The toolkit of readers: the fields of a record, values of any kind made plain, and what is left over.
 
-Fields are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can be lost by being
+A reader takes fields out of a copy of the record. What is left over goes to `extras`, so that nothing is lost by being
 overlooked.
 """
 
@@ -17,8 +17,7 @@ from convoscope.ingest.timeline_builder import TimelineBuilder
 
 JsonObject = dict[str, Any]
 
-
-_ROLE_WORDS = {
+_ROLE_NAMES = {
     "system": "system developer sistema système systeme システム",
     "user": "user human customer client caller visitor "
     "kunde kundin nutzer nutzerin benutzer benutzerin anrufer anruferin besucher besucherin anwender anwenderin "
@@ -36,21 +35,13 @@ _ROLE_WORDS = {
     "オペレーター オペレータ エージェント アシスタント 担当者 担当 ボット スタッフ サポート",
     "tool": "tool function",
 }
-"""By role, its words in English, German, Spanish, French, Portuguese and Japanese."""
-ROLES = {word: role for role, words in _ROLE_WORDS.items() for word in words.split()}
-
-
+"""By role, its names in English, German, Spanish, French, Portuguese and Japanese."""
+ROLES = {name: role for role, names in _ROLE_NAMES.items() for name in names.split()}
 _OWN_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-
-
 ROLE_FIELDS = ("role", "speaker", "from", "sender", "author")
 TEXT_FIELDS = ("text", "message", "value", "utterance", "body")
-"""Other names for the content of a message, as loggers of one's own call it."""
-
-
+"""Other names for the content of a message, in logs of other programs."""
 TIMES = ("timestamp", "created_at", "created", "time", "ts")
-
-
 MAX_EMBEDDED = 1024
 
 
@@ -65,16 +56,83 @@ def is_role(value: Any) -> bool:
     return isinstance(value, str) and value in ROLES
 
 
-def take_role(facts: JsonObject, timeline: TimelineBuilder) -> str:
-    """The role, in our words; one that OpenAI does not use is noted."""
-    name = facts.pop("role")
+class Fields(dict[str, Any]):
+    """A copy of a record. A reader takes fields out of it; what it leaves is kept, and noted where the name is unknown.
+
+    `of` names the record in notes: `call.foo` is the field `foo` of a call that the reader does not know. `usual` are
+    names that the format is known to have, which the reader leaves to `extras`.
+
+    >>> notes = Notes()
+    >>> record = {"id": 7, "turns": [{"who": "user"}], "colour": "red", "status": "done"}
+    >>> call = Fields(record, "call", notes, usual={"status"})
+    >>> call.text("id", "call_id"), [turn.text("who") for turn in call.each("turns", "turn")]
+    ('7', ['user'])
+    >>> call.rest(), [note.code for note in notes.taken]
+    ({'colour': 'red', 'status': 'done'}, ['call.colour'])
+    """
+
+    def __init__(self, record: Any, of: str, notes: Notes, usual: Set[str] = frozenset()) -> None:
+        super().__init__(record if isinstance(record, dict) else ())
+        self.of, self.notes, self.usual = of, notes, usual
+
+    def take(self, *names: str, kind: type | tuple[type, ...] = object) -> Any:
+        """The first of these fields that has a value of this kind; None where no field has one."""
+        for name in names:
+            value = self.get(name)
+            if value is not None and value != "" and isinstance(value, kind):
+                return self.pop(name)
+        return None
+
+    def text(self, *names: str) -> str:
+        """A text, or a number as text; "" where no field has one."""
+        for name in names:
+            if text := as_text(self.get(name)):
+                del self[name]
+                return text
+        return ""
+
+    def number(self, *names: str) -> float | None:
+        """A finite number; None where no field has one."""
+        for name in names:
+            if (number := as_number(self.get(name))) is not None:
+                del self[name]
+                return number
+        return None
+
+    def flag(self, name: str) -> bool | None:
+        """True or false; None where the field has neither."""
+        return self.pop(name) if isinstance(self.get(name), bool) else None
+
+    def object(self, *names: str, of: str = "", usual: Set[str] = frozenset()) -> Fields:
+        """An object inside the record, to take from in turn; empty where no field has one."""
+        return Fields(self.take(*names, kind=dict), of or (names[0] if names else self.of), self.notes, usual)
+
+    def each(self, name: str, of: str = "", usual: Set[str] = frozenset()) -> Iterator[Fields]:
+        """The objects of a list; a member that is no object is set aside."""
+        for member in self.take(name, kind=list) or ():
+            if isinstance(member, dict):
+                yield Fields(member, of or name, self.notes, usual)
+            else:
+                self.notes.set_aside(f"{of or name}_not_an_object", repr(member)[:80])
+
+    def rest(self, seq: int = -1) -> JsonObject:
+        """What was not taken, for `extras`; names that are not usual are noted as unknown, at this event."""
+        extras = filled(self)
+        for name in sorted(extras.keys() - self.usual):
+            self.notes.unknown(f"{self.of}.{name}", seq)
+        return extras
+
+
+def take_role(fields: JsonObject, timeline: TimelineBuilder) -> str:
+    """The role as the model names it; a name that OpenAI does not use is noted."""
+    name = fields.pop("role")
     if name not in _OWN_ROLES:
         timeline.notes.inferred(f"role_{name}_is_{ROLES[name]}", "", timeline.seq)
     return ROLES[name]
 
 
 def speaker_field(record: JsonObject) -> str:
-    """The field that says who speaks, of whatever name and spelling; "" where there is none, or nothing to say."""
+    """The field that says who speaks, under any name and spelling; "" without such a field, or without content."""
     for name in ROLE_FIELDS:
         value = record.get(name)
         if isinstance(value, str) and value.strip().casefold() in ROLES:
@@ -83,59 +141,44 @@ def speaker_field(record: JsonObject) -> str:
 
 
 def unknown_role(record: Any) -> str:
-    """The word for the speaker of a message, where it is none that is known; "" for anything else."""
+    """The label of the speaker of a message, where its role is unknown; "" for anything else."""
     if not isinstance(record, dict) or not any(isinstance(record.get(name), str) for name in ("content", *TEXT_FIELDS)):
         return ""
-    words = (record[name].strip() for name in ROLE_FIELDS if isinstance(record.get(name), str))
-    return next((word for word in words if word and word.casefold() not in ROLES), "")
+    labels = (record[name].strip() for name in ROLE_FIELDS if isinstance(record.get(name), str))
+    return next((label for label in labels if label and label.casefold() not in ROLES), "")
 
 
 def in_plain_names(message: JsonObject, timeline: TimelineBuilder) -> JsonObject:
     """A copy of a message with its role as `role` and its text as `content`; other names are noted."""
-    facts = dict(message)
-    if not is_role(facts.get("role")) and (field := speaker_field(facts)):
-        facts["role"] = facts.pop(field).strip().casefold()
+    fields = dict(message)
+    if not is_role(fields.get("role")) and (field := speaker_field(fields)):
+        fields["role"] = fields.pop(field).strip().casefold()
         if field != "role":
             timeline.infer_once(f"speaker_in_{field}")
-    if facts.get("content") in (None, "") and not isinstance(facts.get("parts"), list):
-        text = next((name for name in TEXT_FIELDS if isinstance(facts.get(name), str) and facts[name].strip()), "")
+    if fields.get("content") in (None, "") and not isinstance(fields.get("parts"), list):
+        text = next((name for name in TEXT_FIELDS if isinstance(fields.get(name), str) and fields[name].strip()), "")
         if text:
-            facts["content"] = facts.pop(text)
+            fields["content"] = fields.pop(text)
             timeline.infer_once(f"text_in_{text}")
-    return facts
+    return fields
 
 
-def take(facts: JsonObject, *names: str, kind: type | tuple[type, ...] = str) -> Any:
-    """The first of these fields that has a value of this kind, taken out; None where there is none."""
-    for name in names:
-        value = facts.get(name)
-        if isinstance(value, kind) and value != "":
-            return facts.pop(name)
-    return None
-
-
-def take_text(facts: JsonObject, *names: str) -> str:
-    """An id or a name, as text."""
-    value = take(facts, *names, kind=(str, int))
-    return "" if value is None else str(value)
-
-
-def take_time(facts: JsonObject, timeline: TimelineBuilder) -> Time | None:
+def take_time(fields: JsonObject, timeline: TimelineBuilder) -> Time | None:
     """The time of a message; one that cannot be read is left where it was."""
     for name in TIMES:
-        if facts.get(name) not in (None, ""):
-            time = timeline.time(facts[name])
+        if fields.get(name) not in (None, ""):
+            time = timeline.time(fields[name])
             if time is not None:
-                del facts[name]
+                del fields[name]
             return time
     return None
 
 
-def take_content(facts: JsonObject, notes: Notes, seq: int) -> Content:
-    """Text of a string or of a list of parts; what a part holds beside its text is kept with it."""
-    content = facts.pop("content", None)
-    if content is None and isinstance(facts.get("parts"), list):
-        content = facts.pop("parts")
+def take_content(fields: JsonObject, notes: Notes, seq: int) -> Content:
+    """Text of a string or of a list of parts; other fields of a part are kept."""
+    content = fields.pop("content", None)
+    if content is None and isinstance(fields.get("parts"), list):
+        content = fields.pop("parts")
     if isinstance(content, str):
         return Content(content, [])
     if content is None:
@@ -146,97 +189,26 @@ def take_content(facts: JsonObject, notes: Notes, seq: int) -> Content:
         if isinstance(part, str):
             texts.append(part)
             continue
-        unread = dict(part) if isinstance(part, dict) else part
         if not isinstance(part, dict):
             notes.set_aside("content_not_text", repr(part)[:80], seq)
-        text = take(unread, "text", "refusal", "transcript") if isinstance(unread, dict) else None
-        if text is None and isinstance(unread, dict) and unread.get("text") == "":
+            parts.append(without_payload(part, notes, seq))
+            continue
+        unread = Fields(part, "part", notes)
+        text = unread.take("text", "refusal", "transcript", kind=str)
+        if text is None and unread.get("text") == "":
             text = unread.pop("text")
         if text is not None:
             texts.append(text)
-        if not isinstance(unread, dict) or filled({**unread, "type": None if text is not None else unread.get("type")}):
+        if filled({**unread, "type": None if text is not None else unread.get("type")}):
             parts.append(without_payload(unread, notes, seq))
     if not texts and parts and not any(map(is_media, parts)) and isinstance(parts[0], dict):
         notes.set_aside("content_not_text", ", ".join(map(str, parts[0]))[:80], seq)
     return Content("\n".join(texts), parts)
 
 
-class Fields:
-    """A record that a reader takes fields out of. What it leaves is kept, and noted where the name is unknown.
-
-    `of` names the record in notes: `call.foo` is the field `foo` of a call that the reader does not know.
-
-    >>> notes = Notes()
-    >>> call = Fields({"id": 7, "turns": [{"who": "user"}], "colour": "red", "status": "done"}, "call", notes)
-    >>> call.text("id", "call_id"), [turn.text("who") for turn in call.each("turns", "turn")]
-    ('7', ['user'])
-    >>> call.rest(usual={"status"}), [note.code for note in notes.taken]
-    ({'colour': 'red', 'status': 'done'}, ['call.colour'])
-    """
-
-    def __init__(self, record: Any, of: str, notes: Notes) -> None:
-        self.left: JsonObject = dict(record) if isinstance(record, dict) else {}
-        self.of = of
-        self.notes = notes
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.left
-
-    def take(self, *names: str, kind: type | tuple[type, ...] = object) -> Any:
-        """The first of these fields that has a value of this kind; None where no field has."""
-        for name in names:
-            value = self.left.get(name)
-            if value is not None and value != "" and isinstance(value, kind):
-                return self.left.pop(name)
-        return None
-
-    def text(self, *names: str) -> str:
-        """A text, or a number as text; "" where no field has one."""
-        for name in names:
-            if text := as_text(self.left.get(name)):
-                del self.left[name]
-                return text
-        return ""
-
-    def number(self, *names: str) -> float | None:
-        """A finite number; None where no field has one."""
-        for name in names:
-            if (number := as_number(self.left.get(name))) is not None:
-                del self.left[name]
-                return number
-        return None
-
-    def object(self, *names: str, of: str = "") -> Fields:
-        """An object inside the record, to take from in turn; empty where no field has one."""
-        return Fields(self.take(*names, kind=dict), of or (names[0] if names else self.of), self.notes)
-
-    def each(self, name: str, of: str = "") -> Iterator[Fields]:
-        """The objects of a list; a member that is no object is set aside."""
-        for member in self.take(name, kind=list) or ():
-            if isinstance(member, dict):
-                yield Fields(member, of or name, self.notes)
-            else:
-                self.notes.set_aside(f"{of or name}_not_an_object", repr(member)[:80])
-
-    def rest(self, usual: Set[str] = frozenset(), seq: int = -1) -> JsonObject:
-        """What was not taken, for `extras`; names that are not usual are noted as unknown."""
-        extras = filled(self.left)
-        for name in sorted(extras.keys() - usual):
-            self.notes.unknown(f"{self.of}.{name}", seq)
-        return extras
-
-
-def filled(facts: JsonObject) -> JsonObject:
+def filled(fields: JsonObject) -> JsonObject:
     """Without fields that hold nothing."""
-    return {name: value for name, value in facts.items() if value is not None and value not in ("", [], {})}
-
-
-def leftovers(facts: JsonObject, usual: Set[str], of: str, notes: Notes) -> JsonObject:
-    """What nobody took, for `extras`; names that are not usual there are noted as unknown."""
-    extras = filled(facts)
-    for name in sorted(extras.keys() - usual):
-        notes.unknown(f"{of}.{name}")
-    return extras
+    return {name: value for name, value in fields.items() if value is not None and value not in ("", [], {})}
 
 
 def without_payload(value: Any, notes: Notes, seq: int) -> Any:
@@ -245,9 +217,9 @@ def without_payload(value: Any, notes: Notes, seq: int) -> Any:
         notes.ignored("embedded_data", f"{len(value)} characters", seq)
         return f"({len(value)} characters left out)"
     if isinstance(value, dict):
-        return {name: without_payload(one, notes, seq) for name, one in value.items()}
+        return {name: without_payload(inner, notes, seq) for name, inner in value.items()}
     if isinstance(value, list):
-        return [without_payload(one, notes, seq) for one in value]
+        return [without_payload(inner, notes, seq) for inner in value]
     return value
 
 
@@ -275,7 +247,7 @@ def as_text(value: Any) -> str:
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number; truth values are none."""
+    """A finite number; a truth value is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -306,10 +278,10 @@ def wall(value: Any) -> float | None:
 
 
 def in_order(times: Sequence[float | None]) -> list[int]:
-    """Places by time; what has none stays behind what stood before it."""
+    """Indexes by time; what has no time stays behind what came before it."""
     keys: list[float] = []
     latest = -math.inf
     for at in times:
         latest = latest if at is None else at
         keys.append(latest)
-    return sorted(range(len(times)), key=lambda place: (keys[place], place))
+    return sorted(range(len(times)), key=lambda index: (keys[index], index))

@@ -16,7 +16,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, Flow
 from convoscope.errors import InputError
-from convoscope.ingest.companions.companion import Attach, companions
+from convoscope.ingest.companions.companion import companions
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.copies import copied_inputs, spoken_digest, without_copied_lines, without_copied_messages
 from convoscope.ingest.discover import Input, size_of
@@ -42,7 +42,7 @@ from convoscope.ingest.pieces import (
     reported_texts,
     stem,
 )
-from convoscope.ingest.reader import Place, Record, RecordGroup, reader_named
+from convoscope.ingest.reader import Attach, Place, Record, RecordGroup, reader_named
 from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence

@@ -1,15 +1,18 @@
-"""Puts a timeline together event by event, for readers."""
+"""Builds a timeline event by event, for readers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import msgspec
 
 from convoscope.conversation import (
     AnyEvent,
     Clock,
     Marker,
     Participant,
+    Segment,
     Text,
     Time,
     ToolCall,
@@ -20,6 +23,7 @@ from convoscope.conversation.events import moment
 from convoscope.conversation.model import DIMENSIONS
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
+from convoscope.views.tool_outcomes import tool_outcome
 
 MAX_AGENT = 200
 
@@ -47,6 +51,10 @@ class TimelineBuilder:
     def seq(self) -> int:
         """The number of the next event."""
         return len(self.events)
+
+    def add(self, kind: Callable[..., AnyEvent], **fields: Any) -> None:
+        """An event of any kind."""
+        self.events.append(kind(seq=len(self.events), **fields))
 
     def participant(self, role: str, name: str = "") -> str:
         """The id of a speaker, who is added on first sight."""
@@ -83,17 +91,26 @@ class TimelineBuilder:
         spoken: Text | None = None,
         heard: Text | None = None,
         time: Time | None = None,
+        segments: Sequence[Segment] = (),
+        cut_off_by: str = "",
+        manner: str = "",
         id: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
+        """An utterance; without a time of its own it has that of its segments."""
+        if segments:
+            time = Time(segments[0].start, segments[0].clock, segments[-1].end)
         self.events.append(
             Utterance(
-                seq=self.seq,
+                seq=len(self.events),
                 speaker=speaker,
                 intended=intended,
                 spoken=spoken,
                 heard=heard,
                 time=time,
+                segments=tuple(segments),
+                cut_off_by=cut_off_by,
+                manner=manner,
                 id=id,
                 extras=extras or {},
             )
@@ -119,7 +136,7 @@ class TimelineBuilder:
                 self.notes.repaired("tool_arguments_kept_as_text", f"{name}: {error}", self.seq)
         self.events.append(
             ToolCall(
-                seq=self.seq,
+                seq=len(self.events),
                 name=name,
                 arguments=value,
                 raw_arguments=raw,
@@ -147,39 +164,29 @@ class TimelineBuilder:
                 value = self._decoded(content)
             except BadJson:
                 value = content
-        self.events.append(
-            ToolResult(
-                seq=self.seq,
-                name=name,
-                call_id=call_id,
-                result=value,
-                time=time,
-                id=id,
-                extras=extras or {},
-            )
-        )
+        self.add(ToolResult, name=name, call_id=call_id, result=value, time=time, id=id, extras=extras or {})
+
+    def set_outcome(self, worked: bool, *, error: str = "", error_if_unstated: str = "") -> None:
+        """The log says itself whether the tool worked whose result is the last event, and maybe with which error."""
+        event = self.events[-1]
+        if isinstance(event, ToolResult):
+            error = "" if worked else error or tool_outcome(event).error or error_if_unstated
+            self.events[-1] = msgspec.structs.replace(event, success=worked, error=error)
 
     def _decoded(self, text: str) -> Any:
-        """JSON inside a string; what had to be put right is noted."""
+        """JSON inside a string; what had to be repaired is noted."""
         value, repairs = decode(text.encode("utf-8", "replace"))
         for code in repairs:
             self.notes.repaired(code, "in a tool's JSON", self.seq)
         return value
 
-    def unknown(self, of: str, facts: dict[str, Any], usual: frozenset[str]) -> dict[str, Any]:
-        """Fields left over, for the next event's extras; names that are not usual there are noted."""
-        for key in facts:
-            if key not in usual:
-                self.notes.unknown(f"{of}.{key}", self.seq)
-        return facts
-
     def mark(
         self, name: str, value: object = None, time: Time | None = None, id: str = "", participant: str = ""
     ) -> None:
-        self.events.append(Marker(seq=self.seq, name=name, value=value, time=time, id=id, participant=participant))
+        self.add(Marker, name=name, value=value, time=time, id=id, participant=participant)
 
     def control(self, speaker: str, control: Iterable[str], time: Time | None) -> None:
-        """Text that steers a program is a marker and nobody's words."""
+        """Text that steers a program is a marker, and no speech."""
         for text in control:
             self.notes.inferred("control_text", text[:80], self.seq)
             self.mark("control_text", text, time, participant=speaker)
@@ -191,7 +198,7 @@ class TimelineBuilder:
 
 
 def agent_of(participants: Iterable[Participant], notes: Notes) -> str:
-    """The agent, where nothing but the names beside its messages tells which one it is; several with a + between."""
+    """The agent, where only the names of its messages identify it; several are joined with a +."""
     names = sorted({one.name for one in participants if one.role == "assistant" and one.name})
     agent = " + ".join(names)[:MAX_AGENT]
     if agent:
@@ -199,16 +206,16 @@ def agent_of(participants: Iterable[Participant], notes: Notes) -> str:
     return agent
 
 
-def dimensions(*places: object) -> dict[str, str]:
+def dimensions(*records: object) -> dict[str, str]:
     """The dimensions named in the given mappings, as text; the first that names one wins."""
     values: dict[str, str] = {}
-    for place in places:
-        if isinstance(place, dict):
+    for record in records:
+        if isinstance(record, dict):
             for name in DIMENSIONS:
-                value = place.get(name)
+                value = record.get(name)
                 if name not in values and isinstance(value, str | int | float) and value != "":
                     values[name] = str(value)
-            name_of_agent = place.get("agent_name")
+            name_of_agent = record.get("agent_name")
             if "agent" not in values and isinstance(name_of_agent, str) and name_of_agent:
                 values["agent"] = name_of_agent
     return values

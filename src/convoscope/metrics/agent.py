@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from convoscope.conversation import ASSISTANT, Conversation
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, SAYS_EVERYTHING
@@ -16,10 +15,9 @@ from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import SOUND
 from convoscope.scores.observation import (
     Observation,
-    in_turn,
+    measured,
     not_applicable,
     ratio,
-    subject_of,
     unmeasured,
 )
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce, percentile
@@ -28,7 +26,6 @@ from convoscope.text.folding import name_words
 from convoscope.text.language import language_of
 from convoscope.text.lexicon import Lexicon, folded_phrases, lexicon, lexicon_languages, lexicons
 from convoscope.views.end_reasons import hand_over_call, hands_over
-from convoscope.views.items import WHOLE
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 from convoscope.views.timing import sounds_of
 from convoscope.views.tool_outcomes import outcome_of_call
@@ -60,23 +57,22 @@ _LOOKS_ONLY = frozenset(
     sensitive_to=(SAYS_EVERYTHING,),
     undefined_under=(EMPTY_AGENT,),
 )
-def words_per_turn(many: Conversations) -> None:
+def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     """How many words does the agent say in a turn?
 
     Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
     digit. A turn without a word of the agent is not applicable. One in a writing without blanks, as Japanese, is
     unmeasured.
     """
-    for place, conversation in enumerate(many.conversations):
-        for turn in conversation.turns:
-            text = turn.assistant_text
-            count = count_words(text)
-            if count and not text.isascii() and is_without_blanks(text):
-                many.add(place, unmeasured(turn, LANGUAGE_NOT_SUPPORTED, language_of(text)))
-            elif count:
-                many.measured(place, in_turn(turn.id), float(count))
-            else:
-                many.add(place, not_applicable(turn, "no_assistant_text"))
+    for turn in conversation.turns:
+        text = turn.assistant_text
+        count = count_words(text)
+        if count and not text.isascii() and is_without_blanks(text):
+            yield unmeasured(turn, LANGUAGE_NOT_SUPPORTED, language_of(text))
+        elif count:
+            yield measured(turn, float(count))
+        else:
+            yield not_applicable(turn, "no_assistant_text")
 
 
 @share_metric(
@@ -90,30 +86,29 @@ def words_per_turn(many: Conversations) -> None:
     sensitive_to=(SAYS_EVERYTHING,),
     undefined_under=(EMPTY_AGENT,),
 )
-def repetition(many: Conversations) -> None:
+def repetition(conversation: Conversation) -> Iterator[Observation]:
     """What share of the agent's sentences has it said before?
 
     Repeated sentences ÷ sentences, per turn. A sentence counts from four words on (eight letters, in a writing
     without blanks); it is repeated when an earlier sentence of the agent, in this turn or before, is equal but for
     case and punctuation. A turn without such a sentence is not applicable.
     """
-    for place, conversation in enumerate(many.conversations):
-        earlier: set[str] = set()
-        for turn in conversation.turns:
-            sentences = 0
-            repeated: list[str] = []
-            for utterance in turn.assistant:
-                for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
-                    sentences += 1
-                    if sentence.normalised_words in earlier:
-                        repeated.append(sentence.text)
-                    else:
-                        earlier.add(sentence.normalised_words)
-            if sentences:
-                details = {"repeated": repeated} if repeated else None
-                many.ratio(place, in_turn(turn.id), float(len(repeated)), float(sentences), details)
-            else:
-                many.add(place, not_applicable(turn, "no_sentence"))
+    earlier: set[str] = set()
+    for turn in conversation.turns:
+        sentences = 0
+        repeated: list[str] = []
+        for utterance in turn.assistant:
+            for sentence in long_sentences(utterance.meant(), MIN_SENTENCE_WORDS):
+                sentences += 1
+                if sentence.normalised_words in earlier:
+                    repeated.append(sentence.text)
+                else:
+                    earlier.add(sentence.normalised_words)
+        if sentences:
+            details = {"repeated": repeated} if repeated else None
+            yield ratio(turn, float(len(repeated)), float(sentences), details=details)
+        else:
+            yield not_applicable(turn, "no_sentence")
 
 
 @share_metric(
@@ -126,7 +121,7 @@ def repetition(many: Conversations) -> None:
     needs=(USER_SPEECH,),
     sensitive_to=(EMPTY_AGENT,),
 )
-def unanswered_turns(many: Conversations) -> None:
+def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's turns gets no reply?
 
     Per turn of the user: 1 where the agent says nothing before the user speaks again, whatever tools it
@@ -138,12 +133,11 @@ def unanswered_turns(many: Conversations) -> None:
     agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is none. Backchannels, and
     words to somebody else, are no turns; a picture of the user is one.
     """
-    for place, conversation in enumerate(many.conversations):
-        turns = user_turns(conversation)
-        if not turns:
-            many.add(place, not_applicable(conversation, "no_user_speech"))
-        for turn in turns:
-            _count_unanswered(many, place, turn)
+    turns = user_turns(conversation)
+    if not turns:
+        yield not_applicable(conversation, "no_user_speech")
+    for turn in turns:
+        yield _unanswered(turn)
 
 
 @share_metric(
@@ -156,27 +150,25 @@ def unanswered_turns(many: Conversations) -> None:
     needs=(USER_SPEECH,),
     sensitive_to=(EMPTY_AGENT,),
 )
-def ignored_questions(many: Conversations) -> None:
+def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's questions gets no reply?
 
     `agent.unanswered_turns` of the turns that end with a question mark. Not applicable where there is none.
     """
-    for place, conversation in enumerate(many.conversations):
-        questions = [turn for turn in user_turns(conversation) if turn.is_question]
-        if not questions:
-            many.add(place, not_applicable(conversation, "no_question"))
-        for turn in questions:
-            _count_unanswered(many, place, turn)
+    questions = [turn for turn in user_turns(conversation) if turn.is_question]
+    if not questions:
+        yield not_applicable(conversation, "no_question")
+    for turn in questions:
+        yield _unanswered(turn)
 
 
-def _count_unanswered(many: Conversations, place: int, turn: UserTurn) -> None:
+def _unanswered(turn: UserTurn) -> Observation:
     if turn.reply in ("unknown", "by_tool", "not_read"):
-        many.add(place, unmeasured(turn.utterances[0], AT_END[turn.reply]))
-    elif turn.reply == "no":
+        return unmeasured(turn.utterances[0], AT_END[turn.reply])
+    if turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}
-        many.ratio(place, subject_of(turn.utterances[0]), 1.0, 1.0, details)
-    else:
-        many.ratio(place, subject_of(turn.utterances[0]), 0.0, 1.0)
+        return ratio(turn.utterances[0], 1.0, 1.0, details=details)
+    return ratio(turn.utterances[0], 0.0, 1.0)
 
 
 @share_metric(
@@ -263,7 +255,7 @@ class _AgentSound:
     languages=lexicon_languages(),
     sensitive_to=(),
 )
-def declined(many: Conversations) -> None:
+def declined(conversation: Conversation) -> Observation:
     """Did the agent hand over or decline in the end, without having done anything?
 
     1 where it puts the user through to a person by a tool, or says in its last two turns that it hands over, cannot or
@@ -272,17 +264,15 @@ def declined(many: Conversations) -> None:
     depends on the request: to decline what the rules forbid is right. Where it depends on words of a language without
     a lexicon, it is unmeasured.
     """
-    for place, conversation in enumerate(many.conversations):
-        call = hand_over_call(conversation) if conversation.tool_calls else None
-        words = _words_of_declining(conversation)
-        sign = words.sign if call is None else call.name
-        if (done := _action_done(conversation)) or sign:
-            details = {name: value for name, value in (("sign", sign), ("done", done)) if value and sign}
-            many.measured(place, WHOLE, 0.0 if done else 1.0, details or None)
-        elif words.unread is not None:
-            many.add(place, unmeasured(conversation, reason_unread(words.unread), words.unread))
-        else:
-            many.measured(place, WHOLE, 0.0)
+    call = hand_over_call(conversation) if conversation.tool_calls else None
+    words = _words_of_declining(conversation)
+    sign = words.sign if call is None else call.name
+    if (done := _action_done(conversation)) or sign:
+        details = {name: value for name, value in (("sign", sign), ("done", done)) if value and sign}
+        return measured(conversation, 0.0 if done else 1.0, details=details or None)
+    if words.unread is not None:
+        return unmeasured(conversation, reason_unread(words.unread), words.unread)
+    return measured(conversation, 0.0)
 
 
 class _Declining(NamedTuple):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import cleandoc
 from pickle import PicklingError
-from types import GeneratorType
 from typing import Any, Literal, Required, TypedDict, Unpack
 
 import msgspec
@@ -19,7 +18,6 @@ from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.conversation.lazy import remembered
 from convoscope.errors import DeclarationError
 from convoscope.metrics.async_metrics import awaited, coming, is_async
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.items import each_item, each_item_awaited
 from convoscope.metrics.needs import Need, needs_of
 from convoscope.metrics.perturbations import PERTURBATIONS, Perturbation
@@ -29,7 +27,6 @@ from convoscope.scores.reducers import Across, Percentile, Reduce
 from convoscope.text.language import language_code
 from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
 from convoscope.views.registry import ITEM as ITEM_VIEW
-from convoscope.views.registry import MANY as MANY_VIEW
 from convoscope.views.registry import View, view_for
 
 Level = str
@@ -80,7 +77,7 @@ _EXAMPLE = re.compile(r"^>>> ", re.MULTILINE)
 Measure = Callable[..., Any]
 """What may be declared: a function of a view of the conversation, which the annotation of its first parameter names: a
 `Conversation`, its `MetricContext`, each of its items as `StandardData`, the rows of its flow's states as
-`Sequence[StateRow]`, many `Conversations` whose columns it fills, or a view of your own. Further parameters are
+`Sequence[StateRow]`, or a view of your own. Further parameters are
 resources, by their annotations.
 
 It is async where it must wait. A function of an item may give a number, and None for "no value".
@@ -240,11 +237,6 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
         return self.view.type == ITEM_VIEW
 
     @remembered
-    def takes_many(self) -> bool:
-        """The function asks for `Conversations`, and is called once for many of them."""
-        return self.view.type == MANY_VIEW
-
-    @remembered
     def resources(self) -> Mapping[str, str]:
         """The types of the resources that the function takes, by parameter. It is given those that there are."""
         return {**asked_by(self.function, self.key), **optional_for(self.function)}
@@ -255,53 +247,43 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
         return is_async(self.function)
 
     def __call__(self, conversation: Conversation, **resources: Any) -> tuple[Observation, ...]:
-        result: Any = self._measure(conversation, **resources)
-        kind = type(result)
-        if kind is Observation:
-            return (result,)
-        return self._checked(result if kind in _LISTS else awaited(result))
+        return self.checked(self.measure(conversation, **resources))
 
     async def ask(self, conversation: Conversation, **resources: Any) -> tuple[Observation, ...]:
-        """The observations of a metric that waits, for whoever has other things to do meanwhile."""
+        """The observations of a metric that waits, for a caller that has other things to do meanwhile."""
         if self.takes_item:
             function = partial(self.function, **resources)
-            return self._checked([one async for one in each_item_awaited(function, conversation)])
-        return self._checked(await coming(self._measure(conversation, **resources)))
+            return self.checked([one async for one in each_item_awaited(function, conversation)])
+        return self.checked(await coming(self.measure(conversation, **resources)))
 
-    def _checked(self, result: Any) -> tuple[Observation, ...]:
+    def checked(self, result: Any) -> tuple[Observation, ...]:
+        """The observations that the function gave; waits for those that are still to come."""
+        result = awaited(result)
         if isinstance(result, Observation):
             return (result,)
         if not isinstance(result, Iterable):
             raise TypeError(f"gave {result!r}, not a score: return measured(conversation, value), or yield scores")
         observations: tuple[Observation, ...] = tuple(result)
-        if len(observations) > 1 and len({one.subject for one in observations}) < len(observations):
+        self.refuse_twins(observations)
+        return observations
+
+    def refuse_twins(self, observations: Sequence[Observation]) -> None:
+        """A judge has one score for each subject and repeat."""
+        if len({one.subject for one in observations}) < len(observations):
             keys = {(one.subject, one.judge, one.repeat) for one in observations}
             if len(keys) < len(observations):
                 raise ValueError(f"{self.key} gave two scores for one subject")
-        return observations
 
     @remembered
-    def _measure(self) -> Callable[..., Any]:
+    def measure(self) -> Callable[..., Any]:
         """The function, given the view of a conversation that it asks for."""
         function, view = self.function, self.view
-        if self.takes_many:
-            return lambda conversation, **resources: _alone(function, conversation, **resources)
         if self.takes_item:
             return lambda conversation, **resources: each_item(partial(function, **resources), conversation)
         make = view.make
         if view.type == CONVERSATION_VIEW or make is None:
             return function
         return lambda conversation, **resources: function(make(conversation), **resources)
-
-
-def _alone(function: Callable[..., None], conversation: Conversation, **resources: Any) -> list[Observation]:
-    """What a function of many conversations says of one."""
-    batch = Conversations([conversation])
-    function(batch, **resources)
-    return batch.observations()
-
-
-_LISTS = frozenset({tuple, list, GeneratorType})
 
 
 class Derived(Declaration, frozen=True, kw_only=True, dict=True):

@@ -75,8 +75,7 @@ class Registry(msgspec.Struct, frozen=True):
             raise UsageError(f"{name!r} is ambiguous: {keys}", hint="write the whole name")
         family = [one for one in self.declared.values() if name and name in (one.family, one.variant)]
         if not matches and not family:
-            bare_names = {_bare_name(one) for one in self.declared.values()}
-            raise UnknownMetric(name, {*self.declared, *bare_names})
+            raise UnknownMetric(name, {*self.declared, *(one.family for one in self.declared.values())})
         return matches or family
 
 

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from convoscope.conversation import Conversation
 from convoscope.conversation.lazy import remembered
 from convoscope.conversation.turns import Turn
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, EVENT, LOWER, WORDS, metric
 from convoscope.metrics.needs import USER_SPEECH
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import not_applicable, subject_of, unmeasured
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.comparison import count_words, is_without_blanks
 from convoscope.text.language import language_of
@@ -28,7 +27,6 @@ from convoscope.text.lexicon import (
     lexicon_languages,
     without_quotes,
 )
-from convoscope.views.items import WHOLE
 from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, languages_of, reason_unread
 
 MIN_REQUEST_WORDS = 4
@@ -56,7 +54,7 @@ MAX_TURNS = 10
     languages=lexicon_languages(),
     sensitive_to=(),
 )
-def pushback(many: Conversations) -> None:
+def pushback(conversation: Conversation) -> Iterator[Observation]:
     """In what share of their turns does the user object to the agent, or ask for the same thing again?
 
     1 of a turn in which the user says that the agent's reply is wrong, does not help or was not asked for, or that
@@ -68,15 +66,14 @@ def pushback(many: Conversations) -> None:
     user is not applicable, and one before which the agent said nothing. A turn in a language without a lexicon is
     unmeasured, unless the user says nothing but one question, again and again.
     """
-    for place, conversation in enumerate(many.conversations):
-        turns = [turn for turn in conversation.turns if turn.user]
-        if not turns:
-            many.add(place, not_applicable(conversation, "no_user_speech"))
-        else:
-            _pushback_in(conversation, turns, many, place)
+    turns = [turn for turn in conversation.turns if turn.user]
+    if not turns:
+        yield not_applicable(conversation, "no_user_speech")
+    else:
+        yield from _pushback_in(conversation, turns)
 
 
-def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conversations, place: int) -> None:
+def _pushback_in(conversation: Conversation, turns: Sequence[Turn]) -> Iterator[Observation]:
     languages = languages_of(conversation)
     earlier: list[_Message] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
@@ -85,21 +82,21 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn], many: Conver
         first, text, answered = turn.user[0], turn.user_text, reply
         reply = turn.assistant_text or reply
         if not text.strip():
-            many.add(place, not_applicable(first, "no_user_text"))
+            yield not_applicable(first, "no_user_text")
             continue
         language = languages.of_text(text, first)
         words = lexicon(language)
         message = _Message("" if words is None else folded_phrases(without_quotes(text)), words)
         if not answered.strip():
-            many.add(place, not_applicable(first, "nothing_to_object_to"))
+            yield not_applicable(first, "nothing_to_object_to")
         elif question and turn is not turns[0]:
-            many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": question})
+            yield ratio(first, 1.0, 1.0, details={"sign": question})
         elif words is None:
-            many.add(place, unmeasured(first, reason_unread(language), language))
+            yield unmeasured(first, reason_unread(language), language)
         elif (earlier or not _is_greeting(answered)) and (sign := _sign(message, words, answered, earlier)):
-            many.ratio(place, subject_of(first), 1.0, 1.0, {"sign": sign})
+            yield ratio(first, 1.0, 1.0, details={"sign": sign})
         else:
-            many.ratio(place, subject_of(first), 0.0, 1.0)
+            yield ratio(first, 0.0, 1.0)
         earlier.append(message)
         del earlier[:-MAX_TURNS]
 
@@ -239,7 +236,7 @@ def _asks_again(sentence: _Sentence, words: Lexicon, reply: str) -> bool:
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     sensitive_to=(),
 )
-def effort(many: Conversations) -> None:
+def effort(conversation: Conversation) -> Observation:
     """How many words does the user have to say?
 
     Words of all turns of the user. A hard task takes more of them than an easy one: compare conversations of one
@@ -247,13 +244,11 @@ def effort(many: Conversations) -> None:
     writes without blanks between words, as in Japanese. Not applicable where no message of theirs has words, as with
     pictures.
     """
-    for place, conversation in enumerate(many.conversations):
-        texts = [turn.user_text for turn in conversation.turns]
-        without_blanks = next((text for text in texts if not text.isascii() and is_without_blanks(text)), "")
-        if not any(map(str.strip, texts)):
-            # Pictures, sound, files.
-            many.add(place, not_applicable(conversation, "no_user_text"))
-        elif without_blanks:
-            many.add(place, unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language_of(without_blanks)))
-        else:
-            many.measured(place, WHOLE, float(sum(map(count_words, texts))))
+    texts = [turn.user_text for turn in conversation.turns]
+    without_blanks = next((text for text in texts if not text.isascii() and is_without_blanks(text)), "")
+    if not any(map(str.strip, texts)):
+        # Pictures, sound, files.
+        return not_applicable(conversation, "no_user_text")
+    if without_blanks:
+        return unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language_of(without_blanks))
+    return measured(conversation, sum(map(count_words, texts)))

@@ -10,9 +10,8 @@ from convoscope.analysis.benchmark.datasets import NOT_STAGED, VARIABLE, Benchma
 from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult
 from convoscope.analysis.words import NOTHING
 from convoscope.harmless import one_line
-from convoscope.report.render.terminal import print_table
 from convoscope.report.screen import Screen
-from convoscope.report.table import TableColumn, number_column, text_table
+from convoscope.report.table import TableColumn, number_column, print_table, text_table
 from convoscope.statistics.intervals import Interval
 
 MANY = 5

@@ -8,9 +8,8 @@ from typing import Any
 from convoscope.analysis.dialogue_errors import KINDS, DialogueErrors, ErrorExample, StateShare
 from convoscope.analysis.words import counted
 from convoscope.harmless import one_line
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import TableColumn, number_column, text_table
+from convoscope.report.table import TableColumn, number_column, print_table, print_words, text_table
 
 _WIDTH = 60
 

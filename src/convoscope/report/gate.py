@@ -10,8 +10,8 @@ from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMI
 from convoscope.analysis.targets import DECLARED, Check
 from convoscope.analysis.words import counted, first_of, name_text, short_name, value_text
 from convoscope.harmless import one_line
-from convoscope.report.render.markdown import code, plain
 from convoscope.report.screen import Screen
+from convoscope.report.table import code, plain
 from convoscope.runs.run import Run
 
 if TYPE_CHECKING:

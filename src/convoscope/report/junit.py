@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from convoscope.analysis.answer import rank_texts
 from convoscope.analysis.gate import FAILED, UNDETERMINED, overall
 from convoscope.analysis.targets import Check, observed, run_checks, target_text
 from convoscope.analysis.words import (
@@ -32,7 +33,6 @@ from convoscope.analysis.words import (
     name_text,
     reason_text,
     reasons_text,
-    standing_text,
     value_text,
 )
 from convoscope.harmless import clean, one_line
@@ -183,5 +183,8 @@ def _worst(run: Run, check: Check) -> list[str]:
     behind = worst(run, MAX_CONVERSATIONS)
     return [
         "worst conversations:",
-        *(f"  {one_line(one.conversation)}: {one_line(standing_text(one))}" for one in behind),
+        *(
+            f"  {one_line(one.conversation)}: {one_line(why)}"
+            for one, why in zip(behind, rank_texts(run, behind), strict=True)
+        ),
     ]

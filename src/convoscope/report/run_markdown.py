@@ -14,30 +14,22 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from convoscope.analysis.answer import Answer, Cause, make_answer
+from convoscope.analysis.answer import Answer, Cause, make_answer, rank_reasons
 from convoscope.analysis.targets import Check, run_checks, tally_text
 from convoscope.analysis.words import (
     ORDERS,
-    behind_text,
     counted,
-    outcome_text,
-    trial_text,
 )
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
 from convoscope.report.gate import target_lines
-from convoscope.report.groups import small_text
-from convoscope.report.render.markdown import code, markdown_table, plain
-from convoscope.report.run_tables import FigureRows, group_tables
+from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
-from convoscope.report.sections import sections
-from convoscope.report.table import ReportTable, Row, TableCell
-from convoscope.report.visible_figures import visible_figures
-from convoscope.runs.ranking import RankedConversation, WorstAndBroken, rank, worst_and_broken
+from convoscope.report.table import ReportTable, Row, TableCell, code, markdown_table, plain
+from convoscope.runs.ranking import rank, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
-from convoscope.views.flow.endings import LOST
 
 MAX_CHARACTERS = 65_536
 """What GitHub takes as a comment."""
@@ -70,7 +62,7 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
         _answer(make_answer(run, targets)),
         _group_targets([check for check in checks if check.by]),
         _figures(run.summary, [check for check in checks if not check.by]),
-        *_worst(worst_and_broken(run, MAX_WORST), ORDERS[rank(run).basis]),
+        *_worst(run),
         *_groups(run.summary),
         _reading(run),
     ]
@@ -154,25 +146,20 @@ def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
     return Block(table.head, table.rows, [*tail, ""])
 
 
-def _worst(listed: WorstAndBroken, order: str) -> Iterator[Block]:
+def _worst(run: Run) -> Iterator[Block]:
     """The worst conversations, and apart those whose integration broke."""
-    telling = [one for one in listed.worst if one.because or trial_text(one.trial) or one.outcome == LOST]
-    lines = [f"- {code(one.conversation)}: {'; '.join(_reasons(one))}" for one in telling]
-    broken = [f"- {code(one.conversation)}: {code(one.error)}" for one in listed.broken]
+    worst, broken = worst_and_broken(run, MAX_WORST)
+    why = rank_reasons(run, [ranked.number for ranked in worst])
+    lines = [
+        f"- {code(ranked.conversation)}: {'; '.join(map(plain, why[ranked.number].reasons))}"
+        for ranked in worst
+        if why[ranked.number].reasons
+    ]
     if lines:
-        yield Block([f"Conversations, {order}:", ""], lines, [""])
+        yield Block([f"Conversations, {ORDERS[rank(run).basis]}:", ""], lines, [""])
     if broken:
-        yield Block(["The integration broke, which says nothing about the agent:", ""], broken, [""])
-
-
-def _reasons(standing: RankedConversation) -> Iterator[str]:
-    if standing.outcome == LOST:
-        yield plain(outcome_text(LOST, standing.outcome_reason))
-    if trial := trial_text(standing.trial):
-        yield plain(trial)
-    for behind in standing.because:
-        key, _, words = behind_text(behind).partition(" ")
-        yield f"{code(key)} {plain(words)}"
+        errors = [f"- {code(ranked.conversation)}: {code(ranked.error)}" for ranked in broken]
+        yield Block(["The integration broke, which says nothing about the agent:", ""], errors, [""])
 
 
 def _groups(summary: Summary) -> Iterator[Block]:

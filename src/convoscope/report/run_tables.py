@@ -1,12 +1,15 @@
-"""The tables of a run that terminal and Markdown share: its figures, and its groups."""
+"""The figures of a run for terminal, Markdown and page: which are worth a row, their headings, and their tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from convoscope.analysis.targets import Check, observed
 from convoscope.analysis.words import (
     NOTHING,
+    counted,
     coverage_text,
     interval_text,
     name_text,
@@ -15,11 +18,150 @@ from convoscope.analysis.words import (
     reasons_text,
     value_text,
 )
-from convoscope.report.groups import are_alone, groupings
+from convoscope.metrics.declaration import COMPONENTS
+from convoscope.metrics.parts import parent_metric
 from convoscope.report.table import ReportTable, TableCell, TableColumn, number_column
-from convoscope.report.visible_figures import headlines
-from convoscope.runs.summary import Group, Summary
+from convoscope.runs.summary import Group, SmallGroups, Summary
+from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
+
+FEW = 4
+"""So many without a value are named; of more, it is said how many they are."""
+REASONS = 3
+"""Reasons that are told, the most frequent first."""
+
+
+class UnmeasuredFigures(NamedTuple):
+    """The figures of one family that have no value, and why."""
+
+    family: str
+    names: Sequence[str]
+    reasons: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        names = (
+            ", ".join(self.names)
+            if len(self.names) <= FEW
+            else f"{counted(len(self.names), 'figure')} of {self.family}"
+        )
+        reasons = [reason_text(reason) for reason in list(self.reasons)[:REASONS]]
+        return f"{names} ({', '.join(reasons)}{', …' if len(self.reasons) > REASONS else ''})"
+
+
+class VisibleFigures(NamedTuple):
+    """The figures of a run that are worth a row each, those of their parts, and the rest."""
+
+    figures: Sequence[Figure]
+    parts: Sequence[Figure]
+    silent: Sequence[UnmeasuredFigures]
+
+
+def visible_figures(summary: Summary, targeted: Collection[str] = ()) -> VisibleFigures:
+    """Figures with a value, and those without that somebody should see.
+
+    A figure without a value gives up its row, and is told with the others of its family. One that broke,
+    or that a target asks for, keeps it. Where nothing at all was measured, everything is shown.
+    """
+    figures = summary.figures
+    names = {figure.metric for figure in figures}
+    if all(figure.value is None for figure in figures):
+        return VisibleFigures(figures, (), ())
+    rows: list[Figure] = []
+    parts: list[Figure] = []
+    unmeasured: dict[str, list[Figure]] = {}
+    for figure in figures:
+        is_part = bool(parent_metric(figure.metric, names)) and figure.judge != "(derived)"
+        if name_text(figure) in targeted or figure.status == ERROR:
+            rows.append(figure)
+        elif figure.value is None:
+            unmeasured.setdefault(_family(figure), []).append(figure)
+        elif is_part:
+            parts.append(figure)
+        else:
+            rows.append(figure)
+    return VisibleFigures(rows, parts, [_silence(family, mine) for family, mine in unmeasured.items()])
+
+
+def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
+    """The figures that stand at the head of a table of groups: no part of another, with a value in one of them."""
+    valued = {name_text(one) for group in groups for one in group.metrics if one.value is not None}
+    return [
+        one
+        for one in visible_figures(summary).figures
+        if not one.reduction and one.value is not None and name_text(one) in valued
+    ]
+
+
+def _family(figure: Figure) -> str:
+    return str(figure.metric.split(".", 1)[0])
+
+
+def _silence(family: str, figures: Sequence[Figure]) -> UnmeasuredFigures:
+    names = list(dict.fromkeys(name_text(figure) for figure in figures))
+    reasons = Counter(figure.reason for figure in figures)
+    return UnmeasuredFigures(family, names, dict(reasons.most_common()))
+
+
+class FigureSection(NamedTuple):
+    """The figures of a family, or those of them that test one component."""
+
+    family: str
+    component: str
+    figures: list[Figure]
+
+    @property
+    def title(self) -> str:
+        return f"{self.family}: {self.component}" if self.component else self.family
+
+
+def main_component(component: str) -> str:
+    """The component that a metric tests first of all: it may name several."""
+    return component.partition(",")[0]
+
+
+def component_place(component: str) -> int:
+    """Where a component stands on the way through a system; after all others where it is not known."""
+    name = main_component(component)
+    return COMPONENTS.index(name) if name in COMPONENTS else len(COMPONENTS)
+
+
+def sections(summary: Summary, figures: Iterable[Figure]) -> list[FigureSection]:
+    """The figures by family and component. Families stay in their order; components go from triage to end-to-end."""
+    by_title: dict[str, dict[str, list[Figure]]] = {}
+    for figure in figures:
+        declared = summary.by_key.get(figure.key)
+        component = main_component(declared.component) if declared else ""
+        family = str(figure.metric.split(".", 1)[0])
+        by_title.setdefault(family, {}).setdefault(component, []).append(figure)
+    return [
+        FigureSection(family, component, components[component])
+        for family, components in by_title.items()
+        for component in sorted(components, key=component_place)
+    ]
+
+
+def groupings(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
+    """The groups of each set of dimensions, in the order of the summary."""
+    by_dimensions: dict[tuple[str, ...], list[Group]] = {}
+    for group in groups:
+        by_dimensions.setdefault(tuple(group.by), []).append(group)
+    return by_dimensions
+
+
+def small_text(small: SmallGroups) -> str:
+    """The groups of a dimension that are too small for figures, in words."""
+    groups = counted(small.groups, "group")
+    conversations = counted(small.conversations, "conversation")
+    names = " and ".join(small.by)
+    by = ",".join(small.by)
+    return f"by {names}: {groups} of fewer than {small.minimum} ({conversations}) left out; `--by {by}` has them"
+
+
+def are_alone(groups: Iterable[Group]) -> bool:
+    """Groups of one conversation each tell nothing that the conversations do not."""
+    return all(group.conversations < 2 for group in groups)
+
 
 MAX_GROUPS = 12
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
-from convoscope.analysis.answer import Answer
+from convoscope.analysis.answer import Answer, rank_texts
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import (
     EXTREMES,
@@ -14,19 +14,14 @@ from convoscope.analysis.words import (
     name_text,
     number_text,
     reading_text,
-    standing_text,
     value_text,
 )
 from convoscope.harmless import one_line
 from convoscope.ingest.report import NoteTally, ReadReport
 from convoscope.report.answer_terminal import print_verdict
-from convoscope.report.groups import small_text
-from convoscope.report.render.terminal import print_table
-from convoscope.report.run_tables import FigureRows, group_tables
+from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.screen import Screen
-from convoscope.report.sections import sections
-from convoscope.report.table import ReportTable, Row, TableCell
-from convoscope.report.visible_figures import visible_figures
+from convoscope.report.table import ReportTable, Row, TableCell, print_table
 from convoscope.runs.ranking import rank, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -62,12 +57,11 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
     screen.line()
     first, broken = worst_and_broken(run, _WORST)
     extreme = EXTREMES[rank(run).basis]
-    for standing in first:
-        if standing.because or standing.trial or standing.outcome == LOST:
-            why = one_line(standing_text(standing, 1))
-            screen.line(f"{extreme}: {one_line(standing.conversation)} ({why})")
-    for standing in broken:
-        screen.line(f"integration broke: {one_line(standing.conversation)} ({one_line(standing.error)})")
+    for ranked, why in zip(first, rank_texts(run, first, 1), strict=True):
+        if ranked.because or ranked.trial or ranked.outcome == LOST:
+            screen.line(f"{extreme}: {one_line(ranked.conversation)} ({one_line(why)})")
+    for ranked in broken:
+        screen.line(f"integration broke: {one_line(ranked.conversation)} ({one_line(ranked.error)})")
     print_reading(screen, run.read_report)
 
 

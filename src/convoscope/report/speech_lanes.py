@@ -1,4 +1,4 @@
-"""A conversation along its clock: who spoke when, where they spoke at once, where nobody did."""
+"""A conversation along its clock: who spoke when, where they overlapped, where there was silence."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ from typing import Literal
 
 import msgspec
 
+from convoscope.analysis.words import counted, seconds_text
 from convoscope.conversation import Conversation, StateEntered, StateExited, Time, ToolCall, Utterance
 
 Kind = Literal["speaker", "tools", "states"]
 
 
 class LaneSpan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A stretch of a lane in seconds from the start; a moment where the log tells no end."""
+    """A span of a lane in seconds from the start; a moment where the log has no end."""
 
     start: float
     end: float | None = None
     seq: int = -1
     label: str = ""
+
+    @property
+    def length(self) -> float:
+        return 0.0 if self.end is None else self.end - self.start
 
 
 class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,18 +38,40 @@ class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SpeechLanes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All lanes, as long as the conversation. Sound has no lane yet: `tracks` keeps its place."""
+    """All lanes, as long as the conversation. `tracks` are the files of its sound, which has no lane."""
 
     length: float
     lanes: tuple[Lane, ...]
     overlaps: tuple[LaneSpan, ...] = ()
     gaps: tuple[LaneSpan, ...] = ()
-    """Silence between the first word and the last; none is told where no utterance has an end."""
+    """Silence between the first word and the last; unknown where no utterance has an end."""
     endless: int = 0
-    """Utterances of which the log tells no end, so that silence around them cannot be told."""
+    """Utterances without an end in the log: whether there is silence around them is unknown."""
     unplaced: int = 0
     """Moments of clocks that do not relate to the one that most moments have."""
     tracks: tuple[str, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """The whole in one line: how long, how much overlaps, the longest silence."""
+        parts = [clock_text(self.length) if self.length else "one moment in time"]
+        if self.overlaps:
+            both = sum(span.length for span in self.overlaps)
+            parts.append(f"{counted(len(self.overlaps), 'overlap')}, {seconds_text(both)}")
+        if self.gaps:
+            longest = max(self.gaps, key=lambda gap: gap.length)
+            parts.append(f"longest silence {seconds_text(longest.length)} at {clock_text(longest.start)}")
+        if self.endless and (self.overlaps or self.gaps):
+            parts.append(f"{counted(self.endless, 'utterance')} without an end")
+        if self.unplaced:
+            parts.append(f"{counted(self.unplaced, 'moment')} of other clocks not placed")
+        return "; ".join(parts)
+
+
+def clock_text(seconds: float) -> str:
+    """`0:59.0`."""
+    minutes, rest = divmod(round(seconds, 1), 60)
+    return f"{int(minutes)}:{rest:04.1f}"
 
 
 class Ruler:
@@ -72,7 +99,7 @@ class Ruler:
         return moment.at + (self._offsets.get(moment.clock) or 0.0)
 
 
-def timeline(conversation: Conversation, ruler: Ruler) -> SpeechLanes | None:
+def speech_lanes(conversation: Conversation, ruler: Ruler) -> SpeechLanes | None:
     """The lanes of a conversation; None where nothing has a time."""
     speakers = [
         Lane(who.name or who.id, "speaker", tuple(_speech(conversation, who.id, ruler)), who.role)
@@ -149,10 +176,9 @@ def _until(time: Time | None, ruler: Ruler) -> float | None:
 
 
 def _together(speakers: Iterable[tuple[LaneSpan, ...]]) -> tuple[tuple[LaneSpan, ...], tuple[LaneSpan, ...]]:
-    """Where two or more speak at once, and where nobody does.
+    """Where two or more speak at once, and where there is silence.
 
-    Who began without a known end may still be speaking until they begin again: there is no telling
-    silence in between.
+    A speaker who began without a known end may be speaking until they begin again: silence in between is unknown.
     """
     edges: list[tuple[float, int]] = []
     unknown: list[tuple[float, float]] = []
@@ -163,7 +189,7 @@ def _together(speakers: Iterable[tuple[LaneSpan, ...]]) -> tuple[tuple[LaneSpan,
     overlaps: list[LaneSpan] = []
     gaps: list[LaneSpan] = []
     speaking, since, begun = 0, 0.0, False
-    # At one moment, whoever begins comes before whoever ends: touching is no gap.
+    # At one moment, a beginning comes before an end: touching is no gap.
     for at, step in sorted(edges, key=lambda edge: (edge[0], -edge[1])):
         if at > since and speaking >= 2:
             overlaps.append(LaneSpan(since, at))
@@ -181,7 +207,7 @@ def _endless(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
 
 
 def _merged(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
-    """One speaker's stretches, with those that touch or overlap as one."""
+    """One speaker's spans, with those that touch or overlap as one."""
     merged: list[tuple[float, float]] = []
     for start, end in sorted((span.start, span.end) for span in spans if span.end is not None):
         if end <= start:

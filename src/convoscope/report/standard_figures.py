@@ -7,9 +7,8 @@ from typing import Any
 from convoscope.analysis.standard_figures import PredictedShare, StandardReport
 from convoscope.analysis.words import NOTHING
 from convoscope.harmless import one_line
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import TableColumn, number_column, text_table
+from convoscope.report.table import TableColumn, number_column, print_table, print_words, text_table
 
 _NAMED = 5
 

@@ -1,32 +1,27 @@
-"""One conversation turn by turn, as the page and the terminal tell it.
+"""One conversation turn by turn, as the terminal and the page show it.
 
-Everything is text by now, but not yet markup: whoever shows it, escapes it.
+Everything is text by now, but not yet markup: what shows it escapes it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
 
-from convoscope.analysis.words import (
-    because_texts,
-    counted,
-    key_text,
-    outcome_text,
-    points_text,
-    reason_text,
-    value_text,
-)
+from convoscope.analysis.words import counted, key_text, outcome_text, points_text, reason_text, value_text
 from convoscope.conversation import (
+    Action,
+    Annotations,
     AnyEvent,
     ComponentMetric,
     Conversation,
     GuardEvaluated,
     Marker,
     Retrieval,
+    Risk,
     SlotFilled,
     StateEntered,
     StateExited,
@@ -39,23 +34,22 @@ from convoscope.conversation import (
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.parts import parent_metric
-from convoscope.report.placed_findings import PlacedFinding, placed_findings
-from convoscope.report.speech_lanes import Ruler, SpeechLanes, timeline
+from convoscope.metrics.unresolved import RESOLUTION, RESOLVED_BY
+from convoscope.report.run_tables import FEW, REASONS, visible_figures
+from convoscope.report.speech_lanes import Ruler, SpeechLanes, speech_lanes
 from convoscope.report.text_diff import TextVersion, readings
-from convoscope.report.visible_figures import FEW, REASONS, visible_figures
 from convoscope.runs.conversations import KeptConversation, ReducedScore
-from convoscope.runs.ranking import RankedMetric
-from convoscope.runs.summary import DeclaredMetric, Summary
+from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
 from convoscope.views.result_fields import HOUSE_RULE, INFERRED, ToolOutcome
 from convoscope.views.tool_outcomes import tool_outcomes
 
 MAX_TEXT = 20_000
-"""Longer values of tools and annotations are cut, and it is said how much is missing."""
+"""Longer values of tools and annotations are cut, and the text says how much is missing."""
 FOLDED = "without a value"
-"""What stands for the status of a mark that counts others."""
-
+"""The status of a mark that counts others."""
+NO_RESULT = "none in the log"
 
 _DOES = {
     "tool_call": "calls tool",
@@ -78,13 +72,13 @@ class StoryFact(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A score as it is shown at its subject: the value in words, or the reason why there is none."""
+    """A score as it is shown at its subject: the value as text, or the reason why it is missing."""
 
     metric: str
     status: str
     text: str
     subject: str = ""
-    """Named where the mark does not stand at its subject."""
+    """Named where the mark is not at its subject."""
     judge: str = ""
     evidence: tuple[StoryFact, ...] = ()
     bad: bool = False
@@ -97,7 +91,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     seq: int
     kind: str
     does: str = ""
-    """What the event is, in words; nothing for an utterance."""
+    """What the event is, as text; empty for an utterance."""
     title: str = ""
     role: str = ""
     at: float | None = None
@@ -107,270 +101,318 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     notes: tuple[str, ...] = ()
     bad: bool = False
     """A tool or a guard failed, or the speaker was cut off."""
+    error: str = ""
+    """Why a tool failed, where the log says it."""
 
 
-class MarkedText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StoryTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A turn: what was measured of it, and what happened in it."""
 
     turn: int | None = None
     marks: tuple[Mark, ...] = ()
-    happenings: tuple[TimelineEntry, ...] = ()
+    entries: tuple[TimelineEntry, ...] = ()
+
+
+class PlacedFinding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A topic, a risk or an action: who found it, what it is, and where."""
+
+    by: str
+    """`found by rules`, or `labelled by` the author of gold."""
+    text: str
+    seqs: tuple[int, ...] = ()
+    """The utterances that show it; empty where the annotator did not say."""
+    evidence: str = ""
+    is_open: bool = False
+    """A risk that nothing said later deals with."""
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A conversation with everything that is known of it."""
 
     id: str
+    outcome: str = ""
     dimensions: dict[str, str] = {}
     because: tuple[str, ...] = ()
-    """Why it stands where it stands among the others, in words."""
+    """Why it has its rank, the deciding reason first."""
     about: tuple[StoryFact, ...] = ()
     context: tuple[StoryFact, ...] = ()
     """What is long and seldom looked at: instructions, scenario, annotations."""
     scores: tuple[Mark, ...] = ()
     """What each metric says of the whole."""
     elsewhere: tuple[Mark, ...] = ()
-    """Scores of subjects that have no place in the timeline, such as an item without an answer."""
+    """Scores of subjects that are not in the timeline, such as an item without an answer."""
     notes: tuple[str, ...] = ()
     findings: tuple[PlacedFinding, ...] = ()
     """What annotators found, and at which utterances."""
     timeline: SpeechLanes | None = None
-    stretches: tuple[MarkedText, ...] = ()
+    turns: tuple[StoryTurn, ...] = ()
+
+    @property
+    def entries(self) -> list[TimelineEntry]:
+        return [entry for turn in self.turns for entry in turn.entries]
 
 
-def worth_telling(summary: Summary) -> frozenset[str]:
-    """The metrics that a story tells of even where they have no value: those that have one elsewhere in the run."""
-    return frozenset(figure.key for figure in visible_figures(summary).figures)
+def story(record: KeptConversation, summary: Summary, because: Sequence[str] = ()) -> Story:
+    """Everything of one conversation of a run."""
+    return StoryMaker(summary).story(record, because)
 
 
-def story(
-    record: KeptConversation,
-    summary: Summary,
-    because: Sequence[RankedMetric] = (),
-    worth: Collection[str] | None = None,
-) -> Story:
-    """Tell one conversation of a run. `worth` is what `worth_telling` gives, for whoever tells many."""
-    conversation = record.conversation
-    teller = _Teller(record, summary.by_key)
-    stretches = tuple(teller.stretches())
-    worth = worth_telling(summary) if worth is None else worth
-    # Without figures there is nothing to tell a silent metric by.
-    everything = not worth
-    ended = outcome_of(conversation)
-    outcome = outcome_text(ended.name, ended.evidence)
-    lost = outcome if ended.done is False else ""
-    return Story(
-        id=conversation.id,
-        dimensions=conversation.dimensions,
-        because=tuple(because_texts(conversation.outcome.error, because, lost)),
-        about=(StoryFact("outcome", outcome), *_about(conversation)),
-        context=tuple(_context(conversation)),
-        scores=tuple(
-            teller.whole(one)
-            for one in record.reduced
-            if everything or one.status in (MEASURED, ERROR) or key_text(one.metric, one.variant) in worth
-        ),
-        elsewhere=tuple(teller.left_over()),
-        notes=tuple(note_text(note) for note in record.notes if note.seq not in teller.seqs),
-        findings=placed_findings(conversation),
-        timeline=timeline(conversation, teller.ruler),
-        stretches=stretches,
-    )
+class StoryMaker:
+    """Makes the stories of one run; what all of them need of its summary is looked up once.
+
+    `only_bad`: of turns and events, only the marks that are bad, which is all that the page shows.
+    """
+
+    def __init__(self, summary: Summary, *, only_bad: bool = False) -> None:
+        self.declared = summary.by_key
+        self.only_bad = only_bad
+        names = {key.partition("@")[0] for key in self.declared}
+        self.parts = frozenset(name for name in names if parent_metric(name, names))
+        """Metrics that are part of another: their evidence is the whole's."""
+        self._visible = frozenset(figure.key for figure in visible_figures(summary).figures)
+        """Metrics with a value somewhere in the run, which are shown where they have none, too."""
+
+    def story(self, record: KeptConversation, because: Sequence[str] = ()) -> Story:
+        conversation = record.conversation
+        outcome = outcome_of(conversation)
+        text = outcome_text(outcome.name, outcome.evidence)
+        turns = _turns(conversation)
+        marks = _Marks(record, self, {str(turn.id) for turn in turns})
+        error = conversation.outcome.error
+        ruler = Ruler(conversation)
+        return Story(
+            id=conversation.id,
+            outcome=text,
+            dimensions=conversation.dimensions,
+            because=(*((f"the integration broke: {error}",) if error else ()), *because),
+            about=(StoryFact("outcome", text), *_about(conversation)),
+            context=tuple(_context(conversation)),
+            turns=tuple(_Timeline(record, marks, ruler).turns(turns)),
+            scores=tuple(marks.of_whole(score) for score in record.reduced if self._is_shown(score)),
+            elsewhere=tuple(marks.left_over()),
+            notes=tuple(note_text(note) for note in record.notes if note.seq not in marks.kinds),
+            findings=placed_findings(conversation),
+            timeline=speech_lanes(conversation, ruler),
+        )
+
+    def _is_shown(self, score: ReducedScore) -> bool:
+        # Without figures, no metric is known to be missing.
+        return not self._visible or score.status in (MEASURED, ERROR) or score.key in self._visible
+
+    def is_bad(self, key: str, status: str, value: float | None) -> bool:
+        """A metric that broke, or a share at its worst."""
+        if status == ERROR:
+            return True
+        declared = self.declared.get(key)
+        if value is None or declared is None or declared.unit != SHARE:
+            return False
+        return (declared.better == HIGHER and value == 0) or (declared.better == LOWER and value == 1)
 
 
-class _Teller:
-    """Puts scores and notes where they belong."""
+class _Marks:
+    """The scores of a conversation at their subjects."""
 
-    def __init__(self, record: KeptConversation, declared: Mapping[str, DeclaredMetric]) -> None:
-        self.conversation = record.conversation
-        self.ruler = Ruler(record.conversation)
-        self.seqs = {event.seq for event in record.conversation.timeline}
-        self._declared = declared
-        self._names = {who.id: who.name or who.id for who in record.conversation.participants}
-        self._notes: dict[int, list[str]] = defaultdict(list)
-        for note in record.notes:
-            self._notes[note.seq].append(note_text(note))
+    def __init__(self, record: KeptConversation, maker: StoryMaker, turns: Set[str]) -> None:
+        conversation = record.conversation
+        self._maker = maker
+        self._turn_ids = turns
+        self.kinds = {event.seq: kind_of(event) for event in conversation.timeline}
         self._whole: dict[tuple[str, str], Observation] = {}
-        self._turns: dict[str, list[Mark]] = defaultdict(list)
-        self._events: dict[int, list[Mark]] = defaultdict(list)
-        self._elsewhere: list[Mark] = []
-        items = {
-            item.id: item.answered if item.answered is not None else item.asked for item in self.conversation.items
+        self.turns: dict[str, list[Mark]] = defaultdict(list)
+        self.events: dict[int, list[Mark]] = defaultdict(list)
+        self._elsewhere: dict[str, list[Mark]] = defaultdict(list)
+        self._where: dict[str, dict[str, int | None]] = {
+            "item": {item.id: item.asked if item.answered is None else item.answered for item in conversation.items},
+            "state": {
+                event.state: event.seq for event in reversed(conversation.timeline) if type(event) is StateEntered
+            },
         }
-        states: dict[str, int] = {}
-        kinds = {event.seq: kind_of(event) for event in self.conversation.timeline}
-        for event in self.conversation.timeline:
-            if type(event) is StateEntered:
-                states.setdefault(event.state, event.seq)
-        names = {key.partition("@")[0] for key in declared}
         for score in record.scores:
             observation = score.observation
-            kind, subject, position = observation.subject
             key = key_text(score.metric, score.variant)
-            if kind == "conversation":
+            if observation.subject.kind == "conversation":
                 self._whole[key, observation.judge] = observation
-            elif parent_metric(score.metric, names):
-                # A part's evidence is the whole's.
-                continue
-            elif kind == "turn":
-                self._turns[subject].append(self._mark(key, observation))
-            else:
-                seq = items.get(subject) if kind == "item" else states.get(subject) if kind == "state" else position
-                is_event = kind in ("item", "state") or kinds.get(position) == kind
-                if is_event and seq is not None and seq in self.seqs:
-                    self._events[seq].append(self._mark(key, observation))
-                else:
-                    self._elsewhere.append(self._mark(key, observation, f"{reason_text(kind)} {subject}"))
+            elif score.metric not in maker.parts:
+                self._place(key, observation)
 
-    def stretches(self) -> Iterator[MarkedText]:
-        for turn in self._cut():
-            yield MarkedText(
-                turn=turn.id if turn.id >= 0 else None,
-                marks=tuple(folded(self._turns.pop(str(turn.id), ()))),
-                happenings=tuple(self._happenings(turn.events)),
-            )
-
-    def _cut(self) -> Sequence[Turn]:
-        try:
-            return self.conversation.turns
-        except ValueError:
-            # A rule that this version does not know: told without turns.
-            everything = self.conversation.timeline
-            return (Turn(id=-1, events=everything, user=(), assistant=(), user_text="", assistant_text=""),)
+    def _place(self, key: str, observation: Observation) -> None:
+        kind, subject, position = observation.subject
+        is_left_out = self._maker.only_bad and not self._maker.is_bad(key, observation.status, observation.value)
+        if kind == "turn":
+            if not is_left_out or subject not in self._turn_ids:
+                self.turns[subject].append(self._mark(key, observation))
+            return
+        seq = self._where[kind].get(subject) if kind in self._where else position
+        if seq is not None and seq in self.kinds and (kind in self._where or self.kinds[seq] == kind):
+            if not is_left_out:
+                self.events[seq].append(self._mark(key, observation))
+        else:
+            self._elsewhere[f"{reason_text(kind)} {subject}"].append(self._mark(key, observation))
 
     def left_over(self) -> Iterator[Mark]:
         """Marks of turns that are not there come last."""
-        placeless: dict[str, list[Mark]] = defaultdict(list)
-        for mark in self._elsewhere:
-            placeless[mark.subject].append(mark)
-        for turn, marks in self._turns.items():
-            placeless[f"turn {turn}"] += marks
-        for subject, marks in placeless.items():
+        for turn, marks in self.turns.items():
+            self._elsewhere[f"turn {turn}"] += marks
+        for subject, marks in self._elsewhere.items():
             yield from (msgspec.structs.replace(mark, subject=subject) for mark in folded(marks))
 
-    def _happenings(self, events: Sequence[AnyEvent]) -> Iterator[TimelineEntry]:
-        answers = {result.seq: call for call, result in self.conversation.tool_results.items()}
-        for event in events:
-            if type(event) is ToolResult and event.seq in answers:
-                continue  # told with its call
-            seqs = [event.seq]
-            if type(event) is ToolCall and (result := self.conversation.tool_results.get(event.seq)):
-                seqs.append(result.seq)
-            title, facts, bad = self._tell(event)
-            speaks = event.speaker if type(event) is Utterance else ""
-            yield TimelineEntry(
-                seq=event.seq,
-                kind=kind_of(event),
-                does=_DOES.get(kind_of(event), ""),
-                title=title,
-                role=self.conversation.roles.get(speaks, ""),
-                at=self.ruler.at(_begins(event)),
-                readings=readings(event) if type(event) is Utterance else (),
-                facts=tuple(facts),
-                marks=tuple(folded([mark for seq in seqs for mark in self._events.get(seq, ())])),
-                notes=tuple(note for seq in seqs for note in self._notes.get(seq, ())),
-                bad=bad,
+    def of_whole(self, reduced: ReducedScore) -> Mark:
+        """What a metric says of the conversation, with the evidence of its own observation where it has one."""
+        declared = self._maker.declared.get(reduced.key)
+        observation = self._whole.get((reduced.key, reduced.judge))
+        evidence = list(_evidence(observation)) if observation is not None else []
+        if reduced.n > 1 or (reduced.n and reduced.skipped):
+            level = declared.observes if declared is not None else "subject"
+            evidence.append(StoryFact(f"{level}s measured", str(reduced.n)))
+        if reduced.skipped and reduced.status == MEASURED:
+            evidence.append(StoryFact("without a value", str(reduced.skipped)))
+        if reduced.ten is not None:
+            evidence.append(StoryFact("of 10 points", points_text(reduced.ten, declared)))
+        return self._made(reduced.key, reduced, evidence)
+
+    def _mark(self, key: str, observation: Observation) -> Mark:
+        return self._made(key, observation, _evidence(observation))
+
+    def _made(self, key: str, scored: Observation | ReducedScore, evidence: Iterable[StoryFact]) -> Mark:
+        declared = self._maker.declared.get(key)
+        if scored.status == MEASURED:
+            text = value_text(scored.value, declared.unit if declared is not None else "")
+        else:
+            reason = reason_text(scored.reason)
+            text = f"{reason}: {scored.detail}" if scored.detail else reason
+        return Mark(
+            metric=key,
+            status=scored.status,
+            text=text,
+            judge="" if scored.judge == COMPUTED else scored.judge,
+            evidence=tuple(evidence),
+            bad=self._maker.is_bad(key, scored.status, scored.value),
+        )
+
+
+class _Timeline:
+    """The events of a conversation as text, each with its marks and notes."""
+
+    def __init__(self, record: KeptConversation, marks: _Marks, ruler: Ruler) -> None:
+        conversation = record.conversation
+        self._conversation = conversation
+        self._ruler = ruler
+        self._marks = marks
+        self._names = {who.id: who.name or who.id for who in conversation.participants}
+        self._results = conversation.tool_results
+        self._answered = {result.seq for result in self._results.values()}
+        self._notes: dict[int, list[str]] = defaultdict(list)
+        for note in record.notes:
+            self._notes[note.seq].append(note_text(note))
+
+    def turns(self, turns: Sequence[Turn]) -> Iterator[StoryTurn]:
+        for turn in turns:
+            yield StoryTurn(
+                turn=turn.id if turn.id >= 0 else None,
+                marks=tuple(folded(self._marks.turns.pop(str(turn.id), ()))),
+                entries=tuple(self._entry(event) for event in turn.events if event.seq not in self._answered),
             )
 
-    def _tell(self, event: AnyEvent) -> tuple[str, list[StoryFact], bool]:
-        """What to call an event, what else it says, and whether something went wrong."""
-        facts: list[StoryFact] = []
-        title, bad = "", False
+    def _entry(self, event: AnyEvent) -> TimelineEntry:
+        """An event; a tool call together with its result."""
+        seqs = [event.seq]
+        if type(event) is ToolCall and (result := self._results.get(event.seq)):
+            seqs.append(result.seq)
+        kind = self._marks.kinds[event.seq]
+        fields = self._fields(event)
+        if event.extras:
+            fields["facts"].append(StoryFact("also in the log", json_text(event.extras)))
+        fields["facts"] = tuple(fields["facts"])
+        return TimelineEntry(
+            seq=event.seq,
+            kind=kind,
+            does=_DOES.get(kind, ""),
+            at=self._ruler.at(_begins(event)),
+            marks=tuple(folded([mark for seq in seqs for mark in self._marks.events.get(seq, ())])),
+            notes=tuple(note for seq in seqs for note in self._notes.get(seq, ())),
+            **fields,
+        )
+
+    def _fields(self, event: AnyEvent) -> dict[str, Any]:
+        """What an event of this kind is called, what else it says, and whether something went wrong."""
+        names = self._names
+        fields: dict[str, Any] = {"title": getattr(event, "name", ""), "facts": []}
         match event:
             case Utterance():
-                title = self._names.get(event.speaker, event.speaker)
-                bad = bool(event.cut_off_by)
-                if event.cut_off_by:
-                    facts.append(StoryFact("cut off by", self._names.get(event.cut_off_by, event.cut_off_by)))
-                if event.manner:
-                    facts.append(StoryFact("manner", reason_text(event.manner)))
+                fields = {
+                    "title": names.get(event.speaker, event.speaker),
+                    "role": self._conversation.roles.get(event.speaker, ""),
+                    "readings": readings(event),
+                    "facts": _given(
+                        cut_off_by=names.get(event.cut_off_by, event.cut_off_by), manner=reason_text(event.manner)
+                    ),
+                    "bad": bool(event.cut_off_by),
+                }
             case ToolCall():
-                title = event.name
-                facts, bad = self._call(event)
+                fields |= self._call(event)
             case ToolResult():
-                title = event.name
-                facts, bad = _result(event, tool_outcomes(self.conversation)[event.seq])
+                fields |= _result(event, tool_outcomes(self._conversation)[event.seq])
             case Marker():
-                title = event.name
-                facts = _given(by=self._names.get(event.participant, event.participant))
-                if event.value is not None:
-                    facts.append(StoryFact("value", json_text(event.value)))
-            case _:
-                title, facts, bad = _flow(event)
-        if event.extras:
-            facts.append(StoryFact("also in the log", json_text(event.extras)))
-        return title, facts, bad
+                fields["facts"] = _given(by=names.get(event.participant, event.participant)) + _value(event.value)
+            case StateEntered():
+                fields["title"] = event.state
+            case StateExited():
+                fields["title"] = f"{event.state} → {event.to_state}" if event.to_state else event.state
+                fields["facts"] = _given(because=event.reason)
+            case GuardEvaluated():
+                facts = _given(state=event.state, error=event.error) + _value(event.result, "result")
+                fields = {"title": event.guard, "facts": facts, "bad": bool(event.error)}
+            case SlotFilled():
+                facts = [StoryFact("value", json_text(event.value)), *_given(state=event.state)]
+                fields = {"title": event.slot, "facts": facts}
+            case ComponentMetric():
+                facts = [StoryFact(name, json_text(value)) for name, value in event.values.items()]
+                facts += _given(label=event.label, speech=event.speech_id, state=event.state)
+                fields = {"title": event.component, "facts": facts}
+            case Retrieval():
+                chunks = [StoryFact(f"chunk {number}", cut(chunk)) for number, chunk in enumerate(event.chunks, 1)]
+                fields = {"title": event.query or "", "facts": chunks}
+        return fields
 
-    def _call(self, call: ToolCall) -> tuple[list[StoryFact], bool]:
+    def _call(self, call: ToolCall) -> dict[str, Any]:
         if call.raw_arguments is not None:
             facts = [StoryFact("arguments, not valid JSON", cut(call.raw_arguments))]
         else:
             facts = [StoryFact("arguments", json_text(call.arguments))]
         facts += _given(by=self._names.get(call.caller, call.caller))
-        result = self.conversation.tool_results.get(call.seq)
+        result = self._results.get(call.seq)
         if result is None:
-            return [*facts, StoryFact("result", "none in the log")], False
-        result_facts, bad = _result(result, tool_outcomes(self.conversation)[result.seq])
+            return {"facts": [*facts, StoryFact("result", NO_RESULT)]}
+        fields = _result(result, tool_outcomes(self._conversation)[result.seq])
+        facts += fields["facts"]
         if call.time is not None and result.time is not None:
-            took = self.conversation.elapsed(call.time, result.time)
+            took = self._conversation.elapsed(call.time, result.time)
             if took is not None and took >= 0:
-                result_facts.append(StoryFact("took", self._took(took, call.time, result.time)))
+                facts.append(StoryFact("took", self._took(took, call.time, result.time)))
         if extras := {name: value for name, value in result.extras.items() if name != HOUSE_RULE}:
-            result_facts.append(StoryFact("also in the log of the result", json_text(extras)))
-        return facts + result_facts, bad
+            facts.append(StoryFact("also in the log of the result", json_text(extras)))
+        return fields | {"facts": facts}
 
     def _took(self, seconds: float, *times: Time) -> str:
-        """How long, as fine as the clocks can tell."""
-        steps = [clock.resolution or 0.0 for clock in self.conversation.clocks if clock.id in {t.clock for t in times}]
-        coarse = max(steps, default=0.0)
+        """How long, as fine as the clocks are."""
+        used = {time.clock for time in times}
+        coarse = max((clock.resolution or 0.0 for clock in self._conversation.clocks if clock.id in used), default=0.0)
         return f"{seconds:g} s, by a clock with steps of {coarse:g} s" if coarse >= 0.1 else value_text(seconds, "s")
 
-    def whole(self, reduced: ReducedScore) -> Mark:
-        """What a metric says of the conversation, with the evidence of its own observation where it has one."""
-        observation = self._whole.get((reduced.key, reduced.judge))
-        evidence = list(_evidence(observation)) if observation is not None else []
-        if reduced.n > 1 or (reduced.n and reduced.skipped):
-            level = self._declared[reduced.key].observes if reduced.key in self._declared else "subject"
-            evidence.append(StoryFact(f"{level}s measured", str(reduced.n)))
-        if reduced.skipped and reduced.status == MEASURED:
-            evidence.append(StoryFact("without a value", str(reduced.skipped)))
-        if reduced.ten is not None:
-            evidence.append(StoryFact("of 10 points", points_text(reduced.ten, self._declared.get(reduced.key))))
-        return self._made(reduced.key, reduced.judge, reduced.status, reduced.value, _why(reduced), evidence)
 
-    def _mark(self, key: str, observation: Observation, subject: str = "") -> Mark:
-        mark = self._made(
-            key,
-            observation.judge,
-            observation.status,
-            observation.value,
-            _why(observation),
-            list(_evidence(observation)),
-        )
-        return msgspec.structs.replace(mark, subject=subject) if subject else mark
-
-    def _made(
-        self, key: str, judge: str, status: str, value: float | None, why: str, evidence: Sequence[StoryFact]
-    ) -> Mark:
-        declared = self._declared.get(key)
-        unit, better = (declared.unit, declared.better) if declared is not None else ("", None)
-        bad = status == ERROR
-        if value is not None and unit == SHARE:
-            bad = (better == HIGHER and value == 0) or (better == LOWER and value == 1)
-        return Mark(
-            metric=key,
-            status=status,
-            text=value_text(value, unit) if status == MEASURED else why,
-            judge="" if judge == COMPUTED else judge,
-            evidence=tuple(evidence),
-            bad=bad,
-        )
+def _turns(conversation: Conversation) -> Sequence[Turn]:
+    try:
+        return conversation.turns
+    except ValueError:
+        # The turn rule is unknown to this version: everything is shown without turns.
+        everything = conversation.timeline
+        return (Turn(id=-1, events=everything, user=(), assistant=(), user_text="", assistant_text=""),)
 
 
 def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
     """Scores with a value first; those without, where they are many, as one mark that counts their reasons.
 
-    Which they are is its evidence.
+    Its evidence names them.
     """
     yield from (mark for mark in marks if mark.status in (MEASURED, ERROR))
     silent = [mark for mark in marks if mark.status not in (MEASURED, ERROR)]
@@ -379,15 +421,15 @@ def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
         return
     names: dict[str, list[str]] = defaultdict(list)
     for mark in silent:
-        # RankedMetric the colon is the detail.
+        # After the colon comes the detail.
         names[mark.text.partition(": ")[0]].append(mark.metric)
-    often = sorted(names.items(), key=lambda one: -len(one[1]))
-    counts = [f"{reason} ({len(them)})" for reason, them in often[:REASONS]]
+    often = sorted(names.items(), key=lambda pair: -len(pair[1]))
+    counts = [f"{reason} ({len(metrics)})" for reason, metrics in often[:REASONS]]
     yield Mark(
         metric=counted(len(silent), "score"),
         status=FOLDED,
         text=", ".join(counts) + (", …" if len(often) > REASONS else ""),
-        evidence=tuple(StoryFact(reason, ", ".join(dict.fromkeys(them))) for reason, them in often),
+        evidence=tuple(StoryFact(reason, ", ".join(dict.fromkeys(metrics))) for reason, metrics in often),
     )
 
 
@@ -404,36 +446,6 @@ def _begins(event: AnyEvent) -> Time | None:
     return event.time
 
 
-def _flow(
-    event: StateEntered | StateExited | GuardEvaluated | SlotFilled | ComponentMetric | Retrieval,
-) -> tuple[str, list[StoryFact], bool]:
-    """What to call an event of the machinery, what else it says, and whether it failed."""
-    match event:
-        case StateEntered():
-            return event.state, [], False
-        case StateExited():
-            title = f"{event.state} → {event.to_state}" if event.to_state else event.state
-            return title, _given(because=event.reason), False
-        case GuardEvaluated():
-            facts = _given(state=event.state, error=event.error)
-            if event.result is not None:
-                facts.append(StoryFact("result", json_text(event.result)))
-            return event.guard, facts, bool(event.error)
-        case SlotFilled():
-            return event.slot, [StoryFact("value", json_text(event.value)), *_given(state=event.state)], False
-        case ComponentMetric():
-            facts = [StoryFact(name, json_text(value)) for name, value in event.values.items()]
-            return event.component, facts + _given(label=event.label, speech=event.speech_id, state=event.state), False
-        case Retrieval():
-            chunks = [StoryFact(f"chunk {place}", cut(chunk)) for place, chunk in enumerate(event.chunks, 1)]
-            return event.query or "", chunks, False
-
-
-def _why(scored: Observation | ReducedScore) -> str:
-    words = reason_text(scored.reason)
-    return f"{words}: {scored.detail}" if scored.detail else words
-
-
 def _evidence(observation: Observation) -> Iterator[StoryFact]:
     if observation.denominator is not None and observation.numerator is not None and observation.denominator != 1:
         yield StoryFact("counted", f"{observation.numerator:g} of {observation.denominator:g}")
@@ -441,7 +453,7 @@ def _evidence(observation: Observation) -> Iterator[StoryFact]:
         yield StoryFact(reason_text(name), value if isinstance(value, str) else json_text(value))
 
 
-def _result(result: ToolResult, outcome: ToolOutcome) -> tuple[list[StoryFact], bool]:
+def _result(result: ToolResult, outcome: ToolOutcome) -> dict[str, Any]:
     facts: list[StoryFact] = []
     if result.result is not None or not result.error:
         facts.append(StoryFact("result", json_text(result.result)))
@@ -449,66 +461,69 @@ def _result(result: ToolResult, outcome: ToolOutcome) -> tuple[list[StoryFact], 
         facts.append(StoryFact("error", cut(result.error)))
     if result.success is not None or not result.error:
         facts.append(StoryFact("success", _success(result, outcome)))
-    return facts, outcome.failed
+    return {"facts": facts, "bad": outcome.failed, "error": outcome.error if outcome.failed else ""}
 
 
 def _success(result: ToolResult, outcome: ToolOutcome) -> str:
     """What the log states, or what is read from the result, and by what sign."""
     if outcome.worked is None:
         return f"not stated: {reason_text(outcome.reason)}"
-    word = "no" if outcome.failed else "yes, inferred" if outcome.basis == INFERRED else "yes"
-    return word if result.success is outcome.worked and not result.extras else f"{word} ({cut(outcome.sign)})"
+    answer = "no" if outcome.failed else "yes, inferred" if outcome.basis == INFERRED else "yes"
+    return answer if result.success is outcome.worked and not result.extras else f"{answer} ({cut(outcome.sign)})"
 
 
-def _about(conversation: Conversation) -> Iterator[StoryFact]:
+def _about(conversation: Conversation) -> list[StoryFact]:
     source, outcome, agent = conversation.source, conversation.outcome, conversation.agent
-    place = f", record {source.record}" if source.record else ""
-    if source.files:
-        yield StoryFact("read from", ", ".join(source.files) + place)
-    if conversation.pipeline:
-        yield StoryFact("pipeline", conversation.pipeline)
-    if agent.name:
-        yield StoryFact("agent", f"{agent.name}, {agent.role}" if agent.role else agent.name)
-    if agent.models:
-        yield StoryFact("models", ", ".join(f"{part}: {model}" for part, model in agent.models.items()))
-    for name, value in (("completed", outcome.completed), ("finished", outcome.finished)):
-        if value is not None:
-            yield StoryFact(name, "yes" if value else "no")
-    yield from _given(ended=outcome.ended_reason, status=outcome.final_status)
-    if outcome.duration is not None:
-        yield StoryFact("duration", value_text(outcome.duration, "s"))
-    if conversation.expected.ground_truth is not None:
-        yield StoryFact("expected answer", cut(conversation.expected.ground_truth))
+    record = f", record {source.record}" if source.record else ""
+    yes_no = {True: "yes", False: "no", None: ""}
+    truth = conversation.expected.ground_truth
+    facts = _given(
+        read_from=", ".join(source.files) + record if source.files else "",
+        pipeline=conversation.pipeline or "",
+        agent=f"{agent.name}, {agent.role}" if agent.name and agent.role else agent.name,
+        models=", ".join(f"{part}: {model}" for part, model in agent.models.items()),
+        completed=yes_no[outcome.completed],
+        finished=yes_no[outcome.finished],
+        ended=outcome.ended_reason,
+        status=outcome.final_status,
+        duration="" if outcome.duration is None else value_text(outcome.duration, "s"),
+    )
+    return facts if truth is None else [*facts, StoryFact("expected answer", cut(truth))]
 
 
 def _context(conversation: Conversation) -> Iterator[StoryFact]:
-    """Long things, each only where it is there."""
-    agent, scenario, expected = conversation.agent, conversation.scenario, conversation.expected
+    """Long values, each only where it is not empty."""
+    agent, expected = conversation.agent, conversation.expected
     if agent.instructions:
         yield StoryFact("instructions", cut(agent.instructions))
-    parts: list[tuple[str, Any]] = [
-        ("tools", agent.tools),
-        ("scenario", scenario),
-        ("expected format", expected.format),
-        ("expected tool calls", expected.tool_calls),
-        ("items", conversation.items),
-        ("dialogue states", conversation.frames),
-        ("annotations", conversation.annotations),
-        ("labels", conversation.labels),
-        ("recording", conversation.recording),
-        ("clocks", conversation.clocks),
-        ("also in the log of the agent", agent.extras),
-        ("also in the log of what is expected", expected.extras),
-        ("also in the log of the outcome", conversation.outcome.extras),
-        ("also in the log", conversation.extras),
-    ]
-    for name, value in parts:
+    parts: dict[str, Any] = {
+        "tools": agent.tools,
+        "scenario": conversation.scenario,
+        "expected format": expected.format,
+        "expected tool calls": expected.tool_calls,
+        "items": conversation.items,
+        "dialogue states": conversation.frames,
+        "annotations": conversation.annotations,
+        "labels": conversation.labels,
+        "recording": conversation.recording,
+        "clocks": conversation.clocks,
+        "also in the log of the agent": agent.extras,
+        "also in the log of what is expected": expected.extras,
+        "also in the log of the outcome": conversation.outcome.extras,
+        "also in the log": conversation.extras,
+    }
+    for name, value in parts.items():
         if value:
-            yield StoryFact(name, json_text(msgspec.to_builtins(value)))
+            yield StoryFact(name, json_text(value))
 
 
-def _given(**facts: str) -> list[StoryFact]:
-    return [StoryFact(name, text) for name, text in facts.items() if text]
+def _given(**texts: str) -> list[StoryFact]:
+    """Those texts that are not empty, by their names."""
+    return [StoryFact(name.replace("_", " "), text) for name, text in texts.items() if text]
+
+
+def _value(value: Any, name: str = "value") -> list[StoryFact]:
+    return [] if value is None else [StoryFact(name, json_text(value))]
 
 
 def json_text(value: Any) -> str:
@@ -518,13 +533,13 @@ def json_text(value: Any) -> str:
 
 
 def cut(text: str) -> str:
-    """At most MAX_TEXT letters, and what is missing in words."""
+    """At most MAX_TEXT characters, and how many are missing."""
     more = len(text) - MAX_TEXT
     return text if more <= 0 else f"{text[:MAX_TEXT]}\n… {more:,} more characters; `convoscope show --json` has them"
 
 
 def note_text(note: Note) -> str:
-    """What reading did, in words, and in which place of the log."""
+    """What reading did, and where in the log."""
     kind = "unknown name" if note.kind == "unknown" else note.kind.replace("_", " ")
     text = f"{kind}: {reason_text(note.code) if note.kind != 'unknown' else note.code}"
     if note.detail:
@@ -532,3 +547,46 @@ def note_text(note: Note) -> str:
     if note.file:
         text += f" ({note.file}:{note.line})" if note.line else f" ({note.file})"
     return text
+
+
+def placed_findings(conversation: Conversation) -> tuple[PlacedFinding, ...]:
+    """Everything that was found, by annotator, topics first."""
+    return tuple(finding for annotations in conversation.annotations for finding in _findings(annotations))
+
+
+def by_seq(findings: Iterable[PlacedFinding]) -> dict[int, list[PlacedFinding]]:
+    """The findings of each utterance."""
+    by_utterance: dict[int, list[PlacedFinding]] = defaultdict(list)
+    for finding in findings:
+        for seq in finding.seqs:
+            by_utterance[seq].append(finding)
+    return by_utterance
+
+
+def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
+    verb = "labelled" if annotations.origin == "gold" else "found"
+    by = f"{verb} by {annotations.annotator or 'an annotator without a name'}"
+    looked = annotations.extraction.get(RESOLUTION) == "success"
+    for topic in annotations.topics or ():
+        seqs = topic.events or tuple(dict.fromkeys(topic.span or ()))
+        yield PlacedFinding(by=by, text=f"topic {topic.label}", seqs=seqs, evidence=topic.evidence)
+    for risk in annotations.risks or ():
+        yield from _risk(risk, by, looked=looked)
+    for action in annotations.actions or ():
+        yield PlacedFinding(by=by, text=_action_text(action), seqs=action.events, evidence=action.verbatim)
+
+
+def _risk(risk: Risk, by: str, *, looked: bool) -> Iterator[PlacedFinding]:
+    name = ", ".join(filter(None, (f"risk {reason_text(risk.type)}", risk.severity)))
+    resolved = risk.extras.get(RESOLVED_BY)
+    end = "" if not looked else ", unresolved" if resolved is None else ", resolved later"
+    is_open = looked and resolved is None
+    yield PlacedFinding(by=by, text=name + end, seqs=risk.events, evidence=risk.evidence, is_open=is_open)
+    if looked and isinstance(resolved, int):
+        yield PlacedFinding(by=by, text=f"resolves {reason_text(risk.type)}", seqs=(resolved,))
+
+
+def _action_text(action: Action) -> str:
+    who = action.assignee.rpartition(":")[2] or action.assignee_role  # the id of a speaker is `ROLE:NAME`
+    due = f"due {action.due}" if action.due else ""
+    return ", ".join(filter(None, (f"action {action.description}", f"of {who}" if who else "of nobody", due)))

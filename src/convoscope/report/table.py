@@ -1,11 +1,22 @@
-"""The one table of all reports for people to read; report/render prints it for a terminal, a pipe or Markdown."""
+"""The table of all reports, and how it is printed: on a terminal, in a pipe, and as Markdown.
+
+In Markdown no text of a log becomes markup: what could be taken for markup, HTML, a link or a mention is in a code
+span, where no dialect sees it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from typing import Literal, NamedTuple, TypeAlias
 
+from rich.cells import cell_len
+
 from convoscope.analysis.words import NOTHING
+from convoscope.harmless import one_line
+from convoscope.report.screen import Screen
 
 Side: TypeAlias = Literal["left", "right"]
 NOTE = "note"
@@ -67,8 +78,7 @@ class ReportTable(NamedTuple):
 
     def lean(self) -> ReportTable:
         """The same without spare columns."""
-        needed = [at for at in range(len(self.columns)) if not self._is_spare(at)]
-        return self.only(needed)
+        return self.only([at for at in range(len(self.columns)) if not self._is_spare(at)])
 
     def only(self, columns: Sequence[int]) -> ReportTable:
         """The same with these columns alone."""
@@ -111,3 +121,210 @@ def text_table(
 def number_column(title: str, spare: bool = False) -> TableColumn:
     """A column of numbers."""
     return TableColumn(title, "right", spare=spare)
+
+
+_MIN_WORDS = 14
+"""Characters that a column of text keeps, however narrow the terminal."""
+_RULE_WIDTH = 3
+_GAP = "  "
+
+
+def print_table(screen: Screen, table: ReportTable) -> None:
+    """Print a table: as wide as it is where there is room, else with less, else one block per row."""
+    if table.title:
+        screen.line(table.title, "bold")
+    table = _cleaned(table)
+    if screen.is_terminal:
+        lean = table.lean()
+        forms = (table, lean, lean.folded())
+        fitting = next((form for form in forms if _least_width(form) <= screen.width), None)
+        if fitting is None:
+            _print_blocks(screen, table)
+        else:
+            _print_ruled(screen, fitting)
+    else:
+        _print_aligned(screen, table)
+    if table.notes:
+        screen.line()
+    for note in table.notes:
+        print_words(screen, note)
+
+
+def print_words(screen: Screen, text: str, first: str = "", indent: str = "", style: str = "") -> None:
+    """A sentence, within the width of a terminal; a pipe gets it whole. Later lines stand below the first word."""
+    lines = [text]
+    if screen.is_terminal:
+        width = screen.width - max(len(first), len(indent))
+        # Commands and names are not broken: whoever copies them would copy a blank.
+        lines = textwrap.wrap(text, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
+    for at, line in enumerate(lines):
+        screen.line((indent if at else first or indent) + line, style)
+
+
+def _cleaned(table: ReportTable) -> ReportTable:
+    columns = [column._replace(title=one_line(column.title, None)) for column in table.columns]
+    rows = [
+        [TableCell(one_line(cell.text, None), one_line(cell.below, None), cell.strong) for cell in row]
+        for row in table.rows
+    ]
+    return table._replace(columns=columns, rows=rows)
+
+
+def _print_aligned(screen: Screen, table: ReportTable) -> None:
+    rows = [[_starred(cell) for cell in row] for row in _lines(table)]
+    cells = [[column.title for column in table.columns], *rows]
+    widths = [max(cell_len(row[at]) for row in cells) for at in range(len(table.columns))]
+    for row in cells:
+        padded = (
+            _padded(text, width, column.side) for text, width, column in zip(row, widths, table.columns, strict=True)
+        )
+        screen.line("  ".join(padded).rstrip())
+
+
+def _print_ruled(screen: Screen, table: ReportTable) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    ruled = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, column in enumerate(table.columns):
+        wraps = table.wraps(at)
+        ruled.add_column(column.title, justify=column.side, no_wrap=not wraps, overflow="fold" if wraps else "crop")
+    for row in _lines(table):
+        ruled.add_row(*(Text(cell.text, style="bold" if cell.strong else "") for cell in row))
+    screen.console.print(ruled)
+
+
+def _lines(table: ReportTable) -> Iterator[Row]:
+    """Each row as one line, and a second one where something stands below."""
+    for row in table.rows:
+        yield row
+        if any(cell.below for cell in row):
+            yield [TableCell(cell.below) for cell in row]
+
+
+def _least_width(table: ReportTable) -> int:
+    total = 0
+    for at, column in enumerate(table.columns):
+        texts = (column.title, *(text for row in table.rows for text in (row[at].text, row[at].below)))
+        widest = max(cell_len(text) for text in texts)
+        total += _RULE_WIDTH + (min(widest, _MIN_WORDS) if table.wraps(at) else widest)
+    return total
+
+
+def _print_blocks(screen: Screen, table: ReportTable) -> None:
+    named = table.name_count
+    for row in table.rows:
+        screen.line(" / ".join(cell.text for cell in row[:named]), "bold")
+        facts = [pair for pair in zip(table.columns[named:], row[named:], strict=True) if pair[1].text]
+        parts = [_part(column, cell) for column, cell in facts if column.title != NOTE]
+        for line in _filled(parts, screen.width - len(_GAP)):
+            print_words(screen, line, indent=_GAP)
+        for column, cell in facts:
+            if column.title == NOTE:
+                print_words(screen, cell.words, indent=_GAP)
+
+
+def _part(column: TableColumn, cell: TableCell) -> str:
+    below = f" [{cell.below}]" if cell.below else ""
+    return f"{column.title} {_starred(cell)}{below}".lstrip()
+
+
+def _filled(parts: Iterable[str], width: int) -> Sequence[str]:
+    """Lines of as many parts as go into the width."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and cell_len(lines[-1]) + len(_GAP) + cell_len(part) <= width:
+            lines[-1] += _GAP + part
+        else:
+            lines.append(part)
+    return lines
+
+
+def _starred(cell: TableCell) -> str:
+    return f"**{cell.text}**" if cell.strong else cell.text
+
+
+def _padded(text: str, width: int, side: Side) -> str:
+    blanks = " " * (width - cell_len(text))
+    return blanks + text if side == "right" else text + blanks
+
+
+_HARMLESS = re.compile(
+    r"""
+    (?:
+        [A-Za-z0-9\ ,·%()…–-]
+      | (?:^|(?<=;\ ))[<>≤≥]\ ?(?=[0-9-])           # a comparison, where a part begins
+      | (?<=[A-Za-z0-9])[_=](?=[A-Za-z0-9])         # inside of a word
+      | (?<=[0-9])\.(?=[0-9])                       # 0.5, and never a domain
+      | (?<=[A-Za-z0-9)])\.(?=\ |$)                 # the end of a sentence
+      | [:;](?=\ )
+      | (?<=\ )[/+=×÷−](?=\ )
+    )*
+    """,
+    re.VERBOSE,
+)
+_BACKTICKS = re.compile("`+")
+
+
+class MarkdownTable(NamedTuple):
+    """The lines of a table: its head, which rows need, and the rows."""
+
+    head: Sequence[str]
+    rows: Sequence[str]
+
+
+def code(text: str) -> str:
+    """A text out of a log as a code span: its fence is longer than any run of backticks in it."""
+    line = one_line(text)
+    if not line.strip():
+        return "(blank)"
+    fence = "`" * (1 + max((len(ticks) for ticks in _BACKTICKS.findall(line)), default=0))
+    space = " " if line[0] in "` " or line[-1] in "` " else ""
+    return f"{fence}{space}{line}{space}{fence}"
+
+
+def plain(text: str) -> str:
+    """Words as they are where nothing in them could be taken for markup, else a code span."""
+    if not text:
+        return ""
+    return escape(text) if text.strip() and _HARMLESS.fullmatch(text) else code(text)
+
+
+def row(cells: Sequence[str]) -> str:
+    """A row of a table. A pipe in a cell is broken: dialects do not agree on how to escape one in a code span."""
+    return f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |"
+
+
+def markdown_table(table: ReportTable) -> MarkdownTable:
+    """The table in the fewest characters. Title and notes are left to the page that it stands on."""
+    titles, *rows = _cells(table)
+    sides = ["---:" if column.side == "right" else "---" for column in table.columns]
+    return MarkdownTable([row(titles), row(sides)], [row(cells) for cells in rows])
+
+
+def padded_table(table: ReportTable) -> list[str]:
+    """The table padded, so that it can be read as it is, too; then its notes."""
+    cells = _cells(table)
+    widths = [max(len(line[at]) for line in cells) for at in range(len(table.columns))]
+    rights = [column.side == "right" for column in table.columns]
+    titles, *rows = (
+        row(
+            [
+                text.rjust(width) if right else text.ljust(width)
+                for text, width, right in zip(line, widths, rights, strict=True)
+            ]
+        )
+        for line in cells
+    )
+    sides = "|".join("-" * (width + 1) + (":" if right else "-") for width, right in zip(widths, rights, strict=True))
+    return [titles, f"|{sides}|", *rows, *(line for note in table.notes for line in ("", plain(note)))]
+
+
+def _cells(table: ReportTable) -> list[list[str]]:
+    return [[plain(column.title) for column in table.columns], *([_cell(cell) for cell in line] for line in table.rows)]
+
+
+def _cell(cell: TableCell) -> str:
+    text = f"**{plain(cell.text)}**" if cell.strong else plain(cell.text)
+    return f"{text}<br>{plain(cell.below)}" if cell.below else text

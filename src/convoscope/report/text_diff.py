@@ -1,4 +1,4 @@
-"""What was meant, said and heard: texts side by side, with the words marked in which they differ."""
+"""What was intended, spoken and heard: texts side by side, with the words marked in which they differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 from convoscope.conversation import Text, Utterance
 
 MAX_WORDS = 5_000
-"""Longer texts are shown without marks: nobody would look for them there."""
+"""Longer texts are shown without marks."""
 
 _SIGNS = "%#@&"
 _IN_NUMBERS = ".:,/"
@@ -22,20 +22,20 @@ _BEFORE_NUMBERS = ".,"
 
 Op = Literal["=", "+", "-"]
 
-# Scripts that write no blanks between words are compared letter by letter.
+# Scripts that write no blanks between words are compared character by character.
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_DENSE}]\s*|[^\s{_DENSE}]+\s*|\s+")
 
 
 class DiffPiece(msgspec.Struct, frozen=True, array_like=True):
-    """A stretch of text: as in the text before (=), only here (+), or only in the text before (-)."""
+    """A piece of text: as in the text before (=), only here (+), or only in the text before (-)."""
 
     op: Op
     text: str
 
 
 class TextVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One of an utterance's texts. Texts equal to the letter are one reading with several kinds."""
+    """One of an utterance's texts. Equal texts are one version with several kinds."""
 
     kinds: tuple[str, ...]
     pieces: tuple[DiffPiece, ...]
@@ -45,12 +45,16 @@ class TextVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     @property
     def is_all(self) -> bool:
-        """It is what was said and nothing else is known of it, as in a text chat: it needs no label."""
+        """It is the only text and nothing else is known of it, as in a text chat: it needs no label."""
         return len(self.kinds) == 1 and self.kinds != ("heard",) and self.confidence is None
+
+    @property
+    def text(self) -> str:
+        return "".join(piece.text for piece in self.pieces if piece.op != "-")
 
 
 def readings(utterance: Utterance) -> tuple[TextVersion, ...]:
-    """What was intended, spoken, heard: each compared with the one before it, texts equal to the letter told once."""
+    """What was intended, spoken, heard: each compared with the one before it, equal texts once."""
     given = [("intended", utterance.intended), ("spoken", utterance.spoken), ("heard", utterance.heard)]
     versions: list[TextVersion] = []
     before: Text | None = None
@@ -59,7 +63,7 @@ def readings(utterance: Utterance) -> tuple[TextVersion, ...]:
             continue
         if before is not None and before.text == text.text and before.confidence is None and text.confidence is None:
             last = versions[-1]
-            sources = tuple(dict.fromkeys([*last.sources, *_source(text)]))
+            sources = tuple(dict.fromkeys(filter(None, (*last.sources, text.source))))
             versions[-1] = msgspec.structs.replace(last, kinds=(*last.kinds, kind), sources=sources)
         else:
             pieces = None if before is None else difference(before.text, text.text)
@@ -67,17 +71,13 @@ def readings(utterance: Utterance) -> tuple[TextVersion, ...]:
                 TextVersion(
                     kinds=(kind,),
                     pieces=pieces or (DiffPiece("=", text.text),),
-                    sources=_source(text),
+                    sources=(text.source,) if text.source else (),
                     confidence=text.confidence,
                     language=text.language,
                 )
             )
         before = text
     return tuple(versions)
-
-
-def _source(text: Text) -> tuple[str, ...]:
-    return (text.source,) if text.source else ()
 
 
 def difference(before: str, after: str) -> tuple[DiffPiece, ...] | None:
@@ -90,33 +90,34 @@ def difference(before: str, after: str) -> tuple[DiffPiece, ...] | None:
     old, new = _words(before), _words(after)
     if len(old) > MAX_WORDS or len(new) > MAX_WORDS:
         return None
+    old_keys, new_keys = [_key(word) for word in old], [_key(word) for word in new]
     pieces: list[DiffPiece] = []
-    gone: list[str] = []
-    came: list[str] = []
-    for change in Levenshtein.opcodes(_plain(old), _plain(new)):
-        left, there = old[change.src_start : change.src_end], new[change.dest_start : change.dest_end]
+    gone = came = slice(0, 0)
+
+    def add_change() -> None:
+        """What is gone, then what came for it. Text without a word, such as a dash, is neither missed nor added."""
+        if any(old_keys[gone]):
+            _add(pieces, "-", old[gone])
+        _add(pieces, "+" if any(new_keys[came]) else "=", new[came])
+
+    for change in Levenshtein.opcodes(old_keys, new_keys):
         if change.tag == "equal":
-            _change(pieces, gone, came)
-            _add(pieces, "=", there)
-            gone, came = [], []
+            add_change()
+            _add(pieces, "=", new[change.dest_start : change.dest_end])
+            gone, came = slice(change.src_end, change.src_end), slice(change.dest_end, change.dest_end)
         else:
-            gone, came = gone + left, came + there
-    _change(pieces, gone, came)
+            gone, came = slice(gone.start, change.src_end), slice(came.start, change.dest_end)
+    add_change()
     return tuple(pieces)
-
-
-def _change(pieces: list[DiffPiece], gone: Sequence[str], came: Sequence[str]) -> None:
-    """What is gone, then what came for it. Text without a word, such as a dash alone, is neither missed nor added."""
-    if any(_plain(gone)):
-        _add(pieces, "-", gone)
-    _add(pieces, "+" if any(_plain(came)) else "=", came)
 
 
 def _words(text: str) -> list[str]:
     """The text cut into words, each with what follows it up to the next."""
     words: list[str] = []
     for part in _WORD.findall(text):
-        if words and (category(part[0])[0] == "M" or not _key(part)):
+        first = part[0]
+        is_word = first.isascii() and first.isalnum()  # most are
+        if words and not is_word and (category(first)[0] == "M" or not _key(part)):
             words[-1] += part
         else:
             words.append(part)
@@ -125,18 +126,14 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _plain(words: Sequence[str]) -> list[str]:
-    return [_key(word) for word in words]
-
-
 def _key(word: str) -> str:
-    """What of a word counts: letters, digits and signs, in small letters, and what makes a number another number."""
+    """What of a word counts: letters, digits and signs, in lower case, and what makes a number another number."""
     return _short_key(word) if len(word) <= _SHORT else _find_key(word)
 
 
 @lru_cache(8192)
 def _short_key(word: str) -> str:
-    """Most words of a run are said again and again."""
+    """Most words of a run come again and again."""
     return _find_key(word)
 
 
@@ -147,16 +144,16 @@ def _find_key(word: str) -> str:
     composed = normalize("NFC", word).casefold().replace("\u2212", "-")
     if composed.isalnum():
         return composed
-    return "".join(one for place, one in enumerate(composed) if _counts(composed, place))
+    return "".join(character for index, character in enumerate(composed) if _counts(composed, index))
 
 
-def _counts(word: str, place: int) -> bool:
-    letter, before, after = word[place], word[place - 1 : place], word[place + 1 : place + 2]
-    if letter in _IN_NUMBERS and before.isdigit() and after.isdigit():
+def _counts(word: str, index: int) -> bool:
+    character, before, after = word[index], word[index - 1 : index], word[index + 1 : index + 2]
+    if character in _IN_NUMBERS and before.isdigit() and after.isdigit():
         return True
-    if letter == "-" and (place == 0 or before.isspace()) and after:
+    if character == "-" and (index == 0 or before.isspace()) and after:
         return after.isdigit() or after in _BEFORE_NUMBERS or category(after) == "Sc"
-    return letter in _SIGNS or category(letter)[0] in "LNMS"
+    return character in _SIGNS or category(character)[0] in "LNMS"
 
 
 def _add(pieces: list[DiffPiece], op: Op, words: Sequence[str]) -> None:
@@ -167,7 +164,7 @@ def _add(pieces: list[DiffPiece], op: Op, words: Sequence[str]) -> None:
     if last is not None and last.op == op:
         pieces[-1] = DiffPiece(op, last.text + text)
         return
-    # What is gone had blanks around it; what is there keeps its own, so that = and + are the text to the letter.
+    # What is gone had blanks around it; what is there keeps its own, so that = and + are exactly the text.
     if last is not None and not last.text[-1].isspace() and not text[0].isspace():
         if op == "-":
             text = f" {text}"

@@ -18,10 +18,8 @@ from convoscope.analysis.vacuity import (
 from convoscope.analysis.words import counted, reason_text
 from convoscope.metrics.perturbations import PERTURBATIONS
 from convoscope.report.panels import PagePanel, panel
-from convoscope.report.render.markdown import markdown_table
-from convoscope.report.render.terminal import print_table, print_words
 from convoscope.report.screen import Screen
-from convoscope.report.table import ReportTable, text_table
+from convoscope.report.table import ReportTable, markdown_table, print_table, print_words, text_table
 from convoscope.runs.run import Run
 
 AUDIT = "audit.json"

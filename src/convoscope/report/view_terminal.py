@@ -10,9 +10,8 @@ import msgspec
 from convoscope.analysis.words import NOTHING
 from convoscope.conversation import AnyEvent, Conversation, Utterance
 from convoscope.harmless import one_line
-from convoscope.report.render.terminal import print_table
 from convoscope.report.screen import Screen
-from convoscope.report.table import number_column, text_table
+from convoscope.report.table import number_column, print_table, text_table
 from convoscope.views import MetricContext, metric_context
 
 _LONG = 100

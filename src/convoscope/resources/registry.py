@@ -68,10 +68,18 @@ def given(things: Iterable[Any]) -> tuple[Resource, ...]:
     return tuple(one if isinstance(one, Resource) else _ready(one) for one in things)
 
 
-def by_type(resources: Iterable[Resource], wanted: Collection[str]) -> dict[str, Resource]:
-    """Who gives each of the types that are asked for; refuses two for one, unless it is the same."""
+def by_type(resources: Iterable[Resource], wanted: Collection[str], known: Collection[str] = ()) -> dict[str, Resource]:
+    """The resource of each type that is asked for; refuses two of one type, unless they are the same.
+
+    `known` are the types that further metrics ask for. What no metric at all can use is refused.
+    """
     givers: dict[str, Resource] = {}
     for candidate in resources:
+        if not {*wanted, *known, *_OURS.values()}.intersection(candidate.types):
+            raise UsageError(
+                f"no metric asks for the resource {candidate.home}, which is a {short_name(candidate.types[0])}",
+                hint=_likely_type(candidate),
+            )
         for name in candidate.types:
             if name not in wanted:
                 continue
@@ -81,6 +89,18 @@ def by_type(resources: Iterable[Resource], wanted: Collection[str]) -> dict[str,
                     hint="a run has one of each type",
                 )
     return givers
+
+
+_METHODS = {"ask": "Judge", "tracks": "Recording", "recognise": "Recogniser"}
+
+
+def _likely_type(candidate: Resource) -> str:
+    """What a resource should say of itself, by the methods that it has."""
+    thing = candidate.make.thing if isinstance(candidate.make, _Ready) else None
+    for method, kind in _METHODS.items():
+        if callable(getattr(thing, method, None)):
+            return f"it has the method {method}: extend the class convoscope.metrics.{kind}"
+    return f"metrics ask for resources by type: {', '.join(_OURS)}, or a class of your own in an annotation"
 
 
 def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:

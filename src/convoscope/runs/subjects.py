@@ -277,6 +277,8 @@ class _KnownFigures:
         facts = (*rows.columns, rows.status, rows.reason, rows.skipped, rows.missing)
         self._facts = np.column_stack(facts).astype(np.float64)[order]
         self._by_facts: dict[tuple[bytes, bytes], list[Figure]] = {}
+        # Where each conversation is a cluster of its own, in order, the rows of a group never belong together.
+        self._is_clustered = bool((np.diff(clusters) <= 0).any())
 
     def of(self, start: int, end: int) -> list[Figure]:
         """The figures of the rows from one place in the order to another."""
@@ -284,7 +286,7 @@ class _KnownFigures:
         if self._rows.pooled is not None:
             return self._made(members)
         clusters = b""
-        if end - start > 1:
+        if end - start > 1 and self._is_clustered:
             # Which of the rows belong together, whatever their clusters are called.
             _, dense = np.unique(self._clusters[self._rows.number[members]], return_inverse=True)
             clusters = dense.tobytes()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import operator
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, NamedTuple, cast
 
-from convoscope.errors import UsageError
+from convoscope.errors import UsageError, nearest_names
 from convoscope.metrics.declaration import RATIO, SHARE, Target
 from convoscope.metrics.registry import Declared
 from convoscope.runs.summary import DeclaredMetric, describe
@@ -162,7 +161,7 @@ def find_figure(name: str, units: Mapping[str, str]) -> str:
         return name
     metric, blank, reduction = name.partition(" ")
     for bare in (metric, metric.removesuffix("_scorer")):
-        matches = sorted(one for one in units if one.split(".", 1)[-1] == bare + blank + reduction)
+        matches = sorted(figure for figure in units if figure.split(".", 1)[-1] == bare + blank + reduction)
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -172,10 +171,8 @@ def find_figure(name: str, units: Mapping[str, str]) -> str:
 
 def _nearest(name: str, units: Mapping[str, str]) -> str:
     """`did you mean tools.success?`; without any near name, where the names are."""
-    whole = {one.split(".", 1)[-1]: one for one in units} | {one: one for one in units}
-    near = difflib.get_close_matches(name, sorted(whole), n=3)
-    if near:
-        return f"did you mean {' or '.join(dict.fromkeys(whole[one] for one in near))}?"
+    if near := nearest_names(name, units):
+        return f"did you mean {' or '.join(near)}?"
     if len(units) <= MAX_NAMED:
         return f"there is {', '.join(sorted(units))}"
     return "`convoscope metrics` lists the ones there are"

@@ -37,8 +37,10 @@ COMPUTED = "(computed)"
 """The judge of a score that no judge made."""
 
 _FAR = 2**63
+_NEAR = -_FAR
 """Positions are kept as whole numbers of 64 bits."""
 _HUGE = sys.float_info.max
+_TINY = -_HUGE
 _CODE = re.compile(r"[a-z][a-z0-9_]*")
 _MANY = 4096
 """Subjects and reason codes of which no more than this are kept at hand: logs may hold any number."""
@@ -186,7 +188,7 @@ def _subject_of_view(what: Any) -> Subject:
 
 @lru_cache(_MANY)
 def _event_subject(kind: str, seq: int) -> Subject:
-    return Subject(kind, str(seq), seq if -_FAR < seq < _FAR else 0)
+    return Subject(kind, str(seq), seq if _NEAR < seq < _FAR else 0)
 
 
 @lru_cache(_MANY)
@@ -207,10 +209,12 @@ def measured(
     if type(value) is not float:
         value = _number(value)
     if type(what) is Subject:
-        subject, usual = what, _is_usual(what)
+        subject = what
+        kind, id, position = subject
+        usual = type(kind) is type(id) is str and type(position) is int and _NEAR < position < _FAR
     else:
         subject, usual = subject_of(what), True
-    if usual and judge is COMPUTED and not repeat and type(value) is float and -_HUGE <= value <= _HUGE:
+    if usual and judge is COMPUTED and not repeat and type(value) is float and _TINY <= value <= _HUGE:
         observation = _copy(_MEASURED)
         _set(observation, "subject", subject)
         _set(observation, "value", value)
@@ -225,14 +229,16 @@ def ratio(
     numerator: float,
     denominator: float,
     *,
-    empty: str,
+    empty: str = "nothing_to_observe",
     details: Mapping[str, Any] | None = None,
 ) -> Observation:
     """numerator ÷ denominator; a zero denominator is not applicable, for the reason `empty`."""
     if denominator == 0:
         return _without(subject_of(what), NOT_APPLICABLE, empty, "", COMPUTED)
     if type(what) is Subject:
-        subject, usual = what, _is_usual(what)
+        subject = what
+        kind, id, position = subject
+        usual = type(kind) is type(id) is str and type(position) is int and _NEAR < position < _FAR
     else:
         subject, usual = subject_of(what), True
     value = numerator / denominator
@@ -241,8 +247,8 @@ def ratio(
     if (
         usual
         and type(value) is type(above) is type(below) is float
-        and -_HUGE <= value <= _HUGE
-        and -_HUGE <= above <= _HUGE
+        and _TINY <= value <= _HUGE
+        and _TINY <= above <= _HUGE
         and 0 < below <= _HUGE
     ):
         observation = _copy(_MEASURED)
@@ -314,7 +320,7 @@ def _without_value(status: Status, reason: str) -> Observation | None:
 
 def _is_usual(subject: Subject) -> bool:
     kind, id, position = subject
-    return type(kind) is type(id) is str and type(position) is int and -_FAR < position < _FAR
+    return type(kind) is type(id) is str and type(position) is int and _NEAR < position < _FAR
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
@@ -100,16 +101,53 @@ def absence_score(absence: Absence) -> Observation:
     return explain(WHOLE, absence.reason, absence.detail)
 
 
+class RowBuffer:
+    """What one metric observed so far, each with the row of its conversation."""
+
+    __slots__ = ("observations", "rows")
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.observations: list[Observation] = []
+
+    def add(self, row: int, observations: Sequence[Observation]) -> None:
+        self.observations += observations
+        self.rows += [row] * len(observations)
+
+    def observe(
+        self, declared: Metric, conversations: Iterable[tuple[int, Conversation]], given: Mapping[str, Any]
+    ) -> None:
+        """Append what a metric that can speak says, handed what it asks for; of each at least one observation."""
+        observations, measure = self.observations, declared.measure
+        for row, conversation in conversations:
+            first = len(observations)
+            try:
+                result = measure(conversation, **given)
+                if type(result) is Observation:
+                    observations.append(result)
+                elif type(result) is GeneratorType or type(result) is list:
+                    observations += result
+                    if len(observations) - first > 1:
+                        declared.refuse_twins(observations[first:])
+                else:
+                    observations += declared.checked(result)
+                if declared.observes in AXES:
+                    _check_subjects(declared, observations[first:])
+            except (Exception, SystemExit) as error:  # whatever a metric raises is its result
+                observations[first:] = [failed(WHOLE, "metric_raised", say(error))]
+            count = len(observations) - first
+            if not count:
+                observations.append(not_applicable(WHOLE, "nothing_to_observe"))
+            self.rows += (row,) if count < 2 else [row] * count
+
+
 def observations_of(
     declared: Metric, conversation: Conversation, given: Mapping[str, Any] = _NO_RESOURCES
 ) -> Sequence[Observation]:
-    """What a metric that can speak says, handed what it asks for; at least one observation."""
-    try:
-        observations = declared(conversation, **given)
-        _check_subjects(declared, observations)
-    except (Exception, SystemExit) as error:  # whatever a metric raises is its result
-        return (failed(WHOLE, "metric_raised", say(error)),)
-    return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
+    """What a metric that can speak says of one conversation; at least one observation."""
+    buffer = RowBuffer()
+    buffer.observe(declared, [(0, conversation)], given)
+    return buffer.observations
 
 
 async def answered(

@@ -12,7 +12,7 @@ import msgspec
 
 from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.errors import DeclarationError, UsageError
-from convoscope.ingest.companions.venue_tables import VenueTable, read_venues
+from convoscope.ingest.companions.dialogue_files import VenueTable, read_venues
 from convoscope.ingest.discover import FoundInput, find_inputs, size_of
 from convoscope.ingest.read import MADE_IN_PYTHON, PathLike, from_objects
 from convoscope.ingest.split import Partition, cut
@@ -78,7 +78,10 @@ def choose(
         raise UsageError("no metric to score with")
     check_declarations(chosen)
     wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
-    provided = by_type((*given(resources), *registry.resources), wanted)
+    handed_in = (*given(resources), *registry.resources)
+    declared = [one for one in registry.declared.values() if isinstance(one, Metric)] if handed_in else []
+    known = {name for one in declared for name in one.resources.values()}
+    provided = by_type(handed_in, wanted, known)
     return Chosen(chosen, provided, tuple(registry.tables.values()), registry.problems)
 
 
@@ -87,8 +90,8 @@ def check_declarations(metrics: Sequence[Declared]) -> None:
     by_key = {declared.key: declared for declared in metrics}
     derived = [declared for declared in metrics if isinstance(declared, Derived)]
     for declared in metrics:
-        if isinstance(declared, Metric) and declared.takes_many and declared.waits:
-            raise DeclarationError(f"{declared.key} waits for many conversations", hint="take a Conversation instead")
+        if isinstance(declared, Metric):
+            _ = declared.view  # raises for a type that is not a view
     for figure in derived:
         if missing := set(figure.inputs) - by_key.keys():
             names = ", ".join(sorted(missing))

@@ -44,10 +44,8 @@ class Profile(NamedTuple):
     derived: tuple[tuple[int, Derived], ...]
     """Figures of one conversation from others of it, each after those that it needs."""
     absent: dict[int, Absence]
-    one_by_one: tuple[tuple[int, Metric], ...]
-    """Of the metrics that are ready, those that look at one conversation after the other."""
-    many: tuple[tuple[int, Metric], ...]
-    """And those that look at many at once."""
+    speaking: tuple[tuple[int, Metric], ...]
+    """Of the metrics that are ready, those that need not wait for an answer."""
     waiting: tuple[tuple[int, Metric], ...]
     """And those that wait, for many conversations at the same time."""
 
@@ -144,8 +142,7 @@ class Profiles:
             tuple(broken),
             tuple(derived),
             absent,
-            tuple(pair for pair in ready if not pair[1].takes_many and not pair[1].waits),
-            tuple(pair for pair in ready if pair[1].takes_many),
+            tuple(pair for pair in ready if not pair[1].waits),
             tuple(pair for pair in ready if pair[1].waits),
         )
 

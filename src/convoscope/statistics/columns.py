@@ -12,9 +12,9 @@ from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation
 from convoscope.statistics.across import are_whole
@@ -38,8 +38,8 @@ class Observed(NamedTuple):
     value: Floats
     numerator: Floats
     denominator: Floats
-    reason: list[str]
-    detail: list[str]
+    reason: Sequence[str]
+    detail: Sequence[str]
     details: Sequence[Mapping[str, Any] | None]
     judge: Sequence[str]
     repeat: Sequence[int]
@@ -71,70 +71,31 @@ class Reduced(NamedTuple):
 
 def observed(rows: Sequence[int], observations: Sequence[Observation]) -> Observed:
     """Observations as columns."""
-    status = [one.status for one in observations]
-    counts = [one.counts for one in observations]
+    columns = list(zip(*map(astuple, observations), strict=True)) or [()] * len(Observation.__struct_fields__)
+    subject, status, value, numerator, denominator, counts, reason, detail, details, judge, repeat = columns
     codes = np.zeros(len(status), dtype=np.int8)
     if status.count(MEASURED) != len(status):
         codes[:] = [_CODE[one] for one in status]
     return Observed(
         np.array(rows, dtype=np.int64),
-        [one.subject for one in observations],
+        subject,
         codes,
-        _numbers([one.value for one in observations]),
-        _numbers([one.numerator for one in observations]),
-        _numbers([one.denominator for one in observations]),
-        [one.reason for one in observations],
-        [one.detail for one in observations],
-        [one.details for one in observations],
-        [one.judge for one in observations],
-        [one.repeat for one in observations],
-        counts if any(one is not None for one in counts) else None,
+        _numbers(value),
+        _numbers(numerator),
+        _numbers(denominator),
+        reason,
+        detail,
+        details,
+        judge,
+        repeat,
+        None if counts.count(None) == len(counts) else counts,
     )
 
 
-def _numbers(values: list[float | None]) -> Floats:
-    missing = values.count(None)
-    if missing == len(values):
+def _numbers(values: Sequence[float | None]) -> Floats:
+    if values.count(None) == len(values):
         return np.full(len(values), np.nan)
     return np.array(values, dtype=np.float64)
-
-
-def filled(many: Conversations) -> Observed:
-    """The same of columns that a metric has filled."""
-    count = len(many)
-    columns = Observed(
-        np.array(many.places, dtype=np.int64),
-        many.subjects,
-        np.zeros(count, dtype=np.int8),
-        np.array(many.values, dtype=np.float64),
-        np.full(count, np.nan),
-        np.full(count, np.nan),
-        [""] * count,
-        [""] * count,
-        many.details,
-        [COMPUTED] * count,
-        [0] * count,
-        None,
-    )
-    if many.divided:
-        columns.numerator[many.divided] = many.numerators
-        columns.denominator[many.divided] = many.denominators
-    if not many.others:
-        return columns
-    places = list(many.others)
-    others = observed([many.places[place] for place in places], list(many.others.values()))
-    for name in ("status", "value", "numerator", "denominator"):
-        getattr(columns, name)[places] = getattr(others, name)
-    for name in ("reason", "detail", "judge", "repeat"):
-        column = getattr(columns, name)
-        for place, value in zip(places, getattr(others, name), strict=True):
-            column[place] = value
-    if others.counts is None:
-        return columns
-    counts: list[Counts | None] = [None] * count
-    for place, count_of_place in zip(places, others.counts, strict=True):
-        counts[place] = count_of_place
-    return columns._replace(counts=counts)
 
 
 def reduced(declared: Metric | Derived, columns: Observed) -> Reduced | None:

@@ -17,7 +17,6 @@ from convoscope.errors import DeclarationError
 Made = TypeVar("Made")
 
 CONVERSATION = "convoscope.conversation.model.Conversation"
-MANY = "convoscope.metrics.columns.Conversations"
 ITEM = "convoscope.views.standard_data.model.StandardData"
 _STATE_ROWS = "collections.abc.Sequence[convoscope.views.flow.state_rows.StateRow]"
 
@@ -138,14 +137,12 @@ _VIEWS: dict[str, View] = {
         View("convoscope.views.metric_context.MetricContext", _metric_context),
         View(_STATE_ROWS, _state_rows),
         View(ITEM),
-        View(MANY),
     )
 }
 
 __all__ = [
     "CONVERSATION",
     "ITEM",
-    "MANY",
     "View",
     "annotation_of",
     "declares_view",

@@ -25,8 +25,7 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.companions.flow_files import FORMAT
-from convoscope.ingest.companions.flows import FlowAttacher
+from convoscope.ingest.companions.flows import FORMAT, FlowAttacher
 from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.report import Notes, ReadReport
 from convoscope.ingest.split import cut

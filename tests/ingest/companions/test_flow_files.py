@@ -23,8 +23,8 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.companions.flow_files import read_flow_file
-from convoscope.ingest.companions.flow_shapes import declares_flow, flows_of
+from convoscope.ingest.companions.flow_definitions import declares_flow, flows_of
+from convoscope.ingest.companions.flows import read_flow_file
 from support.logs import write_json, write_text
 
 WHOLE = """
@@ -289,13 +289,13 @@ class TestMistakes:
             ("{flow: x, states: {a: {terminal: no, terminal_type: success}}}", "states.a.terminal", "is false beside"),
             ("{flow: x, states: {a: {terminal: success, outcome: failure}}}", "states.a.outcome", "contradicts"),
             ("{flow: x, states: {a: {rank: first}}}", "states.a.rank", "write a number"),
-            ("{flow: x, states: {a: {rank: 1, order: 2}}}", "states.a.order", "stands beside rank"),
+            ("{flow: x, states: {a: {rank: 1, order: 2}}}", "states.a.order", "is given together with rank"),
             ("{flow: x, states: {a: {latency_budget_ms: 800 ms}}}", "states.a.latency_budget_ms", "without quotes"),
             ("{flow: x, states: [a], latency_budget_s: 0}", "latency_budget_s", "more than 0"),
             (
                 "{flow: x, states: [a], latency_budget_s: 1, latency_budget_ms: 1}",
                 "latency_budget_s",
-                "stands beside latency_budget_ms",
+                "is given together with latency_budget_ms",
             ),
             ("{flow: x, states: [a], order: a}", "order", "the order is a list"),
             ("{flow: x, states: [a], order: [a, a]}", "order", "names 'a' twice"),
@@ -308,7 +308,11 @@ class TestMistakes:
             ),
             ("{flow: x, segments: 3}", "segments", "is the number 3"),
             ("{flow: x, segments: {s: {kind: 3.5}}}", "segments.s.kind", "is the number 3.5"),
-            ("{flow: x, segments: {s: {members: [a], states: [a]}}}", "segments.s.states", "stands beside members"),
+            (
+                "{flow: x, segments: {s: {members: [a], states: [a]}}}",
+                "segments.s.states",
+                "is given together with members",
+            ),
             ("{flow: x, segments: {s: x}}", "segments.s", "is the text 'x'"),
             ("{flow: x, segments: [s, s]}", "segments.s", "is declared twice"),
             (
@@ -319,7 +323,7 @@ class TestMistakes:
             ("{flow: x, segments: {s: {target_slots: {a: 3}}}}", "segments.s.target_slots.a", "is the number 3"),
             ("{flow: x, states: [a], final_status: {of: b}}", "final_status", "add `contract: [..]`"),
             ("{flow: x, states: [a], final_status: [[b]]}", "final_status.1", "is a list"),
-            ("{flows: [], states: [a]}", "flows", "stands beside states"),
+            ("{flows: [], states: [a]}", "flows", "is given together with states"),
             ("{flows: []}", "flows", "is an empty list"),
             ("{flows: [x]}", "flows.1", "a flow is a mapping"),
             ("{flows: [{states: [a]}]}", "flows.1", "has no name"),
@@ -418,7 +422,7 @@ class TestMistakes:
             "f.yaml states.a.requierd_slots: is no known key, and was kept as it is; did you mean required_slots?",
             "f.yaml states.a.segment: 'z' is none of the segments",
             "f.yaml states.b.sort: says nothing, since the state is not declared as terminal; add `terminal: true`",
-            "f.yaml states.c.segment: says 's', and t lists the state as its member; the state's own word counts",
+            "f.yaml states.c.segment: says 's', and t lists the state as its member; what the state says counts",
             "f.yaml terminals.success: 'gone' is no state of the flow",
         ]
         (flow,) = read.flows

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from convoscope.errors import InputError
-from convoscope.ingest.companions.gold_conversion import converted
-from convoscope.ingest.companions.gold_files import check_file, check_paths, check_value
+from convoscope.ingest.companions.gold_files import check_file, check_paths, check_value, converted
 from convoscope.ingest.discover import find_inputs
 from support.logs import chat, read, write, write_json
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from convoscope import score
 from convoscope.conversation import Act, Conversation, Frame, SlotValue, from_json, to_json
 from convoscope.errors import InputError
-from convoscope.ingest.companions.prediction_shapes import (
+from convoscope.ingest.companions.predictions import (
     ACTS,
     DIALOGUE,
     DOMAINS,
@@ -25,11 +25,11 @@ from convoscope.ingest.companions.prediction_shapes import (
     RESPONSE,
     TURN,
     Predictions,
+    attach,
     predictions_of,
     shape_of,
 )
-from convoscope.ingest.companions.prediction_shapes import STATE as STATES
-from convoscope.ingest.companions.predictions import attach
+from convoscope.ingest.companions.predictions import STATE as STATES
 from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, Outcome, counts, places, read, write, write_json, write_lines
 

@@ -17,7 +17,7 @@ from convoscope.conversation import (
     ToolResult,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.formats.elevenlabs.reader import READER
+from convoscope.ingest.formats.elevenlabs import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.views.flow.endings import is_completed

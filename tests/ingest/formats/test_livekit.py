@@ -16,7 +16,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.formats.livekit.reader import READER
+from convoscope.ingest.formats.livekit import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.metrics.latency.components import LATENCIES

@@ -23,7 +23,7 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.formats.pipecat.reader import READER
+from convoscope.ingest.formats.pipecat import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, read, write_lines

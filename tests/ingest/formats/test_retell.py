@@ -21,7 +21,7 @@ from convoscope.conversation import (
     to_json,
 )
 from convoscope.errors import InputError, NothingReadable
-from convoscope.ingest.formats.retell.reader import READER
+from convoscope.ingest.formats.retell import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, counts, read, write_json, write_lines

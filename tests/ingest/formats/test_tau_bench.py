@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Label, to_json
-from convoscope.ingest.formats.tau_voice.reader import READER as TAU_VOICE
+from convoscope.ingest.formats.tau_voice import READER as TAU_VOICE
 from convoscope.ingest.reader import Sample
 from support.logs import ASK, EXAMPLES, REPLY, counts, read, story, write_json
 

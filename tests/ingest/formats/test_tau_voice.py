@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.conversation import Conversation, Marker, ToolCall, ToolResult, Utterance
 from convoscope.errors import InputError, NothingReadable
-from convoscope.ingest.formats.tau_voice.reader import READER, experiment_of
+from convoscope.ingest.formats.tau_voice import READER, experiment_of
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.duplex import COUGH, PHRASE, Laid, chunk, conversation, experiment, simulation, speech
@@ -215,7 +215,7 @@ class TestTickLength:
     def test_a_simulation_all_alone_takes_the_usual_and_says_so(self, tmp_path: Path) -> None:
         (call,), notes = build(simulation("#.", ".."), tmp_path / "call.json")
         assert call.clocks[0].resolution == 0.2
-        assert taken(notes) == [("inferred", "tick_of_0.2_s", "no results.json stands beside the simulation")]
+        assert taken(notes) == [("inferred", "tick_of_0.2_s", "no results.json is in the folder of the simulation")]
 
     def test_broken_settings_are_told(self, tmp_path: Path) -> None:
         write(tmp_path / "results.json", "{")

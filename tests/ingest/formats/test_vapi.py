@@ -20,7 +20,7 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.formats.vapi.reader import READER
+from convoscope.ingest.formats.vapi import READER
 from convoscope.ingest.reader import Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from support.logs import EXAMPLES, counts, read, write_json, write_lines

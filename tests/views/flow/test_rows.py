@@ -13,9 +13,9 @@ from hypothesis.strategies import SearchStrategy
 
 from convoscope.conversation import Conversation, Event, Source, to_json
 from convoscope.conversation.flow import Flow, FlowState
+from convoscope.metrics.flow.states import recount_visits
 from convoscope.runs.make import make_run as score
 from convoscope.runs.sql import query
-from convoscope.views.flow.recount import recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, percentile_95, state_rows
 from convoscope.views.flow.walk import walk
 from support.flow_conversations import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convoscope.conversation.flow import Flow, FlowSegment, FlowState
-from convoscope.views.flow.segments import has_no_cohesion, kind_of, segment_of
+from convoscope.views.flow.state_rows import has_no_cohesion, kind_of, segment_of
 from support.flow_conversations import entered, rows
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.views.standard_data.payloads import component_metrics
+from convoscope.views.standard_data.payloads.metrics_collected import component_metrics
 
 EOU = {"type": "eou_metrics", "end_of_utterance_delay": 0.553, "transcription_delay": 0.312, "speech_id": "speech_1"}
 LLM = {"type": "llm_metrics", "label": "livekit.plugins.openai.llm.LLM", "ttft": 0.482, "duration": 1.41}

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from convoscope.views.standard_data.payloads import component_metrics, from_span
 from convoscope.views.standard_data.payloads.fields import METRIC_FIELDS
+from convoscope.views.standard_data.payloads.metrics_collected import component_metrics
+from convoscope.views.standard_data.payloads.spans import from_span
 from support.payload_leaves import leaves, lost
 from support.strategies import json_values
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.views.standard_data.payloads import component_metrics
+from convoscope.views.standard_data.payloads.metrics_collected import component_metrics
 
 LLM = {"processor": "OpenAILLMService#0", "model": "gpt-4.1"}
 TTS = {"processor": "CartesiaTTSService#0", "model": "sonic-2"}

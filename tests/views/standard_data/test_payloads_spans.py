@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from convoscope.views.standard_data import tidy
-from convoscope.views.standard_data.payloads import component_metrics, from_span
+from convoscope.views.standard_data.payloads.metrics_collected import component_metrics
+from convoscope.views.standard_data.payloads.spans import from_span
 
 
 def test_livekit_speech_to_text() -> None:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from convoscope.views.standard_data.model import StandardData
-from convoscope.views.standard_data.tidy import FIELDS, tidy, unknown_names
+from convoscope.views.standard_data.schema import FIELDS
+from convoscope.views.standard_data.tidy import tidy, unknown_names
 from support.made_up_payloads import Marked, is_found, marked_payloads, payloads, texts_in
 from support.strategies import json_values
 

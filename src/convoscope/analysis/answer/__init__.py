@@ -1,6 +1,14 @@
 """The answer of a run."""
 
-from convoscope.analysis.answer.make import LostConversation, look_at_lost, make_answer, reasons_of
+from convoscope.analysis.answer.make import (
+    LostConversation,
+    RankReasons,
+    look_at_lost,
+    make_answer,
+    noun_of,
+    rank_reasons,
+    rank_texts,
+)
 from convoscope.analysis.answer.model import (
     Answer,
     Cause,
@@ -11,6 +19,7 @@ from convoscope.analysis.answer.model import (
     Outcomes,
     WorstConversation,
     metric_label,
+    sentence_start,
 )
 
 __all__ = [
@@ -22,9 +31,13 @@ __all__ = [
     "KeyFigure",
     "LostConversation",
     "Outcomes",
+    "RankReasons",
     "WorstConversation",
     "look_at_lost",
     "make_answer",
     "metric_label",
-    "reasons_of",
+    "noun_of",
+    "rank_reasons",
+    "rank_texts",
+    "sentence_start",
 ]

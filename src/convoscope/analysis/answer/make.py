@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -21,23 +21,19 @@ from convoscope.analysis.answer.causes import (
     Symptom,
     cause_of,
 )
-from convoscope.analysis.answer.endings import endings_of, undecided_label
+from convoscope.analysis.answer.differences import compare_versions, groups_apart
 from convoscope.analysis.answer.figures import chosen_figures, mark_text
-from convoscope.analysis.answer.groups import groups_apart
-from convoscope.analysis.answer.hints import hint_of
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
-from convoscope.analysis.answer.notes import notes_on, without_doubtful
+from convoscope.analysis.answer.notes import hint_of, notes_on, unread_languages, without_doubtful
 from convoscope.analysis.answer.samples import Samples
-from convoscope.analysis.answer.unread import unread_languages
-from convoscope.analysis.answer.verdict import make_verdict
-from convoscope.analysis.answer.versions import compare_versions
+from convoscope.analysis.answer.verdict import endings_of, make_verdict, undecided_label
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, reason_text, trial_text, value_text
 from convoscope.conversation import Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.runs.database import CONVERSATIONS, connect
-from convoscope.runs.ranking import RankedMetric, Ranking, names, rank
+from convoscope.runs.ranking import RankedConversation, RankedMetric, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import UNMEASURED
@@ -54,6 +50,7 @@ MOST_REASONS = 3
 _LOOKED_AT = 50
 """Conversations that are looked at for what to call them."""
 _MOST_WORDS = 90
+NO_REASON = "worse than no other in any metric"
 
 
 def make_answer(run: Run, targets: Sequence[str] = ()) -> Answer:
@@ -68,7 +65,7 @@ def _usual_answer(run: Run) -> Answer:
 
 def _made(run: Run, checks: Sequence[Check]) -> Answer:
     summary, ranking, lost = run.summary, rank(run), look_at_lost(run)
-    noun = _noun(run)
+    noun = noun_of(run)
     outcomes = _outcomes(ranking, lost)
     causes = _causes(lost, noun)
     telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
@@ -99,7 +96,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
         order=ORDERS[ranking.basis],
-        worst=tuple(_worst(run, ranking, lost, noun)),
+        worst=tuple(_worst(run, ranking, lost)),
         groups=(groups := groups_apart(summary, noun, samples, versions)).apart,
         alike=groups.alike,
         not_measured=_not_measured(summary),
@@ -127,9 +124,14 @@ class LostConversation(NamedTuple):
 @cached_on_argument
 def look_at_lost(run: Run) -> list[LostConversation]:
     """Every lost conversation whose integration held, worst first."""
+    return _look_at_lost(run, rank(run).whole.tolist())
+
+
+def _look_at_lost(run: Run, numbers: Sequence[int]) -> list[LostConversation]:
+    """Those of the given conversations that are lost, and whose integration held."""
     ranking = rank(run)
-    is_lost = ranking.outcome == OUTCOMES.index(LOST)
-    numbers = [number for number in ranking.whole.tolist() if is_lost[number]]
+    lost = OUTCOMES.index(LOST)
+    numbers = [number for number in numbers if ranking.outcome[number] == lost and number not in ranking.errors]
     by_number: dict[int, LostConversation] = {}
     with connect(run.folder) as connection:
         connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
@@ -256,30 +258,63 @@ def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str
     return ""
 
 
-def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation], noun: Noun) -> list[WorstConversation]:
+def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation]) -> list[WorstConversation]:
     first_without = OUTCOMES.index(NO_DIALOGUE[0])
-    numbers = [one for one in ranking.whole[:MOST_WORST].tolist() if ranking.outcome[one] < first_without]
+    numbers = [number for number in ranking.whole[:MOST_WORST].tolist() if ranking.outcome[number] < first_without]
     ids = names(run, numbers)
-    findings = {one.number: one for one in lost}
+    reasons = rank_reasons(run, numbers, lost)
     return [
         WorstConversation(
             conversation=ids[number],
             number=number,
             outcome=OUTCOMES[ranking.outcome[number]],  # type: ignore[arg-type]
-            reasons=tuple(reasons_of(run.summary, ranking, number, findings.get(number), noun)),
+            reasons=reasons[number].reasons,
         )
         for number in numbers
     ]
 
 
-def reasons_of(summary: Summary, ranking: Ranking, number: int, lost: LostConversation | None, noun: Noun) -> list[str]:
-    """Why a conversation has its rank, in words, the deciding one first."""
-    reasons = [lost.finding.words] if lost is not None and lost.finding.words else []
-    if lost is not None and (why := ranking.lost.get(number)):
-        reasons.append(f"lost: {why}")
-    reasons += [trial] if (trial := trial_text(ranking.trials.get(number))) else []
-    reasons += [reason_of(summary, behind, noun) for behind in ranking.because(number)]
-    return reasons[:MOST_REASONS]
+class RankReasons(NamedTuple):
+    """Why a conversation has its rank, as text, the deciding reason first; and where that can be seen."""
+
+    reasons: tuple[str, ...]
+    lost_in: str = ""
+    """The state that it was lost in."""
+    event: int | None = None
+    """The event that shows the first reason."""
+    seconds: float | None = None
+    """When that was."""
+
+
+def rank_reasons(
+    run: Run, numbers: Sequence[int], lost: Sequence[LostConversation] | None = None
+) -> dict[int, RankReasons]:
+    """Why the given conversations have their ranks, in the same words for page and terminal, by number."""
+    ranking, noun = rank(run), noun_of(run)
+    symptoms = {one.number: one for one in (_look_at_lost(run, numbers) if lost is None else lost)}
+    reasons: dict[int, RankReasons] = {}
+    for number in numbers:
+        symptom = symptoms.get(number)
+        texts: list[str] = []
+        if symptom is not None:
+            why = ranking.lost.get(number)
+            texts = list(filter(None, (symptom.finding.words, f"lost: {why}" if why else "")))
+        texts += filter(None, [trial_text(ranking.trials.get(number))])
+        texts += [reason_of(run.summary, behind, noun) for behind in ranking.because(number)]
+        where = () if symptom is None else (symptom.state, symptom.finding.event, symptom.seconds)
+        reasons[number] = RankReasons(tuple(texts[:MOST_REASONS]), *where)
+    return reasons
+
+
+def rank_texts(run: Run, ranked: Sequence[RankedConversation], most: int = 2) -> list[str]:
+    """Why each of some conversations has its rank, in one line: what broke, else the first reasons."""
+    reasons = rank_reasons(run, [one.number for one in ranked])
+    texts = []
+    for conversation in ranked:
+        broke = [f"the integration broke: {conversation.error}"] if conversation.error else []
+        missing = "no metric with a direction was measured" if conversation.behind is None else NO_REASON
+        texts.append("; ".join([*broke, *reasons[conversation.number].reasons][:most]) or missing)
+    return texts
 
 
 def reason_of(summary: Summary, behind: RankedMetric, noun: Noun) -> str:
@@ -321,16 +356,13 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
     )
 
 
-def _first_conversations(run: Run) -> Iterator[Conversation]:
+@cached_on_argument
+def noun_of(run: Run) -> Noun:
+    """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
     with connect(run.folder) as connection:
         query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
-        yield from (from_json(body) for (body,) in connection.execute(query).fetchall())
-
-
-def _noun(run: Run) -> Noun:
-    """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
-    # One without a word, such as a call that nobody took, does not say what it is.
-    conversations = list(_first_conversations(run))
+        conversations = [from_json(body) for (body,) in connection.execute(query).fetchall()]
+    # One without a word, such as a call that was not answered, does not say what it is.
     talks = [one for one in conversations if one.utterances] or conversations
     calls = list(map(is_phone_call, talks))
     if conversations and all(calls):

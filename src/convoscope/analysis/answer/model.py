@@ -26,6 +26,11 @@ def metric_label(declared: DeclaredMetric, noun: Noun) -> str:
     return declared.label or name.replace("_", " ").replace(".", ", ").replace("@", ", ")
 
 
+def sentence_start(text: str) -> str:
+    """As a sentence begins; a name of the log stays as it is."""
+    return text if "_" in text.partition(" ")[0] else text[:1].upper() + text[1:]
+
+
 class Clause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A sentence of the verdict: the words that carry it, and the rest of the sentence."""
 

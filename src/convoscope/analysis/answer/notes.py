@@ -1,17 +1,18 @@
-"""What limits the figures of an answer, in a line each: clocks that disagree, waits far outside, one giant."""
+"""What limits the figures of an answer, and what would make it a better one, in a line each."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from convoscope.analysis.answer.model import KeyFigure, Noun
-from convoscope.analysis.answer.samples import Samples
-from convoscope.analysis.answer.wait_units import WAIT, wait_units
+from convoscope.analysis.answer.samples import WAIT, Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, percent_text
+from convoscope.conversation import Conversation, from_json
 from convoscope.metrics.declaration import SECONDS
 from convoscope.metrics.latency.response import CLOCKS_DISAGREE
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect, quoted
@@ -19,7 +20,11 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
+from convoscope.text.lexicon import lexicon
+from convoscope.views.fields import LabelSearch, best_proposal
+from convoscope.views.languages import LANGUAGE_NOT_SUPPORTED, LANGUAGE_UNKNOWN
 from convoscope.views.timing import span_text
+from convoscope.views.user_turns import AT_END, may_speak
 
 GIANT = 0.5
 """Of the turns, calls or items behind a figure, more than one conversation or scenario may be without a word."""
@@ -151,3 +156,103 @@ def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> 
     dimension = samples.dimension("scenario_id")
     name = dimension.values[dimension.codes[np.flatnonzero(scenarios == first)[0]]]
     return float(sums[first] / weights.sum()), "scenario", name
+
+
+MOST_CONVERSATIONS = 1_000
+MOST_BYTES = 8_000_000
+"""Of the bodies of conversations: so many are looked at for a field that says how they ended."""
+
+
+class Hint(NamedTuple):
+    """A line each; "" for none."""
+
+    speech: str = ""
+    label: str = ""
+
+    @property
+    def text(self) -> str:
+        return " ".join(filter(None, self))
+
+
+def hint_of(run: Run, noun: Noun, *, knows_outcomes: bool) -> Hint:
+    """The tool that the agent may speak by, and the field that looks like the outcome where none is known."""
+    by_tool = _replies_by_tool(run)
+    if knows_outcomes and not by_tool:
+        return Hint()
+    search, seen, tools = LabelSearch(), 0, Counter[str]()
+    for conversation in _conversations(run):
+        seen += 1
+        if not knows_outcomes:
+            search.see(conversation)
+        if by_tool:
+            tools.update({call.name for call in conversation.tool_calls if may_speak(call)})
+    first = seen < run.summary.conversations
+    label = "" if knows_outcomes else best_proposal(search.proposals(noun, first=first))
+    return Hint(_speech_words(tools, noun), label)
+
+
+def _replies_by_tool(run: Run) -> bool:
+    """Whether turns are without a reply, and a tool looks as if it gave one."""
+    reason = AT_END["by_tool"]
+    query = f"SELECT 1 FROM {run.table(SCORES)} WHERE metric = 'agent.unanswered_turns' AND reason = '{reason}' LIMIT 1"
+    with connect(run.folder) as connection:
+        return bool(connection.execute(query).fetchall())
+
+
+def _speech_words(tools: Counter[str], noun: Noun) -> str:
+    if not tools:
+        return ""
+    (name, count), *_ = tools.most_common(1)
+    option = f"--speech-tool {shlex.quote(name)}"
+    return f"The agent may speak by the tool `{name}` ({counted(count, noun)}): {option} reads its texts as replies."
+
+
+def _conversations(run: Run) -> Iterator[Conversation]:
+    """The first conversations of a run, as many as cost little."""
+    size = 0
+    with connect(run.folder) as connection:
+        rows = connection.execute(
+            f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {MOST_CONVERSATIONS}"
+        )
+        while batch := rows.fetchmany(50):
+            for (body,) in batch:
+                size += len(body)
+                yield from_json(body)
+            if size > MOST_BYTES:
+                return
+
+
+def unread_languages(summary: Summary, noun: Noun) -> str:
+    """How many conversations are in languages that how many figures do not read; nothing where all are read."""
+    unread: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    unknown: list[int] = []
+    for key, reasons in _reasons(summary).items():
+        if count := reasons.get(LANGUAGE_NOT_SUPPORTED):
+            unread[tuple(summary.by_key[key].languages)].append(count)
+        if count := reasons.get(LANGUAGE_UNKNOWN):
+            unknown.append(count)
+    parts = []
+    for languages, counts in sorted(unread.items(), key=lambda one: -len(one[0])):
+        which = f"not in {_names(languages)}" if languages else "written without blanks between words"
+        is_are = "is" if max(counts) == 1 else "are"
+        parts.append(f"{max(counts):,} of {counted(summary.conversations, noun)} {is_are} {which}: {_left_out(counts)}")
+    if unknown:
+        parts.append(f"the language of {counted(max(unknown), noun)} is not known: {_left_out(unknown)}")
+    return "; ".join(parts)
+
+
+def _left_out(counts: Sequence[int]) -> str:
+    return f"{counted(len(counts), 'figure')} {'does' if len(counts) == 1 else 'do'} not read them"
+
+
+def _reasons(summary: Summary) -> dict[str, Mapping[str, int]]:
+    """By metric, how many conversations have no value for which reason."""
+    without: dict[str, Mapping[str, int]] = {}
+    for entry in summary.not_measured:
+        without |= dict.fromkeys(entry.metrics, entry.skipped_reasons)
+    return without | {one.key: one.skipped_reasons for one in summary.metrics if not one.reduction}
+
+
+def _names(languages: tuple[str, ...]) -> str:
+    names = sorted(known.name if (known := lexicon(code)) is not None else code for code in languages)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"

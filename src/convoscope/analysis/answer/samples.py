@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, dimension_column, quoted
 from convoscope.runs.run import Run
+from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import ACROSS
 from convoscope.statistics.across import Columns
 from convoscope.statistics.summary import Figure
@@ -198,3 +199,40 @@ class Samples:
         query = f"SELECT number, conversation FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
         by_number = dict(self._connection.execute(query).fetchall())
         return [by_number[one] for one in numbers]
+
+
+WAIT = "timing.response_latency"
+LEAST = 3
+"""Conversations of each unit."""
+THOUSAND = 1000.0
+GAP = 30.0
+"""Between the longest of the short waits and the shortest of the long ones."""
+
+
+class WaitUnits(NamedTuple):
+    """How many conversations have waits, and in how many they are a thousand times as long as in the others."""
+
+    waits: int = 0
+    long: int = 0
+
+    @property
+    def are_two(self) -> bool:
+        return self.long > 0
+
+
+def wait_units(summary: Summary, samples: Samples) -> WaitUnits:
+    """Look for two kinds of waits with nothing between them."""
+    wait = next((one for one in summary.metrics if one.key == WAIT and not one.reduction), None)
+    sample = samples.of(wait) if wait is not None else None
+    if sample is None:
+        return WaitUnits()
+    has_wait = (sample.below > 0) & (sample.above > 0)
+    waits = np.sort(sample.above[has_wait] / sample.below[has_wait])
+    if len(waits) < 2 * LEAST:
+        return WaitUnits()
+    steps = waits[1:] / waits[:-1]
+    place = int(np.argmax(steps)) + 1
+    short, long = waits[:place], waits[place:]
+    factor = float(np.median(long) / np.median(short))
+    are_two = min(len(short), len(long)) >= LEAST and steps.max() >= GAP and THOUSAND / 3 <= factor <= THOUSAND * 3
+    return WaitUnits(len(waits), len(long) if are_two else 0)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from convoscope.analysis.flows.state_matrix import Matrix, StateFigures, Untested, matrix_of, terminal_of
-from convoscope.analysis.flows.state_table import Excluded, Rate, StateTable, few_words, rates
+from convoscope.analysis.flows.state_table import (
+    Excluded,
+    Matrix,
+    Rate,
+    StateFigures,
+    StateTable,
+    Untested,
+    few_text,
+    rates,
+    terminal_of,
+)
 from convoscope.runs.database import quoted
 from convoscope.runs.part_files import BETWEEN
 
@@ -17,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 STALL = 0.3
-"""Also of those that a state sends to a declared failure: they are lost, too, only not here."""
+"""Also of those that a state sends to a declared failure: they are lost, too, but elsewhere."""
 PROGRESS = 0.5
 REVISIT = 1.0
 SLOT_FILL = 0.5
@@ -25,18 +35,19 @@ SLOT_FILL_PROGRESS = 0.7
 LATENCY_BUDGET_MS = 4000.0
 
 IDS = 3
-_WITHOUT_SUCCESS = ("failure", "escalation")
+WITHOUT_SUCCESS = ("failure", "escalation")
+"""Ends in which conversations stay by design: the cause is a state before them."""
 DETAILED = 20
-"""So many causes, the worst, are followed down the flow; each costs a look at all rows."""
+"""The causes, worst first, that are followed down the flow; each needs a scan of all rows."""
 
 Fault = Literal["stall", "failure", "progress", "revisit", "guard_error", "latency", "slots"]
 
 
-class StateEvidence(msgspec.Struct, frozen=True, kw_only=True):
+class StateEvidence(msgspec.Struct, frozen=True, kw_only=True, rename={"text": "words"}):
     """One thing that is wrong, with the number behind it."""
 
     fault: Fault
-    words: str
+    text: str
     value: float
     threshold: float
     n: int
@@ -80,7 +91,7 @@ class StateCause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        return tuple(one.fault for one in self.evidence)
+        return tuple(evidence.fault for evidence in self.evidence)
 
     @property
     def certain(self) -> bool:
@@ -89,7 +100,7 @@ class StateCause(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
-    """An end without success, and where those came from who ended there."""
+    """An end without success, and the states that led to it."""
 
     flow: str
     state: str
@@ -101,7 +112,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnknownOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Conversations that were in a state, and of which nobody knows whether they were completed."""
+    """Conversations that were in a state and whose completion is unknown."""
 
     flow: str
     state: str
@@ -109,7 +120,7 @@ class UnknownOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Healthy(msgspec.Struct, frozen=True, kw_only=True):
-    """A state that collects little because its callers told everything before: no fault."""
+    """A state that collects little because its callers gave everything before: no fault."""
 
     flow: str
     state: str
@@ -127,7 +138,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     conversations: int
     ends: tuple[End, ...]
     unknown: tuple[UnknownOutcome, ...]
-    """They are in no stall: who got stuck there is not known."""
+    """They are in no stall: whether they got stuck there is unknown."""
     front_loaded: tuple[Healthy, ...]
     untested: tuple[Untested, ...]
     excluded: tuple[Excluded, ...]
@@ -135,37 +146,41 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     latency_budget_ms: float
 
 
-def analyse(source: StateTable, *, latency_budget_ms: float = LATENCY_BUDGET_MS) -> Analysis:
-    """Look at every state of the runs."""
-    with source.ask() as connection:
-        matrix = matrix_of(connection, source, neighbours=True)
-        failures = _failures(connection, source)
-        suspects = [
-            _Suspect(row, tuple(evidence), round((failed.value or 0.0) * failed.n))
-            for row in matrix.rows
-            if (failed := failures[row.flow, row.state]["failure"])
-            and (evidence := _evidence(row, failed, _budget(source, row, latency_budget_ms)))
-        ]
-        suspects.sort(key=_worst_first)
-        examples = _examples(connection, suspects)
-        causes = [
-            _cause(connection, matrix, one, examples.get((one.row.flow, one.row.state), ()), follow=place < DETAILED)
-            for place, one in enumerate(suspects)
-        ]
-        return Analysis(
-            causes=tuple(causes),
-            states=len(matrix.rows),
-            conversations=matrix.conversations,
-            ends=tuple(_ends(connection, source, matrix)),
-            unknown=tuple(
-                UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in matrix.rows if row.unknown
-            ),
-            front_loaded=tuple(_front_loaded(matrix, {(one.flow, one.state) for one in causes})),
-            untested=matrix.untested,
-            excluded=matrix.excluded,
-            without_states=matrix.without_states,
-            latency_budget_ms=latency_budget_ms,
-        )
+def analysis_of(
+    connection: duckdb.DuckDBPyConnection,
+    source: StateTable,
+    matrix: Matrix,
+    *,
+    latency_budget_ms: float = LATENCY_BUDGET_MS,
+) -> Analysis:
+    """Look at every state of a matrix that has neighbours."""
+    failures = _failures(connection, source)
+    suspects = []
+    for row in matrix.rows:
+        failed = failures[row.flow, row.state]["failure"]
+        if evidence := _evidence(row, failed, _budget(source, row, latency_budget_ms)):
+            suspects.append(_Suspect(row, tuple(evidence), round((failed.value or 0.0) * failed.n)))
+    suspects.sort(key=_worst_first)
+    examples = _examples(connection, suspects)
+    others = _Others(matrix)
+    causes = []
+    for rank, suspect in enumerate(suspects):
+        after = _after(connection, suspect.row) if rank < DETAILED else _After(0, 0, {})
+        causes.append(_cause(others, suspect, after, examples.get((suspect.row.flow, suspect.row.state), ())))
+    return Analysis(
+        causes=tuple(causes),
+        states=len(matrix.rows),
+        conversations=matrix.conversations,
+        ends=tuple(_ends(connection, source, matrix)),
+        unknown=tuple(
+            UnknownOutcome(flow=row.flow, state=row.state, n=row.unknown) for row in matrix.rows if row.unknown
+        ),
+        front_loaded=tuple(_front_loaded(matrix, {(cause.flow, cause.state) for cause in causes})),
+        untested=matrix.untested,
+        excluded=matrix.excluded,
+        without_states=matrix.without_states,
+        latency_budget_ms=latency_budget_ms,
+    )
 
 
 class _Suspect(NamedTuple):
@@ -205,87 +220,66 @@ def _not_advanced(row: StateFigures) -> float:
     return 0.0 if _is_end(row) else row.n * (1 - (row.progress.value or 0.0))
 
 
-def _budget(source: StateTable, row: StateFigures, otherwise: float) -> float:
-    """What the state declares, else its flow, else what was asked for."""
+def _budget(source: StateTable, row: StateFigures, default: float) -> float:
+    """What the state declares, else its flow, else the default."""
     flow = source.flows.get(row.flow)
     state = flow.by_name.get(row.state) if flow is not None else None
     for declared in (state, flow):
         if declared is not None and declared.latency_budget_ms is not None:
             return declared.latency_budget_ms
-    return otherwise
+    return default
 
 
 def _is_end(row: StateFigures) -> bool:
-    """A state that leads nowhere by design: a declared end, or one that nobody ever left and few got stuck in."""
+    """A state that leads nowhere by design: a declared end, or one that was never left and few got stuck in."""
     return bool(row.terminal) or (not row.led_to and (row.stall.value or 0.0) < STALL)
 
 
 def _evidence(row: StateFigures, failures: Rate, budget: float) -> list[StateEvidence]:
-    """What is wrong with a state. An end of a flow is not blamed for those that end there."""
+    """What is wrong with a state. An end of a flow is not blamed for the conversations that end there."""
     evidence: list[StateEvidence] = []
-    if not _is_end(row):
-        evidence += _evidence_of_failures(row, failures)
-        evidence += _evidence_of_getting_on(row)
-        evidence.sort(key=lambda one: one.fault != "stall")
-    if row.guard_errors:
-        words = f"a guard could not be evaluated {_many(row.guard_errors, 'time', 'times')}"
-        evidence.append(_measured("guard_error", words, row.guard_error, 0.0))
-    if row.latency_p95_ms is not None and row.latency_p95_ms > budget:
-        words = f"one turn in twenty takes {row.latency_p95_ms / 1000:.1f} s or longer (budget {budget / 1000:g} s)"
+
+    def add(fault: Fault, text: str, rate: Rate, threshold: float) -> None:
+        value = rate.value or 0.0
         evidence.append(
-            StateEvidence(fault="latency", words=words, value=row.latency_p95_ms, threshold=budget, n=row.latency_n)
+            StateEvidence(
+                fault=fault, text=text, value=value, threshold=threshold, n=rate.n, low=rate.low, high=rate.high
+            )
         )
-    return evidence
 
-
-def _evidence_of_failures(row: StateFigures, rate: Rate) -> list[StateEvidence]:
-    if rate.value is None or rate.value < STALL:
-        return []
-    words = f"{round(rate.value * rate.n):,} of {row.n:,} conversations left for a failure"
-    return [_measured("failure", words, rate, STALL)]
-
-
-def _evidence_of_getting_on(row: StateFigures) -> list[StateEvidence]:
-    evidence: list[StateEvidence] = []
     stall, progress, revisit, fill = row.stall, row.progress, row.revisit, row.slot_fill_rate
-    if stall.value is not None and stall.value >= STALL:
-        words = f"{round(stall.value * stall.n):,} of {stall.n:,} conversations got stuck here"
-        evidence.append(_measured("stall", words, stall, STALL))
-    if progress.value is not None and progress.value < PROGRESS:
+    is_end = _is_end(row)
+    if not is_end and stall.value is not None and stall.value >= STALL:
+        add("stall", f"{round(stall.value * stall.n):,} of {stall.n:,} conversations got stuck here", stall, STALL)
+    if not is_end and failures.value is not None and failures.value >= STALL:
+        left = round(failures.value * failures.n)
+        add("failure", f"{left:,} of {row.n:,} conversations left for a failure", failures, STALL)
+    if not is_end and progress.value is not None and progress.value < PROGRESS:
         went = round(progress.value * progress.n)
-        words = f"{f'only {went:,}' if went else 'none'} of {progress.n:,} went on to a next state"
+        text = f"{f'only {went:,}' if went else 'none'} of {progress.n:,} went on to a next state"
         if row.escalation.value:
-            words += f"; handed over: {round(row.escalation.value * row.n):,}"
-        evidence.append(_measured("progress", words, progress, PROGRESS))
-    if revisit.value is not None and revisit.value >= REVISIT:
+            text += f"; handed over: {round(row.escalation.value * row.n):,}"
+        add("progress", text, progress, PROGRESS)
+    if not is_end and revisit.value is not None and revisit.value >= REVISIT:
         times = f"{revisit.value:.1f} times"
-        words = f"conversations enter it again {'once' if times == '1.0 times' else times} on average"
-        evidence.append(_measured("revisit", words, revisit, REVISIT))
-    # A caller who tells everything at once leaves it at 0, and all is well: only one that also stays is stuck.
-    if (fill.value is not None and fill.value < SLOT_FILL) and (progress.value or 0.0) < SLOT_FILL_PROGRESS:
-        words = f"it collects {100 * fill.value:.0f} % of the slots that it requires"
-        evidence.append(_measured("slots", words, fill, SLOT_FILL))
+        text = f"conversations enter it again {'once' if times == '1.0 times' else times} on average"
+        add("revisit", text, revisit, REVISIT)
+    # A caller who says everything at once leaves it at 0, and all is well: only one that also stays is stuck.
+    stays = (progress.value or 0.0) < SLOT_FILL_PROGRESS
+    if not is_end and stays and fill.value is not None and fill.value < SLOT_FILL:
+        add("slots", f"it collects {100 * fill.value:.0f} % of the slots that it requires", fill, SLOT_FILL)
+    if row.guard_errors:
+        times = _many(row.guard_errors, "time", "times")
+        add("guard_error", f"a guard could not be evaluated {times}", row.guard_error, 0.0)
+    if row.latency_p95_ms is not None and row.latency_p95_ms > budget:
+        text = f"one turn in twenty takes {row.latency_p95_ms / 1000:.1f} s or longer (budget {budget / 1000:g} s)"
+        add("latency", text, Rate(value=row.latency_p95_ms, n=row.latency_n), budget)
     return evidence
 
 
-def _measured(fault: Fault, words: str, rate: Rate, threshold: float) -> StateEvidence:
-    value = rate.value or 0.0
-    return StateEvidence(
-        fault=fault, words=words, value=value, threshold=threshold, n=rate.n, low=rate.low, high=rate.high
-    )
-
-
-def _cause(
-    connection: duckdb.DuckDBPyConnection,
-    matrix: Matrix,
-    suspect: _Suspect,
-    examples: Sequence[tuple[str, str]],
-    *,
-    follow: bool,
-) -> StateCause:
+def _cause(others: _Others, suspect: _Suspect, after: _After, examples: Sequence[tuple[str, str]]) -> StateCause:
     row = suspect.row
-    after = _after(connection, row) if follow else _After(0, 0, {})
-    stays = max(suspect.lost, _not_advanced(row))
+    not_advanced = _not_advanced(row)
     return StateCause(
         flow=row.flow,
         state=row.state,
@@ -296,11 +290,11 @@ def _cause(
         conversations=tuple(conversation for _, conversation in examples),
         runs=tuple(run for run, _ in examples),
         lost=suspect.lost,
-        not_advanced=_not_advanced(row),
+        not_advanced=not_advanced,
         cost=_cost(suspect),
-        starves=_starved(after, stays),
-        if_median=tuple(_if_median(matrix, suspect, after)),
-        caution=few_words(row.n),
+        starves=_blocked(after, max(suspect.lost, not_advanced)),
+        if_median=tuple(_if_median(others, suspect, after)),
+        caution=few_text(row.n),
     )
 
 
@@ -327,12 +321,11 @@ def _cost(suspect: _Suspect) -> str:
         return f"{stays:,} of {row.n:,} conversations that came here did not go on"
     affected = {"guard_error": row.guard_n, "revisit": row.revisit_n}.get(first)
     many = "" if affected is None else f"; {affected:,} of {row.n:,} that came are affected"
-    return f"nobody is known to be lost here{many}"
+    return f"no conversation is known to be lost here{many}"
 
 
-_INTO_FAILURE = (
-    f"list_has_any(list_transform(to_states, lambda one: flow || {quoted(BETWEEN)} || one), getvariable('failures'))"
-)
+_LED_TO = f"list_transform(to_states, lambda state: flow || {quoted(BETWEEN)} || state)"
+_INTO_FAILURE = f"list_has_any({_LED_TO}, getvariable('failures'))"
 """A row was left for a state that its flow declares as a failure."""
 
 
@@ -363,101 +356,110 @@ def _after(connection: duckdb.DuckDBPyConnection, row: StateFigures) -> _After:
     return _After(passed, max(0, passed - stuck), {state: count for state, count, _, _ in rows if count})
 
 
-def _starved(after: _After, stays: float) -> tuple[BlockedState, ...]:
+def _blocked(after: _After, stays: float) -> tuple[BlockedState, ...]:
     """Later states, and how many conversations they miss: as many as stay, at the rate of those that went on."""
     if not after.passed or stays < 1:
         return ()
-    starved = [
+    blocked = [
         BlockedState(state=state, reached=count, missed=stays * count / after.passed)
         for state, count in after.reached.items()
+        if stays * count / after.passed >= 1
     ]
-    return tuple(sorted((one for one in starved if one.missed >= 1), key=lambda one: (-one.missed, one.state)))
+    return tuple(sorted(blocked, key=lambda state: (-state.missed, state.state)))
 
 
-def _if_median(matrix: Matrix, suspect: _Suspect, after: _After) -> list[str]:
+class _Change(NamedTuple):
+    """A figure of a state, whether less of it is better, and what the median of its flow would bring."""
+
+    value: Callable[[StateFigures], float | None]
+    is_less_better: bool
+    text: Callable[[StateFigures, float, float, _After], str]
+    """From the state, its value, the median and what became of its conversations."""
+
+
+class _Others:
+    """The states of each flow that are no ends, and the medians of their figures."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._states: dict[str, list[StateFigures]] = {}
+        for row in matrix.rows:
+            if not _is_end(row):
+                self._states.setdefault(row.flow, []).append(row)
+        self._ordered: dict[tuple[str, Fault], list[float]] = {}
+
+    def median(self, row: StateFigures, fault: Fault) -> float | None:
+        """The median of the other states of the flow."""
+        value_of = _CHANGES[fault].value
+        if (row.flow, fault) not in self._ordered:
+            values = (value_of(state) for state in self._states.get(row.flow, ()))
+            self._ordered[row.flow, fault] = sorted(value for value in values if value is not None)
+        others = self._ordered[row.flow, fault]
+        own = value_of(row)
+        if own is not None and not _is_end(row):
+            at = bisect_left(others, own)
+            others = [*others[:at], *others[at + 1 :]]
+        return statistics.median(others) if others else None
+
+
+def _if_median(others: _Others, suspect: _Suspect, after: _After) -> Iterator[str]:
     """What would change if it were as good as the median of the other states of its flow."""
     row = suspect.row
-    others = [one for one in matrix.rows if one.flow == row.flow and one.state != row.state and not _is_end(one)]
-    changes = [_CHANGES[one.fault](row, others, after) for one in suspect.evidence if one.fault in _CHANGES]
     if suspect.failures:
-        changes.insert(0, f"if it sent nobody into failure, {suspect.failures:,} more of {row.n:,} would go on")
-    return [words for words in changes if words]
+        yield f"if it sent no conversation into failure, {suspect.failures:,} more of {row.n:,} would go on"
+    for evidence in suspect.evidence:
+        if evidence.fault not in _CHANGES:
+            continue
+        change = _CHANGES[evidence.fault]
+        now, usual = change.value(row), others.median(row, evidence.fault)
+        if now is not None and usual is not None and (usual < now if change.is_less_better else usual > now):
+            yield change.text(row, now, usual, after)
 
 
-def _median(values: Sequence[float | None]) -> float | None:
-    measured = [value for value in values if value is not None]
-    return statistics.median(measured) if measured else None
-
-
-def _less_stalling(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
-    usual = _median([one.stall.value for one in others])
-    if usual is None or row.stall.value is None or usual >= row.stall.value:
-        return ""
-    more = row.n * (row.stall.value - usual)
-    words = f"at the median stall of its flow ({100 * usual:.0f} %) about {more:,.0f} more of {row.n:,} would go on"
+def _less_stalling(row: StateFigures, now: float, usual: float, after: _After) -> str:
+    more = row.n * (now - usual)
+    text = f"at the median stall of its flow ({100 * usual:.0f} %) about {more:,.0f} more of {row.n:,} would go on"
     rate = after.unstuck / after.passed if after.passed else 0.0
-    if more * rate >= 1:
-        words += (
-            f"; {100 * rate:.0f} % of those that go on get stuck nowhere, so about {more * rate:,.0f} more would finish"
-        )
-    return words
+    if more * rate < 1:
+        return text
+    unstuck = f"{100 * rate:.0f} % of those that go on get stuck nowhere"
+    return f"{text}; {unstuck}, so about {more * rate:,.0f} more would finish"
 
 
-def _more_progress(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
-    del after
-    usual = _median([one.progress.value for one in others])
-    if usual is None or row.progress.value is None or usual <= row.progress.value:
-        return ""
-    more = row.n * (usual - row.progress.value)
+def _more_progress(row: StateFigures, now: float, usual: float, _: _After) -> str:
+    more = row.n * (usual - now)
     return f"at the median progress of its flow ({100 * usual:.0f} %) about {more:,.0f} more of {row.n:,} would go on"
 
 
-def _fewer_revisits(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
-    del after
-    usual = _median([one.revisit.value for one in others])
-    if usual is None or row.revisit.value is None or usual >= row.revisit.value:
-        return ""
-    fewer = row.n * (row.revisit.value - usual)
-    words = f"at the median of its flow ({usual:.1f}) about {_many(fewer, 'entry', 'entries')} less"
+def _fewer_revisits(row: StateFigures, now: float, usual: float, _: _After) -> str:
+    fewer = row.n * (now - usual)
+    text = f"at the median of its flow ({usual:.1f}) about {_many(fewer, 'entry', 'entries')} less"
     if row.dwell_turns.value:
-        words += f", which saves about {_many(fewer * row.dwell_turns.value, 'turn', 'turns')}"
-    return words
+        text += f", which saves about {_many(fewer * row.dwell_turns.value, 'turn', 'turns')}"
+    return text
 
 
-def _faster(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
-    del after
-    usual = _median([one.latency_p95_ms for one in others])
-    if usual is None or row.latency_p95_ms is None or usual >= row.latency_p95_ms:
-        return ""
-    now = row.latency_p95_ms / 1000
-    return f"at the median of its flow its slow turns would take {usual / 1000:.1f} s, not {now:.1f} s"
-
-
-def _sound_guards(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
-    del after
-    usual = _median([one.guard_error.value for one in others])
-    if usual is None or row.guard_error.value is None or usual >= row.guard_error.value:
-        return ""
-    fewer = row.n * (row.guard_error.value - usual)
-    less = _many(fewer, "guard error", "guard errors")
+def _fewer_guard_errors(row: StateFigures, now: float, usual: float, _: _After) -> str:
+    less = _many(row.n * (now - usual), "guard error", "guard errors")
     return f"at the median of its flow ({usual:.1f} a conversation) about {less} less"
 
 
-def _more_slots(row: StateFigures, others: Sequence[StateFigures], after: _After) -> str:
-    del after
-    usual = _median([one.slot_fill_rate.value for one in others])
-    if usual is None or row.slot_fill_rate.value is None or usual <= row.slot_fill_rate.value:
-        return ""
-    return f"at the median of its flow it would collect {100 * usual:.0f} % of its slots"
+def _faster(_: StateFigures, now: float, usual: float, __: _After) -> str:
+    return f"at the median of its flow its slow turns would take {usual / 1000:.1f} s, not {now / 1000:.1f} s"
 
 
-_CHANGES: dict[Fault, Callable[[StateFigures, Sequence[StateFigures], _After], str]] = {
-    "stall": _less_stalling,
-    "progress": _more_progress,
-    "revisit": _fewer_revisits,
-    "guard_error": _sound_guards,
-    "latency": _faster,
-    "slots": _more_slots,
+_CHANGES: dict[Fault, _Change] = {
+    "stall": _Change(lambda row: row.stall.value, True, _less_stalling),
+    "progress": _Change(lambda row: row.progress.value, False, _more_progress),
+    "revisit": _Change(lambda row: row.revisit.value, True, _fewer_revisits),
+    "guard_error": _Change(lambda row: row.guard_error.value, True, _fewer_guard_errors),
+    "latency": _Change(lambda row: row.latency_p95_ms, True, _faster),
+    "slots": _Change(
+        lambda row: row.slot_fill_rate.value,
+        False,
+        lambda _row, _now, usual, _after: (
+            f"at the median of its flow it would collect {100 * usual:.0f} % of its slots"
+        ),
+    ),
 }
 
 
@@ -511,17 +513,17 @@ def _ends(connection: duckdb.DuckDBPyConnection, source: StateTable, matrix: Mat
     for row in matrix.rows:
         for to in row.led_to or ():
             kind = terminal_of(source, row.flow, to.state)
-            if kind in _WITHOUT_SUCCESS:
+            if kind in WITHOUT_SUCCESS:
                 feeders.setdefault((row.flow, to.state, kind), []).append((to.conversations, row.state))
     for row in matrix.rows:
-        if row.terminal in _WITHOUT_SUCCESS:
+        if row.terminal in WITHOUT_SUCCESS:
             feeders.setdefault((row.flow, row.state, row.terminal), [])
     ends = []
     for (flow, state, kind), fed in feeders.items():
         reached = connection.execute(_REACHED, [flow, state]).fetchall()[0][0]
         came = tuple(f"{name} ({count:,} of {n[flow, name]:,})" for count, name in sorted(fed, reverse=True)[:IDS])
         ends.append(End(flow=flow, state=state, terminal=kind, n=reached, came_from=came))
-    return sorted(ends, key=lambda one: (-one.n, one.flow, one.state))
+    return sorted(ends, key=lambda end: (-end.n, end.flow, end.state))
 
 
 def _front_loaded(matrix: Matrix, named: set[tuple[str, str]]) -> list[Healthy]:

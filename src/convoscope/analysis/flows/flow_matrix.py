@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from convoscope.analysis.flows.state_table import Excluded, Rate, StateTable, dicts, few_words, rates
+from convoscope.analysis.flows.state_table import Excluded, Rate, StateTable, dicts, few_text, rates
 from convoscope.runs.database import quoted
 from convoscope.scores.observation import COMPUTED
 
@@ -20,7 +20,7 @@ HUMANNESS = "humanness"
 PARTS = ("success_terminal", "slots_filled", "final_status")
 _PARTS = "flow.correctness."
 _STATEFUL = "(SELECT run, number FROM every WHERE position = 0)"
-"""The conversations that tell of states: each has one that it entered first."""
+"""The conversations with states: each has one that it entered first."""
 
 
 class Aspect(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,14 +76,8 @@ class FlowMatrix(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[Excluded, ...]
 
 
-def flow_matrix(source: StateTable) -> FlowMatrix:
-    """Every flow of the runs, by agent."""
-    with source.ask() as connection:
-        return flow_matrix_of(connection, source, ("flow", "agent"))
-
-
 def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: StateTable, by: tuple[str, ...]) -> FlowMatrix:
-    """The same by some of flow and agent, where a connection is open already; what is not told apart is ""."""
+    """Every flow of the runs by some of flow and agent; what it is not by is empty."""
     keys = ", ".join(by)
     counts = connection.execute(f"""
         SELECT {keys}, count(*) FILTER (error IS NULL AND stateful), count(*) FILTER (error IS NOT NULL)
@@ -118,7 +112,7 @@ def _worst_first(row: FlowFigures) -> tuple[Any, ...]:
 def _aspects(
     connection: duckdb.DuckDBPyConnection, source: StateTable, by: tuple[str, ...]
 ) -> dict[Any, list[dict[str, Any]]]:
-    """What the aspects, and the parts of correctness, come to, by flow and agent."""
+    """The means of the aspects, and of the parts of correctness, by flow and agent."""
     each = f"""(
         SELECT * FROM (
             SELECT c.flow, c.agent, c.named, c.cluster, starts_with(v.metric, {quoted(_PARTS)}) AS part, m.aspect,
@@ -167,11 +161,11 @@ def _spreads(connection: duckdb.DuckDBPyConnection, source: StateTable, keys: st
 def _figures(
     key: Mapping[str, str], counts: tuple[int, ...], aspects: list[dict[str, Any]], latencies: Mapping[Any, Any]
 ) -> FlowFigures:
-    computed = {one["aspect"]: one for one in aspects if not one["part"] and one["judge"] == COMPUTED}
-    by_part = {one["metric"].removeprefix(_PARTS): one for one in aspects if one["part"]}
+    computed = {row["aspect"]: row for row in aspects if not row["part"] and row["judge"] == COMPUTED}
+    by_part = {row["metric"].removeprefix(_PARTS): row for row in aspects if row["part"]}
     parts = {name: _aspect(by_part[name], most=1.0) for name in PARTS if name in by_part}
     mean, p95, turns = latencies.get(tuple(key.values()), (None, None, 0))
-    judges = [one for one in aspects if one["aspect"] == HUMANNESS and one["judge"] != COMPUTED]
+    judges = [row for row in aspects if row["aspect"] == HUMANNESS and row["judge"] != COMPUTED]
     n, excluded = counts
     return FlowFigures(
         flow=key.get("flow", ""),
@@ -186,11 +180,11 @@ def _figures(
         latency_p95=p95,
         latency_n=turns,
         humanness=tuple(
-            JudgeVerdict(judge=one["judge"], score=aspect.score, n=aspect.n, spread=one["spread"])
-            for one in sorted(judges, key=lambda one: (one["judge"].startswith("panel:"), one["judge"]))
-            if (aspect := _aspect(one))
+            JudgeVerdict(judge=row["judge"], score=aspect.score, n=aspect.n, spread=row["spread"])
+            for row in sorted(judges, key=lambda row: (row["judge"].startswith("panel:"), row["judge"]))
+            if (aspect := _aspect(row))
         ),
-        caution=few_words(n),
+        caution=few_text(n),
     )
 
 

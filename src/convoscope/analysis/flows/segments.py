@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from convoscope.analysis.flows.state_table import Rate, StateTable, dicts, few_words, no_rate, rates
+from convoscope.analysis.flows.state_table import Rate, StateTable, dicts, few_text, no_rate, rates
 from convoscope.conversation import Flow
 from convoscope.runs.database import quoted
-from convoscope.views.flow.segments import ACT, COLLECT, CONFIRM, has_no_cohesion, kind_of, segment_of
+from convoscope.views.flow.state_rows import ACT, COLLECT, CONFIRM, has_no_cohesion, kind_of, segment_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,7 +36,7 @@ class SegmentFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution
     goal_yield: Rate
     typed_yield: Rate
     typed_by: str
-    """What the typed yield counts: slots, confirmations, tool calls; "" where it has no type."""
+    """What the typed yield counts: slots, confirmations, tool calls; empty where it has no type."""
     efficiency: float | None
     efficiency_reason: str
     transition_coherence: float | None
@@ -70,7 +70,7 @@ class Archetype(msgspec.Struct, frozen=True, kw_only=True):
     cohesion: float | None
     """Mean over the segments that have one."""
     spread: float | None
-    """Standard deviation between them; of one alone there is none."""
+    """Standard deviation between them; missing for one alone."""
     lowest: float | None
     highest: float | None
     weakest: str
@@ -78,30 +78,23 @@ class Archetype(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-def segments(source: StateTable) -> Segments:
-    """Every segment of the runs."""
-    with source.ask() as connection:
-        return segments_of(connection, source)
-
-
 def segments_of(connection: duckdb.DuckDBPyConnection, source: StateTable) -> Segments:
-    facts = dicts(connection.execute(_FACTS))
+    """Every segment of the runs."""
     dwell: dict[_Key, list[tuple[str, float | None]]] = {}
     for flow, segment, state, turns in connection.execute(_DWELL).fetchall():
         dwell.setdefault((flow, segment), []).append((state, turns))
     yields = rates(connection, "(SELECT * FROM s WHERE segment IS NOT NULL)", ("flow", "segment"), _YIELDS)
     slots = _slots(connection, source) if source.flows else {}
-    rows = [
-        _figures(source, one, dwell[key], yields[key], slots.get(key))
-        for one in facts
-        if (key := (one["flow"], one["segment"]))
-    ]
-    order = sorted(rows, key=lambda one: (one.group_cohesion is None, one.group_cohesion or 0.0, one.flow, one.segment))
-    return Segments(rows=tuple(order), unassigned=_unassigned(connection))
+    rows = []
+    for row in dicts(connection.execute(_SEGMENTS)):
+        key = (row["flow"], row["segment"])
+        rows.append(_figures(source, row, dwell[key], yields[key], slots.get(key)))
+    rows.sort(key=lambda row: (row.group_cohesion is None, row.group_cohesion or 0.0, row.flow, row.segment))
+    return Segments(rows=tuple(rows), unassigned=_unassigned(connection))
 
 
 _Key = tuple[str, str]
-_FACTS = """
+_SEGMENTS = """
     SELECT flow, segment, count(*) AS rows, count(DISTINCT (run, number)) AS conversations,
            avg(revisit) AS revisit, avg(stall) AS stall, count(stall) AS stalls, sum(tool_calls) AS calls
     FROM s WHERE segment IS NOT NULL GROUP BY flow, segment ORDER BY flow, segment
@@ -127,7 +120,7 @@ def _slots(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[_K
     ]
     if not targets:
         return {}
-    listed = ", ".join(f"({', '.join(map(quoted, one))})" for one in targets)
+    listed = ", ".join(f"({', '.join(map(quoted, target))})" for target in targets)
     wanted = f"""(
         WITH inside AS (SELECT DISTINCT run, number, flow, segment, cluster FROM s WHERE segment IS NOT NULL),
              filled AS (SELECT DISTINCT run, number, unnest(list_concat(slots, unplaced)) AS slot FROM s)
@@ -136,35 +129,26 @@ def _slots(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[_K
         LEFT JOIN filled AS f ON f.run = i.run AND f.number = i.number AND f.slot = t.slot
     )"""
     filled = rates(connection, wanted, ("flow", "segment"), {"filled": ("is_filled::INTEGER", "1")})
-    return {(flow, segment): one["filled"] for (flow, segment), one in filled.items()}
-
-
-def archetypes(source: StateTable) -> tuple[Archetype, ...]:
-    """The kinds of segments over all flows, the weakest first."""
-    return archetypes_of(segments(source))
+    return {(flow, segment): rate["filled"] for (flow, segment), rate in filled.items()}
 
 
 def archetypes_of(segments: Segments) -> tuple[Archetype, ...]:
-    """The same, from segments that are known already."""
+    """The kinds of segments over all flows, the weakest first."""
     kinds: dict[str, list[SegmentFigures]] = {}
     for segment in segments.rows:
         kinds.setdefault(segment.kind, []).append(segment)
-    archetypes = [_archetype(kind, mine) for kind, mine in kinds.items()]
-    return tuple(
-        sorted(
-            archetypes, key=lambda archetype: (archetype.cohesion is None, archetype.cohesion or 0.0, archetype.kind)
-        )
-    )
+    archetypes = [_archetype(kind, of_kind) for kind, of_kind in kinds.items()]
+    return tuple(sorted(archetypes, key=lambda row: (row.cohesion is None, row.cohesion or 0.0, row.kind)))
 
 
 def _archetype(kind: str, segments: Sequence[SegmentFigures]) -> Archetype:
-    scored = [(one.group_cohesion, one) for one in segments if one.group_cohesion is not None]
-    values = [value for value, _ in scored]
-    weakest = min(scored, key=lambda pair: pair[0])[1] if scored else None
-    reasons = sorted({one.reason for one in segments if one.reason})
+    scored = [segment for segment in segments if segment.group_cohesion is not None]
+    values = [segment.group_cohesion or 0.0 for segment in scored]
+    weakest = min(scored, key=lambda segment: segment.group_cohesion or 0.0) if scored else None
+    reasons = sorted({segment.reason for segment in segments if segment.reason})
     return Archetype(
         kind=kind,
-        flows=len({one.flow for _, one in scored} if scored else {one.flow for one in segments}),
+        flows=len({segment.flow for segment in scored or segments}),
         segments=len(scored),
         cohesion=statistics.fmean(values) if values else None,
         spread=statistics.stdev(values) if len(values) > 1 else None,
@@ -208,12 +192,12 @@ def _figures(
         transition_coherence=coherence,
         group_cohesion=cohesion,
         reason=reason,
-        caution=few_words(row["conversations"]),
+        caution=few_text(row["conversations"]),
     )
 
 
 def _efficiency(dwell: Sequence[float | None]) -> float | None:
-    """States ÷ the sum of their mean turns; where no turn was logged, or none ran in any of them, there is none."""
+    """States ÷ the sum of their mean turns; None where no turn was logged, or none ran in any of them."""
     logged = [turns for turns in dwell if turns is not None]
     if len(logged) < len(dwell) or not sum(logged):
         return None
@@ -264,7 +248,7 @@ def _unassigned(connection: duckdb.DuckDBPyConnection) -> tuple[Unassigned, ...]
         SELECT flow, any_value(json_extract_string(reasons, '$.segment')), list(DISTINCT state ORDER BY state)
         FROM s WHERE segment IS NULL GROUP BY flow ORDER BY flow
     """).fetchall()
-    return tuple(Unassigned(flow=flow, reason=reason or "unknown", states=tuple(found)) for flow, reason, found in rows)
+    return tuple(Unassigned(flow=flow, reason=reason or "unknown", states=tuple(names)) for flow, reason, names in rows)
 
 
 def _clamp(value: float) -> float:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from convoscope.conversation import Agent, ChangeRules, Conversation, Database, 
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.report import Notes
 
 _SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
@@ -31,7 +30,7 @@ class DatasetFiles(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class Datasets:
+class Datasets(Companion):
     """What the user of each call wanted and what should have come of it, matched to the call by its record id."""
 
     format = "voice-logs"
@@ -42,12 +41,7 @@ class Datasets:
             return None
         return Detection(0.6, "evaluation records, matched to calls by id", "companion")
 
-    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
-        """A dataset may be large, and is for the calls that it lies beside: whoever reads these reads it."""
-        del path, name, is_named
-        return False
-
-    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         if reader != self.format or not files:
             return None
         content = load(files)
@@ -90,17 +84,13 @@ def is_config(value: Any) -> bool:
     return isinstance(value, dict) and "model" in value and ("domain" in value or "agent_config_path" in value)
 
 
+@files.read_once(8)
 def load(paths: Sequence[Path]) -> DatasetFiles:
-    """The companions of a call; read once as long as the files stay the same."""
-    return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
-
-
-@lru_cache(maxsize=8)
-def _load(stamped: tuple[tuple[Path, int], ...]) -> DatasetFiles:
+    """The companions of a call."""
     records: dict[str, Mapping[str, Any]] = {}
     config: Mapping[str, Any] = {}
     problems: list[str] = []
-    for path, _ in stamped:
+    for path in paths:
         try:
             for value in values_of(path, problems):
                 if is_record(value):

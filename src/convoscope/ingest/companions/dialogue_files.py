@@ -1,30 +1,31 @@
-"""What lies beside schema-guided dialogues, two kinds of companion: their acts, and the schema of their services."""
+"""Companions of dialogues: their acts, the schema of their services, their databases of venues, rules of booking."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.conversation import Agent, Conversation, Frame, Tool
 from convoscope.errors import InputError
-from convoscope.ingest.companions.prediction_shapes import dialogue_key
-from convoscope.ingest.formats.multiwoz.acts import read_acts, read_spans
+from convoscope.ingest.companions.predictions import dialogue_key
+from convoscope.ingest.formats.multiwoz import read_acts, read_spans
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.record import as_list, as_object, as_text
-from convoscope.ingest.report import Notes
+from convoscope.ingest.report import FileRead, Notes, ReadReport
 
 _ACTS = ("dialog_act", "dialogue_acts")
 _READERS = ("multiwoz", "sgd")
 _HEAD = 64 * 1024
 
 
-class DialogueActs:
+class DialogueActs(Companion):
     """The `dialog_acts.json` of MultiWOZ 2.2: acts and spans by dialogue and turn."""
 
     format = "multiwoz"
@@ -33,18 +34,14 @@ class DialogueActs:
         is_acts = any(_is_acts(value) for value in sample.values)
         return Detection(1.2, "dialogue acts, matched to turns by dialogue and id", "companion") if is_acts else None
 
-    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
-        del path, name, is_named
-        return False
-
-    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         if reader != self.format:
             return None
         acts = _content(files, b"dialog", _is_acts)
         return None if acts is None else lambda conversation, notes: attach_acts(conversation, acts, notes)
 
 
-class DialogueSchema:
+class DialogueSchema(Companion):
     """The `schema.json` of schema-guided dialogues: what services offer, as tools of the agent."""
 
     format = "dialogue-schema"
@@ -53,11 +50,7 @@ class DialogueSchema:
         is_schema = bool(sample.values) and all(_is_service(value) for value in sample.values)
         return Detection(0.98, "services with slots and intents", "companion") if is_schema else None
 
-    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
-        del path, name, is_named
-        return False
-
-    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         if reader not in _READERS:
             return None
         schema = _content(files, b'"service_name"', _is_schema)
@@ -80,19 +73,15 @@ def _is_schema(value: Any) -> bool:
 def _content(paths: Sequence[Path], sign: bytes, is_ours: Callable[[Any], bool]) -> Any:
     """The value of the nearest file that is of a kind; None without one."""
     for path in paths:
-        try:
-            if sign in files.head_of(path, _HEAD) and is_ours(value := _decoded(path, path.stat().st_mtime_ns)):
+        with suppress(InputError, OSError):
+            if sign in files.head_of(path, _HEAD) and is_ours(value := _document([path])):
                 return value
-        except (BadJson, InputError, OSError):
-            continue
     return None
 
 
-@lru_cache(maxsize=4)
-def _decoded(path: Path, stamp: int) -> Any:
-    """Read once as long as the file stays the same."""
-    del stamp
-    return decode(files.whole(path)).value
+@files.read_once(4)
+def _document(paths: Sequence[Path]) -> Any:
+    return files.json_document(paths[0])
 
 
 def attach_acts(conversation: Conversation, acts: Mapping[str, Any], notes: Notes) -> Conversation:
@@ -146,3 +135,179 @@ def _tool(service: Mapping[str, Any], intent: Mapping[str, Any]) -> Tool:
         },
         kind=as_text(service["service_name"]),
     )
+
+
+# Databases of venues.
+
+_DATABASE = re.compile(r"(?P<domain>\w+)_db\.json(\.gz|\.zstd?)?", re.IGNORECASE)
+
+
+class VenueTable(NamedTuple):
+    """The file with the venues of one domain."""
+
+    domain: str
+    path: str
+
+
+class VenueTables(Companion):
+    """Files such as `hotel_db.json`: the database in which the agent of a dialogue looks things up.
+
+    They are for all dialogues, and become a resource of the metrics that ask for one.
+    """
+
+    format = "venues"
+
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._by_domain: dict[str, VenueTable] = {}
+
+    def detect(self, sample: Sample) -> Detection | None:
+        is_table = bool(_domain(sample.path)) and sample.container in ("array", "document")
+        is_table = is_table and all(isinstance(value, dict) for value in sample.values)
+        if sample.container == "document":
+            is_table = is_table and any(sample.values) and all(_is_patterns(value) for value in sample.values)
+        return Detection(1.0, f"venues of {_domain(sample.path)}", "companion") if is_table else None
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """Take a table. A second one of a domain has to say the same: which of them is right would be unknown."""
+        del is_named
+        domain = _domain(path)
+        first = self._by_domain.setdefault(domain, VenueTable(domain, str(path.resolve())))
+        if files.whole(Path(first.path)) != files.whole(path):
+            raise InputError(
+                f"holds other venues of {domain} than {first.path}",
+                file=name,
+                hint="give one table for each domain",
+            )
+        self._report.files[name] = FileRead(self.format, f"venues of {domain}", is_beside=True)
+        return True
+
+    @property
+    def tables(self) -> tuple[VenueTable, ...]:
+        """All of them, by domain."""
+        return tuple(self._by_domain[domain] for domain in sorted(self._by_domain))
+
+
+def _is_patterns(value: Any) -> bool:
+    """A domain without records, such as taxis, has lists of what they are drawn from."""
+    return isinstance(value, dict) and all(isinstance(inner, list) for inner in value.values())
+
+
+def _domain(path: Path) -> str:
+    match = _DATABASE.fullmatch(path.name)
+    return match["domain"].lower() if match else ""
+
+
+def read_venues(tables: Sequence[VenueTable]) -> Mapping[str, Any]:
+    """The records of each domain, as the files have them."""
+    return {table.domain: files.json_document(Path(table.path)) for table in tables}
+
+
+# Rules of booking.
+
+_LOG = frozenset({"id", "messages", "turns", "timeline", "log", "dialogue_id", "conversation"})
+"""Fields of a conversation, which may bring rules of its own."""
+_HINT = 'expected booking_rules = { hotel = ["name", "bookday"] } and transferable_slots = ["area"]'
+
+
+class BookingRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The slots that must be filled before something is booked, by domain, and those that are carried over."""
+
+    booking_rules: dict[str, list[str]] | None = None
+    transferable_slots: list[str] | None = None
+
+
+_FIELDS = BookingRules.__struct_fields__
+
+
+class BookingRuleFiles(Companion):
+    """TOML or JSON files with rules for the dialogues of their folder; the nearest counts.
+
+    transferable_slots = ["area", "pricerange"]
+
+    [booking_rules]
+    train = ["bookpeople", "leaveat"]
+    """
+
+    format = "booking-rules"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        if _is_toml(sample.path):
+            names = [line.strip("[ \t").split("=")[0].strip(' ]"') for line in map(str, sample.values)]
+            is_ours = any(name.partition(".")[0] in _FIELDS for name in names)
+        else:
+            is_ours = sample.container == "document" and any(_declares_rules(value) for value in sample.values)
+        return Detection(1.0, "rules of booking, or slots that are carried over", "companion") if is_ours else None
+
+    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
+        """Look at it at once: every figure would be another one without it."""
+        del is_named
+        try:
+            read_rules(path)
+        except InputError as error:
+            error.file = name
+            raise
+        return False
+
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
+        del reader
+        paths = [path for path in files if _may_rule([path])]
+        if not paths:
+            return None
+        rules = msgspec.to_builtins(_rules(paths[:1]))
+        # A conversation may bring rules of its own.
+        return lambda conversation, _: msgspec.structs.replace(conversation, extras={**rules, **conversation.extras})
+
+
+def read_rules(path: Path) -> BookingRules:
+    """The rules of a file, in lower case. What is wrong with it is an error that names the field."""
+    value = _value(path)
+    try:
+        rules = msgspec.convert(value, BookingRules)
+    except msgspec.ValidationError as error:
+        message, _, field = str(error).partition(" - at ")
+        raise InputError(message, file=str(path), field=field.strip("`").removeprefix("$."), hint=_HINT) from None
+    by_domain = rules.booking_rules
+    return BookingRules(
+        None if by_domain is None else {domain.casefold(): _folded(slots) for domain, slots in by_domain.items()},
+        None if rules.transferable_slots is None else _folded(rules.transferable_slots),
+    )
+
+
+def _folded(slots: Sequence[str]) -> list[str]:
+    return [slot.strip().casefold() for slot in slots]
+
+
+def _value(path: Path) -> Any:
+    if not _is_toml(path):
+        return files.json_document(path)
+    try:
+        return tomllib.loads(files.whole(path).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is no TOML: {error}", file=str(path), hint=_HINT) from None
+
+
+@files.read_once(256)
+def _may_rule(paths: Sequence[Path]) -> bool:
+    """Companions of other kinds may be large: a file of rules is known by the names in its first part."""
+    (path,) = paths
+    head = files.head_of(path, _HEAD)
+    if not any(name.encode() in head for name in _FIELDS):
+        return False
+    try:
+        return _is_toml(path) or _declares_rules(_value(path))
+    except InputError:
+        return False
+
+
+@files.read_once(16)
+def _rules(paths: Sequence[Path]) -> BookingRules:
+    return read_rules(paths[0])
+
+
+def _is_toml(path: Path) -> bool:
+    return path.suffix.lower() == ".toml"
+
+
+def _declares_rules(value: Any) -> bool:
+    return isinstance(value, dict) and any(name in value for name in _FIELDS) and _LOG.isdisjoint(value)

@@ -1,33 +1,39 @@
-"""Flow definitions, one kind of companion: those given, those among the logs, and which conversation has which."""
+"""Flow definitions, one kind of companion: files that are given or are among the logs, and who went through which."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.conversation import Conversation, Flow, StateEntered, StateExited
 from convoscope.errors import InputError, UsageError
-from convoscope.ingest.companions.flow_files import FORMAT, YAML_ENDINGS, is_yaml, may_declare_flow, read_flow_file
-from convoscope.ingest.companions.flow_shapes import SEE_FLOWS, FlowFile, declares_flow
-from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.companions.flow_definitions import SEE_FLOWS, FlowFile, declares_flow, flows_of
+from convoscope.ingest.io import containers
+from convoscope.ingest.io.json import BadJson, decode, repeated_name
+from convoscope.ingest.io.yaml import plain, yaml_documents
+from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.report import FileRead, Notes, Problem, ReadReport
 from convoscope.text.folding import folded_name
 
 PathLike = str | os.PathLike[str]
 FROM_THE_ONLY_ONE = "flow_from_the_only_definition"
 AS_DECLARED = "flow_name_as_declared"
+FORMAT = "flow-definition"
+YAML_ENDINGS = (".yaml", ".yml")
 _ENDINGS = (*YAML_ENDINGS, ".json")
+MAX_BYTES = 10 * 1024 * 1024
 
 
-class FlowDefinitions:
+class FlowDefinitions(Companion):
     """The definitions of one read. One that was given wins over one of the same name among the logs."""
 
     format = FORMAT
@@ -89,7 +95,7 @@ class FlowDefinitions:
             self._take(path, name, content, self._discovered)
         return True
 
-    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         """Definitions are for the conversations of every reader, wherever they lie."""
         del reader, files
         return self._attacher.attach if self.flows else None
@@ -144,6 +150,83 @@ def _add(declared: dict[str, _Declared], flow: Flow, file: str) -> None:
 def _may_be(name: Path, place: Path) -> bool:
     hidden = any(part.startswith(".") for part in name.parts)
     return not hidden and place.name.lower().endswith(_ENDINGS) and place.is_file()
+
+
+def read_flow_file(path: Path, name: str = "") -> FlowFile:
+    """The flows that a YAML or JSON file declares; `name` is what the file is called in messages."""
+    name = name or str(path)
+    try:
+        return flows_of(_values(path), file=name, stem=_stem(path.name))
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=name, hint="check its permissions") from None
+    except InputError as error:
+        error.file = error.file or name
+        raise
+
+
+def _stem(name: str) -> str:
+    stem = name
+    for ending in (*containers.PACKED_ENDINGS, *YAML_ENDINGS, ".json"):
+        if stem.lower().endswith(ending):
+            stem = stem[: -len(ending)]
+    return stem.encode("utf-8", "replace").decode() or "flow"
+
+
+def _values(path: Path) -> Sequence[Any]:
+    """The documents of a file."""
+    with containers.open_bytes(path) as stream:
+        data, broken = containers.read_block(stream, MAX_BYTES + 1)
+    if broken:
+        raise InputError(broken, hint="make the file again")
+    if len(data) > MAX_BYTES:
+        raise InputError(f"is larger than {MAX_BYTES // 1024 // 1024} MB", hint="a flow definition is a small file")
+    data = data.removeprefix(containers.BOM)
+    if not data.strip():
+        raise InputError("is empty", hint=SEE_FLOWS)
+    if not is_yaml(path) and data.lstrip()[:1] in (b"{", b"["):
+        return [_json(data)]
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError("is not UTF-8", line=line, hint="save it as UTF-8") from None
+    return yaml_documents(text)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        value = plain(decode(data).value)
+    except BadJson as error:
+        raise InputError(str(error), line=error.line, hint="the JSON must be complete") from None
+    if twin := repeated_name(data):
+        raise InputError(f"{twin!r} occurs twice in one object", hint="give each its own name, or remove one")
+    return value
+
+
+def may_declare_flow(path: Path) -> bool:
+    """Whether a file declares a flow, or is broken and was meant to."""
+    try:
+        with containers.open_bytes(path) as stream:
+            data, _ = containers.read_block(stream, MAX_BYTES + 1)
+    except OSError:
+        return True
+    # Most YAML files declare something else, and are not read whole.
+    if len(data) > MAX_BYTES or not any(name in data for name in (b"states", b"flow")):
+        return False
+    try:
+        return declares_flow(list(_values(path)))
+    except InputError:
+        return _SEEMS.search(data) is not None
+
+
+def is_yaml(path: Path) -> bool:
+    return path.name.lower().endswith(YAML_ENDINGS)
+
+
+_SEEMS = re.compile(
+    rb"""^(?:[ \t]*[{\[-])*[ \t]*["']?(?:flows?|states|transitions|required_slots)["']?\s*:""", re.MULTILINE
+)
+"""What a broken file holds that was meant to be a flow definition."""
 
 
 class FlowAttacher:

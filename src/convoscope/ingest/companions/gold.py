@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -11,14 +10,16 @@ import msgspec
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
 from convoscope.conversation.annotations import FAMILIES
-from convoscope.ingest.reader import Detection, Sample
+from convoscope.ingest.io import containers
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.report import Notes
 
 if TYPE_CHECKING:
     from convoscope.ingest.companions.gold_files import GoldFile
 
 _Label = TypeVar("_Label")
-_Found = TypeVar("_Found")
+_Annotation = TypeVar("_Annotation")
 
 FORMAT = "gold"
 _ENDING = "_gold"
@@ -32,7 +33,7 @@ class GoldLabels(NamedTuple):
     problems: Mapping[str, str]
 
 
-class Gold:
+class Gold(Companion):
     """Gold labels give a conversation annotations of the origin `gold`."""
 
     format = FORMAT
@@ -42,12 +43,7 @@ class Gold:
             return None
         return Detection(1.0, "gold labels, matched to conversations by sample id", "companion")
 
-    def load(self, path: Path, name: str, *, is_named: bool) -> bool:
-        """Labels are for the conversation that has their id: whoever reads it reads them."""
-        del path, name, is_named
-        return False
-
-    def attacher(self, reader: str, files: Sequence[Path]) -> Callable[[Conversation, Notes], Conversation] | None:
+    def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         del reader
         labels = load([path for path in files if path.name.endswith(".json")])
         if not labels.by_sample and not labels.problems:
@@ -65,8 +61,8 @@ def _is_gold(value: object) -> bool:
     )
 
 
-class Beside(NamedTuple):
-    """Which gold files are read with an input, and those that lie beside no input of their name."""
+class DividedGold(NamedTuple):
+    """Which gold files are read with an input, and those whose name is that of no input."""
 
     own: Mapping[str, tuple[str, ...]]
     """Paths by the stem of the input's name."""
@@ -74,7 +70,7 @@ class Beside(NamedTuple):
     """For every input: a conversation in it may have the id."""
 
 
-def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> Beside:
+def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> DividedGold:
     """Gold files, by path and name, among inputs of these names: each input gets its own, not all that there are."""
     stems = {stem(name) for name in inputs}
     own: dict[str, tuple[str, ...]] = {}
@@ -86,36 +82,30 @@ def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> Beside:
         else:
             loose.append((sample, path))
     loose.sort()
-    return Beside(own, tuple(path for _, path in loose))
+    return DividedGold(own, tuple(path for _, path in loose))
 
 
+@containers.read_once(64)
 def load(paths: Sequence[Path]) -> GoldLabels:
-    """The gold files among these; read once as long as they stay the same."""
-    return _load(tuple((path, path.stat().st_mtime_ns) for path in paths if path.exists()))
-
-
-@lru_cache(maxsize=64)
-def _load(stamped: tuple[tuple[Path, int], ...]) -> GoldLabels:
-    if not stamped:
+    """The gold files among these."""
+    if not paths:
         return GoldLabels({}, {})
-    from convoscope.ingest.companions.gold_files import ENDING, check_file
-    from convoscope.ingest.io import containers
-    from convoscope.ingest.io.json import BadJson, decode
+    from convoscope.ingest.companions.gold_files import check_file
 
     by_sample: dict[str, GoldFile] = {}
     problems: dict[str, str] = {}
-    for path, _ in stamped:
+    for path in paths:
         try:
-            if not path.name.endswith(ENDING) and not _is_gold(decode(containers.whole(path)).value):
+            if not path.name.endswith(FILE_ENDING) and not _is_gold(decode(containers.whole(path)).value):
                 continue  # a companion of another kind
         except (BadJson, OSError):
             continue
         checked = check_file(path, path.name)
         if checked.gold is None:
-            words = "; ".join(map(str, checked.errors[:3]))
-            problems[path.name.removesuffix(ENDING)] = words
+            problem = "; ".join(map(str, checked.errors[:3]))
+            problems[path.name.removesuffix(FILE_ENDING)] = problem
             if checked.sample_id:
-                problems[checked.sample_id] = words
+                problems[checked.sample_id] = problem
         else:
             by_sample.setdefault(checked.gold.sample_id, checked.gold)
     return GoldLabels(by_sample, problems)
@@ -184,7 +174,7 @@ def gold_annotations(gold: GoldFile, conversation: Conversation, notes: Notes) -
     )
 
 
-def _each(labels: tuple[_Label, ...] | None, build: Callable[[_Label], _Found]) -> tuple[_Found, ...] | None:
+def _each(labels: tuple[_Label, ...] | None, build: Callable[[_Label], _Annotation]) -> tuple[_Annotation, ...] | None:
     return None if labels is None else tuple(build(one) for one in labels)
 
 
@@ -193,4 +183,4 @@ def segments(conversation: Conversation) -> dict[int, int]:
     ids = {one.id for one in conversation.utterances if one.id.isdecimal()}
     if len(ids) == len(conversation.utterances):
         return {int(one.id): one.seq for one in conversation.utterances}
-    return {place: one.seq for place, one in enumerate(conversation.utterances)}
+    return {index: one.seq for index, one in enumerate(conversation.utterances)}

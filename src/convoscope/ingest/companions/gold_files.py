@@ -1,4 +1,4 @@
-"""Gold label files: their schema, and every check on them."""
+"""Gold label files: their schema, every check on them, and labels of the published shape in this one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 
 from convoscope.errors import InputError
 from convoscope.ingest.io import containers
-from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.json import BadJson, decode, repeated_name
 from convoscope.text.folding import plain_description
 from convoscope.vocabulary import semantic_vocabulary
 
@@ -136,7 +136,7 @@ def check_bytes(data: bytes, file_name: str, name: str, segments: Collection[int
         if repairs:
             strict = [GoldError(name, "$", f"has {_REPAIRS.get(one, one)}", "strict JSON in UTF-8") for one in repairs]
             checked = CheckedGold(None, (*strict, *checked.errors))
-    if repeated := _repeated_field(data):
+    if len(_FIELD.findall(data)) != _fields(data) and (repeated := repeated_name(data)):
         wrong = GoldError(name, "$", f"has {repeated!r} twice in one object", "each field once")
         checked = CheckedGold(None, (*checked.errors, wrong))
     sample = checked.gold.sample_id if checked.gold is not None else _sample_id(data)
@@ -166,30 +166,12 @@ _REPAIRS = {
 """What a log may have, and gold may not."""
 
 
-def _repeated_field(data: bytes) -> str:
-    """A name that stands twice in one object, of which readers take one without a word; empty without one."""
-    if len(_FIELD.findall(data)) == _fields(data):
-        return ""
-    repeated: list[str] = []
-
-    def pairs(fields: list[tuple[str, Any]]) -> None:
-        if len({name for name, _ in fields}) < len(fields):
-            names = [name for name, _ in fields]
-            repeated.append(next(name for name in names if names.count(name) > 1))
-
-    try:
-        json.loads(data, object_pairs_hook=pairs)
-    except (ValueError, RecursionError):
-        return ""  # said already
-    return repeated[0] if repeated else ""
-
-
 _FIELD = re.compile(rb'"\s*:')
-"""The end of a name, or what stands in a text and looks so."""
+"""The end of a name, or a part of a text that looks so."""
 
 
 def _fields(data: bytes) -> int:
-    """How many names there are, without those that stand twice; below nothing where that is not known so fast."""
+    """How many names there are, each counted once in its object; -1 where a quick look does not say."""
     try:
         value = _decode_any(data)
         labels = [label for family in _LABELS for label in value.get(family) or ()]
@@ -469,3 +451,119 @@ def _utterance_ids(transcript: Path) -> frozenset[int] | None:
     except InputError:
         return None
     return frozenset(segments(conversations[0])) if len(conversations) == 1 else None
+
+
+# Labels of the published shape.
+
+
+class ConvertedFile(NamedTuple):
+    """A file of the published shape, its labels in ours, and what they do not have."""
+
+    path: Path
+    gold: dict[str, Any]
+    left_out: list[str]
+
+
+def convert_files(source: Path, dataset: str, annotator: str, *, leave_out_unknown: bool) -> list[ConvertedFile]:
+    """A file of the published shape, or all of a folder. Two of the same sample are refused: one would be lost."""
+    if not source.exists():
+        raise InputError("there is no such file or folder", file=str(source))
+    files: dict[str, ConvertedFile] = {}
+    for path in sorted(source.glob("*.json")) if source.is_dir() else [source]:
+        try:
+            value = decode(containers.whole(path)).value
+            gold = converted(value, dataset, annotator)
+        except BadJson as error:
+            raise InputError(f"cannot be read: {error}", file=str(path)) from None
+        except InputError as error:
+            raise InputError(error.message, file=str(path), field=error.field, hint=error.hint) from None
+        if leave_out_unknown:
+            gold = without_unknown_topics(gold)
+        sample = gold["sample_id"]
+        if sample in files:
+            message = f"{sample!r} has labels in {files[sample].path} already"
+            raise InputError(message, file=str(path), field="$.meeting_id", hint="one file for each sample")
+        files[sample] = ConvertedFile(path, gold, left_out(value))
+    if not files:
+        raise InputError("holds no JSON file", file=str(source))
+    return list(files.values())
+
+
+def converted(value: Any, dataset: str, annotator: str) -> dict[str, Any]:
+    """The labels of the published shape (`meeting_id`, `text`, `segment_id`) in ours; they are not checked here."""
+    if not isinstance(value, dict) or not isinstance(value.get("meeting_id"), str):
+        raise InputError("is not a gold file of the published shape", field="$.meeting_id", hint="it names the sample")
+    vocabulary = semantic_vocabulary()
+    families: dict[str, Any] = {}
+    if (topics := _labels(value, "topics")) is not None:
+        families["topics"] = [{"label": vocabulary.topic(str(one.get("label", ""))), **_span(one)} for one in topics]
+    if (risks := _labels(value, "risks")) is not None:
+        families["risks"] = [
+            {
+                "type": vocabulary.risk(str(one.get("type", ""))),
+                "severity": one.get("severity"),
+                "segment_ids": [one["segment_id"]] if one.get("segment_id") is not None else [],
+                "evidence": one.get("evidence") or "",
+            }
+            for one in risks
+        ]
+    if (actions := _labels(value, "actions")) is not None:
+        families["actions"] = [
+            {"description": one.get("text", ""), **_role(one), "segment_ids": one.get("segment_ids") or []}
+            for one in actions
+        ]
+    if not is_sample_name(sample := value["meeting_id"]):
+        raise InputError(f"{sample!r} cannot be the name of a sample", field="$.meeting_id", hint=NAME_HINT)
+    head = {"schema_version": 1, "sample_id": value["meeting_id"], "dataset": dataset, "annotator": annotator}
+    return {**head, **families}
+
+
+def left_out(value: Mapping[str, Any]) -> list[str]:
+    """What labels of the published shape have and converted ones have not, for a person."""
+    known = {"schema_version", "meeting_id", *_PUBLISHED}
+    left = [f"the field {name!r}" for name in value if name not in known and value[name] not in (None, "", [], {})]
+    for family, fields in _PUBLISHED.items():
+        for index, label in enumerate(value.get(family) or ()):
+            left += [f"$.{family}[{index}].{name}" for name in label if name not in fields]
+            if label.get("speaker_id") and not _role(label):
+                left.append(f"$.{family}[{index}].speaker_id: {label['speaker_id']!r} names no role")
+    return left
+
+
+_PUBLISHED = {
+    "topics": ("label", "segment_ids"),
+    "risks": ("type", "severity", "segment_id", "evidence"),
+    "actions": ("text", "speaker_id", "segment_ids"),
+}
+"""The fields of labels that are converted."""
+
+
+def without_unknown_topics(gold: Mapping[str, Any]) -> dict[str, Any]:
+    """Converted labels without topics outside the vocabulary, which are named in the notes."""
+    known = semantic_vocabulary().labels
+    topics = gold.get("topics") or []
+    unknown = [one["label"] for one in topics if one["label"] not in known]
+    if not unknown:
+        return dict(gold)
+    kept = [one for one in topics if one["label"] in known]
+    return {**gold, "topics": kept, "notes": f"topics left out, not in the vocabulary: {', '.join(unknown)}"}
+
+
+def _labels(value: Mapping[str, Any], family: str) -> list[dict[str, Any]] | None:
+    labels = value.get(family)
+    if labels is not None and not (isinstance(labels, list) and all(isinstance(one, dict) for one in labels)):
+        raise InputError("is not a list of objects", field=f"$.{family}", hint="each label is an object")
+    return labels
+
+
+def _span(topic: Mapping[str, Any]) -> dict[str, Any]:
+    ids = topic.get("segment_ids")
+    if not isinstance(ids, list) or not ids or not all(isinstance(one, int) for one in ids):
+        return {}
+    return {"span": [min(ids), max(ids)]}
+
+
+def _role(action: Mapping[str, Any]) -> dict[str, str]:
+    """A speaker that is called by a role, as `spk_agent` is."""
+    role = str(action.get("speaker_id") or "").removeprefix("spk_")
+    return {"assignee_role": role} if role in semantic_vocabulary().assignee_roles else {}

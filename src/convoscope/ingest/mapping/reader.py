@@ -12,8 +12,17 @@ import msgspec
 from convoscope.conversation import Conversation, Frame, Label, Scenario, Source, Text, Utterance
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
-from convoscope.ingest.companions.prediction_shapes import TurnPrediction, acts_of, names_of, state_of
-from convoscope.ingest.companions.predictions import MISSING, Exchange, completed, exchanges_of, frames_of
+from convoscope.ingest.companions.predictions import (
+    MISSING,
+    Exchange,
+    TurnPrediction,
+    acts_of,
+    completed,
+    exchanges_of,
+    frames_of,
+    names_of,
+    state_of,
+)
 from convoscope.ingest.ids import is_session_field
 from convoscope.ingest.mapping.declaration import Mapping, MappingFile, MessageMap, PredictedMap, Way, load_mapping
 from convoscope.ingest.mapping.paths import find, parsed, value_at, without

@@ -18,7 +18,6 @@ from convoscope.metrics.answer.multiple_choice import (
     offered_by,
     picked_of,
 )
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import RATIO, SHARE, Measure, Metric
 from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
@@ -59,16 +58,12 @@ MULTIPLE_CHOICE = Need(
 _FLAGS = re.IGNORECASE | re.MULTILINE
 
 
-_Result = float | tuple[float, Mapping[str, object]] | Observation
-"""A value, or a value with its evidence, or why there is none."""
-
-
 def exact_match_metric(
     variant: str, *, strip: bool = True, collapse: bool = False, case_sensitive: bool = True
 ) -> Metric:
     """`answer.exact_match` with other options: see `exact_match_of`."""
 
-    def exact_match(many: Conversations) -> None:
+    def exact_match(conversation: Conversation) -> list[Observation]:
         """Is the answer the expected one, to the letter?
 
         1 if answer and ground truth are equal after trimming blanks at both ends, else 0; case counts,
@@ -77,9 +72,9 @@ def exact_match_metric(
         without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
         applicable.
         """
-        _compared(many, "exact_match", compare)
+        return _compared(conversation, "exact_match", compare)
 
-    def compare(case: Case, of: Comparison) -> _Result:
+    def compare(case: Case, of: Comparison) -> Observation:
         value = exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
         return _value(case, value)
 
@@ -91,7 +86,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
     """`answer.accuracy` of what a pattern finds in the answer: see `accuracy_of`."""
     declared = None if answer_pattern is None else _pattern_of_a_declaration(answer_pattern)
 
-    def accuracy(many: Conversations) -> None:
+    def accuracy(conversation: Conversation) -> list[Observation]:
         """Does the answer say what is true?
 
         1 if the ground truth stands in the answer as whole words, which it does where both are equal;
@@ -100,9 +95,9 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
         Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
         is compared: see `answer.exact_match`. An empty truth is not applicable.
         """
-        _compared(many, "accuracy", compare)
+        return _compared(conversation, "accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> _Result:
+    def compare(case: Case, of: Comparison) -> Observation:
         pattern = declared
         context = case.extras.get("context")
         if type(context) is dict and context.get("answer_pattern") is not None:
@@ -125,7 +120,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
 def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metric:
     """`answer.accuracy@choice` with choices for items that bring none: see `choice_accuracy_of`."""
 
-    def choice_accuracy(many: Conversations) -> None:
+    def choice_accuracy(conversation: Conversation) -> list[Observation]:
         """Does the answer pick the right choice?
 
         1 if the letter that the answer picks, or the text of a choice that it gives, is the right one;
@@ -135,9 +130,9 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         ruled out does not count. Where there are no choices and the truth is no letter, it is not
         applicable; where the truth is none of the choices, the item contradicts itself: unmeasured.
         """
-        _compared(many, "accuracy", compare)
+        return _compared(conversation, "accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> _Result:
+    def compare(case: Case, of: Comparison) -> Observation:
         answer, truth = of.answer, of.truth
         offered = offered_by(case.extras.get("context"), choices)
         chosen, right = picked_of(answer, truth, choices=offered.choices, answer_index=offered.answer_index)
@@ -161,7 +156,7 @@ def multi_pattern_accuracy_metric(
     """`answer.multi_pattern_accuracy` with other options: see `multi_pattern_of`."""
     declared = None if patterns is None else tuple(map(_pattern_of_a_declaration, patterns))
 
-    def multi_pattern_accuracy(many: Conversations) -> None:
+    def multi_pattern_accuracy(conversation: Conversation) -> list[Observation]:
         """Is the truth among the answers that can be read out of the response?
 
         1 if any candidate equals the ground truth, else 0. Candidates are the whole answer, each of its
@@ -170,9 +165,9 @@ def multi_pattern_accuracy_metric(
         punctuation at the edges do not count. Where the context has `choices`, the letter and the text
         of the right one are as good as the truth. An empty truth is not applicable.
         """
-        _compared(many, "multi_pattern_accuracy", compare)
+        return _compared(conversation, "multi_pattern_accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> _Result:
+    def compare(case: Case, of: Comparison) -> Observation:
         answer, truth = of.answer, of.truth
         context = case.extras.get("context")
         if declared is None and not choices and type(context) is not dict:
@@ -200,7 +195,7 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
         hint = f"one of {', '.join(map(repr, TOKENIZERS))}, or a function of a text"
         raise DeclarationError(f"answer.f1@{variant}: tokenize cannot be {tokenize!r}", hint=hint)
 
-    def f1(many: Conversations) -> None:
+    def f1(conversation: Conversation) -> list[Observation]:
         """How many words do answer and truth share?
 
         Words in small letters, repeats counted; a number is one word, and so is each character of a
@@ -208,13 +203,14 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
         the answer, R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which
         answer is compared: see `answer.exact_match`. A truth without words is not applicable.
         """
-        _compared(many, "f1", compare)
+        return _compared(conversation, "f1", compare)
 
-    def compare(case: Case, of: Comparison) -> _Result:
+    def compare(case: Case, of: Comparison) -> Observation:
         overlap = of.overlap if usual else overlap_of(of.answer, of.truth, **options)
         if overlap is None:
             return not_applicable(case.subject, "empty_ground_truth")
-        return float(overlap.f1), {"precision": overlap.precision, "recall": overlap.recall}
+        details = {"precision": overlap.precision, "recall": overlap.recall}
+        return measured(case.subject, overlap.f1, details=details)
 
     options: Any = {"case_sensitive": case_sensitive, "tokenize": tokenize}
     usual = not case_sensitive and tokenize == "auto"
@@ -222,33 +218,25 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
     return _declared("f1", variant, f1, changed_options, version=4, unit=RATIO)
 
 
-def _compared(many: Conversations, scorer: str, compare: Callable[[Case, Comparison], _Result]) -> None:
+def _compared(
+    conversation: Conversation, scorer: str, compare: Callable[[Case, Comparison], Observation]
+) -> list[Observation]:
     """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
-    fill = many.measured
-    for place, case, comparison in many.together(_comparisons):
+    observations: list[Observation] = []
+    for case in cases(conversation):
+        comparison = case.comparison
         if comparison is None:
             field = missing(case, scorer)
-            many.add(place, unmeasured(case.subject, f"no_{field}", str(field)))
-            continue
-        result = compare(case, comparison)
-        if type(result) is float:
-            fill(place, case.subject, result)
-        elif type(result) is tuple:
-            fill(place, case.subject, *result)
+            observations.append(unmeasured(case.subject, f"no_{field}", str(field)))
         else:
-            many.add(place, result)  # type: ignore[arg-type]
+            observations.append(compare(case, comparison))
+    return observations
 
 
-def _comparisons(conversations: Sequence[Conversation]) -> list[tuple[int, Case, Comparison | None]]:
-    return [
-        (place, case, case.comparison)
-        for place, conversation in enumerate(conversations)
-        for case in cases(conversation)
-    ]
-
-
-def _value(case: Case, value: float | None) -> _Result:
-    return not_applicable(case.subject, "empty_ground_truth") if value is None else float(value)
+def _value(case: Case, value: float | None) -> Observation:
+    if value is None:
+        return not_applicable(case.subject, "empty_ground_truth")
+    return measured(case.subject, value)
 
 
 def _letter(place: int | None) -> str | None:

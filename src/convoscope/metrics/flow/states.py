@@ -6,16 +6,18 @@ the table `states`, one row for each conversation and state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from operator import attrgetter
 
+import msgspec
+
 from convoscope.conversation import Conversation
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import COUNT, HIGHER, LOWER, NEITHER, SHARE, STATE, metric
-from convoscope.metrics.flow.drop_off import STATES
+from convoscope.metrics.flow.aspects import STATES
 from convoscope.metrics.needs import NOT_BROKEN
-from convoscope.scores.observation import not_applicable, subject_of, unmeasured
+from convoscope.scores.observation import Observation, not_applicable, ratio, subject_of, unmeasured
 from convoscope.scores.reducers import (
     MEAN_OF_CONVERSATIONS,
     RATIO,
@@ -24,7 +26,6 @@ from convoscope.scores.reducers import (
     Reduce,
 )
 from convoscope.scores.side_tables import SideTable
-from convoscope.views.flow.recount import MOVES, recount_visits
 from convoscope.views.flow.state_rows import STATE_METRICS, StateRow, state_rows
 from convoscope.views.items import State, Subject
 
@@ -36,14 +37,14 @@ _OF_ALL_STATES = Reduce(WHOLE_RATIO, RATIO_OF_SUMS)
 @_state_metric(
     "state.progress", version=3, label="states that lead on", importance=4, unit=SHARE, better=HIGHER, reduce=_OF_STATES
 )
-def progress(many: Conversations) -> None:
+def progress(conversation: Conversation) -> Iterator[Observation]:
     """Of the states that were entered, how many led on?
 
     A state led on where one of its visits was left for a state that is not itself, not an escalation, and not
     one that was visited before, unless the flow's order says that it is ahead. Ends of the flow lead nowhere:
     they count as states that did not lead on.
     """
-    _observe(many, "progress")
+    yield from _observe(conversation, "progress")
 
 
 @_state_metric(
@@ -55,13 +56,13 @@ def progress(many: Conversations) -> None:
     better=LOWER,
     reduce=_OF_ALL_STATES,
 )
-def stall(many: Conversations) -> None:
+def stall(conversation: Conversation) -> Iterator[Observation]:
     """Of the states that were entered, how many did the conversation get stuck in?
 
     A conversation that was not completed is stuck in its last state. Unmeasured, for all its states, where
     nothing tells whether it was completed.
     """
-    _observe(many, "stall")
+    yield from _observe(conversation, "stall")
 
 
 @_state_metric(
@@ -73,60 +74,60 @@ def stall(many: Conversations) -> None:
     better=LOWER,
     reduce=_OF_STATES,
 )
-def escalation(many: Conversations) -> None:
+def escalation(conversation: Conversation) -> Iterator[Observation]:
     """Of the states that were entered, how many handed the caller over to somebody else?
 
     A state escalates where one of its visits was left for `escalated`, `escalate`, or a state that the flow
     declares as an escalation.
     """
-    _observe(many, "escalation")
+    yield from _observe(conversation, "escalation")
 
 
 @_state_metric("state.revisit", version=3, unit=COUNT, better=LOWER, reduce=_OF_STATES)
-def revisit(many: Conversations) -> None:
+def revisit(conversation: Conversation) -> Iterator[Observation]:
     """How often is a state entered again?
 
     Entries − 1 of each state, as a mean over the states that were entered.
     """
-    _observe(many, "revisit")
+    yield from _observe(conversation, "revisit")
 
 
 @_state_metric("state.dwell_turns", version=3, unit="turns", better=NEITHER, reduce=_OF_ALL_STATES)
-def dwell_turns(many: Conversations) -> None:
+def dwell_turns(conversation: Conversation) -> Iterator[Observation]:
     """How many turns does the agent spend in a state each time?
 
     Agent turns in the state ÷ its visits, as a mean over the states that were entered. Unmeasured where the log
     tells of no agent turn at all.
     """
-    _observe(many, "dwell_turns")
+    yield from _observe(conversation, "dwell_turns")
 
 
 @_state_metric("state.latency_p95_ms", version=4, unit="ms", better=LOWER, reduce=_OF_STATES)
-def latency_p95_ms(many: Conversations) -> None:
+def latency_p95_ms(conversation: Conversation) -> Iterator[Observation]:
     """How slow are the slow turns of a state?
 
     The 95th percentile of the latencies of the turns in a state, as a mean over the states in which turns were
     timed. The state matrix has the percentile over all turns of a state. Unmeasured where every latency of the
     conversation is exactly 0.
     """
-    _observe(many, "latency_p95_ms")
+    yield from _observe(conversation, "latency_p95_ms")
 
 
 @_state_metric("state.guard_error", version=3, unit=COUNT, better=LOWER, reduce=_OF_ALL_STATES)
-def guard_error(many: Conversations) -> None:
+def guard_error(conversation: Conversation) -> Iterator[Observation]:
     """How often does a guard of a state fail to evaluate?
 
     Guard evaluations with an error, as a mean over the states that were entered. Unmeasured where the log is of
     a kind that does not tell of guards.
     """
-    _observe(many, "guard_error")
+    yield from _observe(conversation, "guard_error")
 
 
 _RATES = Reduce(RATIO, MEAN_OF_CONVERSATIONS)
 
 
 @_state_metric("state.slot_fill_rate", version=3, unit=SHARE, better=HIGHER, reduce=_RATES)
-def slot_fill_rate(many: Conversations) -> None:
+def slot_fill_rate(conversation: Conversation) -> Iterator[Observation]:
     """How many of the slots that a state requires are collected in that state?
 
     Required slots that were committed in the state before it was last left ÷ required, as a mean over the states
@@ -134,32 +135,31 @@ def slot_fill_rate(many: Conversations) -> None:
     together with progress. Not applicable where no state that was entered requires a slot; unmeasured without a
     definition of the flow.
     """
-    _observe(many, "slot_fill_rate")
+    yield from _observe(conversation, "slot_fill_rate")
 
 
 @_state_metric("state.slot_ready_rate", version=2, unit=SHARE, better=HIGHER, reduce=_RATES)
-def slot_ready_rate(many: Conversations) -> None:
+def slot_ready_rate(conversation: Conversation) -> Iterator[Observation]:
     """How many of the slots that a state requires are filled when it is left?
 
     Required slots that were committed before the state was last left, in it or in a state before ÷ required, as a
     mean over the states that require any. Not applicable where no state that was entered requires a slot;
     unmeasured without a definition of the flow.
     """
-    _observe(many, "slot_ready_rate")
+    yield from _observe(conversation, "slot_ready_rate")
 
 
-def _observe(many: Conversations, column: str) -> None:
-    """One score for each state of each conversation: what its row says; what has no value is explained there."""
+def _observe(conversation: Conversation, column: str) -> Iterator[Observation]:
+    """One score for each state: what its row says; what has no value is explained there."""
     value_of, explained_by = attrgetter(column), EXPLAINED_BY.get(column, column)
-    for place, rows in enumerate(many.together(_rows)):
-        for row, subject in rows:
-            value = value_of(row)
-            if value is not None:
-                many.ratio(place, subject, float(value), 1.0)
-            else:
-                reason = row.reasons[explained_by]
-                explain = not_applicable if reason in NO_OPPORTUNITY else unmeasured
-                many.add(place, explain(subject, reason))
+    for row in state_rows(conversation):
+        value, subject = value_of(row), _subject(row.state, row.position)
+        if value is not None:
+            yield ratio(subject, float(value), 1.0)
+        else:
+            reason = row.reasons[explained_by]
+            explain = not_applicable if reason in NO_OPPORTUNITY else unmeasured
+            yield explain(subject, reason)
 
 
 EXPLAINED_BY = {"slot_ready_rate": "slot_fill_rate"}
@@ -168,14 +168,63 @@ NO_OPPORTUNITY = frozenset(("nothing_required", "state_not_declared", "no_turn_r
 """Reasons for which there is nothing to measure, rather than something that could not be."""
 
 
-def _rows(conversations: Sequence[Conversation]) -> list[list[tuple[StateRow, Subject]]]:
-    return [[(row, _subject(row.state, row.position)) for row in state_rows(one)] for one in conversations]
-
-
 @lru_cache(4096)
 def _subject(state: str, position: int) -> Subject:
     return subject_of(State(state, position))
 
+
+ENTERED, EXITED = "state_entered", "state_exited"
+MOVES = (ENTERED, EXITED)
+
+
+class _StateEvent(msgspec.Struct):
+    type: str
+    state: str = ""
+    to_state: str = ""
+
+
+class _Body(msgspec.Struct):
+    timeline: list[_StateEvent] = []
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+def recount_visits(body: str | bytes) -> dict[str, int]:
+    """Visits by state, from the events alone: each entry is one, and so is each exit without an entry.
+
+    A log without any entry enters a state by leaving the one before for it. The audit compares the rows with this
+    count, which takes another way than the walk.
+    """
+    moves = [event for event in _decode(body).timeline if event.type in MOVES and event.state]
+    has_entries = any(event.type == ENTERED for event in moves)
+    visits: Counter[str] = Counter()
+    unanswered: Counter[str] = Counter()
+    for event in moves:
+        if event.type == ENTERED:
+            visits[event.state] += 1
+            unanswered[event.state] += 1
+            continue
+        if unanswered[event.state]:
+            unanswered[event.state] -= 1
+        else:
+            visits[event.state] += 1
+        if not has_entries and event.to_state:
+            visits[event.to_state] += 1
+            unanswered[event.to_state] += 1
+    return dict(visits)
+
+
+_OF_CONVERSATION = (
+    "(SELECT any_value({}) FROM conversations AS c WHERE c.run = states.run AND c.conversation = states.conversation)"
+)
+_PERSONA = "json_extract_string(c.dimensions, '$.persona')"
+# The metrics of the seed under their names.
+_STATE_SCORES = f"""
+    run, conversation, flow, agent, {_OF_CONVERSATION.format("c.model")} AS model,
+    {_OF_CONVERSATION.format(_PERSONA)} AS persona, state, segment, visits,
+    {", ".join(STATE_METRICS)}, slot_ready_rate, to_states
+"""
 
 STATE_TABLE = SideTable(
     name="states",
@@ -195,10 +244,7 @@ STATE_TABLE = SideTable(
         "latency_n": "sum(len(latencies))::BIGINT",
         "latency_p95_ms": "list_aggregate(flatten(list(latencies)), 'quantile_cont', 0.95)",
     },
-    views={
-        # The metrics of the seed under their names.
-        "state_scores": f"run, conversation, flow, agent, state, segment, visits, {', '.join(STATE_METRICS)}, to_states"
-    },
+    views={"state_scores": _STATE_SCORES},
     counted="visits",
     recount=recount_visits,
     mentions=MOVES,

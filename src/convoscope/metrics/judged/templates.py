@@ -91,7 +91,7 @@ def _piece(text: str, match: re.Match[str]) -> str | Placeholder:
 
 
 def _nearest(field: str) -> str:
-    from convoscope.views.standard_data.shapes import ALIASES
+    from convoscope.views.standard_data.schema import ALIASES
 
     if field in ALIASES:
         return f"an item's {field} is kept as {ALIASES[field][0]}: write that"

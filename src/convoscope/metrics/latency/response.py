@@ -7,7 +7,6 @@ from functools import partial
 from math import inf
 
 from convoscope.conversation import Conversation, Turn, Utterance
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.latency.measures import STOPPED_CLOCK, without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
@@ -34,7 +33,7 @@ LONGEST = 1000.0
 
 
 @_timed_wait("timing.response_latency", version=3, label="wait for a reply", importance=8, needs=(USER_SPEECH, TIMES))
-def response_latency(many: Conversations) -> None:
+def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """How long does the user wait for the agent's reply?
 
     From the end of the user's last words to the start of the agent's first words after them: the
@@ -45,19 +44,18 @@ def response_latency(many: Conversations) -> None:
     the message it answers, are unmeasured, and so are all where each message has the time of its reply, and
     all where user and agent have clocks that disagree: one shift of 30 s or more explains every time, and none less.
     """
-    for place, conversation in enumerate(many.conversations):
-        waits = [_response(conversation, turn) for turn in conversation.turns]
-        stopped = not any(type(wait) is float and wait for wait in waits)
-        shift = clock_shift(conversation) if any(map(_is_suspicious, waits)) else None
-        for turn, wait in zip(conversation.turns, waits, strict=True):
-            if shift is not None and (type(wait) is float or _runs_backwards(wait)):
-                many.add(place, unmeasured(turn, CLOCKS_DISAGREE, f"by about {span_text(shift)}"))
-            elif isinstance(wait, Observation):
-                many.add(place, wait)
-            elif stopped:
-                many.add(place, unmeasured(turn, STOPPED_CLOCK))
-            else:
-                many.measured(place, in_turn(turn.id), wait)
+    waits = [_response(conversation, turn) for turn in conversation.turns]
+    stopped = not any(type(wait) is float and wait for wait in waits)
+    shift = clock_shift(conversation) if any(map(_is_suspicious, waits)) else None
+    for turn, wait in zip(conversation.turns, waits, strict=True):
+        if shift is not None and (type(wait) is float or _runs_backwards(wait)):
+            yield unmeasured(turn, CLOCKS_DISAGREE, f"by about {span_text(shift)}")
+        elif isinstance(wait, Observation):
+            yield wait
+        elif stopped:
+            yield unmeasured(turn, STOPPED_CLOCK)
+        else:
+            yield measured(turn, wait)
 
 
 def _response(conversation: Conversation, turn: Turn) -> Observation | float:

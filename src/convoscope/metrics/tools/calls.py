@@ -12,15 +12,14 @@ import msgspec
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
 from convoscope.conversation.databases import shown
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.columns import Conversations
 from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.presets import share_metric
-from convoscope.scores.observation import not_applicable, subject_of, unmeasured
+from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
-from convoscope.views.items import WHOLE, Subject
+from convoscope.views.items import Subject
 from convoscope.views.result_fields import EMPTY, INFERRED, ToolOutcome
 from convoscope.views.tool_outcomes import outcome_of_call, tool_outcomes
 
@@ -42,18 +41,16 @@ _call_share_metric = partial(
     sensitive_to=(),
     undefined_under=(EMPTY_AGENT,),
 )
-def calls(many: Conversations) -> None:
+def calls(conversation: Conversation) -> Observation:
     """How many tool calls does the agent make?
 
     0 where the agent had tools and used none, or where the format of the log records calls and there
     is none. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
     call nor says which tools there were, and may be of a kind that leaves calls out.
     """
-    for place, conversation in enumerate(many.conversations):
-        if not conversation.tool_calls and conversation.agent.tools == ():
-            many.add(place, not_applicable(conversation, "no_tools"))
-        else:
-            many.measured(place, WHOLE, float(len(conversation.tool_calls)))
+    if not conversation.tool_calls and conversation.agent.tools == ():
+        return not_applicable(conversation, "no_tools")
+    return measured(conversation, len(conversation.tool_calls))
 
 
 @_call_share_metric(
@@ -64,7 +61,7 @@ def calls(many: Conversations) -> None:
     better=HIGHER,
     reduce=Reduce(RATIO, RATIO_OF_REPORTED),
 )
-def success(many: Conversations) -> None:
+def success(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls succeeded?
 
     Per call: 0 where its result states a failure, 1 where it states success or returns data without a sign
@@ -72,39 +69,37 @@ def success(many: Conversations) -> None:
     without a result is unmeasured, and so is one whose result says neither. A group in which a call failed, and no
     fewer calls do not say than do, has no value: failures report themselves.
     """
-    for index, conversation in enumerate(many.conversations):
-        for call in conversation.tool_calls:
-            outcome = outcome_of_call(conversation, call)
-            if outcome is None:
-                many.add(index, unmeasured(subject_of(call), "no_tool_result", call.name))
-            elif outcome.worked is None:
-                many.add(index, unmeasured(subject_of(call), outcome.reason, call.name))
-            else:
-                details = {"tool": call.name, "basis": outcome.basis, "sign": outcome.sign}
-                if outcome.error:
-                    details["error"] = outcome.error
-                many.ratio(index, subject_of(call), 0.0 if outcome.failed else 1.0, 1.0, details)
+    for call in conversation.tool_calls:
+        outcome = outcome_of_call(conversation, call)
+        if outcome is None:
+            yield unmeasured(call, "no_tool_result", call.name)
+        elif outcome.worked is None:
+            yield unmeasured(call, outcome.reason, call.name)
+        else:
+            details = {"tool": call.name, "basis": outcome.basis, "sign": outcome.sign}
+            if outcome.error:
+                details["error"] = outcome.error
+            yield ratio(call, 0.0 if outcome.failed else 1.0, 1.0, details=details)
 
 
 @_call_share_metric("tools.success.inferred_rate", version=5, better=NEITHER)
-def inferred_rate(many: Conversations) -> None:
+def inferred_rate(conversation: Conversation) -> Iterator[Observation]:
     """Of what share of the tool calls is the success inferred from the data that they returned?
 
     Per call that `tools.success` counts: 1 where its result shows success only by the data, 0 where it states
     success or failure.
     """
-    for index, conversation in enumerate(many.conversations):
-        for call in conversation.tool_calls:
-            outcome = outcome_of_call(conversation, call)
-            if outcome is None or outcome.worked is None:
-                reason = "no_tool_result" if outcome is None else outcome.reason
-                many.add(index, unmeasured(subject_of(call), reason, call.name))
-            else:
-                many.ratio(index, subject_of(call), 1.0 if outcome.basis == INFERRED else 0.0, 1.0)
+    for call in conversation.tool_calls:
+        outcome = outcome_of_call(conversation, call)
+        if outcome is None or outcome.worked is None:
+            reason = "no_tool_result" if outcome is None else outcome.reason
+            yield unmeasured(call, reason, call.name)
+        else:
+            yield ratio(call, 1.0 if outcome.basis == INFERRED else 0.0, 1.0)
 
 
 @_call_share_metric("tools.tool_call_validity", version=4, label="tool calls well formed", importance=5, better=HIGHER)
-def tool_call_validity(many: Conversations) -> None:
+def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is made as the tool wants to be called?
 
     Per call: 0 where there is no such tool, where the arguments are not JSON or do not fit the tool's
@@ -113,94 +108,85 @@ def tool_call_validity(many: Conversations) -> None:
     the result is known is unmeasured, and so is one without a schema whose error does not say what
     it blames, and one with a schema that takes too many steps to check.
     """
-    for place, look in _looks_of(many):
+    for look in _looks(conversation):
         mistakes = look.mistakes
         if not mistakes and look.unchecked:
-            many.add(place, unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}"))
+            yield unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
         elif not mistakes and look.missing is None and look.answer is None:
-            many.add(place, unmeasured(look.subject, "no_tool_result", look.name))
+            yield unmeasured(look.subject, "no_tool_result", look.name)
         elif not mistakes and look.missing is None and look.answer == "undecided":
-            many.add(place, unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200]))
+            yield unmeasured(look.subject, "undecided_error", f"{look.name}: {look.error}"[:200])
         else:
-            many.ratio(place, look.subject, 0.0 if mistakes else 1.0, 1.0, look.details(mistakes))
+            yield ratio(look.subject, 0.0 if mistakes else 1.0, 1.0, details=look.details(mistakes))
 
 
 @_call_share_metric("tools.tool_call_validity.unknown_tool_rate", version=4, better=LOWER)
-def unknown_tool_rate(many: Conversations) -> None:
+def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is of a tool that does not exist?
 
     Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
     tool; else 0. Unmeasured where the log does not say which tools there were.
     """
-    for place, look in _looks_of(many):
-        _rate(many, place, look, look.unknown_tool, "tools_unknown")
+    for look in _looks(conversation):
+        yield _rate(look, look.unknown_tool, "tools_unknown")
 
 
 @_call_share_metric("tools.tool_call_validity.missing_argument_rate", version=4, better=LOWER)
-def missing_argument_rate(many: Conversations) -> None:
+def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls leaves out an argument that the tool requires?
 
     Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
     cannot be read; unmeasured where no schema is known.
     """
-    for place, look in _looks_of(many):
+    for look in _looks(conversation):
         if look.unknown_tool:
-            many.add(place, not_applicable(look.subject, "unknown_tool", look.name))
+            yield not_applicable(look.subject, "unknown_tool", look.name)
         elif look.unreadable:
-            many.add(place, not_applicable(look.subject, "arguments_unreadable", look.name))
+            yield not_applicable(look.subject, "arguments_unreadable", look.name)
         else:
-            _by_schema(many, place, look, look.missing)
+            yield _by_schema(look, look.missing)
 
 
 @_call_share_metric("tools.tool_call_validity.bad_argument_rate", version=4, better=LOWER)
-def bad_argument_rate(many: Conversations) -> None:
+def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls has an argument that the tool cannot take?
 
     Per call: arguments that are not JSON, or by the tool's schema a wrong type, a value that is not
     among those listed, or an argument that the tool does not have. Not applicable where there is no
     such tool; unmeasured where no schema is known.
     """
-    for place, look in _looks_of(many):
+    for look in _looks(conversation):
         if look.unknown_tool and not look.bad:
-            many.add(place, not_applicable(look.subject, "unknown_tool", look.name))
+            yield not_applicable(look.subject, "unknown_tool", look.name)
         else:
-            _by_schema(many, place, look, look.bad)
+            yield _by_schema(look, look.bad)
 
 
 @_call_share_metric("tools.tool_call_validity.rejected_rate", version=4, better=LOWER)
-def rejected_rate(many: Conversations) -> None:
+def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the tool calls is turned down by the tool because of how they were made?
 
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
     result in the log is unmeasured, and so is an error that does not say what it blames.
     """
-    for place, look in _looks_of(many):
+    for look in _looks(conversation):
         if look.answer is None:
-            many.add(place, unmeasured(look.subject, "no_tool_result", look.name))
+            yield unmeasured(look.subject, "no_tool_result", look.name)
         else:
             undecided = look.answer == "undecided"
-            _rate(many, place, look, None if undecided else look.answer == "rejected", "undecided_error")
+            yield _rate(look, None if undecided else look.answer == "rejected", "undecided_error")
 
 
-def _by_schema(many: Conversations, place: int, look: _Look, mistaken: object) -> None:
+def _by_schema(look: _Look, mistaken: object) -> Observation:
     if look.unchecked:
-        many.add(place, unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}"))
-    else:
-        _rate(many, place, look, mistaken, "no_arguments_schema")
+        return unmeasured(look.subject, "schema_not_checked", f"{look.name}: {look.unchecked}")
+    return _rate(look, mistaken, "no_arguments_schema")
 
 
-def _rate(many: Conversations, place: int, look: _Look, mistaken: object, unknown: str) -> None:
+def _rate(look: _Look, mistaken: object, unknown: str) -> Observation:
     if mistaken is None:
-        many.add(place, unmeasured(look.subject, unknown, look.name))
-    else:
-        many.ratio(place, look.subject, 1.0 if mistaken else 0.0, 1.0)
-
-
-def _looks_of(many: Conversations) -> Iterator[tuple[int, _Look]]:
-    """What can be said of the calls of each conversation, with the place of that."""
-    for place, conversation in enumerate(many.conversations):
-        for look in _looks(conversation):
-            yield place, look
+        return unmeasured(look.subject, unknown, look.name)
+    return ratio(look.subject, 1.0 if mistaken else 0.0, 1.0)
 
 
 Answer = Literal["worked", "rejected", "world", "undecided"]

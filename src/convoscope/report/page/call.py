@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
 
-from convoscope.analysis.answer import metric_label
+from convoscope.analysis.answer import RankReasons, metric_label, sentence_start
 from convoscope.analysis.answer.model import Noun
-from convoscope.analysis.words import FAILED, counted, cut_text, reason_text, seconds_text
+from convoscope.analysis.words import FAILED, cut_text, reason_text, seconds_text
 from convoscope.harmless import one_line
-from convoscope.report.page.overview import sentence_start
-from convoscope.report.placed_findings import PlacedFinding, by_place
-from convoscope.report.speech_lanes import LaneSpan, SpeechLanes
-from convoscope.report.story import Mark, MarkedText, Story, StoryFact, TimelineEntry, story
+from convoscope.report.speech_lanes import SpeechLanes, clock_text
+from convoscope.report.story import (
+    NO_RESULT,
+    Mark,
+    PlacedFinding,
+    Story,
+    StoryFact,
+    StoryMaker,
+    StoryTurn,
+    TimelineEntry,
+    by_seq,
+)
 from convoscope.report.text_diff import TextVersion
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import RankedMetric
@@ -27,12 +35,15 @@ SILENCE = 2.0
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
 ALL = "100.0 %"
-MAX_WORDS = 120
+LONGEST = 120
+"""Characters of a title, a chip or a name."""
 REASONS = 3
+_MANNER = ("cut off by", "manner")
+_MACHINERY = frozenset(("component_metric", "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
 
 
 class Reason(msgspec.Struct, frozen=True, array_like=True):
-    """Why it stands where it stands, and the second at which that can be seen."""
+    """Why it has its rank, and the second at which that can be seen."""
 
     text: str
     at: float | None = None
@@ -40,7 +51,7 @@ class Reason(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Chip(msgspec.Struct, frozen=True, array_like=True):
-    """What is bad or notable about a line, in words, and what stands behind it."""
+    """What is bad or notable about a line, as text, and its evidence."""
 
     text: str
     bad: bool = True
@@ -74,7 +85,7 @@ class ScoreLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Silence(msgspec.Struct, frozen=True, array_like=True):
-    """A stretch in which nobody spoke, and the role of who owes the answer."""
+    """A span without speech, and the role of who owes the answer."""
 
     start: float
     end: float
@@ -83,7 +94,7 @@ class Silence(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FindingPlace(msgspec.Struct, frozen=True, array_like=True):
-    """An utterance that tells a finding, and what it is called."""
+    """An utterance that shows a finding, and what it is called."""
 
     seq: int
     name: str
@@ -120,57 +131,215 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: tuple[StoryFact, ...] = ()
 
 
-class CallStanding(NamedTuple):
+class CallRank(NamedTuple):
     """What the run says of a conversation."""
 
-    noun: Noun
     outcome: str
-    lost_in: str
-    reasons: Sequence[str]
+    why: RankReasons
     because: Sequence[RankedMetric]
-    seconds: float | None = None
-    """When the first of the reasons can be seen."""
-    event: int | None = None
-    """And where."""
 
 
-def make_call(record: KeptConversation, summary: Summary, worth: frozenset[str], standing: CallStanding) -> Call:
-    """Tell one conversation of a run."""
-    narrative = story(record, summary, standing.because, worth)
-    labels = _Labels(summary, standing.noun)
-    timeline = _named(narrative.timeline, standing.noun)
-    silences = tuple(_silences(narrative.timeline))
-    scores = _Scores(narrative, standing.because, labels)
-    happenings = [one for stretch in narrative.stretches for one in stretch.happenings]
-    return Call(
-        title=_title(record, standing),
-        meta=_meta(narrative),
-        reasons=tuple(_reasons(standing)),
-        timeline=timeline,
-        caption=_caption(narrative.timeline),
-        silences=silences,
-        failed=tuple(one.seq for one in happenings if one.bad and one.kind != "utterance"),
-        lines=tuple(
-            _Transcript(labels, standing, _event(record, standing), by_place(narrative.findings)).lines(
-                narrative.stretches, silences
+class CallMaker:
+    """Makes the conversations of one page."""
+
+    def __init__(self, summary: Summary, noun: Noun) -> None:
+        self._stories = StoryMaker(summary, only_bad=True)
+        self._noun = noun
+        self._labels: dict[str, str] = {}
+        self._declared = summary.by_key
+
+    def call(self, record: KeptConversation, rank: CallRank) -> Call:
+        """One conversation of the run."""
+        story = self._stories.story(record)
+        lanes = story.timeline
+        silences = tuple(_silences(lanes))
+        entries = story.entries
+        bad, fine, silent = self._scores(story, rank.because)
+        return Call(
+            title=_title(record, rank),
+            meta=_meta(story),
+            reasons=tuple(_reasons(rank.why)),
+            timeline=self._named(lanes),
+            caption=lanes.caption if lanes else "Nothing that was said or done has a time, so there is no timeline.",
+            silences=silences,
+            failed=tuple(entry.seq for entry in entries if entry.bad and entry.kind != "utterance"),
+            lines=tuple(self._lines(story, silences, rank.why, _shown_event(record, rank.why))),
+            findings=tuple(_finding_lines(story.findings, entries)),
+            bad=bad,
+            fine=fine,
+            silent=silent,
+            silent_line=_silent_line(silent),
+            notes=(*story.notes, *(note for entry in entries for note in entry.notes)),
+            about=story.about,
+            context=story.context,
+        )
+
+    def _label(self, metric: str) -> str:
+        if metric not in self._labels:
+            declared = self._declared.get(metric)
+            label = metric_label(declared, self._noun) if declared is not None else metric
+            self._labels[metric] = label[:1].upper() + label[1:]
+        return self._labels[metric]
+
+    def _who(self, name: str, role: str) -> str:
+        """Who speaks; a speaker without a name of their own has the usual name of the role."""
+        if name not in ("assistant", "agent", "user", "caller", "customer"):
+            return name
+        return {"assistant": "Agent", "user": "Caller" if self._noun == "call" else "User"}.get(role, name)
+
+    def _named(self, lanes: SpeechLanes | None) -> SpeechLanes | None:
+        if lanes is None:
+            return None
+        named = tuple(msgspec.structs.replace(lane, name=self._who(lane.name, lane.role)) for lane in lanes.lanes)
+        return msgspec.structs.replace(lanes, lanes=named)
+
+    # ------------------------------------------------------------------ line by line
+
+    def _lines(self, story: Story, silences: Sequence[Silence], why: RankReasons, shown: int | None) -> Iterator[Line]:
+        """The lines of the transcript; `shown` is the event that shows the first of the reasons."""
+        waiting = list(silences)
+        findings = by_seq(story.findings)
+        entered = [entry for entry in story.entries if entry.kind == "state_entered"]
+        lost = next((entry.seq for entry in reversed(entered) if entry.title == why.lost_in), -1)
+        for turn in story.turns:
+            marks = _turn_marks(turn)
+            machinery: list[TimelineEntry] = []
+            for entry in turn.entries:
+                if entry.kind in _MACHINERY and not entry.bad:
+                    machinery.append(entry)
+                    continue
+                yield from _machinery(machinery)
+                machinery = []
+                while waiting and entry.at is not None and waiting[0].end <= entry.at + 0.05:
+                    yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
+                if entry.kind == "state_entered":
+                    is_lost = entry.seq == lost
+                    note = "lost here" if is_lost else ""
+                    yield Line(kind="state", seq=entry.seq, at=entry.at, title=entry.title, note=note, bad=is_lost)
+                    continue
+                bad = [mark for mark in (*marks.pop(entry.seq, ()), *entry.marks) if mark.bad]
+                chips = [Chip(_short(why.reasons[0]))] if entry.seq == shown and why.reasons else []
+                chips += [self._chip(mark) for mark in bad]
+                if entry.kind == "utterance":
+                    yield self._utterance(entry, chips, findings.get(entry.seq, ()))
+                else:
+                    yield _tool_line(entry, chips)
+            yield from _machinery(machinery)
+
+    def _utterance(self, entry: TimelineEntry, chips: Sequence[Chip], findings: Sequence[PlacedFinding]) -> Line:
+        manner = [
+            Chip(_short(f"cut off by {fact.text}" if fact.name == "cut off by" else fact.text), False)
+            for fact in entry.facts
+            if fact.name in _MANNER
+        ]
+        return Line(
+            kind="words",
+            seq=entry.seq,
+            at=entry.at,
+            clock="" if entry.at is None else clock_text(entry.at),
+            who=self._who(entry.title, entry.role),
+            role=entry.role,
+            readings=entry.readings,
+            chips=(*chips, *manner, *map(_finding_chip, findings)),
+            facts=tuple(fact for fact in entry.facts if fact.name not in _MANNER),
+        )
+
+    def _chip(self, mark: Mark) -> Chip:
+        text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
+        name = self._label(mark.metric) + (f" [{mark.judge}]" if mark.judge else "")
+        evidence = tuple(f"{fact.name}: {cut_text(fact.text, 300)}" for fact in mark.evidence)
+        # That something happened needs no share.
+        return Chip(_short(name if text == ALL else f"{name}: {text}"), True, evidence)
+
+    # ------------------------------------------------------------------ scores
+
+    def _scores(self, story: Story, because: Sequence[RankedMetric]) -> tuple[tuple[ScoreLine, ...], ...]:
+        """The scores of the whole: bad, fine, silent. In what it is furthest behind comes first."""
+        behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
+        lines: dict[str, list[ScoreLine]] = {"bad": [], "fine": [], "silent": []}
+        marks = [*story.scores, *(mark for mark in story.elsewhere if mark.status in (MEASURED, ERROR))]
+        ranks = {key: rank for rank, key in enumerate(behind)}
+        for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
+            ranked = behind.get(mark.metric) if not mark.subject else None
+            is_silent = mark.status not in (MEASURED, ERROR)
+            label = self._label(mark.metric)
+            line = ScoreLine(
+                label=f"{mark.subject}: {label}" if mark.subject else label,
+                value=mark.text if mark.status == MEASURED else "·" if is_silent else "error",
+                note=_compared(ranked) if ranked is not None else "" if mark.status == MEASURED else mark.text,
+                facts=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
             )
-        ),
-        findings=tuple(_finding_lines(narrative.findings, happenings)),
-        bad=tuple(scores.bad),
-        fine=tuple(scores.fine),
-        silent=tuple(scores.silent),
-        silent_line=scores.silent_line,
-        notes=(*narrative.notes, *(note for one in happenings for note in one.notes)),
-        about=narrative.about,
-        context=narrative.context,
-    )
+            lines["silent" if is_silent else "bad" if mark.bad or ranked is not None else "fine"].append(line)
+        return tuple(map(tuple, lines.values()))
 
 
-def _finding_lines(findings: Sequence[PlacedFinding], happenings: Sequence[TimelineEntry]) -> Iterator[FindingLine]:
-    """What was found, with the utterances that tell it: by their times, else by their number."""
-    spoken = [one for one in happenings if one.kind == "utterance"]
+def _silent_line(silent: Sequence[ScoreLine]) -> str:
+    counts = Counter(line.note.partition(": ")[0] for line in silent).most_common()
+    return ", ".join(f"{count} {reason}" for reason, count in counts[:3]) + (", …" if len(counts) > 3 else "")
+
+
+def _compared(behind: RankedMetric) -> str:
+    count = round(behind.share * behind.measured)
+    compared = f"{count:,} of {behind.measured:,} do better" if count else ""
+    return ", ".join(filter(None, (FAILED[behind.failure], compared)))
+
+
+def _title(record: KeptConversation, rank: CallRank) -> str:
+    outcome = record.conversation.outcome
+    ended = reason_text(_short(outcome.ended_reason))
+    if rank.outcome == "broken":
+        return f"The integration broke: {_short(outcome.error or '')}"
+    title = {
+        "done": "Completed",
+        "lost": "Lost",
+        "handed_over": "Handed to a person",
+        "no_user_speech": "The user never spoke",
+        "voicemail": "A mailbox answered",
+        "ivr": "A phone menu answered",
+    }.get(rank.outcome, "How it ended is not known")
+    if rank.why.lost_in:
+        title += f" in {_short(rank.why.lost_in)}"
+    return f"{title}: {ended}" if ended and rank.outcome in ("lost", "handed_over") else title
+
+
+def _meta(story: Story) -> str:
+    parts = [_short(f"{name} {value}") for name, value in story.dimensions.items()]
+    if story.timeline is not None and story.timeline.length:
+        parts.append(clock_text(story.timeline.length))
+    return ", ".join(parts)
+
+
+def _reasons(why: RankReasons) -> Iterator[Reason]:
+    for index, text in enumerate(why.reasons[:REASONS]):
+        at = None if index else why.seconds
+        yield Reason(sentence_start(text), at, "" if at is None else clock_text(at))
+
+
+def _shown_event(record: KeptConversation, why: RankReasons) -> int | None:
+    """The event that shows the first of the reasons; a result is shown with its call."""
+    calls = {result.seq: call for call, result in record.conversation.tool_results.items()}
+    return None if why.event is None else calls.get(why.event, why.event)
+
+
+def _silences(lanes: SpeechLanes | None) -> Iterator[Silence]:
+    """Long spans without speech. Who did not speak last owes the answer; while a tool runs, the agent does."""
+    if lanes is None:
+        return
+    ends = {span.end: lane.role for lane in lanes.lanes if lane.kind == "speaker" for span in lane.spans}
+    tools = [span for lane in lanes.lanes if lane.kind == "tools" for span in lane.spans]
+    for gap in lanes.gaps:
+        if gap.end is not None and gap.length >= SILENCE:
+            waits = any(tool.start < gap.end and (tool.end or tool.start) > gap.start for tool in tools)
+            owes = "user" if ends.get(gap.start) == "assistant" and not waits else "assistant"
+            yield Silence(gap.start, gap.end, owes, seconds_text(gap.length))
+
+
+def _finding_lines(findings: Sequence[PlacedFinding], entries: Sequence[TimelineEntry]) -> Iterator[FindingLine]:
+    """What was found, with the utterances that show it: by their times, else by their number."""
+    spoken = [entry for entry in entries if entry.kind == "utterance"]
     names = {
-        one.seq: f"utterance {place}" if one.at is None else clock_text(one.at) for place, one in enumerate(spoken, 1)
+        entry.seq: f"utterance {number}" if entry.at is None else clock_text(entry.at)
+        for number, entry in enumerate(spoken, 1)
     }
     for finding in findings:
         places = tuple(FindingPlace(seq, names[seq]) for seq in finding.seqs if seq in names)
@@ -182,275 +351,47 @@ def _finding_chip(finding: PlacedFinding) -> Chip:
     return Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence)
 
 
-def _event(record: KeptConversation, standing: CallStanding) -> int | None:
-    """The event that shows the first of the reasons; a result is narrative with its call."""
-    calls = {result.seq: call for call, result in record.conversation.tool_results.items()}
-    return None if standing.event is None else calls.get(standing.event, standing.event)
-
-
-def _who(name: str, role: str, noun: Noun) -> str:
-    """Who speaks; whoever has no name but the role is called as people call them."""
-    if name not in ("assistant", "agent", "user", "caller", "customer"):
-        return name
-    return {"assistant": "Agent", "user": "Caller" if noun == "call" else "User"}.get(role, name)
-
-
-def _named(timeline: SpeechLanes | None, noun: Noun) -> SpeechLanes | None:
-    if timeline is None:
-        return None
-    lanes = tuple(msgspec.structs.replace(lane, name=_who(lane.name, lane.role, noun)) for lane in timeline.lanes)
-    return msgspec.structs.replace(timeline, lanes=lanes)
-
-
-def clock_text(seconds: float) -> str:
-    """`0:59.0`."""
-    minutes, rest = divmod(round(seconds, 1), 60)
-    return f"{int(minutes)}:{rest:04.1f}"
-
-
-def _title(record: KeptConversation, standing: CallStanding) -> str:
-    outcome = record.conversation.outcome
-    ended = reason_text(one_line(outcome.ended_reason, MAX_WORDS))
-    if standing.outcome == "broken":
-        return f"The integration broke: {one_line(outcome.error or '', MAX_WORDS)}"
-    words = {
-        "done": "Completed",
-        "lost": "Lost",
-        "handed_over": "Handed to a person",
-        "no_user_speech": "The user never spoke",
-        "voicemail": "A mailbox answered",
-        "ivr": "A phone menu answered",
-    }.get(standing.outcome, "How it ended is not known")
-    if standing.lost_in:
-        words += f" in {one_line(standing.lost_in, MAX_WORDS)}"
-    return f"{words}: {ended}" if ended and standing.outcome in ("lost", "handed_over") else words
-
-
-def _meta(narrative: Story) -> str:
-    parts = [one_line(f"{name} {value}", MAX_WORDS) for name, value in narrative.dimensions.items()]
-    if narrative.timeline is not None and narrative.timeline.length:
-        parts.append(clock_text(narrative.timeline.length))
-    return ", ".join(parts)
-
-
-def _reasons(standing: CallStanding) -> Iterator[Reason]:
-    for place, text in enumerate(standing.reasons[:REASONS]):
-        at = None if place else standing.seconds
-        yield Reason(sentence_start(text), at, "" if at is None else clock_text(at))
-
-
-# ---------------------------------------------------------------------- along the clock
-
-
-def _silences(timeline: SpeechLanes | None) -> Iterator[Silence]:
-    """Long stretches without a word. Who did not speak last owes the answer; while a tool runs, the agent does."""
-    if timeline is None:
-        return
-    ends = {span.end: lane.role for lane in timeline.lanes if lane.kind == "speaker" for span in lane.spans}
-    tools = [span for lane in timeline.lanes if lane.kind == "tools" for span in lane.spans]
-    for gap in timeline.gaps:
-        if gap.end is not None and gap.end - gap.start >= SILENCE:
-            waits = any(one.start < gap.end and (one.end or one.start) > gap.start for one in tools)
-            owes = "user" if ends.get(gap.start) == "assistant" and not waits else "assistant"
-            yield Silence(gap.start, gap.end, owes, seconds_text(gap.end - gap.start))
-
-
-def _caption(timeline: SpeechLanes | None) -> str:
-    if timeline is None:
-        return "Nothing that was said or done has a time, so there is no timeline."
-    words = [clock_text(timeline.length) if timeline.length else "one moment in time"]
-    if timeline.overlaps:
-        words.append(
-            f"{counted(len(timeline.overlaps), 'overlap')}, {seconds_text(sum(map(_length, timeline.overlaps)))}"
-        )
-    if timeline.gaps:
-        longest = max(timeline.gaps, key=_length)
-        words.append(f"longest silence {seconds_text(_length(longest))} at {clock_text(longest.start)}")
-    if timeline.endless and (timeline.overlaps or timeline.gaps):
-        words.append(f"{counted(timeline.endless, 'utterance')} without an end")
-    if timeline.unplaced:
-        words.append(f"{counted(timeline.unplaced, 'moment')} of other clocks not placed")
-    return "; ".join(words)
-
-
-def _length(span: LaneSpan) -> float:
-    return (span.end or span.start) - span.start
-
-
-# ---------------------------------------------------------------------- line by line
-
-
-class _Transcript:
-    """The lines of a conversation, with what is bad about them in words."""
-
-    def __init__(
-        self,
-        labels: _Labels,
-        standing: CallStanding,
-        event: int | None,
-        findings: Mapping[int, Sequence[PlacedFinding]],
-    ) -> None:
-        self._labels = labels
-        self._standing = standing
-        self._findings = findings
-        self._event = event
-        """Where the first of the reasons can be seen."""
-
-    def lines(self, stretches: Sequence[MarkedText], silences: Sequence[Silence]) -> Iterator[Line]:
-        waiting = list(silences)
-        entries = [one for stretch in stretches for one in stretch.happenings if one.kind == "state_entered"]
-        lost = next((one.seq for one in reversed(entries) if one.title == self._standing.lost_in), -1)
-        for stretch in stretches:
-            marks = _turn_marks(stretch)
-            machinery: list[TimelineEntry] = []
-            for event in stretch.happenings:
-                if event.kind in _MACHINERY and not event.bad:
-                    machinery.append(event)
-                    continue
-                yield from _machinery(machinery)
-                machinery = []
-                while waiting and event.at is not None and waiting[0].end <= event.at + 0.05:
-                    yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
-                yield self._line(event, [*marks.pop(event.seq, ()), *event.marks], is_lost=event.seq == lost)
-            yield from _machinery(machinery)
-
-    def _line(self, event: TimelineEntry, marks: Sequence[Mark], *, is_lost: bool) -> Line:
-        if event.kind == "state_entered":
-            note = "lost here" if is_lost else ""
-            return Line(kind="state", seq=event.seq, at=event.at, title=event.title, note=note, bad=is_lost)
-        is_words = event.kind == "utterance"
-        facts = {fact.name: fact.text for fact in event.facts}
-        chips = [self._chip(mark) for mark in marks if mark.bad]
-        if event.seq == self._event and self._standing.reasons:
-            chips.insert(0, Chip(_short(self._standing.reasons[0])))
-        if is_words:
-            chips += [Chip(_short(words), False) for words in _manner(facts)]
-            chips += map(_finding_chip, self._findings.get(event.seq, ()))
-        return Line(
-            kind="words" if is_words else "tool",
-            seq=event.seq,
-            at=event.at,
-            clock="" if event.at is None else clock_text(event.at),
-            who=_who(event.title, event.role, self._standing.noun) if is_words else "",
-            role=event.role,
-            readings=event.readings,
-            title="" if is_words else event.title,
-            note="" if is_words else _tool_note(event, facts),
-            bad=event.bad and not is_words,
-            chips=tuple(chips),
-            facts=tuple(fact for fact in event.facts if not is_words or fact.name not in _MANNER),
-        )
-
-    def _chip(self, mark: Mark) -> Chip:
-        text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
-        name = self._labels.of(mark.metric) + (f" [{mark.judge}]" if mark.judge else "")
-        return Chip(
-            # That something happened needs no share.
-            _short(name if text == ALL else f"{name}: {text}"),
-            True,
-            tuple(f"{one.name}: {cut_text(one.text, 300)}" for one in mark.evidence),
-        )
-
-
-class _Labels:
-    """Metrics in words."""
-
-    def __init__(self, summary: Summary, noun: Noun) -> None:
-        self._declared, self._noun = summary.by_key, noun
-
-    def of(self, metric: str) -> str:
-        declared = self._declared.get(metric)
-        words = metric_label(declared, self._noun) if declared is not None else metric
-        return words[:1].upper() + words[1:]
-
-
 def _short(text: str) -> str:
-    return one_line(text, MAX_WORDS)
+    return one_line(text, LONGEST)
 
 
-_MANNER = ("cut off by", "manner")
+def _turn_marks(turn: StoryTurn) -> dict[int, Sequence[Mark]]:
+    """What is said of a whole turn is at the last utterance of the agent in it, else at its last event."""
+    spoken = [entry.seq for entry in turn.entries if entry.kind == "utterance" and entry.role == "assistant"]
+    others = [entry.seq for entry in turn.entries if entry.kind in ("utterance", "tool_call")]
+    return {(spoken or others)[-1]: turn.marks} if spoken or others else {}
 
 
-def _manner(facts: Mapping[str, str]) -> Iterator[str]:
-    """How something was said, where that is notable."""
-    if "cut off by" in facts:
-        yield f"cut off by {facts['cut off by']}"
-    if "manner" in facts:
-        yield facts["manner"]
-
-
-_MACHINERY = frozenset(("component_metric", "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
-
-
-def _turn_marks(stretch: MarkedText) -> dict[int, Sequence[Mark]]:
-    """What is said of a whole turn stands at the last words of the agent in it, else at what happened last."""
-    spoken = [one.seq for one in stretch.happenings if one.kind == "utterance" and one.role == "assistant"]
-    others = [one.seq for one in stretch.happenings if one.kind in ("utterance", "tool_call")]
-    return {(spoken or others)[-1]: stretch.marks} if spoken or others else {}
-
-
-def _machinery(happenings: Sequence[TimelineEntry]) -> Iterator[Line]:
+def _machinery(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
     """What the machinery reports of itself is seldom read: one line for several of them."""
-    if happenings:
-        counts = Counter(" ".join(filter(None, (one.does, one.title))) for one in happenings)
+    if entries:
+        counts = Counter(" ".join(filter(None, (entry.does, entry.title))) for entry in entries)
         names = [one_line(name, 60) + (f" {count}×" if count > 1 else "") for name, count in counts.items()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         facts = [
-            StoryFact(f"{one.does} {one.title}".strip(), "; ".join(f"{fact.name}: {fact.text}" for fact in one.facts))
-            for one in happenings
-        ]
-        yield Line(kind="more", seq=happenings[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
-
-
-def _tool_note(event: TimelineEntry, facts: Mapping[str, str]) -> str:
-    result = "failed" if event.bad else "ok" if facts.get("success") == "yes" else ""
-    if facts.get("result") == "none in the log":
-        result = "no result in the log"
-    kind = "" if event.kind == "tool_call" else event.does
-    return ", ".join(filter(None, (kind, facts.get("took", ""), result)))
-
-
-# ---------------------------------------------------------------------- scores
-
-
-class _Scores:
-    """The scores of the whole: bad, fine, silent."""
-
-    def __init__(self, narrative: Story, because: Sequence[RankedMetric], labels: _Labels) -> None:
-        behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
-        self.bad: list[ScoreLine] = []
-        self.fine: list[ScoreLine] = []
-        self.silent: list[ScoreLine] = []
-        marks = [*narrative.scores, *(mark for mark in narrative.elsewhere if mark.status in (MEASURED, ERROR))]
-        # In what it is furthest behind comes first.
-        ranks = {key: place for place, key in enumerate(behind)}
-        for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
-            rank = behind.get(mark.metric)
-            line = ScoreLine(
-                label=f"{mark.subject}: {labels.of(mark.metric)}" if mark.subject else labels.of(mark.metric),
-                value=mark.text if mark.status == MEASURED else "error" if mark.status == ERROR else "·",
-                note=_compared(rank)
-                if rank is not None and not mark.subject
-                else mark.text
-                if mark.status != MEASURED
-                else "",
-                facts=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
+            StoryFact(
+                f"{entry.does} {entry.title}".strip(), "; ".join(f"{one.name}: {one.text}" for one in entry.facts)
             )
-            if mark.status not in (MEASURED, ERROR):
-                self.silent.append(line)
-            elif mark.bad or (rank is not None and not mark.subject):
-                self.bad.append(line)
-            else:
-                self.fine.append(line)
-
-    @property
-    def silent_line(self) -> str:
-        counts = Counter(line.note.partition(": ")[0] for line in self.silent).most_common()
-        more = ", …" if len(counts) > 3 else ""
-        return ", ".join(f"{count} {reason}" for reason, count in counts[:3]) + more
+            for entry in entries
+        ]
+        yield Line(kind="more", seq=entries[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
 
 
-def _compared(behind: RankedMetric) -> str:
-    count = round(behind.share * behind.measured)
-    compared = f"{count:,} of {behind.measured:,} do better" if count else ""
-    return ", ".join(filter(None, (FAILED[behind.failure], compared)))
+def _tool_line(entry: TimelineEntry, chips: Sequence[Chip]) -> Line:
+    facts = {fact.name: fact.text for fact in entry.facts}
+    result = "failed" if entry.bad else "ok" if facts.get("success") == "yes" else ""
+    if facts.get("result") == NO_RESULT:
+        result = "no result in the log"
+    kind = "" if entry.kind == "tool_call" else entry.does
+    return Line(
+        kind="tool",
+        seq=entry.seq,
+        at=entry.at,
+        clock="" if entry.at is None else clock_text(entry.at),
+        role=entry.role,
+        title=entry.title,
+        note=", ".join(filter(None, (kind, facts.get("took", ""), result))),
+        bad=entry.bad,
+        chips=tuple(chips),
+        facts=entry.facts,
+    )

@@ -22,8 +22,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.metrics.declaration import HIGHER, LOWER, SECONDS
 from convoscope.report.page.scales import ScaledInterval, Spread, scale_of, scaled, spread
-from convoscope.report.sections import sections
-from convoscope.report.visible_figures import visible_figures
+from convoscope.report.run_tables import sections, visible_figures
 from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
 from convoscope.runs.ranking import headlines

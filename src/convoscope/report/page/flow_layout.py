@@ -6,19 +6,20 @@ layers ordered by barycentres, and at last everything is moved as close to its n
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from convoscope.report.page.flow_layers import Pair, closing_edges, layers_of
-
+Pair = tuple[int, int]
+"""An edge between two states by their positions in the order of the flow."""
 SWEEPS = 12
 
 
 class LaidNode(NamedTuple):
-    """A state, and its place in the order that the flow declares or that conversations went in."""
+    """A state, and its position in the order that the flow declares or that conversations went in."""
 
     key: str
     order: float
@@ -31,7 +32,7 @@ class Edge(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Of a box, the room between boxes, a lane for a long edge, a loop; and how many boxes stand abreast."""
+    """Of a box, the room between boxes, a lane for a long edge, a loop; and how many boxes are side by side."""
 
     width: float = 180
     height: float = 46
@@ -71,29 +72,83 @@ class Layout(NamedTuple):
     height: float
     boxes: dict[str, Box]
     layers: dict[str, int]
-    """Layers of the states that an edge leads to or from; the others stand below."""
+    """Layers of the states that an edge leads to or from; the others are below."""
     routes: tuple[Route, ...]
 
 
 def lay_out(nodes: Sequence[LaidNode], edges: Iterable[Edge], size: Size | None = None) -> Layout:
-    """The same states and edges, in whatever sequence, always come out the same."""
+    """The same states and edges give the same layout, in whatever sequence they come."""
     size = size or Size()
-    keys = [node.key for node in sorted(nodes, key=lambda one: (one.order, one.key))]
-    at = {key: place for place, key in enumerate(keys)}
+    keys = [node.key for node in sorted(nodes, key=lambda node: (node.order, node.key))]
+    at = {key: position for position, key in enumerate(keys)}
     weights: dict[Pair, float] = {}
     for edge in sorted(edges):
         pair = at[edge.source], at[edge.target]
         weights[pair] = weights.get(pair, 0.0) + edge.weight
-    loops = {one for one, other in weights if one == other}
+    loops = {source for source, target in weights if source == target}
     apart = {pair: weight for pair, weight in weights.items() if pair[0] != pair[1]}
-    back = closing_edges(apart)
+    back = _closing_edges(apart)
     drawing = _Drawing(size, loops)
-    drawing.put(layers_of([pair for pair in apart if pair not in back], size.abreast))
+    drawing.put(_layers_of([pair for pair in apart if pair not in back], size.abreast))
     for pair in sorted(apart):
         drawing.lead(pair, apart[pair], pair in back)
     drawing.untangle()
     drawing.straighten()
     return drawing.finish(keys, weights)
+
+
+def _closing_edges(weights: Mapping[Pair, float]) -> set[Pair]:
+    """The edges that close a cycle: against the order, and with a way back. The strongest may stay first."""
+    after: dict[int, set[int]] = {}
+    for source, target in weights:
+        if source < target:
+            after.setdefault(source, set()).add(target)
+    closing = set()
+    for source, target in sorted(
+        (pair for pair in weights if pair[0] > pair[1]), key=lambda pair: (-weights[pair], pair)
+    ):
+        if _leads(after, target, source):
+            closing.add((source, target))
+        else:
+            after.setdefault(source, set()).add(target)
+    return closing
+
+
+def _leads(after: Mapping[int, set[int]], source: int, target: int) -> bool:
+    seen, waiting = {source}, [source]
+    while waiting:
+        for next in after.get(waiting.pop(), ()):
+            if next == target:
+                return True
+            if next not in seen:
+                seen.add(next)
+                waiting.append(next)
+    return False
+
+
+def _layers_of(edges: Sequence[Pair], abreast: int) -> dict[int, int]:
+    """Each state below all that lead to it, and no layer wider than so many states."""
+    before: dict[int, list[int]] = {}
+    after: dict[int, list[int]] = {}
+    for source, target in edges:
+        after.setdefault(source, []).append(target)
+        before.setdefault(target, []).append(source)
+    left = {node: len(before.get(node, ())) for node in {*before, *after}}
+    ready = sorted(node for node, count in left.items() if not count)
+    layers: dict[int, int] = {}
+    full: dict[int, int] = {}
+    while ready:
+        node = heapq.heappop(ready)
+        layer = max((layers[above] + 1 for above in before.get(node, ())), default=0)
+        while full.get(layer, 0) >= abreast:
+            layer += 1
+        layers[node] = layer
+        full[layer] = full.get(layer, 0) + 1
+        for target in after.get(node, ()):
+            left[target] -= 1
+            if not left[target]:
+                heapq.heappush(ready, target)
+    return layers
 
 
 class _Drawing:
@@ -145,8 +200,8 @@ class _Drawing:
             falling = sweep % 2 == 0
             for row in self.rows[1:] if falling else self.rows[-2::-1]:
                 places = {one: float(place) for other in self.rows for place, one in enumerate(other)}
-                beside = self.up if falling else self.down
-                wanted = {one: _mean(beside.get(one, {}), places, places[one]) for one in row}
+                neighbours = self.up if falling else self.down
+                wanted = {one: _mean(neighbours.get(one, {}), places, places[one]) for one in row}
                 row.sort(key=lambda one: (wanted[one], places[one]))
             crossings = self._crossings()
             if crossings < fewest:
@@ -168,17 +223,17 @@ class _Drawing:
     def straighten(self) -> None:
         """Everything as near to its neighbours as the order and the room between allow."""
         for row in self.rows:
-            self._settle(row, dict.fromkeys(row, 0.0))
+            self._arrange(row, dict.fromkeys(row, 0.0))
         for sweep in range(2 * SWEEPS):
             falling = sweep % 2 == 0
             for row in self.rows if falling else reversed(self.rows):
-                beside = self.up if falling else self.down
-                wanted = {one: _mean(beside.get(one) or self._around(one), self.x, self.x[one]) for one in row}
-                self._settle(row, wanted)
+                neighbours = self.up if falling else self.down
+                wanted = {one: _mean(neighbours.get(one) or self._around(one), self.x, self.x[one]) for one in row}
+                self._arrange(row, wanted)
         for row in self.rows:
-            self._settle(row, {one: _mean(self._around(one), self.x, self.x[one]) for one in row})
+            self._arrange(row, {one: _mean(self._around(one), self.x, self.x[one]) for one in row})
 
-    def _settle(self, row: Sequence[int], wanted: Mapping[int, float]) -> None:
+    def _arrange(self, row: Sequence[int], wanted: Mapping[int, float]) -> None:
         """Least squares to what is wanted, in order and apart: neighbours that would collide move as one block."""
         offsets, offset = [], 0.0
         for place, node in enumerate(row):
@@ -194,8 +249,8 @@ class _Drawing:
                 mean = (mean * weight + other * heavy) / (weight + heavy)
                 weight, count = weight + heavy, count + many
             blocks.append((mean, weight, count))
-        settled = [mean for mean, _, count in blocks for _ in range(count)]
-        for node, mean, offset in zip(row, settled, offsets, strict=True):
+        means = [mean for mean, _, count in blocks for _ in range(count)]
+        for node, mean, offset in zip(row, means, offsets, strict=True):
             self.x[node] = mean + offset
 
     def _apart(self, left: int, right: int) -> float:
@@ -260,9 +315,9 @@ class _Drawing:
         return round(self.x[node] + step * (ordered.index(port) - (len(ordered) - 1) / 2), 1)
 
 
-def _mean(around: Mapping[int, float], at: Mapping[int, float], otherwise: float) -> float:
+def _mean(around: Mapping[int, float], at: Mapping[int, float], default: float) -> float:
     if not around:
-        return otherwise
+        return default
     # The root, so that a strong edge does not leave the weak ones lying across.
     heavy = {one: math.sqrt(max(weight, 1e-9)) for one, weight in around.items()}
     return sum(at[one] * weight for one, weight in heavy.items()) / sum(heavy.values())

@@ -7,39 +7,39 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from convoscope.analysis.words import NOTHING, counted, cut_text, percent_text
+from convoscope.analysis.flows.diagnosis import WITHOUT_SUCCESS
+from convoscope.analysis.words import NOTHING, counted, percent_text
+from convoscope.report.flow_tables import MAX_NAME, in_one_line, shortened
 from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Point, Route, Size, lay_out
 
 MAX_STATES = 120
 MAX_EDGES = 300
 """What one picture shows at most; the rest, the least visited, is counted."""
-NAME = 200
-"""Letters of a name that are shown where there is room."""
 LEVELS = (0.0, 0.1, 0.3, 0.6)
 """Bounds of the shades: nothing lost, below a tenth, below 0.3 (a weak state), below 0.6, above."""
 MARGIN = 14
 _SIGNS = {"success": "✓", "failure": "✗", "escalation": "↗", "unknown": "■"}
 _LINE = 15
 _FOOT = 33
-"""Of a box, what is beside the lines of its name."""
+"""Height of a box without the lines of its name."""
 _LABELLED = 0.03
 """Edges with a smaller share of the traffic of the strongest have no number beside them."""
 
 
-class Seen(NamedTuple):
+class PictureState(NamedTuple):
     """A state as the picture needs it."""
 
     name: str
     order: float
     n: int
-    """Conversations that were in it; 0 where nobody was."""
+    """Conversations that were in it."""
     lost: float | None
     """The share of those in it that were lost there."""
     terminal: str
     arrived: int
     """How often another state led to it."""
-    words: str
-    """Its figures in words."""
+    text: str
+    """Its figures in a sentence."""
 
 
 class PlacedText(NamedTuple):
@@ -50,7 +50,7 @@ class PlacedText(NamedTuple):
 
 class DrawnState(NamedTuple):
     number: int
-    """Its place among the states of the flow."""
+    """Its position among the states of the flow."""
     box: Box
     round: float
     """Radius of the corners: ends are round."""
@@ -92,9 +92,11 @@ class Picture(NamedTuple):
     fewer_edges: int
 
 
-def picture(states: Sequence[Seen], edges: Mapping[tuple[int, int], int]) -> Picture:
+def picture(states: Sequence[PictureState], edges: Mapping[tuple[int, int], int]) -> Picture:
     """States in the given sequence have the numbers 0, 1, …; edges are by these, with how often they were gone."""
-    shown = sorted(range(len(states)), key=lambda one: (-states[one].n, -states[one].arrived, one))[:MAX_STATES]
+    shown = sorted(range(len(states)), key=lambda number: (-states[number].n, -states[number].arrived, number))[
+        :MAX_STATES
+    ]
     inside = set(shown)
     inner_edges = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
     drawn_edges = dict(sorted(inner_edges, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
@@ -137,22 +139,19 @@ def level(lost: float | None) -> int | None:
     return sum(lost >= bound for bound in LEVELS[1:]) + (lost > 0)
 
 
-# ---------------------------------------------------------------------- states
-
-
-def _name(state: Seen) -> str:
+def _name(state: PictureState) -> str:
     sign = _SIGNS.get(state.terminal, "")
     return f"{sign} {state.name}" if sign else state.name
 
 
-def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnState:
+def _state(number: int, state: PictureState, lines: Sequence[str], box: Box) -> DrawnState:
     middle = box.x + box.width / 2
     blank = (box.height - _FOOT - _LINE * len(lines)) / 2
     name = [PlacedText(middle, round(box.y + blank + 19 + _LINE * place, 1), line) for place, line in enumerate(lines)]
     figures = PlacedText(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
     styles = ["state"]
     if state.n:
-        shade = None if is_no_fault(state.terminal) else level(state.lost)
+        shade = None if state.terminal in WITHOUT_SUCCESS else level(state.lost)
         styles.append("lost-unknown" if shade is None else f"lost-{shade}")
     else:
         styles.append("unentered" if state.arrived else "untested")
@@ -166,36 +165,26 @@ def _state(number: int, state: Seen, lines: Sequence[str], box: Box) -> DrawnSta
         name=name,
         figures=figures,
         bar_x=box.x + _inset(state),
-        bar=0 if is_no_fault(state.terminal) else round((box.width - 2 * _inset(state)) * (state.lost or 0.0), 1),
-        tip=f"{shortened(state.name)}\n{state.words}",
+        bar=0 if state.terminal in WITHOUT_SUCCESS else round((box.width - 2 * _inset(state)) * (state.lost or 0.0), 1),
+        tip=f"{shortened(state.name)}\n{state.text}",
     )
 
 
-def _inset(state: Seen) -> float:
+def _inset(state: PictureState) -> float:
     return 30 if state.terminal else 8
 
 
-def is_no_fault(terminal: str) -> bool:
-    """An end without success: whoever comes there stays by design, and the cause is a state before it."""
-    return terminal in ("failure", "escalation")
-
-
-def _figures(state: Seen) -> str:
+def _figures(state: PictureState) -> str:
     if not state.n:
         return f"led to {state.arrived:,}×, not entered" if state.arrived else "untested"
-    if state.terminal and (not state.lost or is_no_fault(state.terminal)):
+    if state.terminal and (not state.lost or state.terminal in WITHOUT_SUCCESS):
         return f"n {state.n:,} · {'end' if state.terminal == 'unknown' else state.terminal}"
     return f"n {state.n:,} · {NOTHING if state.lost is None else percent_text(state.lost)} lost"
 
 
-def shortened(text: str, most: int = NAME) -> str:
-    """In one line; where it is too long, with what is missing counted."""
-    return cut_text(_one_line(text), most)
-
-
 def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
     """A name in one line or two, broken after a blank or an underscore if it can be; what does not fit ends in …"""
-    name = _one_line(name[: 2 * NAME])
+    name = in_one_line(name[: 2 * MAX_NAME])
     if _measure(name) <= width:
         return [name]
     fits = _fitting(name, width)
@@ -208,54 +197,41 @@ def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
 
 
 def _fitting(text: str, width: float) -> int:
-    """How many of its first letters fit; one always does."""
+    """How many of its first characters fit; one always does."""
     used, fits = 0.0, 0
-    for letter in text:
-        used += _measure(letter)
+    for character in text:
+        used += _width(character)
         if used > width:
             break
         fits += 1
     return max(1, fits)
 
 
-def _one_line(text: str) -> str:
-    """Without breaks, and without marks that steer the direction of what comes after them."""
-    plain = (" " if unicodedata.category(one) in _BREAKS else one for one in text if one not in _STEERING)
-    return " ".join("".join(plain).split()) or "(no name)"
-
-
-_BREAKS = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_STEERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
 def _measure(text: str) -> float:
-    """About the width of a text in letters of 12 px, rather too wide than too narrow."""
-    return sum(map(_letter, text))
+    """About the width of a text in a font of 12 px, rather too wide than too narrow."""
+    return sum(map(_width, text))
 
 
-def _letter(letter: str) -> float:
-    if letter < "\u0250":
-        narrow = next((width for letters, width in _WIDTHS.items() if letter in letters), 0.0)
-        return narrow or (9.6 if letter.isupper() else 8.7)
-    if unicodedata.combining(letter):
+def _width(character: str) -> float:
+    if character < "\u0250":
+        narrow = next((width for characters, width in _WIDTHS.items() if character in characters), 0.0)
+        return narrow or (9.6 if character.isupper() else 8.7)
+    if unicodedata.combining(character):
         return 0.0
     # Ligatures of whole words are among these.
-    return 30.0 if "\ufb50" <= letter <= "\ufdff" else 13.0
+    return 30.0 if "\ufb50" <= character <= "\ufdff" else 13.0
 
 
 _WIDTHS = {"ijl.,:;|!'` ": 4.8, "tfr-()[]": 6.2, "ckszvxy_/": 8.0, "mwMWQ@%#&+<=>~": 12.6}
-"""Of the widest of the bold letters that browsers choose from."""
+"""Widths in the widest bold font that browsers choose from."""
 
 
-# ---------------------------------------------------------------------- edges
-
-
-def _edge(route: Route, states: Sequence[Seen], most: float) -> DrawnEdge:
+def _edge(route: Route, states: Sequence[PictureState], most: float) -> DrawnEdge:
     source, target = int(route.source), int(route.target)
     share = math.sqrt(route.weight / most)
     loop = source == target
-    words = f"{shortened(states[source].name)} → {shortened(states[target].name)}: {counted(int(route.weight), 'time')}"
-    words += ", to itself" if loop else ", back to a state before it" if route.back else ""
+    tip = f"{shortened(states[source].name)} → {shortened(states[target].name)}: {counted(int(route.weight), 'time')}"
+    tip += ", to itself" if loop else ", back to a state before it" if route.back else ""
     return DrawnEdge(
         source=source,
         target=target,
@@ -264,7 +240,7 @@ def _edge(route: Route, states: Sequence[Seen], most: float) -> DrawnEdge:
         head=_head(route, loop),
         width=round(1.2 + 5 * share, 1),
         opacity=round(0.45 + 0.45 * share, 2),
-        tip=words,
+        tip=tip,
     )
 
 
@@ -298,7 +274,7 @@ def _head(route: Route, loop: bool) -> str:
 
 
 def _labels(routes: Sequence[Route], most: float) -> Iterator[EdgeLabel]:
-    """The counts of strong edges, where they begin; one that would lie on another is left out."""
+    """The counts of strong edges, where they begin; one that would cover another is left out."""
     taken: list[tuple[float, float, float]] = []
     for route in sorted(routes, key=lambda one: (-one.weight, one.source, one.target)):
         if route.weight < _LABELLED * most:
@@ -315,7 +291,7 @@ def _labels(routes: Sequence[Route], most: float) -> Iterator[EdgeLabel]:
 
 
 def _spots(route: Route) -> Iterator[Point]:
-    """Places along the first curve of an edge, the middle first."""
+    """Points along the first curve of an edge, the middle first."""
     start, end = route.points[:2]
     if route.source == route.target:
         yield Point(start.x + 14, (start.y + end.y) / 2)

@@ -12,25 +12,15 @@ import msgspec
 import numpy as np
 
 from convoscope.analysis.answer import Answer, LostConversation
-from convoscope.analysis.flows.diagnosis import Analysis, StateCause
-from convoscope.analysis.flows.segments import SegmentFigures
-from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
-from convoscope.analysis.flows.state_table import FEW, Rate, StateTable, rates
-from convoscope.analysis.flows.states import States
+from convoscope.analysis.flows.diagnosis import Analysis, StateCause, analysis_of
+from convoscope.analysis.flows.flow_matrix import FlowFigures, flow_matrix_of
+from convoscope.analysis.flows.segments import Segments, archetypes_of, segments_of
+from convoscope.analysis.flows.state_table import FEW, Matrix, Rate, StateFigures, StateTable, matrix_of, rates
 from convoscope.analysis.words import counted, first_of, value_text
 from convoscope.metrics.declaration import SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
-from convoscope.report.page.flow_picture import LEVELS, Picture, Seen, level, picture, shortened
-from convoscope.report.page.flow_tables import (
-    LABELS,
-    FlowCell,
-    FlowTable,
-    interval_of,
-    matrix_table,
-    segment_table,
-    state_cells,
-    wider_tables,
-)
+from convoscope.report.flow_tables import ARCHETYPES, FLOWS, SEGMENTS, STATES, PageTable, interval_text, shortened
+from convoscope.report.page.flow_picture import LEVELS, Picture, PictureState, level, picture
 from convoscope.report.page.overview import MIN_N, cause_key
 from convoscope.report.page.scales import ScaledInterval
 from convoscope.runs.audit import NO_FLOW
@@ -53,6 +43,10 @@ MAX_VERSIONS = 4
 WORST = 5
 """Conversations that the panel of a state names."""
 
+_LABELS = STATES.labels
+StateKey = tuple[str, str]
+"""A flow and a state."""
+
 
 class VersionRate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The share lost in a state, of one version of the agent."""
@@ -74,7 +68,7 @@ class WhyLost(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StateFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the panel of a state tells."""
+    """What the panel of a state shows."""
 
     name: str
     n: int
@@ -90,7 +84,7 @@ class StateFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     versions: list[VersionRate] = []
     calls: str = ""
     places: list[int] = []
-    """Of the conversations lost in it, in the list."""
+    """Positions in the list of conversations that were lost in it."""
     figures: list[list[str]] = []
     neighbours: list[list[str]] = []
 
@@ -106,7 +100,7 @@ class FlowFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opens: int
     """The state that is chosen at first: the one that loses most."""
     versions: list[str] = []
-    tables: Sequence[FlowTable] = ()
+    tables: Sequence[PageTable] = ()
 
 
 class FlowScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -116,39 +110,43 @@ class FlowScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flows: list[FlowFacts]
     left_out: str = ""
     legend: Sequence[tuple[int, str]]
-    tables: Sequence[FlowTable] = ()
-
-
-class LostPlaces(NamedTuple):
-    """Where conversations were lost: by their numbers the flow and the state, each conversation at most once."""
-
-    states: Mapping[int, tuple[str, str]]
-    by_state: Mapping[tuple[str, str], Sequence[int]]
+    tables: Sequence[PageTable] = ()
 
 
 class _Answers(NamedTuple):
     """Everything that was asked of the run."""
 
-    run: Run
     answer: Answer
+    source: StateTable
     matrix: Matrix
     analysis: Analysis
-    segments: Sequence[SegmentFigures]
-    order: Mapping[tuple[str, str], float]
+    segments: Segments
+    flows: Sequence[FlowFigures]
+    order: Mapping[StateKey, float]
+    """The mean position of each state in its conversations."""
     sizes: Mapping[str, int]
-    lost: LostPlaces
-    rates: Mapping[tuple[str, str], Rate]
-    versions: Mapping[tuple[str, str], Mapping[str, Rate]]
-    places: Mapping[int, int]
-    """The place of each conversation in the list."""
+    """Conversations of each flow."""
+    lost: Mapping[StateKey, Sequence[int]]
+    """The conversations that were lost in each state, by number; each conversation at most once."""
+    rates: Mapping[StateKey, Rate]
+    versions: Mapping[StateKey, Mapping[str, Rate]]
+    positions: Mapping[int, int]
+    """The position of each conversation in the list."""
+
+    @property
+    def losses(self) -> Counter[str]:
+        """Lost conversations by flow."""
+        losses = Counter[str]()
+        for (flow, _), numbers in self.lost.items():
+            losses[flow] += len(numbers)
+        return losses
 
 
 class Flows(NamedTuple):
-    """What the page says of states, where it shows each of them, and where conversations were lost."""
+    """What the page says of states, and where it shows each of them."""
 
     screen: FlowScreen
-    links: Mapping[tuple[str, str], str]
-    lost: LostPlaces
+    links: Mapping[StateKey, str]
 
 
 def flow_screen(
@@ -157,47 +155,21 @@ def flow_screen(
     """None where the run holds no state."""
     if not has_states(run):
         return None
-    states = States([run])
-    source = StateTable([run])
-    matrix = states.matrix(neighbours=True)
-    lost = _lost_places(lost_conversations)
-    with source.ask() as connection:
-        sizes = dict(connection.execute(_SIZES).fetchall())
-        order = {(flow, state): place for flow, state, place in connection.execute(_ORDER).fetchall()}
-        _mark_lost(connection, lost, ranking)
-        rates_of = rates(connection, "lost_rows", ("flow", "state"), {"lost": ("lost", "one")})
-        by_version = rates(connection, "lost_rows", ("flow", "state", "agent"), {"lost": ("lost", "one")})
-    versions: dict[tuple[str, str], dict[str, Rate]] = {}
-    for (flow, state, agent), rate in by_version.items():
-        if "lost" in rate:
-            versions.setdefault((flow, state), {})[agent] = rate["lost"]
-    answers = _Answers(
-        run=run,
-        answer=answer,
-        matrix=matrix,
-        analysis=states.analyze(),
-        segments=states.segments().rows,
-        order=order,
-        sizes=sizes,
-        lost=lost,
-        rates={key: rate["lost"] for key, rate in rates_of.items() if "lost" in rate},
-        versions=versions,
-        places={number: place for place, number in enumerate(ranking.order.tolist())},
-    )
-    losses = Counter(flow for flow, _ in lost.states.values())
+    answers = _ask(StateTable([run]), answer, ranking, lost_conversations)
+    losses, sizes = answers.losses, answers.sizes
     ranked = sorted(sizes, key=lambda flow: (flow == NO_FLOW, -losses[flow], -sizes[flow], flow))
-    pages = [_Page(number, flow, answers, source) for number, flow in enumerate(ranked[:MAX_FLOWS])]
-    links = {(page.flow, name): f"#/breaks/{page.number}/{place}" for page in pages for name, place in page.at.items()}
+    pages = [_Page(number, flow, answers) for number, flow in enumerate(ranked[:MAX_FLOWS])]
+    links = {(page.flow, name): f"#/breaks/{page.number}/{at}" for page in pages for name, at in page.at.items()}
+    hidden = [shortened(flow, 80) for flow in ranked[MAX_FLOWS:]]
+    tables = (FLOWS.page(answers.flows), ARCHETYPES.page(archetypes_of(answers.segments)))
     screen = FlowScreen(
         line=_line(answers),
         flows=[page.facts(links, losses[page.flow]) for page in pages],
-        left_out=f"Not drawn: {first_of([shortened(flow, 80) for flow in ranked[MAX_FLOWS:]])}."
-        if len(ranked) > MAX_FLOWS
-        else "",
+        left_out=f"Not drawn: {first_of(hidden)}." if hidden else "",
         legend=list(_legend()),
-        tables=[table for table in wider_tables(states) if table.rows],
+        tables=[table for table in tables if table.rows],
     )
-    return Flows(screen, links, lost)
+    return Flows(screen, links)
 
 
 def has_states(run: Run) -> bool:
@@ -212,24 +184,49 @@ _SIZES = "SELECT flow, count(*) FILTER (position = 0) FROM s GROUP BY flow"
 _ORDER = "SELECT flow, state, avg(position) FROM s GROUP BY flow, state"
 
 
-def _lost_places(lost: Sequence[LostConversation]) -> LostPlaces:
-    """Each lost conversation in the state that it got stuck in, or was handed over from."""
-    states = {one.number: (one.flow or NO_FLOW, one.state) for one in lost if one.state}
-    by_state: dict[tuple[str, str], list[int]] = {}
-    for number, key in states.items():
-        by_state.setdefault(key, []).append(number)
-    return LostPlaces(states, by_state)
+def _ask(source: StateTable, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> _Answers:
+    """One look at the rows of states for everything that the screen shows."""
+    # Each lost conversation is lost in the state that it got stuck in, or was handed over from.
+    lost_in: dict[StateKey, list[int]] = {}
+    for conversation in lost:
+        if conversation.state:
+            lost_in.setdefault((conversation.flow or NO_FLOW, conversation.state), []).append(conversation.number)
+    measure = {"lost": ("lost", "one")}
+    with source.ask() as connection:
+        matrix = matrix_of(connection, source, neighbours=True)
+        _mark_lost(connection, lost_in, ranking)
+        of_state = rates(connection, "lost_rows", ("flow", "state"), measure)
+        versions: dict[StateKey, dict[str, Rate]] = {}
+        for (flow, state, agent), rate in rates(connection, "lost_rows", ("flow", "state", "agent"), measure).items():
+            if "lost" in rate:
+                versions.setdefault((flow, state), {})[agent] = rate["lost"]
+        return _Answers(
+            answer=answer,
+            source=source,
+            matrix=matrix,
+            analysis=analysis_of(connection, source, matrix),
+            segments=segments_of(connection, source),
+            flows=flow_matrix_of(connection, source, ("flow", "agent")).rows,
+            order={(flow, state): position for flow, state, position in connection.execute(_ORDER).fetchall()},
+            sizes=dict(connection.execute(_SIZES).fetchall()),
+            lost=lost_in,
+            rates={(flow, state): rate["lost"] for (flow, state), rate in of_state.items() if "lost" in rate},
+            versions=versions,
+            positions={number: position for position, number in enumerate(ranking.order.tolist())},
+        )
 
 
-def _mark_lost(connection: duckdb.DuckDBPyConnection, places: LostPlaces, ranking: Ranking) -> None:
+def _mark_lost(
+    connection: duckdb.DuckDBPyConnection, lost_in: Mapping[StateKey, Sequence[int]], ranking: Ranking
+) -> None:
     """Make the table `lost_rows`: the rows of states of which an outcome is known, and whether it was lost there."""
     outcome = ranking.outcome.copy()
     outcome[list(ranking.errors)] = OUTCOMES.index(UNKNOWN)
     apart = [OUTCOMES.index(name) for name in (HANDED_OVER, *NO_DIALOGUE)]
     outcome[np.isin(outcome, apart)] = OUTCOMES.index(UNKNOWN)
     state = np.full(len(outcome), "", dtype=object)
-    for number, (_, name) in places.states.items():
-        state[number] = name
+    for (_, name), numbers in lost_in.items():
+        state[list(numbers)] = name
     connection.register("ended", {"number": np.arange(len(outcome)), "outcome": outcome, "lost_in": state})
     connection.execute(f"""
         CREATE TEMP TABLE lost_rows AS
@@ -241,13 +238,13 @@ def _mark_lost(connection: duckdb.DuckDBPyConnection, places: LostPlaces, rankin
 def _line(answers: _Answers) -> str:
     """What the screen is of, in a sentence."""
     matrix, noun = answers.matrix, answers.answer.noun
-    words = f"{counted(matrix.conversations, noun)} of {counted(len(answers.sizes), 'flow')} went through "
-    words += f"{counted(len(matrix.rows), 'state')}"
+    text = f"{counted(matrix.conversations, noun)} of {counted(len(answers.sizes), 'flow')} went through "
+    text += counted(len(matrix.rows), "state")
     if matrix.untested:
-        words += f"; {counted(len(matrix.untested), 'declared state')} had no visit"
+        text += f"; {counted(len(matrix.untested), 'declared state')} had no visit"
     if matrix.without_states:
-        words += f"; {counted(matrix.without_states, noun)} without any state"
-    return f"{words}."
+        text += f"; {counted(matrix.without_states, noun)} without any state"
+    return f"{text}."
 
 
 def _legend() -> Iterator[tuple[int, str]]:
@@ -259,81 +256,79 @@ def _legend() -> Iterator[tuple[int, str]]:
     yield 4, f"from {bounds[2]} %"
 
 
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 class _Page:
-    """One flow: its states by number, its picture, its tables, and the facts for who chooses a state."""
+    """One flow: its states by number, its picture, its tables, and the panel of each state."""
 
-    def __init__(self, number: int, flow: str, answers: _Answers, source: StateTable) -> None:
+    def __init__(self, number: int, flow: str, answers: _Answers) -> None:
         self.number, self.flow, self.answers = number, flow, answers
         self.noun = answers.answer.noun
+        self.declared = answers.source.flows.get(flow)
         self.rows = {row.state: row for row in answers.matrix.rows if row.flow == flow}
-        self.declared = source.flows.get(flow)
-        self.untested = {one.state for one in answers.matrix.untested if one.flow == flow}
-        counts = {(row.state, one.state): one.transitions for row in self.rows.values() for one in row.led_to or ()}
-        names = [*self.rows, *self.untested, *(other for _, other in counts)]
+        counts = {(row.state, to.state): to.transitions for row in self.rows.values() for to in row.led_to or ()}
+        untested = {row.state for row in answers.matrix.untested if row.flow == flow}
+        names = [*self.rows, *untested, *(target for _, target in counts)]
         self.names = sorted(dict.fromkeys(names), key=lambda name: (self._order(name), name))
-        self.at = {name: place for place, name in enumerate(self.names)}
-        self.edges = {(self.at[one], self.at[other]): count for (one, other), count in counts.items()}
-        self.causes = {one.state: one for one in answers.analysis.causes if one.flow == flow}
+        self.at = {name: at for at, name in enumerate(self.names)}
+        self.edges = {(self.at[source], self.at[target]): count for (source, target), count in counts.items()}
+        self.causes = {cause.state: cause for cause in answers.analysis.causes if cause.flow == flow}
         self.arrived = Counter[int]()
-        for (source_place, target), count in self.edges.items():
-            self.arrived[target] += count if source_place != target else 0
+        for (source, target), count in self.edges.items():
+            self.arrived[target] += count if source != target else 0
         self.neighbours = self._neighbours()
-        self.states = [self._seen(name) for name in self.names]
+        self.states = [self._picture_state(name) for name in self.names]
         self.picture = picture(self.states, self.edges)
 
     def _order(self, name: str) -> float:
-        """As declared, else as conversations went; what nobody entered comes last."""
+        """As declared, else as conversations went; what was never entered comes last."""
         state = self.declared.by_name.get(name) if self.declared is not None else None
         if state is not None and state.rank is not None:
             return state.rank
         return self.answers.order.get((self.flow, name), float(len(self.rows)))
 
     def _lost(self, name: str) -> Sequence[int]:
-        return self.answers.lost.by_state.get((self.flow, name), ())
+        return self.answers.lost.get((self.flow, name), ())
 
-    def _seen(self, name: str) -> Seen:
-        row = self.rows.get(name)
-        place = self.at[name]
-        arrived = self.arrived[place]
-        terminal = row.terminal if row else self.declared.terminals.get(name, "") if self.declared is not None else ""
-        words = self._words(row, name) if row else self._nobody(arrived)
+    def _picture_state(self, name: str) -> PictureState:
+        row, arrived = self.rows.get(name), self.arrived[self.at[name]]
         rate = self.answers.rates.get((self.flow, name))
-        return Seen(
-            name, self._order(name), row.n if row else 0, rate.value if rate else None, terminal, arrived, words
-        )
-
-    def _nobody(self, arrived: int) -> str:
+        lost = rate.value if rate else None
+        if row is not None:
+            return PictureState(name, self._order(name), row.n, lost, row.terminal, arrived, self._text(row))
+        terminal = self.declared.terminals.get(name, "") if self.declared is not None else ""
+        text = f"untested: the flow declares it, and no {self.noun} was in it"
         if arrived:
-            return f"other states led to it {counted(arrived, 'time')}; the log never says that it was entered"
-        return f"untested: the flow declares it, and no {self.noun} was in it"
+            text = f"other states led to it {counted(arrived, 'time')}; the log never says that it was entered"
+        return PictureState(name, self._order(name), 0, lost, terminal, arrived, text)
 
-    def _words(self, row: StateFigures, name: str) -> str:
+    def _text(self, row: StateFigures) -> str:
         """A state in a sentence: how many are lost in it."""
-        lost = len(self._lost(name))
+        lost = len(self._lost(row.state))
         if row.terminal in ("success", "unknown") and not lost:
             return f"{counted(row.n, self.noun)} came to this end."
-        verb = "is" if lost == 1 else "are"
-        return f"{lost:,} of {counted(row.n, self.noun)} {verb} lost here."
+        return f"{lost:,} of {counted(row.n, self.noun)} {'is' if lost == 1 else 'are'} lost here."
 
-    def facts(self, links: Mapping[tuple[str, str], str], lost: int) -> FlowFacts:
-        matrix = [row for row in self.answers.matrix.rows if row.flow == self.flow]
-        segments = [row for row in self.answers.segments if row.flow == self.flow]
-        tables = (matrix_table(matrix, links, self.noun), segment_table(segments))
+    def facts(self, links: Mapping[StateKey, str], lost: int) -> FlowFacts:
+        answers = self.answers
+        segments = [row for row in answers.segments.rows if row.flow == self.flow]
+        tables = (
+            STATES.page([*self.rows.values()], lambda row: links.get((row.flow, row.state), ""), self.noun),
+            SEGMENTS.page(segments),
+        )
         versions = sorted(
-            {one for (flow, _), mine in self.answers.versions.items() if flow == self.flow for one in mine}
+            {name for (flow, _), rates in answers.versions.items() if flow == self.flow for name in rates}
         )
         drawn = [state.number for state in self.picture.states]
         return FlowFacts(
             name=shortened(self.flow),
-            line=f"{counted(self.answers.sizes[self.flow], self.noun)}, {lost:,} lost",
+            line=f"{counted(answers.sizes[self.flow], self.noun)}, {lost:,} lost",
             picture=self.picture,
             states=[self._state(name) for name in self.names],
             down=self.picture.down,
-            opens=max(drawn, key=lambda place: (len(self._lost(self.names[place])), -place), default=0),
+            opens=max(drawn, key=lambda at: (len(self._lost(self.names[at])), -at), default=0),
             versions=versions if 2 <= len(versions) <= MAX_VERSIONS else [],
             tables=[table for table in tables if table.rows],
         )
@@ -341,40 +336,36 @@ class _Page:
     def _state(self, name: str) -> StateFacts:
         row, cause, state = self.rows.get(name), self.causes.get(name), self.states[self.at[name]]
         if row is None:
-            return StateFacts(name=shortened(name), n=0, line=_sentence(state.words), end=state.terminal)
+            return StateFacts(name=shortened(name), n=0, line=_sentence(state.text), end=state.terminal)
         numbers = self._lost(name)
-        rate = self.answers.rates.get((self.flow, name))
+        query = {**({} if self.flow == NO_FLOW else {"flow": self.flow}), "lost_in": name}
+        diagnosis = [cause.headline, *(evidence.text for evidence in cause.evidence)] if cause else []
+        versions = self.answers.versions.get((self.flow, name), {})
+        cells = list(zip(_LABELS, STATES.page_cells(row), strict=True))[1:]
         return StateFacts(
             name=shortened(name),
             n=state.n,
             lost=len(numbers),
-            line=state.words,
-            interval=_rate_line(rate),
+            line=state.text,
+            interval=_rate_line(self.answers.rates.get((self.flow, name))),
             end="" if state.terminal == "unknown" else state.terminal,
             note=row.caution,
             why=list(self._why(set(numbers))),
-            diagnosis=[_sentence(one) for one in (cause.headline, *(one.words for one in cause.evidence))]
-            if cause
-            else [],
+            diagnosis=[_sentence(text) for text in diagnosis],
             fix=self._fix(cause, len(numbers)),
-            versions=[
-                _version(agent, one) for agent, one in sorted(self.answers.versions.get((self.flow, name), {}).items())
-            ],
-            calls=f"#/calls?{urlencode(self._query(name))}" if numbers else "",
-            places=sorted(self.answers.places[number] for number in numbers)[:WORST],
-            figures=[[label, *_plain(cell)] for label, cell in zip(LABELS, state_cells(row), strict=True)],
+            versions=[_version(agent, rate) for agent, rate in sorted(versions.items())],
+            calls=f"#/calls?{urlencode(query)}" if numbers else "",
+            places=sorted(self.answers.positions[number] for number in numbers)[:WORST],
+            figures=[[label, cell.value, cell.under, cell.reason] for label, cell in cells],
             neighbours=self.neighbours.get(self.at[name], []),
         )
-
-    def _query(self, name: str) -> dict[str, str]:
-        return {**({} if self.flow == NO_FLOW else {"flow": self.flow}), "lost_in": name}
 
     def _why(self, numbers: Collection[int]) -> Iterator[WhyLost]:
         answer = self.answers.answer
         if not numbers:
             return
-        counts = [(len(numbers & set(one.numbers)), one) for one in (*answer.causes, *answer.remaining)]
-        for lost, cause in sorted(counts, key=lambda one: -one[0]):
+        counts = [(len(numbers & set(cause.numbers)), cause) for cause in (*answer.causes, *answer.remaining)]
+        for lost, cause in sorted(counts, key=lambda pair: -pair[0]):
             if lost:
                 yield WhyLost(lost, cause.sentence, f"#/calls?{urlencode({'cause': cause_key(cause)})}")
 
@@ -383,7 +374,7 @@ class _Page:
             return []
         if lost < FEW:
             return [f"Only {counted(lost, self.noun)} lost: too few to say what a fix would bring."]
-        return [_sentence(one) for one in cause.if_median]
+        return [_sentence(change) for change in cause.if_median]
 
     def _neighbours(self) -> dict[int, list[list[str]]]:
         """By state: `from`, `to`, and how often, the most frequent first."""
@@ -399,23 +390,17 @@ class _Page:
 def _rate_line(rate: Rate | None) -> str:
     if rate is None or rate.value is None:
         return ""
-    words = f"{value_text(rate.value, SHARE)}"
-    return f"{words}; 95 % interval {interval_of(rate, SHARE)}" if rate.low is not None else words
+    value = value_text(rate.value, SHARE)
+    return f"{value}; 95 % interval {interval_text(rate, SHARE)}" if rate.low is not None else value
 
 
 def _version(agent: str, rate: Rate) -> VersionRate:
-    value = rate.value or 0.0
+    value, text = rate.value or 0.0, value_text(rate.value, SHARE)
     low, high = (None if end is None else round(100 * end, 2) for end in (rate.low, rate.high))
-    text = value_text(rate.value, SHARE)
-    few = rate.n < MIN_N
     return VersionRate(
         version=shortened(agent, 40),
         text=text,
         n=rate.n,
-        level=-1 if few else level(value) or 0,
+        level=-1 if rate.n < MIN_N else level(value) or 0,
         bar=ScaledInterval(value=round(100 * value, 2), low=low, high=high, text=f"{text}, n {rate.n:,}"),
     )
-
-
-def _plain(cell: FlowCell) -> list[str]:
-    return [cell.value, cell.under, cell.reason]

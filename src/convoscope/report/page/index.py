@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from convoscope.analysis.answer import Answer, LostConversation, metric_label, reasons_of
+from convoscope.analysis.answer import Answer, LostConversation, RankReasons, metric_label, rank_reasons, sentence_start
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import reason_text, value_text
 from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
-from convoscope.report.page.overview import cause_key, sentence_start
+from convoscope.report.page.overview import cause_key
 from convoscope.report.panels import ListFacet, facets
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, PROFILES, connect, parquet, quoted
 from convoscope.runs.ranking import Headline, Ranking
@@ -90,12 +90,8 @@ class ListFacts(NamedTuple):
     noun: Noun
     facets: Sequence[ListFacet]
     outcomes: Mapping[int, str]
-    reasons: Mapping[int, tuple[str, ...]]
-    lost_in: Mapping[int, str]
-    seconds: Mapping[int, float]
-    """When in a conversation its cause can be seen."""
-    events: Mapping[int, int]
-    """And in which event."""
+    why: Mapping[int, RankReasons]
+    """Of those that are listed."""
     columns: Sequence[Headline]
 
 
@@ -117,13 +113,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
         noun=answer.noun,
         facets=[one for one in made if one.values],
         outcomes=outcomes,
-        reasons={
-            number: tuple(reasons_of(run.summary, ranking, number, findings.get(number), answer.noun))
-            for number in ranking.order[:MAX_LISTED].tolist()
-        },
-        lost_in=lost_in,
-        seconds={one.number: one.seconds for one in lost if one.seconds is not None},
-        events={one.number: one.finding.event for one in lost if one.finding.event is not None},
+        why=rank_reasons(run, ranking.order[:MAX_LISTED].tolist(), lost),
         columns=_columns(answer, ranking.headlines),
     )
 
@@ -142,8 +132,8 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
         ids=[row[0] for row in rows],
         outcomes=[kinds.index(facts.outcomes[number]) for number in numbers],
         kinds=kinds,
-        reasons=[facts.reasons.get(number, ()) for number in numbers],
-        ended=[facts.lost_in.get(number, "") for number in numbers],
+        reasons=[facts.why[number].reasons for number in numbers],
+        ended=[facts.why[number].lost_in for number in numbers],
         facets=[_coded(one, numbers, len(facts.outcomes)) for one in facts.facets],
         columns=columns,
     )

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from convoscope.analysis.answer import Answer, Cause, Clause, KeyFigure
+from convoscope.analysis.answer import Answer, Cause, Clause, KeyFigure, sentence_start
 from convoscope.analysis.words import (
     counted,
     interval_text,
@@ -21,7 +21,7 @@ from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.report.page.figures import FigureFacts
 from convoscope.report.page.scales import ScaledInterval, Spread
-from convoscope.report.visible_figures import visible_figures
+from convoscope.report.run_tables import visible_figures
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
 from convoscope.statistics.summary import Figure
@@ -142,11 +142,6 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
         banner=_banner(run),
         footer=_footer(run),
     )
-
-
-def sentence_start(words: str) -> str:
-    """As a sentence begins; a name of the log stays as it is."""
-    return words if "_" in words.partition(" ")[0] else words[:1].upper() + words[1:]
 
 
 def cause_key(cause: Cause) -> str:

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.analysis.words import counted
-from convoscope.report.page.call import CallStanding, make_call
+from convoscope.report.page.call import CallMaker, CallRank
 from convoscope.report.page.index import MAX_LISTED, Index, ListFacts, make_index
-from convoscope.report.story import worth_telling
 from convoscope.runs.conversations import records
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
@@ -73,19 +72,11 @@ def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) 
 
 
 def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
-    worth = worth_telling(run.summary)
+    calls = CallMaker(run.summary, facts.noun)
     for place, record in enumerate(records(run, ranking.order[:wanted].tolist())):
         number = record.number
-        standing = CallStanding(
-            noun=facts.noun,
-            outcome=facts.outcomes[number],
-            lost_in=facts.lost_in.get(number, ""),
-            reasons=facts.reasons.get(number, ()),
-            because=ranking.because(number),
-            seconds=facts.seconds.get(number),
-            event=facts.events.get(number),
-        )
-        yield place, msgspec.json.encode(make_call(record, run.summary, worth, standing))
+        rank = CallRank(facts.outcomes[number], facts.why[number], ranking.because(number))
+        yield place, msgspec.json.encode(calls.call(record, rank))
 
 
 def _bounds(noun: str, total: int, listed: int, full: int) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from convoscope.analysis.flows.state_matrix import Matrix, StateFigures
-from convoscope.analysis.flows.state_table import FEW, Rate
-from convoscope.analysis.flows.states import states
+from convoscope.analysis.flows import states
+from convoscope.analysis.flows.state_table import FEW, Matrix, Rate, StateFigures
 from convoscope.analysis.words import NOTHING, counted, percent_text, range_text, reason_text, state_name
 from convoscope.errors import UsageError
 from convoscope.report.plot.drawing import BAD, INK2, INK3, LINE, SIDE, WIDTH, Drawing

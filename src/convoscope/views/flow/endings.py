@@ -10,6 +10,7 @@ from convoscope.conversation import Conversation, Flow, Json
 from convoscope.conversation.flow import ESCALATIONS, Terminal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.spoken.vocabulary import listed
 from convoscope.views.end_reasons import (
     BROKEN,
     HANDED_OVER,
@@ -41,67 +42,16 @@ _LIMIT = tuple(
 )
 # Verdicts as people and tools write them: of a final status, and of a label that a user names.
 _PASS_WORDS = frozenset(
-    (
-        "pass",
-        "passed",
-        "passes",
-        "success",
-        "succeeded",
-        "successful",
-        "resolved",
-        "solved",
-        "completed",
-        "complete",
-        "done",
-        "ok",
-        "okay",
-        "yes",
-        "y",
-        "true",
-        "good",
-        "correct",
-        "right",
-        "accepted",
-        "satisfied",
-        "positive",
-        "thumbs_up",
-        "like",
-        "liked",
-        "upvote",
+    listed(
+        "pass passed passes success succeeded successful resolved solved completed complete done ok okay yes y "
+        "true good correct right accepted satisfied positive thumbs_up like liked upvote"
     )
 )
 _FAIL_WORDS = frozenset(
-    (
-        "fail",
-        "failed",
-        "fails",
-        "failure",
-        "unsuccessful",
-        "unresolved",
-        "unsolved",
-        "not_resolved",
-        "not_solved",
-        "incomplete",
-        "not_completed",
-        "abandoned",
-        "aborted",
-        "timeout",
-        "escalated",
-        "error",
-        "no",
-        "n",
-        "false",
-        "bad",
-        "incorrect",
-        "wrong",
-        "rejected",
-        "unsatisfied",
-        "dissatisfied",
-        "negative",
-        "thumbs_down",
-        "dislike",
-        "disliked",
-        "downvote",
+    listed(
+        "fail failed fails failure unsuccessful unresolved unsolved not_resolved not_solved incomplete "
+        "not_completed abandoned aborted timeout escalated error no n false bad incorrect wrong rejected "
+        "unsatisfied dissatisfied negative thumbs_down dislike disliked downvote"
     )
 )
 

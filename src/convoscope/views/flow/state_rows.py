@@ -1,4 +1,7 @@
-"""One row per state that a conversation was in: the nine metrics of a state, and what stands behind them."""
+"""One row per state that a conversation was in: the nine metrics of a state, and what is behind them (tier 1).
+
+Also which phase a state belongs to, and which archetype a phase is (flow-states, tier 2).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,29 @@ import msgspec
 from convoscope.conversation import Conversation, Flow, SlotFilled, Time
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.text.folding import snake_case
+from convoscope.text.folding import folded_name, snake_case
 from convoscope.views.flow.endings import is_completed
-from convoscope.views.flow.segments import CONFIRM, kind_of, segment_of
 from convoscope.views.flow.walk import Visit, Walk, has_states, walk
 from convoscope.views.tool_outcomes import tool_outcomes
+
+COLLECT, CONFIRM, ACT, TERMINAL, HANDOFF = "collect", "confirm", "act", "terminal", "handoff"
+
+_SPEECH_ACTS = {
+    COLLECT: "ask listen static collect question request",
+    CONFIRM: "confirm readback",
+    ACT: "act action tool execute",
+    TERMINAL: "greet greeting close terminal escalate",
+    HANDOFF: "handoff transfer",
+}
+_SEGMENT_NAMES = {
+    COLLECT: "collect enrich gather triage",
+    CONFIRM: "confirm readback",
+    ACT: "act book dispatch commit action",
+    TERMINAL: "terminal close escalation greeting",
+    HANDOFF: HANDOFF,
+}
+_FAMILIES = {name: kind for kind, names in _SPEECH_ACTS.items() for name in names.split()}
+_ARCHETYPES = {name: kind for kind, names in _SEGMENT_NAMES.items() for name in names.split()}
 
 STATE_METRICS = (
     "progress",
@@ -306,3 +327,37 @@ def percentile_95(values: Sequence[float]) -> float | None:
     below, hundredths = divmod(95 * (len(ordered) - 1), 100)
     low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
     return low + (high - low) * (hundredths / 100)
+
+
+def segment_of(flow: Flow | None, state: str) -> str:
+    """The segment of a state: the authored one, else its lifecycle phase, else the family of its speech act."""
+    if flow is None:
+        return ""
+    if state in flow.segment_of:
+        return flow.segment_of[state]
+    declared = flow.by_name.get(state)
+    if declared is None:
+        return ""
+    return declared.lifecycle_phase or _FAMILIES.get(folded_name(declared.speech_act), "")
+
+
+def kind_of(flow: Flow | None, segment: str) -> str:
+    """The canonical archetype of a segment: its declared kind, else its name, with variants folded.
+
+    Where neither is one of those known, the speech acts of its states decide, if they agree; else it is a kind of
+    its own.
+    """
+    declared = flow.segment_by_name.get(segment) if flow is not None else None
+    kind = declared.kind if declared is not None else ""
+    name = folded_name(kind or segment)
+    archetype = _ARCHETYPES.get(name.replace("_", ""))
+    if archetype is not None or kind or flow is None:
+        return archetype or name
+    acts = {folded_name(state.speech_act) for state in flow.states if segment_of(flow, state.name) == segment}
+    families = {_FAMILIES.get(act, "") for act in acts}
+    return families.pop() or name if len(families) == 1 else name
+
+
+def has_no_cohesion(kind: str) -> bool:
+    """Ends and greetings lead nowhere by design."""
+    return kind == TERMINAL

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from convoscope.views.standard_data.values import TEXT, UNREAD, ValueKind, Warned, Warnings, parsed
+from convoscope.views.standard_data.values import TEXT, UNREAD, ValueKind, Warned, Warnings, is_text, parsed
 
-# Where retrievers put the words of a chunk.
-_WORDS = ("text", "content", "page_content", "chunk", "document")
-# How the text of a JSON object begins, or that of one that was quoted once more; "" is text like any other.
+_CHUNK_TEXTS = ("text", "content", "page_content", "chunk", "document")
+"""Where retrievers put the text of a chunk."""
 _MAY_BE_AN_OBJECT = frozenset('{"')
+"""How the text of a JSON object begins, or that of one that was quoted once more; "" is text like any other."""
 
 
 class Object(ValueKind):
     """An object with any keys."""
 
-    def clean(self, value: Any) -> bool:
+    def is_valid(self, value: Any) -> bool:
         if type(value) is not dict:
             return False
         for key in value:  # noqa: SIM110 (a generator costs more than the loop)
@@ -24,214 +24,167 @@ class Object(ValueKind):
                 return False
         return True
 
-    def mend(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
         return as_object(value, path, warnings)
 
 
 class TextOrObject(Object):
     """Text, or an object. Text that is a JSON object is that object; other text stays text, even where it is JSON."""
 
-    def clean(self, value: Any) -> bool:
+    def is_valid(self, value: Any) -> bool:
         if type(value) is str:
             return value.lstrip()[:1] not in _MAY_BE_AN_OBJECT
-        return super().clean(value)
+        return super().is_valid(value)
 
-    def mend(self, value: Any, path: str, warnings: Warnings) -> Any:
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> Any:
         if isinstance(value, str):
-            aside: Warnings = []
-            inner = parsed(value, path, aside)
+            repaired: Warnings = []
+            inner = parsed(value, path, repaired)
             if not isinstance(inner, dict):
                 return str(value)
-            warnings.extend(aside)
+            warnings.extend(repaired)
             value = inner
-        return super().mend(value, path, warnings) if isinstance(value, Mapping) else TEXT.mend(value, path, warnings)
+        kind = OBJECT if isinstance(value, Mapping) else TEXT
+        return kind.coerce(value, path, warnings)
 
 
 class ListOf(ValueKind):
-    """A list of one kind. One value where a list is expected is a list of one; a bad element is left out."""
+    """A list of one kind. One value where a list is expected is a list of one; a bad element is left out.
 
-    def __init__(self, kind: ValueKind) -> None:
-        self.kind = kind
-
-    def clean(self, value: Any) -> bool:
-        if type(value) is not list:
-            return False
-        clean = self.kind.clean
-        for element in value:  # noqa: SIM110
-            if element is None or not clean(element):
-                return False
-        return True
-
-    def mend(self, value: Any, path: str, warnings: Warnings) -> list[Any] | None:
-        elements = self._elements(value, path, warnings)
-        return None if elements is None else mended_list(self.kind, elements, path, warnings)
-
-    def _elements(self, value: Any, path: str, warnings: Warnings) -> list[Any] | None:
-        if isinstance(value, str):
-            value = read_json(value, path, warnings)
-            if value is None:
-                return None
-        return list(value) if isinstance(value, list | tuple) else [value]
-
-    def unknown(self, value: Any) -> Iterator[str]:
-        return (f"[]{name}" for one in value for name in self.kind.unknown(one))
-
-
-class Texts(ListOf):
-    """A list of texts. Text that is not a JSON list is the only element."""
-
-    def __init__(self) -> None:
-        super().__init__(TEXT)
-
-    def clean(self, value: Any) -> bool:
-        if type(value) is not list:
-            return False
-        for element in value:  # noqa: SIM110
-            if type(element) is not str:
-                return False
-        return True
-
-    def _elements(self, value: Any, path: str, warnings: Warnings) -> list[Any] | None:
-        return text_elements(value, path, warnings)
-
-
-class ChunksByQuery(ValueKind):
-    """For each query the list of chunks that were found. A list without a list in it is that of one query.
-
-    A query keeps its place: where its chunks cannot be read, they are an empty list, with a warning.
+    `may_be_text`: text that is not a JSON list is the only element.
     """
 
-    def clean(self, value: Any) -> bool:
+    def __init__(self, kind: ValueKind, *, may_be_text: bool = False) -> None:
+        self.kind, self.may_be_text = kind, may_be_text
+
+    def is_valid(self, value: Any) -> bool:
         if type(value) is not list:
             return False
-        for chunks in value:
-            if type(chunks) is not list:
+        is_valid = self.kind.is_valid
+        for element in value:
+            if type(element) is not str if is_valid is is_text else element is None or not is_valid(element):
                 return False
-            for chunk in chunks:
-                if type(chunk) is not str:
-                    return False
         return True
 
-    def mend(self, value: Any, path: str, warnings: Warnings) -> list[list[str]] | None:
-        queries = text_elements(value, path, warnings)
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> list[Any] | None:
+        elements = _elements(value, path, warnings, may_be_text=self.may_be_text)
+        return None if elements is None else _coerced_elements(self.kind, elements, path, warnings)
+
+    def unknown(self, value: Any) -> Iterator[str]:
+        return (f"[]{name}" for element in value for name in self.kind.unknown(element))
+
+
+class ChunksByQuery(ListOf):
+    """For each query the list of chunks that were found. A list without a list in it is that of one query.
+
+    A query keeps its position: where its chunks cannot be read, they are an empty list, with a warning.
+    """
+
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> list[Any] | None:
+        queries = _elements(value, path, warnings, may_be_text=True)
         if queries is None:
             return None
-        if not any(isinstance(one, list | tuple) for one in queries):
-            chunks = self._chunks(queries, path, warnings)
+        if not any(isinstance(query, list | tuple) for query in queries):
+            chunks = _coerced_elements(CHUNK, queries, path, warnings)
             return None if chunks is None else [chunks]
-        chunk_lists: list[list[str] | None] = []
-        for index, query in enumerate(queries):
-            listed = list(query) if isinstance(query, list | tuple) else [query]
-            chunk_lists.append(self._chunks(listed, f"{path}[{index}]", warnings))
-        return None if all(one is None for one in chunk_lists) else [one or [] for one in chunk_lists]
-
-    def _chunks(self, chunks: list[Any], path: str, warnings: Warnings) -> list[str] | None:
-        return mended_list(CHUNK, chunks, path, warnings)
+        chunk_lists = [
+            _coerced_elements(
+                CHUNK, list(query) if isinstance(query, list | tuple) else [query], f"{path}[{index}]", warnings
+            )
+            for index, query in enumerate(queries)
+        ]
+        return None if all(chunks is None for chunks in chunk_lists) else [chunks or [] for chunks in chunk_lists]
 
 
 class Chunk(ValueKind):
-    """The words of one retrieved chunk; of an object that has them under a usual name, these words."""
+    """The text of one retrieved chunk; of an object that has it under a usual name, this text."""
 
-    def clean(self, value: Any) -> bool:
-        return type(value) is str
+    is_valid = staticmethod(is_text)
 
-    def mend(self, value: Any, path: str, warnings: Warnings) -> str | None:
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> Any:
         if isinstance(value, Mapping):
-            words = next((value[name] for name in _WORDS if isinstance(value.get(name), str)), None)
-            if words is not None:
+            text = next((value[name] for name in _CHUNK_TEXTS if isinstance(value.get(name), str)), None)
+            if text is not None:
                 message = f"{path} should be text; only the words of the object are used."
                 warnings.append(Warned(path, "kept_words", message, value))
-                return str(words)
-        return TEXT.mend(value, path, warnings)
-
-
-class Alias(NamedTuple):
-    """Another name of a field, and by what its number is divided to get the field's unit."""
-
-    field: str
-    per: int = 1
+                return str(text)
+        return TEXT.coerce(value, path, warnings)
 
 
 class RecordKind(ValueKind):
     """An object of a known shape. A bad value in it is null; keys that are not of the shape stay as they came.
 
-    Another name of a field is taken where the field itself is not there; `inside` names an object that
-    has fields of the record in it, as OpenAI's `function` has.
+    Another name of a field is taken where the field itself is missing; one in `milliseconds` is converted to seconds.
+    `inside` names an object that has fields of the record in it, as OpenAI's `function` has. `listed` makes the record
+    of a list.
     """
 
     def __init__(
         self,
         fields: Mapping[str, ValueKind],
-        aliases: Mapping[str, Alias] | None = None,
         *,
+        aliases: Mapping[str, str] | None = None,
+        milliseconds: tuple[str, ...] = (),
         inside: str = "",
         default: Mapping[str, Any] | None = None,
         listed: Callable[[list[Any]], dict[str, Any] | None] = lambda _: None,
     ) -> None:
-        self.fields = fields
-        self.aliases = aliases or {}
-        self.inside = inside
-        self.default = default or {}
-        self.listed = listed
-        self._clean = {name: kind.clean for name, kind in fields.items()}
-        self._renamed = frozenset(self.aliases) | ({inside} if inside else set())
+        self.fields, self.aliases, self.milliseconds = fields, aliases or {}, milliseconds
+        self.inside, self.default, self.listed = inside, default or {}, listed
+        self._checks = {name: kind.is_valid for name, kind in fields.items()}
+        self._renamed = {*self.aliases, inside}
 
-    def clean(self, value: Any) -> bool:
+    def is_valid(self, value: Any) -> bool:
         if type(value) is not dict:
             return False
-        checks = self._clean
+        checks = self._checks
         for key, member in value.items():
-            clean = checks.get(key)
-            if clean is None:
+            is_valid = checks.get(key)
+            if is_valid is None:
                 if key in self._renamed or not is_sound(key):
                     return False
-            elif member is not None and not clean(member):
+            elif member is not None and not is_valid(member):
                 return False
         for key in self.default:  # noqa: SIM110
             if value.get(key) is None:
                 return False
         return True
 
-    def mend(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
         given = as_object(value, path, warnings, self.listed)
         if given is None:
             return None
         if self.inside:
             given = self._unfolded(given)
-        result: dict[str, Any] = {}
-        for key, member in given.items():
-            kind = self.fields.get(key)
-            if kind is None or member is None or kind.clean(member):
-                result[key] = member
-            else:
-                result[key] = kind.mend(member, f"{path}.{key}", warnings)
-        for key, alias in self.aliases.items():
-            if result.get(key) is not None and result.get(alias.field) is None:
-                self._rename(result, key, alias, path, warnings)
+        result = {
+            key: self._coerced(key, member, f"{path}.{key}", warnings) if key in self.fields else member
+            for key, member in given.items()
+        }
+        for key, field in self.aliases.items():
+            if result.get(key) is not None and result.get(field) is None:
+                member = self._coerced(field, result.pop(key), f"{path}.{key}", warnings)
+                result[field] = member / 1000 if key in self.milliseconds and member is not None else member
         for key, filling in self.default.items():
             if result.get(key) is None:
                 result[key] = filling
         return result
 
+    def _coerced(self, field: str, member: Any, path: str, warnings: Warnings) -> Any:
+        kind = self.fields[field]
+        return member if member is None or kind.is_valid(member) else kind.coerce(member, path, warnings)
+
     def _unfolded(self, given: dict[str, Any]) -> dict[str, Any]:
         inner = given.get(self.inside)
         if type(inner) is not dict:
             return given
-        fields_inside = {
-            key: one
-            for key, one in inner.items()
+        own = {
+            key: member
+            for key, member in inner.items()
             if (key in self.fields or key in self.aliases) and given.get(key) is None
         }
-        remaining = {key: one for key, one in inner.items() if key not in fields_inside}
-        outer = {key: one for key, one in given.items() if key != self.inside}
-        return outer | fields_inside | ({self.inside: remaining} if remaining else {})
-
-    def _rename(self, result: dict[str, Any], key: str, alias: Alias, path: str, warnings: Warnings) -> None:
-        kind = self.fields[alias.field]
-        member = result.pop(key)
-        if not kind.clean(member):
-            member = kind.mend(member, f"{path}.{key}", warnings)
-        result[alias.field] = member if member is None or alias.per == 1 else member / alias.per
+        remaining = {key: member for key, member in inner.items() if key not in own}
+        outer = {key: member for key, member in given.items() if key != self.inside}
+        return outer | own | ({self.inside: remaining} if remaining else {})
 
     def unknown(self, value: Any) -> Iterator[str]:
         for key, member in value.items():
@@ -257,47 +210,39 @@ class PerTurn(ValueKind):
     def is_single(self, value: Mapping[Any, Any]) -> bool:
         return not value or self.record.fits(value)
 
-    def clean(self, value: Any) -> bool:
+    def is_valid(self, value: Any) -> bool:
         if type(value) is not dict:
             return False
         if self.is_single(value):
-            return self.record.clean(value)
-        return all(type(key) is str and self.record.clean(one) for key, one in value.items())
+            return self.record.is_valid(value)
+        return all(type(key) is str and self.record.is_valid(record) for key, record in value.items())
 
-    def mend(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
+    def coerce(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
         if isinstance(value, str):
-            value = read_json(value, path, warnings)
+            value = _from_json(value, path, warnings)
         if value is None:
             return None
         if isinstance(value, list | tuple):
-            value = {f"turn_{place}": one for place, one in enumerate(value, start=1)}
+            value = {f"turn_{number}": record for number, record in enumerate(value, start=1)}
             if not value:
                 return {}
         elif isinstance(value, Mapping) and self.is_single(value):
-            return self.record.mend(value, path, warnings)
-        turns = as_object(value, path, warnings)
-        return None if turns is None else self._mended_turns(turns, path, warnings)
-
-    def _mended_turns(self, turns: dict[str, Any], path: str, warnings: Warnings) -> dict[str, Any] | None:
+            return self.record.coerce(value, path, warnings)
+        turns = as_object(value, path, warnings) or {}
         result: dict[str, Any] = {}
         for key, turn in turns.items():
-            several = turn if isinstance(turn, list) and turn else [turn]
-            for number, record in enumerate(several, start=1):
+            records = turn if isinstance(turn, list) and turn else [turn]
+            for number, record in enumerate(records, start=1):
                 name = key if number == 1 else free_name(f"{key}~{number}", turns)
-                if (mended := self._mended_turn(record, f"{path}.{name}", warnings)) is not None:
-                    result[name] = mended
+                coerced = _coerced_element(self.record, record, f"{path}.{name}", warnings)
+                if coerced is not None:
+                    result[name] = coerced
         return result or None
-
-    def _mended_turn(self, value: Any, path: str, warnings: Warnings) -> dict[str, Any] | None:
-        if value is None:
-            warnings.append(Warned(path, "null_element", f"{path} is null, and was left out."))
-            return None
-        return value if self.record.clean(value) else self.record.mend(value, path, warnings)
 
     def unknown(self, value: Any) -> Iterator[str]:
         if self.is_single(value):
             return self.record.unknown(value)
-        return (f".*{name}" for one in value.values() for name in self.record.unknown(one))
+        return (f".*{name}" for record in value.values() for name in self.record.unknown(record))
 
 
 def as_object(
@@ -309,7 +254,7 @@ def as_object(
     """An object with text as keys, out of an object, its JSON text, or a list that has only it; else a warning."""
     given = value
     if isinstance(value, str):
-        value = read_json(value, path, warnings)
+        value = _from_json(value, path, warnings)
         if value is None:
             return None
     if isinstance(value, list | tuple):
@@ -317,17 +262,14 @@ def as_object(
         if converted is not None:
             return converted
         if len(value) == 1:
-            value = value[0]
-            if isinstance(value, str):
-                value = parsed(value, path, warnings)
+            value = parsed(value[0], path, warnings) if isinstance(value[0], str) else value[0]
     if isinstance(value, Mapping):
-        return text_keys(value, path, warnings)
+        return _with_text_keys(value, path, warnings)
     warnings.append(Warned(path, "not_an_object", f"{path} should be an object, and was left out.", given))
     return None
 
 
-def text_keys(value: Mapping[Any, Any], path: str, warnings: Warnings) -> dict[str, Any]:
-    """The same object with text as keys."""
+def _with_text_keys(value: Mapping[Any, Any], path: str, warnings: Warnings) -> dict[str, Any]:
     if type(value) is dict and all(map(is_sound, value)):
         return value
     result: dict[str, Any] = {}
@@ -342,7 +284,7 @@ def text_keys(value: Mapping[Any, Any], path: str, warnings: Warnings) -> dict[s
 
 def key_text(key: Any) -> str:
     """A key as text, whatever it is."""
-    text = "null" if key is None else TEXT.mend(key, "", [])
+    text = "null" if key is None else TEXT.coerce(key, "", [])
     # Pydantic refuses half a character in a key: it is written as its number.
     return (type(key).__name__ if text is None else text).encode("utf-8", "backslashreplace").decode()
 
@@ -352,36 +294,40 @@ def is_sound(key: Any) -> bool:
     return type(key) is str and (key.isascii() or key_text(key) == key)
 
 
-def text_elements(value: Any, path: str, warnings: Warnings) -> list[Any] | None:
-    """The elements of a list of texts; text that does not hold a JSON list is the only element."""
-    if isinstance(value, str):
+def _elements(value: Any, path: str, warnings: Warnings, *, may_be_text: bool) -> list[Any] | None:
+    """The elements of a list, or of the JSON text of one; another value is the only element."""
+    if isinstance(value, str) and may_be_text:
         if not value.strip():
             warnings.append(Warned(path, "empty_text", f"{path} should be a list, and is empty text.", value))
             return None
-        aside: Warnings = []
-        inner = parsed(value, path, aside)
+        repaired: Warnings = []
+        inner = parsed(value, path, repaired)
         if not isinstance(inner, list):
             return [value]
-        warnings.extend(aside)
+        warnings.extend(repaired)
         return inner
+    if isinstance(value, str):
+        value = _from_json(value, path, warnings)
+        if value is None:
+            return None
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def mended_list(kind: ValueKind, elements: list[Any], path: str, warnings: Warnings) -> list[Any] | None:
+def _coerced_elements(kind: ValueKind, elements: list[Any], path: str, warnings: Warnings) -> list[Any] | None:
     """The good elements; None where there were some and none of them is good."""
-    result = []
-    for index, element in enumerate(elements):
-        if element is None:
-            place = f"{path}[{index}]"
-            warnings.append(Warned(place, "null_element", f"{place} is null, and was left out."))
-        elif kind.clean(element):
-            result.append(element)
-        elif (mended := kind.mend(element, f"{path}[{index}]", warnings)) is not None:
-            result.append(mended)
+    coerced = (_coerced_element(kind, element, f"{path}[{index}]", warnings) for index, element in enumerate(elements))
+    result = [element for element in coerced if element is not None]
     return None if elements and not result else result
 
 
-def read_json(text: str, path: str, warnings: Warnings) -> Any:
+def _coerced_element(kind: ValueKind, element: Any, path: str, warnings: Warnings) -> Any:
+    if element is None:
+        warnings.append(Warned(path, "null_element", f"{path} is null, and was left out."))
+        return None
+    return element if kind.is_valid(element) else kind.coerce(element, path, warnings)
+
+
+def _from_json(text: str, path: str, warnings: Warnings) -> Any:
     """What a JSON text holds; None, with a warning, where it holds nothing or is not JSON."""
     if not text.strip():
         warnings.append(Warned(path, "empty_text", f"{path} should not be text, and is empty text.", text))

@@ -1,7 +1,8 @@
 """Parts of an item as parts of a conversation and back: events, tools, expectations, the end, the recording.
 
 What a part of a conversation cannot hold stays in its `extras`, or in the fields of the item, so that the way back
-returns exactly what came in."""
+returns exactly what came in.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,6 @@ from convoscope.conversation.events import (
     AnyEvent,
     Clock,
     ComponentMetric,
-    Moment,
     Retrieval,
     Time,
     ToolCall,
@@ -33,7 +33,7 @@ from convoscope.conversation.model import (
     Track,
 )
 from convoscope.views.standard_data.containers import free_name
-from convoscope.views.standard_data.shapes import STT, TTS
+from convoscope.views.standard_data.schema import STT, TTS
 
 Fields = dict[str, Any]
 Clocks = dict[str, Clock]
@@ -44,13 +44,84 @@ HAPPENED = frozenset(
 )
 """The fields that become events."""
 KEPT = "standard_data"
-"""Where an item keeps the fields that the way back would not give exactly."""
-STT_SPAN, TTS_SPAN = "stt_span", "tts_span"
-
-_encode = msgspec.json.Encoder(order="sorted").encode
+"""Where an item keeps the fields that the way back would not return exactly."""
+SHARED = ("agent_name", "agent_role", "system_prompt", "tools_available", "raw_complete_audio")
+"""Fields of the agent and the recording: the conversation has them, and an item only where its own differ."""
+PEOPLE = ("user_id", "task_id")
+"""Dimensions of the conversation where all of its items agree."""
+NOTHING_EXPECTED = Expected()
+_DIMENSION_NAMES = frozenset(DIMENSIONS)
+_SPANS = {"stt_span": ("stt_data", STT), "tts_span": ("tts_data", TTS)}
 _METRICS = "_metrics"
-_SPANS = frozenset({STT_SPAN, TTS_SPAN})
 _UNKNOWN = "unknown"
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+# The fields that attributes of parts come from, and go back to.
+_TOOL = {
+    "name": "name",
+    "description": "description",
+    "arguments_schema": "args_schema",
+    "result_schema": "return_schema",
+}
+_CALL = {"name": "tool_name", "arguments": "parameters"}
+_RESULT = {"call_id": "call_id", "result": "result", "success": "success", "error": "error_message"}
+_TRACK = {"id": "audio_uuid", "url": "audio_url", "format": "format", "sample_rate": "sample_rate"}
+_TEXTS = frozenset({"name", "description", "call_id", "error", "id", "url", "format"})
+"""Attributes that are "" where they are not stated; the others are None."""
+
+
+def _take_attributes(fields: Fields, names: Mapping[str, str]) -> Fields:
+    return {name: take(fields, field, "" if name in _TEXTS else None) for name, field in names.items()}
+
+
+def _fields_from(part: object, names: Mapping[str, str]) -> Fields:
+    return {
+        field: value
+        for name, field in names.items()
+        if (value := getattr(part, name)) is not None and not (name in _TEXTS and value == "")
+    }
+
+
+def take(fields: Fields, name: str, missing: Any = "") -> Any:
+    """Take a value out; one that is null or "" stays where it is, and counts as missing."""
+    value = fields.get(name)
+    if value is None or value == missing:
+        return missing
+    return fields.pop(name)
+
+
+def filled(fields: Fields) -> Fields:
+    """Without nulls."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def keep(fields: Fields, name: str, value: Any) -> None:
+    """Keep a field as it came: the way back would not return it exactly."""
+    fields.setdefault(KEPT, {})[name] = value
+
+
+def identical(first: Any, second: Any) -> bool:
+    """The same value, down to its types: 1 is not 1.0, and neither is true."""
+    if first is second or (type(first) is str and type(second) is str):
+        return bool(first == second)
+    try:
+        return _encode(first) == _encode(second)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def time_of(value: Any, clocks: Clocks, until: Any = None) -> Time | None:
+    """A time, and the end of its span where it is of the same clock; the clock is declared on first sight."""
+    read = moment(value)
+    if read is None:
+        return None
+    if read.kind not in clocks:
+        clocks[read.kind] = Clock(id=read.kind, kind=read.kind, source="timestamp")
+    end = None if until is None else moment(until)
+    return Time(read.at, read.kind, end.at if end is not None and end.kind == read.kind else None)
+
+
+# What happened
 
 
 def happen(fields: Fields, timeline: list[AnyEvent], clocks: Clocks) -> tuple[int, ...]:
@@ -75,16 +146,17 @@ def happened(events: Iterable[AnyEvent]) -> Fields:
     chunks: list[list[str]] = []
     calls: list[Fields] = []
     results: list[Fields] = []
-    spans: dict[str, dict[str, Any]] = {STT_SPAN: {}, TTS_SPAN: {}}
+    spans: dict[str, dict[str, Any]] = {component: {} for component in _SPANS}
     metrics: list[Fields] = []
     for event in events:
         if type(event) is Retrieval:
             queries += [] if event.query is None else [event.query]
             chunks.append(list(event.chunks))
         elif type(event) is ToolCall:
-            calls.append(call_of(event))
+            raw = {} if event.raw_arguments is None else {"raw_arguments": event.raw_arguments}
+            calls.append({**_fields_from(event, _CALL), **raw, "call_id": event.call_id, **event.extras})
         elif type(event) is ToolResult:
-            results.append(_result_of(event))
+            results.append({**_fields_from(event, {**_RESULT, "name": "tool_name"}), **event.extras})
         elif type(event) is ComponentMetric and event.component in _SPANS:
             labelled = spans[event.component]
             labelled[free_name(event.label, labelled)] = event.values
@@ -95,31 +167,14 @@ def happened(events: Iterable[AnyEvent]) -> Fields:
         "retrieved_context": chunks,
         "tool_calls": calls,
         "tool_call_results": results,
-        "stt_data": _by_turn(spans[STT_SPAN]),
-        "tts_data": _by_turn(spans[TTS_SPAN]),
+        **{_SPANS[name][0]: span[""] if list(span) == [""] else span for name, span in spans.items()},
         "metrics_collected": metrics,
     }
     return {name: value for name, value in fields.items() if value}
 
 
-def keep(fields: Fields, name: str, value: Any) -> None:
-    """Keep a field as it came: the way back would not give it exactly."""
-    fields.setdefault(KEPT, {})[name] = value
-
-
-def time_of(value: Any, clocks: Clocks, until: Any = None) -> Time | None:
-    """A time, and the end of the stretch where it is told by the same clock; its clock is declared on first sight."""
-    read = moment(value)
-    if read is None:
-        return None
-    if read.kind not in clocks:
-        clocks[read.kind] = Clock(id=read.kind, kind=read.kind, source="timestamp")
-    end: Moment | None = None if until is None else moment(until)
-    return Time(read.at, read.kind, end.at if end is not None and end.kind == read.kind else None)
-
-
 def _retrieve(fields: Fields, timeline: list[AnyEvent]) -> None:
-    """The chunks that each query gave; chunks without a query have none."""
+    """The chunks that each query returned; the query of chunks without one is None."""
     queries, chunks = fields.get("retrieval_query"), fields.get("retrieved_context")
     if queries:
         del fields["retrieval_query"]
@@ -139,15 +194,16 @@ def _use_tools(fields: Fields, timeline: list[AnyEvent]) -> list[int]:
     open_results: dict[str, list[int]] = {}
     if results:
         del fields["tool_call_results"]
-        for place, result in enumerate(results):
-            open_results.setdefault(result.get("call_id") or "", []).append(place)
+        for index, result in enumerate(results):
+            open_results.setdefault(result.get("call_id") or "", []).append(index)
     seqs: list[int] = []
     answers: dict[int, int] = {}
 
-    def answer(places: Iterable[int]) -> None:
-        for place in places:
-            answers[place] = len(timeline)
-            timeline.append(_to_result(results[place], len(timeline)))  # type: ignore[index]
+    def answer(indices: Iterable[int]) -> None:
+        for index in indices:
+            answers[index] = seq = len(timeline)
+            remaining = dict(results[index])  # type: ignore[index]
+            timeline.append(ToolResult(seq=seq, **_take_attributes(remaining, _RESULT), extras=remaining))
 
     if calls:
         del fields["tool_calls"]
@@ -156,8 +212,8 @@ def _use_tools(fields: Fields, timeline: list[AnyEvent]) -> list[int]:
             timeline.append(_to_call(call, len(timeline)))
             if open_results and (call_id := call.get("call_id")):
                 answer(open_results.pop(call_id, ()))
-    answer(sorted(place for places in open_results.values() for place in places))
-    return [*seqs, *(answers[place] for place in range(len(answers)))]
+    answer(sorted(index for indices in open_results.values() for index in indices))
+    return [*seqs, *(answers[index] for index in range(len(answers)))]
 
 
 def _to_call(call: Fields, seq: int) -> ToolCall:
@@ -165,72 +221,36 @@ def _to_call(call: Fields, seq: int) -> ToolCall:
     if len(call) == 3 and name and given is not None and call_id is not None:
         return ToolCall(seq=seq, name=name, arguments=given, call_id=call_id)
     remaining = dict(call)
-    return ToolCall(
-        seq=seq,
-        name=take(remaining, "tool_name"),
-        arguments=take(remaining, "parameters", None),
-        call_id=remaining.pop("call_id", ""),
-        extras=remaining,
-    )
-
-
-def call_of(call: ToolCall) -> Fields:
-    """A call as the schema writes it. Its id is always there."""
-    given = {"tool_name": call.name or None, "parameters": call.arguments}
-    if call.raw_arguments is not None:
-        given["raw_arguments"] = call.raw_arguments
-    return {**filled(given), "call_id": call.call_id, **call.extras}
-
-
-def _to_result(result: Fields, seq: int) -> ToolResult:
-    remaining = dict(result)
-    return ToolResult(
-        seq=seq,
-        call_id=take(remaining, "call_id"),
-        result=take(remaining, "result", None),
-        success=take(remaining, "success", None),
-        error=take(remaining, "error_message"),
-        extras=remaining,
-    )
-
-
-def _result_of(result: ToolResult) -> Fields:
-    fields = {
-        "call_id": result.call_id or None,
-        "result": result.result,
-        "success": result.success,
-        "error_message": result.error or None,
-        "tool_name": result.name or None,
-    }
-    return {**filled(fields), **result.extras}
+    call_id = remaining.pop("call_id", "")
+    return ToolCall(seq=seq, **_take_attributes(remaining, _CALL), call_id=call_id, extras=remaining)
 
 
 def _measure(fields: Fields, timeline: list[AnyEvent], clocks: Clocks) -> list[int]:
     """Component metrics, by their times where all of them have one of the same clock; else as they are listed."""
     measured = [
-        *_spans(fields, "stt_data", STT_SPAN, clocks),
-        *(_to_metric(one, clocks) for one in fields.get("metrics_collected") or ()),
-        *_spans(fields, "tts_data", TTS_SPAN, clocks),
+        *_spans(fields, "stt_span", clocks),
+        *(_to_metric(metric, clocks) for metric in fields.get("metrics_collected") or ()),
+        *_spans(fields, "tts_span", clocks),
     ]
     for name in ("stt_data", "metrics_collected", "tts_data"):
         if fields.get(name):
             del fields[name]
     order = list(range(len(measured)))
-    times = [one["time"] for one in measured if one["time"] is not None]
+    times = [metric["time"] for metric in measured if metric["time"] is not None]
     if len(times) == len(measured) and len({time.clock for time in times}) == 1:
-        order.sort(key=lambda place: times[place].at)
+        order.sort(key=lambda index: times[index].at)
     seqs = [0] * len(measured)
-    for seq, place in enumerate(order, len(timeline)):
-        seqs[place] = seq
-        timeline.append(ComponentMetric(seq=seq, **measured[place]))
+    for seq, index in enumerate(order, len(timeline)):
+        seqs[index] = seq
+        timeline.append(ComponentMetric(seq=seq, **measured[index]))
     return seqs
 
 
-def _spans(fields: Fields, name: str, component: str, clocks: Clocks) -> list[Fields]:
+def _spans(fields: Fields, component: str, clocks: Clocks) -> list[Fields]:
+    name, kind = _SPANS[component]
     given = fields.get(name)
     if not given:
         return []
-    kind = STT if component == STT_SPAN else TTS
     by_turn: Mapping[str, Any] = {"": given} if kind.is_single(given) else given
     if "" in by_turn and by_turn[""] is not given:
         keep(fields, name, given)
@@ -245,10 +265,6 @@ def _spans(fields: Fields, name: str, component: str, clocks: Clocks) -> list[Fi
     ]
 
 
-def _by_turn(spans: dict[str, Any]) -> Any:
-    return spans[""] if list(spans) == [""] else spans
-
-
 def _to_metric(metric: Fields, clocks: Clocks) -> Fields:
     """A metric is named by its type without `_metrics`; a type that is not written so stays among the values."""
     values = dict(metric)
@@ -261,115 +277,58 @@ def _to_metric(metric: Fields, clocks: Clocks) -> Fields:
         del values["type"]
     else:
         component = f"{type_}{_METRICS}" if type_ in _SPANS else type_ or _UNKNOWN
-    return {
-        "component": component,
-        "label": _take_text(values, "label"),
-        "speech_id": _take_text(values, "speech_id"),
-        "time": time_of(values.get("timestamp"), clocks),
-        "values": values,
-        "extras": extras,
-    }
+    texts = {name: values.pop(name) for name in ("label", "speech_id") if _is_filled_text(values.get(name))}
+    time = time_of(values.get("timestamp"), clocks)
+    return {"component": component, **texts, "time": time, "values": values, "extras": extras}
+
+
+def _is_filled_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _metric_of(metric: ComponentMetric) -> Fields:
     fields = {
-        "type": f"{metric.component}{_METRICS}",
+        "type": None if "type" in metric.extras else f"{metric.component}{_METRICS}",
         "label": metric.label or None,
         "speech_id": metric.speech_id or None,
         "state": metric.state or None,
         "timestamp": metric.time.at if metric.time is not None and metric.time.clock == "wall" else None,
     }
-    if "type" in metric.extras:
-        del fields["type"]
     return {**filled(fields), **metric.values}
 
 
-def identical(first: Any, second: Any) -> bool:
-    """The same value, down to its types: 1 is not 1.0, and neither is true."""
-    if first is second or (type(first) is str and type(second) is str):
-        return bool(first == second)
-    try:
-        return _encode(first) == _encode(second)
-    except (TypeError, ValueError, RecursionError):
-        return False
-
-
-def take(fields: Fields, name: str, missing: Any = "") -> Any:
-    """Take a value out; one that is null or "" stays where it is, and is said to be missing."""
-    value = fields.get(name)
-    if value is None or value == missing:
-        return missing
-    return fields.pop(name)
-
-
-def _take_text(fields: Fields, name: str) -> str:
-    value = fields.get(name)
-    return fields.pop(name) if isinstance(value, str) and value else ""
-
-
-def filled(fields: Fields) -> Fields:
-    """Without nulls."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-NOTHING_EXPECTED = Expected()
-DIMENSION_NAMES = frozenset(DIMENSIONS)
-AGENT = ("agent_name", "agent_role", "system_prompt", "tools_available")
-"""Fields of the agent: the conversation has them, and an item only where its own differ."""
-SHARED = (*AGENT, "raw_complete_audio")
-PEOPLE = ("user_id", "task_id")
-"""Dimensions of the conversation where all of its items agree."""
+# What is known of an item beside what happened
 
 
 def to_tool(schema: Fields) -> Tool:
     remaining = dict(schema)
-    return Tool(
-        name=take(remaining, "name"),
-        description=take(remaining, "description"),
-        arguments_schema=take(remaining, "args_schema", None),
-        result_schema=take(remaining, "return_schema", None),
-        extras=remaining,
-    )
+    return Tool(**_take_attributes(remaining, _TOOL), extras=remaining)
 
 
 def schema_of(tool: Tool) -> Fields:
-    fields = {
-        "name": tool.name or None,
-        "description": tool.description or None,
-        "args_schema": tool.arguments_schema,
-        "return_schema": tool.result_schema,
-        "type": tool.kind or None,
-    }
-    return {**filled(fields), **tool.extras}
+    kind = {"type": tool.kind} if tool.kind else {}
+    return {**_fields_from(tool, _TOOL), **kind, **tool.extras}
 
 
 def take_expected(fields: Fields) -> Expected:
     """What a good answer would be, taken out of the fields."""
     call = fields.pop("expected_tool_call", None)
+    calls = None
+    if call is not None:
+        remaining = dict(call)
+        call_id = remaining.pop("call_id", "")
+        calls = (ExpectedToolCall(**_take_attributes(remaining, _CALL), call_id=call_id, extras=remaining),)
     return Expected(
-        ground_truth=fields.pop("ground_truth", None),
-        format=fields.pop("expected_format", None),
-        tool_calls=None if call is None else (_to_expected_call(call),),
-    )
-
-
-def _to_expected_call(call: Fields) -> ExpectedToolCall:
-    remaining = dict(call)
-    return ExpectedToolCall(
-        name=take(remaining, "tool_name"),
-        arguments=take(remaining, "parameters", None),
-        call_id=remaining.pop("call_id", ""),
-        extras=remaining,
+        ground_truth=fields.pop("ground_truth", None), format=fields.pop("expected_format", None), tool_calls=calls
     )
 
 
 def expected_call_of(call: ExpectedToolCall) -> Fields:
-    fields = {"tool_name": call.name or None, "parameters": call.arguments}
-    return {**filled(fields), "call_id": call.call_id, **call.extras}
+    return {**_fields_from(call, _CALL), "call_id": call.call_id, **call.extras}
 
 
 def fields_of_expected(expected: Expected) -> Fields:
-    """The fields; of several expected calls only one has a place there, so several have none."""
+    """The fields; an item has a field for one expected call, so several are left out."""
     fields: Fields = {"ground_truth": expected.ground_truth, "expected_format": expected.format}
     if expected.tool_calls is not None and len(expected.tool_calls) == 1:
         fields["expected_tool_call"] = expected_call_of(expected.tool_calls[0])
@@ -389,17 +348,19 @@ def fields_of_outcome(outcome: Outcome | None) -> Fields:
     return filled({"agent_exit": outcome.finished, "exit_status": outcome.final_status or None})
 
 
+def fields_of_item(item: Item) -> Fields:
+    """What the item itself says: its kind, what it expects, how it ended."""
+    kind = {"novaeval_item_type": item.kind} if item.kind else {}
+    return {**kind, **fields_of_expected(item.expected), **fields_of_outcome(item.outcome)}
+
+
 def to_recording(audio: Fields) -> AudioFile:
     remaining = dict(audio)
     duration = remaining.get("audio_duration")
     # A whole number may be too large for a double to hold exactly: then it stays where it is.
     exact = duration is not None and float(duration) == duration
     track = Track(
-        id=take(remaining, "audio_uuid"),
-        url=take(remaining, "audio_url"),
-        format=take(remaining, "format"),
-        sample_rate=take(remaining, "sample_rate", None),
-        duration=float(remaining.pop("audio_duration")) if exact else None,
+        **_take_attributes(remaining, _TRACK), duration=float(remaining.pop("audio_duration")) if exact else None
     )
     return AudioFile(tracks=(track,), transcript=take(remaining, "complete_transcript"), extras=remaining)
 
@@ -408,11 +369,7 @@ def audio_of(recording: AudioFile) -> Fields:
     """The fields of the first track: the schema knows one."""
     track = recording.tracks[0] if recording.tracks else Track()
     fields = {
-        "audio_uuid": track.id or None,
-        "audio_url": track.url or None,
-        "format": track.format or None,
-        "sample_rate": track.sample_rate,
-        "audio_duration": track.duration,
+        **_fields_from(track, {**_TRACK, "duration": "audio_duration"}),
         "channels": len(track.channels) or None,
         "complete_transcript": recording.transcript or None,
     }
@@ -422,13 +379,7 @@ def audio_of(recording: AudioFile) -> Fields:
 def add_dimensions(dimensions: dict[str, str], metadata: Any) -> None:
     """The dimensions that an item's metadata name, as text, where they are not there already."""
     for name, value in metadata.items():
-        if name in DIMENSION_NAMES and name not in dimensions:
+        if name in _DIMENSION_NAMES and name not in dimensions:
             text = str(value) if type(value) in (str, int, float) else ""
             if text:
                 dimensions[name] = text
-
-
-def fields_of_item(item: Item) -> Fields:
-    """What the item itself says: its kind, what it expects, how it ended."""
-    kind = {"novaeval_item_type": item.kind} if item.kind else {}
-    return {**kind, **fields_of_expected(item.expected), **fields_of_outcome(item.outcome)}

@@ -1,14 +1,13 @@
-"""What was said, over the items of one conversation: their histories, questions and answers, each thing once.
+"""What was said, over the items of one conversation: their histories, questions and answers, each utterance once.
 
-Items of one conversation tell the same history again and again. A turn that stands at the same place of it, by
-the same role and in the same words, is one line; a question and its answer that are in the item's own history
-are these very lines.
+Items of one conversation repeat the same history again and again. A turn at the same position, by the same role and
+with the same text is one line; a question and its answer that are in the item's own history are these very lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from convoscope.conversation.model import ASSISTANT, SYSTEM, USER
 from convoscope.views.standard_data.events import Fields, identical, keep
@@ -20,28 +19,28 @@ ROLES = {
     **dict.fromkeys(("tool", "function"), "tool"),
 }
 """Roles by what logs call the speaker."""
-NOBODY = "unknown"
+UNKNOWN_SPEAKER = "unknown"
 _FEWEST_SHARED = 2
 
 
 class HistoryLine:
-    """One thing that was said."""
+    """One thing that was said. Of a `bare` line only the text is known: it is a question or an answer."""
 
     __slots__ = ("bare", "extras", "role", "source", "speaker", "text", "when")
 
-    def __init__(self, speaker: str, role: str, text: str | None, source: str) -> None:
-        self.speaker = speaker
-        self.role = role
-        self.text = text
-        self.source = source
+    def __init__(self, speaker: str, role: str, text: str | None, source: str, *, bare: bool = True) -> None:
+        self.speaker, self.role, self.text, self.source, self.bare = speaker, role, text, source, bare
         self.extras: Fields = {}
         self.when: Any = None
-        self.bare = True
-        """Nothing is known of it but the words: it is a question or an answer."""
+
+    def agrees(self, other: HistoryLine) -> bool:
+        if self.role != other.role or self.text != other.text:
+            return False
+        return self.when is None or other.when is None or self.when == other.when
 
 
 class HistoryEntry:
-    """What one item tells of the talk: the lines of its history, its question, its answer, or its own turn."""
+    """What one item says of the talk: the lines of its history, its question, its answer, or its own turn."""
 
     __slots__ = ("after", "answered", "asked", "history", "turn")
 
@@ -64,8 +63,8 @@ class Talk:
         self._taken: set[HistoryLine] = set()
         """Questions and answers of items."""
 
-    def tell(self, fields: Fields, when: Any) -> HistoryEntry:
-        """Take what an item says was said out of its fields, and add what is new to the lines."""
+    def add(self, fields: Fields, when: Any) -> HistoryEntry:
+        """Take what was said out of the fields of an item, and add what is new to the lines."""
         entry = HistoryEntry()
         context = fields.get("conversation_context")
         if context is not None and isinstance(context.get("turns"), list):
@@ -82,34 +81,29 @@ class Talk:
         entry.after = last[-1] if last else None
         return entry
 
-    def role(self, speaker: str) -> str:
-        """The role of a speaker. One who is called like the agent is the agent; others are what they are called."""
-        name = speaker.strip().casefold()
-        role = ROLES.get(name.replace(" ", "_").replace("-", "_"))
-        return role or (ASSISTANT if name and name == self._agent else name or NOBODY)
-
     def _said_by(self, speaker: str, text: str | None, source: str) -> HistoryLine:
-        line = HistoryLine(speaker, self.role(speaker), text, source)
-        line.bare = False
-        self._speakers.setdefault(line.role, speaker)
-        return line
-
-    def _bare(self, role: str, text: str, source: str) -> HistoryLine:
-        return HistoryLine(self._speakers.setdefault(role, role), role, text, source)
+        """A speaker with the name of the agent is the agent; others have the role that their name says."""
+        name = speaker.strip().casefold()
+        known = ROLES.get(name.replace(" ", "_").replace("-", "_"))
+        role = known or (ASSISTANT if name and name == self._agent else name or UNKNOWN_SPEAKER)
+        self._speakers.setdefault(role, speaker)
+        return HistoryLine(speaker, role, text, source, bare=False)
 
     def _remember(self, turns: list[Fields], fields: Fields) -> list[HistoryLine]:
-        """The lines of a history; those that were told before are the same ones."""
+        """The lines of a history; those that are known already are the same ones."""
         history = [self._line(turn) for turn in turns]
         start, shared = self._overlap(history)
-        odd = False
-        for place in range(shared):
-            earlier = self.lines[start + place]
+        is_odd = False
+        for index, line in enumerate(history[:shared]):
+            earlier = self.lines[start + index]
             if earlier.bare:
-                _learn(earlier, history[place])
-            odd = odd or not _equal(earlier, history[place])
-            history[place] = earlier
+                # A turn of a history knows more than a question or an answer.
+                earlier.speaker, earlier.extras, earlier.bare = line.speaker, line.extras, False
+                earlier.when = earlier.when if line.when is None else line.when
+            is_odd = is_odd or earlier.speaker != line.speaker or not identical(earlier.extras, line.extras)
+            history[index] = earlier
         self.lines += history[shared:]
-        if odd:
+        if is_odd:
             keep(fields, "conversation_context", fields["conversation_context"])
         return history
 
@@ -130,73 +124,49 @@ class Talk:
         lines = self.lines
         shared = 0
         for earlier, line in zip(lines, history, strict=False):
-            if not _agree(earlier, line):
+            if not earlier.agrees(line):
                 break
             shared += 1
         if shared or not history:
             return 0, shared
         if len(history) >= _FEWEST_SHARED:
             first = history[0].text
-            for start in [place for place, line in enumerate(lines[: 1 - _FEWEST_SHARED]) if line.text == first]:
+            for start in [index for index, line in enumerate(lines[: 1 - _FEWEST_SHARED]) if line.text == first]:
                 length = min(len(lines) - start, len(history))
-                if all(_agree(lines[start + i], history[i]) for i in range(length)):
+                if all(lines[start + index].agrees(history[index]) for index in range(length)):
                     return start, length
         return 0, 0
 
     def _ask(self, entry: HistoryEntry, task: str | None, answer: str | None) -> None:
         """Find the question and the answer in the item's own history; what is not there is said after it."""
-        entry.asked, entry.answered = self._exchange(entry.history, task, answer)
+        self._find_exchange(entry, task, answer)
         if entry.asked is None and task is not None:
-            entry.asked = self._bare(USER, task, "agent_task")
-            place = len(self.lines) if entry.answered is None else self.lines.index(entry.answered)
-            self.lines.insert(place, entry.asked)
+            entry.asked = HistoryLine(self._speakers.setdefault(USER, USER), USER, task, "agent_task")
+            position = len(self.lines) if entry.answered is None else self.lines.index(entry.answered)
+            self.lines.insert(position, entry.asked)
         if entry.answered is None and answer is not None:
-            entry.answered = self._bare(ASSISTANT, answer, "agent_response")
+            speaker = self._speakers.setdefault(ASSISTANT, ASSISTANT)
+            entry.answered = HistoryLine(speaker, ASSISTANT, answer, "agent_response")
             self.lines.append(entry.answered)
         self._taken.update(line for line in (entry.asked, entry.answered) if line is not None)
 
-    def _exchange(self, history: Sequence[HistoryLine], task: str | None, answer: str | None) -> _Exchange:
-        """The last exchange of a history with these words that is no other item's.
+    def _find_exchange(self, entry: HistoryEntry, task: str | None, answer: str | None) -> None:
+        """The last exchange of a history with these texts that belongs to no other item.
 
         A question alone must be the last thing that the user said, an answer alone the last that the agent said.
         """
-        users = [line for line in history if line.role == USER]
-        replies = [line for line in history if line.role == ASSISTANT]
+        users = [line for line in entry.history if line.role == USER]
+        replies = [line for line in entry.history if line.role == ASSISTANT]
         reply: HistoryLine | None = None
-        for line in reversed(history):
+        for line in reversed(entry.history):
             if line.role == ASSISTANT:
                 reply = line
             elif task is not None and line.role == USER and line.text == task and line not in self._taken:
                 if reply is not None and answer is not None and reply.text == answer:
-                    return _Exchange(line, reply)
+                    entry.asked, entry.answered = line, reply
+                    return
                 if reply is None or (answer is None and line is users[-1]):
-                    return _Exchange(line, None)
+                    entry.asked = line
+                    return
         if answer is not None and replies and replies[-1].text == answer and replies[-1] not in self._taken:
-            return _Exchange(None, replies[-1])
-        return _Exchange(None, None)
-
-
-class _Exchange(NamedTuple):
-    """A question and its answer, as far as they were found."""
-
-    asked: HistoryLine | None
-    answered: HistoryLine | None
-
-
-def _agree(earlier: HistoryLine, line: HistoryLine) -> bool:
-    if earlier.role != line.role or earlier.text != line.text:
-        return False
-    return earlier.when is None or line.when is None or earlier.when == line.when
-
-
-def _learn(earlier: HistoryLine, line: HistoryLine) -> None:
-    """A question or an answer is told again as a turn of a history, which knows more of it."""
-    earlier.speaker, earlier.extras, earlier.bare = line.speaker, line.extras, False
-    earlier.when = earlier.when if line.when is None else line.when
-
-
-def _equal(earlier: HistoryLine, line: HistoryLine) -> bool:
-    return earlier.speaker == line.speaker and identical(earlier.extras, line.extras)
-
-
-__all__ = ["NOBODY", "ROLES", "HistoryEntry", "HistoryLine", "Talk"]
+            entry.answered = replies[-1]

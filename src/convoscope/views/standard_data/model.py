@@ -1,13 +1,16 @@
-"""`StandardData`: the evaluation item, field for field as the published schema has it.
+"""`StandardData` and its parts as Pydantic models, made of the records of `schema.py`.
 
-Everything is optional, and keys that the schema does not know are kept. An item is tidied before it is
-validated, so that no payload is refused: see `tidy.py` for what is put right, and `warnings` for what was not.
+Keys that the schema does not know are kept. An item is tidied before it is validated, so that no payload is refused:
+see `tidy.py` for what is coerced, and `warnings` for what could not be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
+from types import GenericAlias, new_class
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -22,12 +25,14 @@ from pydantic import (
 )
 from pydantic.json_schema import CoreModeRef, CoreRef, DefsRef, GenerateJsonSchema
 
-from convoscope.views.standard_data.shapes import METRICS, STT, TTS, TWINS
+from convoscope.views.standard_data import schema
+from convoscope.views.standard_data.containers import ListOf, PerTurn, RecordKind
+from convoscope.views.standard_data.schema import COMPONENT_METRICS, METRICS, RECORDS, TWINS, SchemaRecord
 from convoscope.views.standard_data.tidy import tidy
-from convoscope.views.standard_data.values import Warned
+from convoscope.views.standard_data.values import ValueKind, Warned
 
-# Models lie at most so deep in a payload: item, conversation, turns, turn.
 _MODELS_LIE = 4
+"""Models lie at most so deep in a payload: item, conversation, turns, turn."""
 
 
 class _Open(BaseModel):  # noqa: PLW1641 (what can be changed has no hash)
@@ -52,295 +57,26 @@ class _PublishedNames(GenerateJsonSchema):
         return super().get_defs_ref((CoreRef(core_ref.replace(".Standard", ".")), mode))
 
 
-class ToolSchema(_Open):
-    """A tool that the agent had."""
-
-    name: str | None = None
-    description: str | None = None
-    args_schema: dict[str, Any] | None = None
-    return_schema: dict[str, Any] | None = None
-
-
-class StandardToolCall(_Open):
-    """A call that was made, or should have been."""
-
-    model_config = ConfigDict(title="ToolCall")
-
-    tool_name: str | None = None
-    parameters: dict[str, Any] | None = None
-    call_id: str | None = None
-
-
-class StandardToolResult(_Open):
-    """What a call gave back."""
-
-    model_config = ConfigDict(title="ToolResult")
-
-    call_id: str | None = None
-    result: Any = None
-    success: bool | None = None
-    error_message: str | None = None
-
-
-class ConversationTurn(_Open):
-    """One thing that somebody said."""
-
-    speaker: str | None = None
-    message: str | None = None
-    timestamp: str | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class StandardConversation(_Open):
-    """What was said before."""
-
-    model_config = ConfigDict(title="Conversation")
-
-    turns: list[ConversationTurn] | None = None
-    context: str | None = None
-    topic: str | None = None
-    metadata: dict[str, Any] | None = None
-
-
 class _Span(_Open):
     """What is one object or a map by turn: without a key of the schema in it, it would be read as such a map."""
 
     @model_serializer(mode="wrap")
-    def _told_from_a_map(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _distinct_from_a_map(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
         if written and type(self).model_fields.keys().isdisjoint(written):
             written["provider"] = None
         return written
 
 
-class STTData(_Span):
-    """Speech that was transcribed."""
-
-    provider: str | None = None
-    model: str | None = None
-    transcript: str | None = None
-    confidence: float | None = None
-    is_final: bool | None = None
-    mode: str | None = None
-    event_type: str | None = None
-    audio_duration_ms: float | None = None
-    language: str | None = None
-    audio_url: str | None = None
-    span_start_time: str | None = None
-    span_end_time: str | None = None
-    span_duration_ms: float | None = None
-    audio_uuid: str | None = None
-    raw_audio_uuid: str | None = None
-
-
-class TTSData(_Span):
-    """Text that was spoken."""
-
-    provider: str | None = None
-    model: str | None = None
-    input_text: str | None = None
-    audio_duration_ms: float | None = None
-    audio_url: str | None = None
-    span_start_time: str | None = None
-    span_end_time: str | None = None
-    span_duration_ms: float | None = None
-    speed: float | None = None
-    pitch: float | None = None
-    audio_uuid: str | None = None
-
-
-class RawCompleteAudio(_Open):
-    """The recording of the whole session; `audio_duration` in seconds."""
-
-    audio_duration: float | None = None
-    audio_uuid: str | None = None
-    sample_rate: int | None = None
-    channels: int | None = None
-    format: str | None = None
-    complete_transcript: str | None = None
-    audio_url: str | None = None
-    timeline: dict[str, Any] | None = None
-
-
-class _Metrics(_Open):
-    """What every component metric has. `label` is the turn's key where metrics came by turn, and `source_label`
-    then the plugin's name; else `label` is what the source says."""
-
-    label: str | None = None
-    source_label: str | None = None
-    timestamp: float | None = None
-    request_id: str | None = None
-    speech_id: str | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class VADMetrics(_Metrics):
-    """Voice activity detection."""
-
-    type: Literal["vad_metrics"] = "vad_metrics"
-    idle_time: float | None = None
-    inference_duration_total: float | None = None
-    inference_count: int | None = None
-    speech_detected: bool | None = None
-
-
-class STTMetrics(_Metrics):
-    """Speech to text."""
-
-    type: Literal["stt_metrics"] = "stt_metrics"
-    duration: float | None = None
-    audio_duration: float | None = None
-    transcript: str | None = None
-    confidence: float | None = None
-    streamed: bool | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    input_audio_tokens: int | None = None
-    acquire_time: float | None = None
-    connection_reused: bool | None = None
-
-
-class TTSMetrics(_Metrics):
-    """Text to speech."""
-
-    type: Literal["tts_metrics"] = "tts_metrics"
-    ttfb: float | None = None
-    duration: float | None = None
-    audio_duration: float | None = None
-    speaking_duration: float | None = None
-    cancelled: bool | None = None
-    characters_count: int | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    streamed: bool | None = None
-    acquire_time: float | None = None
-    connection_reused: bool | None = None
-    segment_id: str | None = None
-
-
-class LLMMetrics(_Metrics):
-    """The language model."""
-
-    type: Literal["llm_metrics"] = "llm_metrics"
-    ttft: float | None = None
-    duration: float | None = None
-    cancelled: bool | None = None
-    completion_tokens: int | None = None
-    prompt_tokens: int | None = None
-    prompt_cached_tokens: int | None = None
-    cache_creation_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    total_tokens: int | None = None
-    tokens_per_second: float | None = None
-
-
-class EOUMetrics(_Metrics):
-    """The end of an utterance."""
-
-    type: Literal["eou_metrics"] = "eou_metrics"
-    end_of_utterance_delay: float | None = None
-    transcription_delay: float | None = None
-    on_user_turn_completed_delay: float | None = None
-    last_speaking_time: float | None = None
-
-
-def _stt_tag(value: Any) -> str:
-    return "map" if isinstance(value, Mapping) and not STT.is_single(value) else "one"
-
-
-def _tts_tag(value: Any) -> str:
-    return "map" if isinstance(value, Mapping) and not TTS.is_single(value) else "one"
-
-
-def _metric_tag(value: Any) -> str:
-    tag = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
-    return tag if isinstance(tag, str) and tag in METRICS else "other"
-
-
-AnyMetrics = Annotated[
-    Annotated[VADMetrics, Tag("vad_metrics")]
-    | Annotated[STTMetrics, Tag("stt_metrics")]
-    | Annotated[TTSMetrics, Tag("tts_metrics")]
-    | Annotated[LLMMetrics, Tag("llm_metrics")]
-    | Annotated[EOUMetrics, Tag("eou_metrics")]
-    | Annotated[dict[str, Any], Tag("other")],
-    Discriminator(_metric_tag),
-]
-STTByTurn = Annotated[
-    Annotated[STTData, Tag("one")] | Annotated[dict[str, STTData], Tag("map")], Discriminator(_stt_tag)
-]
-TTSByTurn = Annotated[
-    Annotated[TTSData, Tag("one")] | Annotated[dict[str, TTSData], Tag("map")], Discriminator(_tts_tag)
-]
-
-
-class StandardData(_Open):
-    """One item to evaluate. Any payload makes one; what could not be used is null, and in `warnings`.
-
-    Items are equal where their fields and their unknown keys are.
-
-    >>> item = StandardData(question="Where is it?", user_id=7, colour="red")
-    >>> item.agent_task, item.input_text, item.user_id, item.unknown
-    ('Where is it?', 'Where is it?', '7', {'colour': 'red'})
-    """
-
-    user_id: str | None = None
-    task_id: str | None = None
-    turn_id: str | None = None
-    source_trace_id: str | None = None
-
-    agent_task: str | None = None
-    input_text: str | None = None
-    agent_response: str | None = None
-    output_text: str | None = None
-    ground_truth: str | None = None
-    novaeval_item_type: Literal["agent", "conversational"] | None = None
-
-    agent_name: str | None = None
-    agent_role: str | None = None
-    system_prompt: str | None = None
-    trace: list[dict[str, Any]] | None = None
-    exit_status: str | None = None
-    agent_exit: bool | None = None
-
-    tools_available: list[ToolSchema] | None = None
-    tool_calls: list[StandardToolCall] | None = None
-    parameters_passed: dict[str, Any] | None = None
-    tool_call_results: list[StandardToolResult] | None = None
-    expected_tool_call: StandardToolCall | None = None
-
-    retrieval_query: list[str] | None = None
-    retrieved_context: list[list[str]] | None = None
-
-    conversation_context: StandardConversation | None = None
-    speaker: str | None = None
-    message: str | None = None
-    turn_position: int | None = None
-    context: str | dict[str, Any] | None = None
-
-    expected_format: str | None = None
-    extracted_content: str | None = None
-
-    stt_data: STTByTurn | None = None
-    tts_data: TTSByTurn | None = None
-    raw_complete_audio: RawCompleteAudio | None = None
-    latency: dict[str, Any] | None = None
-
-    metrics_collected: list[AnyMetrics] | None = None
-
-    metadata: dict[str, Any] | None = None
-
+class _Item(_Open):
     _warnings: tuple[Warned, ...] = PrivateAttr(default=())
 
     @property
     def warnings(self) -> tuple[Warned, ...]:
-        """What was set aside or looked odd when the item was made."""
         return self._warnings
 
     @property
     def unknown(self) -> dict[str, Any]:
-        """The keys that the schema does not know, as they came."""
         return dict(self.__pydantic_extra__ or {})
 
     @classmethod
@@ -350,7 +86,7 @@ class StandardData(_Open):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _tidied(cls, payload: Any, handler: ModelWrapValidatorHandler[StandardData]) -> StandardData:
+    def _tidied(cls, payload: Any, handler: ModelWrapValidatorHandler[_Item]) -> _Item:
         if isinstance(payload, cls):
             return payload
         tidied = tidy(_builtins(payload))
@@ -366,9 +102,66 @@ class StandardData(_Open):
 def _builtins(value: Any, depth: int = _MODELS_LIE) -> Any:
     """Models inside of a payload as the objects they stand for."""
     if isinstance(value, BaseModel):
-        return {key: _builtins(one, depth) for key, one in value}
+        return {key: _builtins(member, depth) for key, member in value}
     if depth and isinstance(value, list | tuple):
-        return [_builtins(one, depth - 1) for one in value]
+        return [_builtins(element, depth - 1) for element in value]
     if depth and isinstance(value, Mapping):
-        return {key: _builtins(one, depth - 1) for key, one in value.items()}
+        return {key: _builtins(member, depth - 1) for key, member in value.items()}
     return value
+
+
+def _metric_tag(value: Any) -> str:
+    tag = value.get("type") if isinstance(value, Mapping) else getattr(value, "type", None)
+    return tag if isinstance(tag, str) and tag in METRICS else "other"
+
+
+def _turn_tag(kind: PerTurn) -> Callable[[Any], str]:
+    return lambda value: "map" if isinstance(value, Mapping) and not kind.is_single(value) else "one"
+
+
+_MODELS: dict[ValueKind, Any] = {}
+"""The models that were made, by the kind of their record."""
+
+
+def _type_of(hint: Any) -> Any:
+    """The type of a field as Pydantic knows it: models in the place of records."""
+    kind = hint.__metadata__[0]
+    if isinstance(kind, RecordKind):
+        return _MODELS[kind] | None
+    if isinstance(kind, ListOf) and kind.kind in _MODELS:
+        return GenericAlias(list, _MODELS[kind.kind]) | None
+    if isinstance(kind, PerTurn):
+        single, by_turn = _MODELS[kind.record], GenericAlias(dict, (str, _MODELS[kind.record]))
+        record: Any = Annotated[single, Tag("one")] | Annotated[by_turn, Tag("map")]
+        return Annotated[record, Discriminator(_turn_tag(kind))] | None
+    if kind is COMPONENT_METRICS:
+        models = [Annotated[_MODELS[METRICS[name]], Tag(name)] for name in METRICS]
+        metric: Any = reduce(or_, [*models, Annotated[dict[str, Any], Tag("other")]])
+        return GenericAlias(list, Annotated[metric, Discriminator(_metric_tag)]) | None
+    return hint.__origin__
+
+
+_PARENTS: dict[type[SchemaRecord], type[_Open]] = {
+    schema.STTData: _Span,
+    schema.TTSData: _Span,
+    schema.StandardData: _Item,
+}
+
+
+def _make(record: type[SchemaRecord]) -> Any:
+    name, parent, hints = record.__name__, _PARENTS.get(record, _Open), schema.hints_of(record)
+    body = {
+        "__module__": __name__,
+        "__doc__": record.__doc__,
+        "__annotations__": {field: _type_of(hint) for field, hint in hints.items()},
+        "model_config": ConfigDict(title=name if parent is _Item else name.removeprefix("Standard")),
+        **{field: getattr(record, field) for field in hints},
+    }
+    _MODELS[record.kind] = new_class(name, (parent,), exec_body=lambda namespace: namespace.update(body))
+    return _MODELS[record.kind]
+
+
+if TYPE_CHECKING:
+    StandardData = schema.StandardData
+else:
+    globals().update({record.__name__: _make(record) for record in RECORDS})

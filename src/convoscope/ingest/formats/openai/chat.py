@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from convoscope.conversation import Conversation, Text
+from convoscope.conversation import Conversation, Text, Time
 from convoscope.ingest.control_text import without_control
-from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
-from convoscope.ingest.formats.openai.event_stream import is_chunk_list, is_stream, message_of
+from convoscope.ingest.formats.openai.content import MessageBlocks, has_blocks, is_chunk_list, is_stream, message_of
 from convoscope.ingest.formats.openai.messages import (
     ENVELOPES,
     UNREAD_STREAM,
@@ -22,16 +21,15 @@ from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Place, Sample
 from convoscope.ingest.record import (
     TIMES,
+    Fields,
     JsonObject,
     answer_of,
     filled,
     in_plain_names,
     is_role,
     speaker_field,
-    take,
     take_content,
     take_role,
-    take_text,
     take_time,
     without_payload,
 )
@@ -42,7 +40,6 @@ _USUAL_IN_MESSAGE = frozenset(
     {"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS}
     | {"type", "model", "stop_reason", "stop_sequence", "usage", "container"}
 )
-_USUAL_IN_CALL = frozenset({"type", "index"})
 
 
 class OpenAIChatReader(OpenAIReader):
@@ -53,7 +50,7 @@ class OpenAIChatReader(OpenAIReader):
     entry = "message"
     field = "messages"
     expects = '{"messages": [{"role": …, "content": …}]}'
-    stranger = "not_a_message"
+    not_an_entry = "not_a_message"
     list_name = b'"messages"'
     typed: Any = Chat
 
@@ -98,95 +95,87 @@ class OpenAIChatReader(OpenAIReader):
         """Whether an envelope holds messages, or is one: what came back of the Messages API is a message itself."""
         return isinstance(inner, dict) and (self.holds_entries(inner) or _is_answer(inner))
 
-    def take_entries(self, facts: JsonObject, notes: Notes) -> list[Any]:
+    def take_entries(self, fields: Fields) -> list[Any]:
         """The history that was sent, then what the model answered."""
-        messages = facts.get("messages")
-        entries = facts.pop("messages") if isinstance(messages, list) else []
-        choices = facts.get("choices")
+        notes = fields.notes
+        entries = fields.take("messages", kind=list) or []
+        choices = fields.get("choices")
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             first = dict(choices[0])
             if self.is_entry(first.get("message")):
                 entries = [*entries, first.pop("message")]
-            facts["choices"] = [first, *choices[1:]] if filled(first) or choices[1:] else []
+            fields["choices"] = [first, *choices[1:]] if filled(first) or choices[1:] else []
             if choices[1:]:
                 notes.ignored("choices_beyond_the_first", f"{len(choices) - 1} more")
         for name in ENVELOPES:
-            inner = facts.get(name)
-            if isinstance(inner, dict) and self.holds_entries(inner):
-                entries = continued(entries, self.take_entries(inner, notes), notes)
+            inner = fields.get(name)
+            if isinstance(inner, Fields) and self.holds_entries(inner):
+                entries = continued(entries, self.take_entries(inner), notes)
             elif isinstance(inner, dict) and _is_answer(inner):
-                entries = [*entries, facts.pop(name)]
+                entries = [*entries, fields.pop(name)]
             elif (stream := _stream_in(inner)) is not None:
                 entries = [*entries, _streamed(stream, notes)]
-                (inner if isinstance(inner, dict) else facts).pop("body" if isinstance(inner, dict) else name)
-        return with_reply(entries, facts, notes)
+                (inner if isinstance(inner, dict) else fields).pop("body" if isinstance(inner, dict) else name)
+        return with_reply(entries, fields)
 
     def from_text(self, text: str, notes: Notes) -> Any:
         return _streamed(text, notes) if is_stream(text) else None
 
-    def add(self, facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
-        _add(facts, timeline, notes)
+    def add(self, entry: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
+        fields = Fields(entry, "message", notes, _USUAL_IN_MESSAGE)
+        role, time, id = take_role(fields, timeline), take_time(fields, timeline), fields.text("id")
+        if role == "tool":
+            answer = answer_of(fields.pop("content", None), notes, timeline.seq)
+            call_id, name = fields.text("tool_call_id"), fields.text("name")
+            timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=fields.rest(timeline.seq))
+            return
+        if has_blocks(fields.get("content")):
+            blocks, name = fields.pop("content"), fields.text("name")
+            fields.pop("type", None)
+            MessageBlocks(timeline, role, name, time, id, fields.rest(timeline.seq)).add(blocks)
+            return
+        if role == "assistant" and is_stream(fields.get("content")):
+            fields |= _streamed(fields.pop("content"), notes)
+            del fields["role"]
+            if has_blocks(fields["content"]):
+                MessageBlocks(timeline, role, fields.text("name"), time, id, {}).add(fields["content"])
+                return
+        self._say(fields, role, time, id, timeline)
+
+    def _say(self, fields: Fields, role: str, time: Time | None, id: str, timeline: TimelineBuilder) -> None:
+        content = take_content(fields, fields.notes, timeline.seq)
+        text = content.text or fields.take("refusal", kind=str) or ""
+        played = _take_transcript(fields, timeline.seq)
+        calls = _take_calls(fields)
+        speech, control = without_control(text, role)
+        name = fields.text("name")
+        if content.parts:
+            fields["content"] = content.parts
+        extras = fields.rest(timeline.seq)
+        is_said = bool(speech.strip() or played or content.parts)
+        if not (is_said or calls or control):
+            timeline.set_message_aside(role, extras | filled({"name": name}), time, id)
+            return
+        speaker = timeline.participant(role, name)
+        if is_said:
+            intended = Text(speech, "message.content") if speech or played is None else None
+            spoken = None if played is None else Text(played, "message.audio.transcript")
+            timeline.say(speaker, intended=intended, spoken=spoken, time=time, id=id, extras=extras)
+            extras, id = {}, ""
+        timeline.control(speaker, control, time)
+        for call in calls:
+            function = call.object("function", "custom")
+            arguments = function.pop("arguments", function.pop("input", None))
+            name, call_id = function.text("name"), call.text("id")
+            more = {key: value for key, value in {**call, **function}.items() if key not in ("type", "index")}
+            for key in more:
+                fields.notes.unknown(f"tool_call.{key}", timeline.seq)
+            extras |= more
+            timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
+            extras, id = {}, ""
 
     def build_typed(self, record: Chat, place: Place, notes: Notes) -> Conversation | None:
         return conversation_of(record, place, notes, self.name)
-
-
-def _add(facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
-    role = take_role(facts, timeline)
-    time = take_time(facts, timeline)
-    id = take_text(facts, "id")
-    if role == "tool":
-        answer = answer_of(facts.pop("content", None), notes, timeline.seq)
-        call_id, name = take_text(facts, "tool_call_id"), take_text(facts, "name")
-        extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
-        timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=extras)
-        return
-    if has_blocks(facts.get("content")):
-        blocks = facts.pop("content")
-        name = take_text(facts, "name")
-        facts.pop("type", None)
-        extras = timeline.unknown("message", filled(facts), _USUAL_IN_MESSAGE)
-        MessageBlocks(timeline, role, name, time, id, extras).add(blocks)
-        return
-    if role == "assistant" and is_stream(facts.get("content")):
-        facts |= _streamed(facts.pop("content"), notes)
-        del facts["role"]
-        if has_blocks(facts["content"]):
-            MessageBlocks(timeline, role, take_text(facts, "name"), time, id, {}).add(facts["content"])
-            return
-    content = take_content(facts, notes, timeline.seq)
-    text = content.text or take(facts, "refusal") or ""
-    played = _take_transcript(facts, notes, timeline.seq)
-    calls = _take_calls(facts)
-    speech = without_control(text, role)
-    name = take_text(facts, "name")
-    extras = filled({**facts, "content": content.parts})
-    timeline.unknown("message", extras, _USUAL_IN_MESSAGE)
-    is_said = bool(speech.words.strip() or played or content.parts)
-    if not (is_said or calls or speech.control):
-        timeline.set_message_aside(role, extras | filled({"name": name}), time, id)
-        return
-    speaker = timeline.participant(role, name)
-    if is_said:
-        timeline.say(
-            speaker,
-            intended=Text(speech.words, "message.content") if speech.words or played is None else None,
-            spoken=None if played is None else Text(played, "message.audio.transcript"),
-            time=time,
-            id=id,
-            extras=extras,
-        )
-        extras, id = {}, ""
-    timeline.control(speaker, speech.control, time)
-    for call in calls:
-        function = take(call, "function", "custom", kind=dict) or {}
-        unread = dict(function)
-        arguments = unread.pop("arguments", unread.pop("input", None))
-        name, call_id = take_text(unread, "name"), take_text(call, "id")
-        more = {key: value for key, value in {**call, **unread}.items() if key not in _USUAL_IN_CALL}
-        timeline.unknown("tool_call", more, _USUAL_IN_CALL)
-        timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras={**extras, **more})
-        extras, id = {}, ""
 
 
 def _is_answer(value: JsonObject) -> bool:
@@ -208,25 +197,25 @@ def _streamed(stream: Any, notes: Notes) -> JsonObject:
     return {"role": "assistant", "content": {UNREAD_STREAM: stream}}
 
 
-def _take_transcript(facts: JsonObject, notes: Notes, seq: int) -> str | None:
-    audio = facts.get("audio")
+def _take_transcript(fields: Fields, seq: int) -> str | None:
+    audio = fields.get("audio")
     if not isinstance(audio, dict):
         return None
-    unread = dict(audio)
-    played = take(unread, "transcript")
-    facts["audio"] = without_payload(unread, notes, seq)
-    return None if played is None else str(played)
+    unread = Fields(audio, "audio", fields.notes)
+    played: str | None = unread.take("transcript", kind=str)
+    fields["audio"] = without_payload(unread, fields.notes, seq)
+    return played
 
 
-def _take_calls(facts: JsonObject) -> list[JsonObject]:
+def _take_calls(fields: Fields) -> list[Fields]:
     """The tool calls of a message, of either generation; what is not shaped like one stays where it is."""
-    calls: list[JsonObject] = []
-    listed = facts.get("tool_calls")
-    if isinstance(listed, list) and all(_is_call(one) for one in listed):
-        calls = [dict(one) for one in facts.pop("tool_calls")]
-    if isinstance(facts.get("function_call"), dict):
-        calls.append({"function": facts.pop("function_call")})
-    return calls
+    calls: list[Any] = []
+    listed = fields.get("tool_calls")
+    if isinstance(listed, list) and all(map(_is_call, listed)):
+        calls = [*fields.pop("tool_calls")]
+    if isinstance(fields.get("function_call"), dict):
+        calls.append({"function": fields.pop("function_call")})
+    return [Fields(call, "tool_call", fields.notes) for call in calls]
 
 
 def _is_call(value: Any) -> bool:

@@ -1,30 +1,16 @@
-"""What the two OpenAI shapes have in common: roles, content parts, ids, what stands beside the messages.
-
-Fields are taken out of a copy of the record. What is left over goes to `extras`, so that nothing can
-be lost by being overlooked.
-"""
+"""What the two OpenAI shapes have in common: roles, content parts, ids, and the other fields of a record."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from convoscope.conversation import (
-    Agent,
-    Conversation,
-    Expected,
-    ExpectedToolCall,
-    Json,
-    Marker,
-    Outcome,
-    Source,
-    Tool,
-)
+import msgspec
+
+from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Json, Marker, Outcome, Source, Tool
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.repeated import message_signature, quick_keys, role_of
 from convoscope.ingest.ids import (
     RECORD_IDS,
     conversation_id,
@@ -41,18 +27,101 @@ from convoscope.ingest.ids import (
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import CallHistory, Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import (
+    ROLES,
+    TEXT_FIELDS,
     TIMES,
+    Fields,
     JsonObject,
     as_object,
     filled,
-    take,
+    speaker_field,
     take_content,
-    take_text,
     unknown_role,
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
 from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
+
+_CALL_FIELDS = ("name", "arguments", "input", "call_id", "tool_call_id", "tool_use_id", "output", "refusal", "text")
+_AGENT_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
+_BEFORE, _AFTER = 64, 256
+_USER = b'"user"'
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def quick_keys(text: bytes, list_name: bytes) -> tuple[bytes, bytes]:
+    """The first and the second message of the user, as they are written: calls of one conversation share one.
+
+    Growing histories have the first in common; a history that is cut begins with the second of an earlier call. The
+    first is empty where no such message is seen: then the records have to be decoded to be compared.
+    """
+    start = 0 if text[:1] == b"[" else text.find(list_name)
+    if start < 0:
+        return b"", b""
+    first = text.find(_USER, start)
+    second = text.find(_USER, first + 1) if first >= 0 else -1
+    return _around(text, start, first), _around(text, start, second)
+
+
+def _around(text: bytes, start: int, position: int) -> bytes:
+    """The text of an object around a position in it; what is before the object does not matter."""
+    if position < 0:
+        return b""
+    before = text[max(start, position - _BEFORE) : position].rpartition(b"{")[2]
+    return before + text[position : position + _AFTER].partition(b"}")[0]
+
+
+def message_signature(message: Any) -> int:
+    """A hash of who says what, calls what, or answers what; ids, times and counts of a message do not matter."""
+    if not isinstance(message, dict):
+        return hash(_canonical(message))
+    calls = message.get("tool_calls")
+    rest = filled({name: message.get(name) for name in _CALL_FIELDS if name != "text"})
+    function = message.get("function_call")
+    if isinstance(calls, list):
+        rest["tool_calls"] = [_function(one) for one in calls]
+    if isinstance(function, dict):
+        rest["function_call"] = function
+    return hash((role_of(message), _content(message), _canonical(rest)))
+
+
+def role_of(message: JsonObject) -> str:
+    """Whose message or item it is; "" where the role is unknown."""
+    if message.get("type") in _AGENT_ITEMS:
+        return "assistant"
+    field = speaker_field(message) or "role"
+    return ROLES.get(str(message.get(field)).strip().casefold(), "")
+
+
+def _content(message: JsonObject) -> str:
+    content = message.get("content")
+    if content is None:
+        content = next((message[name] for name in TEXT_FIELDS if isinstance(message.get(name), str)), "")
+    if isinstance(content, str):
+        return " ".join(content.split())
+    if not isinstance(content, list):
+        return _canonical(content)
+    parts = [_part(part) for part in content]
+    return "\n".join(part if isinstance(part, str) else _canonical(part) for part in parts).strip()
+
+
+def _part(part: Any) -> Any:
+    """A part of a content without what an API adds to it on the way back."""
+    if not isinstance(part, dict):
+        return part
+    fields = filled({name: part.get(name) for name in (*_CALL_FIELDS, "content")})
+    return fields["text"] if set(fields) == {"text"} else fields or part
+
+
+def _function(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, dict) else None
+    return [call.get("id"), function.get("name"), function.get("arguments")] if isinstance(function, dict) else call
+
+
+def _canonical(value: Any) -> str:
+    return _encode(value).decode()
+
 
 _INSTRUCTIONS = ("system", "developer")
 UNREAD_STREAM = "streamed_response"
@@ -62,7 +131,7 @@ REPLY_FIELDS = (
     *("response", "completion", "output", "reply", "answer", "output_text", "generated_text", "generation"),
     *("assistant_response", "model_response", "bot_response", "model_output"),
 )
-"""Where loggers write the reply as text beside the messages that were sent, the surest first."""
+"""Where loggers write the reply as text, apart from the messages that were sent, the surest first."""
 _REPLY_TEXTS = ("content", "text", "message", *REPLY_FIELDS)
 
 _TRUTHS = ("ground_truth", "expected_output", "expected_answer", "ideal", "reference", "target", "expected")
@@ -83,12 +152,12 @@ def one_by_one(sample: Sample, entry: str) -> Detection:
     return Detection(0.7, f"each record is one {entry}", "file")
 
 
-def search(facts: JsonObject, *names: str, kind: type | tuple[type, ...] = str) -> Any:
+def search(fields: Fields, *names: str, kind: type | tuple[type, ...] = str) -> Any:
     """Take a field from the record, or from the request or response that it wraps."""
-    value = take(facts, *names, kind=kind)
+    value = fields.take(*names, kind=kind)
     for envelope in ENVELOPES:
-        inner = facts.get(envelope)
-        if value is None and isinstance(inner, dict):
+        inner = fields.get(envelope)
+        if value is None and isinstance(inner, Fields):
             value = search(inner, *names, kind=kind)
     return value
 
@@ -104,25 +173,25 @@ def continued(before: list[Any], after: list[Any], notes: Notes) -> list[Any]:
     return after if repeats else [*before, *after]
 
 
-def with_reply(entries: list[Any], facts: JsonObject, notes: Notes) -> list[Any]:
+def with_reply(entries: list[Any], fields: Fields) -> list[Any]:
     """The entries and the reply that the record holds as text, where the entries wait for one."""
-    if not entries or not isinstance(entries[-1], dict) or not _waits(entries[-1]):
+    last = entries[-1] if entries else None
+    is_asked = isinstance(last, dict) and (
+        role_of(last) in ("user", "tool") or str(last.get("type")).endswith("_output")
+    )
+    if not is_asked:
         return entries
     for name in REPLY_FIELDS:
-        value = facts.get(name)
-        held, field = (dict(value), _text_field(value)) if isinstance(value, dict) else (facts, name)
+        value = fields.get(name)
+        held, field = (dict(value), _text_field(value)) if isinstance(value, dict) else (fields, name)
         reply = held.get(field)
         if isinstance(reply, str) and reply.strip():
             del held[field]
-            if held is not facts:
-                facts[name] = held
-            notes.inferred(f"reply_in_{name}")
+            if held is not fields:
+                fields[name] = held
+            fields.notes.inferred(f"reply_in_{name}")
             return [*entries, {"role": "assistant", "content": reply}]
     return entries
-
-
-def _waits(entry: JsonObject) -> bool:
-    return role_of(entry) in ("user", "tool") or str(entry.get("type")).endswith("_output")
 
 
 def _text_field(value: JsonObject) -> str:
@@ -130,16 +199,16 @@ def _text_field(value: JsonObject) -> str:
     return next((name for name in _REPLY_TEXTS if isinstance(value.get(name), str)), "")
 
 
-def copied(record: Any) -> JsonObject:
-    """A record to take facts from, down to what it wraps; the original stays as it is."""
-    facts = dict(record)
+def copied(record: Any, notes: Notes) -> Fields:
+    """A record to take fields from, down to what it wraps; the original stays as it is."""
+    fields = Fields(record, "record", notes, _USUAL)
     for envelope in ENVELOPES:
-        if isinstance(facts.get(envelope), dict):
-            facts[envelope] = copied(facts[envelope])
-    return facts
+        if isinstance(fields.get(envelope), dict):
+            fields[envelope] = copied(fields[envelope], notes)
+    return fields
 
 
-class OpenAIReader(Reader, ABC):
+class OpenAIReader(Reader):
     """What both shapes do alike: records are single entries, lists of them, or objects that hold a list."""
 
     entry = ""
@@ -148,37 +217,37 @@ class OpenAIReader(Reader, ABC):
     """Where a user would look for them."""
     expects = ""
     """What such a record looks like."""
-    stranger = ""
-    """The name of a marker for what is in a list and is none."""
+    not_an_entry = ""
+    """The name of a marker for anything else that is in a list."""
     list_name = b""
     """Where the list begins in a record that is written as JSON."""
     logs_calls = True
     joins_messages = True
 
-    @abstractmethod
     def stands_alone(self, value: Any) -> bool:
         """Is this record a single entry?"""
+        raise NotImplementedError
 
-    @abstractmethod
     def is_entry(self, value: Any) -> bool:
         """Can this part of a list be read?"""
+        raise NotImplementedError
 
-    @abstractmethod
     def holds_entries(self, record: JsonObject) -> bool:
         """Does this record hold a list of entries?"""
+        raise NotImplementedError
 
-    @abstractmethod
-    def take_entries(self, facts: JsonObject, notes: Notes) -> list[Any]:
+    def take_entries(self, fields: Fields) -> list[Any]:
         """The entries of a record, in their order."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def add(self, facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
+    def add(self, entry: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
         """Put one entry into the timeline."""
+        raise NotImplementedError
 
     def plain(self, entry: JsonObject, timeline: TimelineBuilder) -> JsonObject:
-        """A copy of an entry, with the names that `add` knows."""
+        """An entry with the names that `add` knows."""
         del timeline
-        return dict(entry)
+        return entry
 
     def key(self, value: Any) -> str | None:
         return row_id(value) if isinstance(value, dict) else None
@@ -189,21 +258,27 @@ class OpenAIReader(Reader, ABC):
     def history_keys(self, text: bytes) -> tuple[bytes, bytes]:
         return quick_keys(text, self.list_name)
 
-    def history(self, value: Any) -> CallHistory | None:
+    def _held(self, value: Any, notes: Notes) -> tuple[Fields, list[Any]] | None:
+        """The fields and the entries of a record that is a list, or holds one."""
         if isinstance(value, list):
-            facts, listed = JsonObject(), value
-        elif isinstance(value, dict) and self.holds_entries(value):
-            facts = copied(value)
-            listed = self.take_entries(facts, Notes())
-        else:
+            return Fields({}, "record", notes, _USUAL), value
+        if isinstance(value, dict) and self.holds_entries(value):
+            fields = copied(value, notes)
+            return fields, self.take_entries(fields)
+        return None
+
+    def history(self, value: Any) -> CallHistory | None:
+        held = self._held(value, Notes())
+        if held is None:
             return None
-        if search(facts, "error", kind=(str, dict)):
+        fields, listed = held
+        if search(fields, "error", kind=(str, dict)):
             return None  # a call that failed is a failure, whatever another one says
         messages = [one for one in listed if not (isinstance(one, dict) and _is_not_compared(one))]
         roles = [role_of(one) if isinstance(one, dict) else "" for one in messages]
-        metadata = facts.get("metadata")
-        by_record = conversation_id(facts) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
-        id = by_record or take_text(facts, *RECORD_IDS)
+        metadata = fields.get("metadata")
+        by_record = conversation_id(fields) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
+        id = by_record or fields.text(*RECORD_IDS)
         is_one_call = not by_record and (is_call(value) or is_id_of_call(id))
         return CallHistory(
             messages=[message_signature(one) for one in messages],
@@ -211,7 +286,7 @@ class OpenAIReader(Reader, ABC):
             by_user=[role == "user" for role in roles],
             conversation="" if is_one_call else id,
             call=id if is_one_call else "",
-            apart=kept_apart(facts, metadata),
+            apart=kept_apart(fields, metadata),
             is_call=is_one_call,
             entries=messages,
         )
@@ -221,11 +296,13 @@ class OpenAIReader(Reader, ABC):
         del text, notes
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        nothing = InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
+        no_fields = Fields({}, "record", notes, _USUAL)
         if group.records and all(isinstance(record.value, str) for record in group.records):
             entry = self.from_text("\n".join(record.value for record in group.records), notes)
             if entry is None:
-                raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
-            yield self._conversation({}, [(1, entry)], group, notes, group.name)
+                raise nothing
+            yield self._conversation(no_fields, [(1, entry)], group, group.name)
             return
         single = [record for record in group.records if self.stands_alone(record.value)]
         if single:
@@ -237,21 +314,17 @@ class OpenAIReader(Reader, ABC):
                 notes.is_session = True
             if id is None and (field := unread_ids([record.value for record in records])):
                 notes.inferred("several_conversations_in_one", f"{field!r} may be their id: name it conversation_id")
-            yield self._conversation({}, entries, group, notes, id or group.name)
+            yield self._conversation(no_fields, entries, group, id or group.name)
             return
         for record in group.records:
-            value = record.value
-            if isinstance(value, list):
-                facts, listed = JsonObject(), value
-            elif isinstance(value, dict) and self.holds_entries(value):
-                facts = copied(value)
-                listed = self.take_entries(facts, notes)
-            else:
-                raise InputError(f"no {self.entry}s here", field=self.field, hint=f"expected {self.expects}")
-            metadata = facts.get("metadata")
-            notes.is_session = is_session(facts) or (not conversation_id(facts) and is_session(as_object(metadata)))
+            held = self._held(record.value, notes)
+            if held is None:
+                raise nothing
+            fields, listed = held
+            metadata = fields.get("metadata")
+            notes.is_session = is_session(fields) or (not conversation_id(fields) and is_session(as_object(metadata)))
             listed = _with_earlier(self._in_list(listed, notes), record.before)
-            yield self._conversation(facts, [(record.number, one) for one in listed], group, notes, group.name)
+            yield self._conversation(fields, [(record.number, one) for one in listed], group, group.name)
 
     def _in_rows(self, records: Sequence[Record], notes: Notes) -> list[Record]:
         """Single entries in the order of time, where that is plainly another one."""
@@ -268,34 +341,38 @@ class OpenAIReader(Reader, ABC):
         return [entries[index] for index in ordered.order]
 
     def _conversation(
-        self, facts: JsonObject, entries: Sequence[tuple[int, Any]], group: RecordGroup, notes: Notes, name: str
+        self, fields: Fields, entries: Sequence[tuple[int, Any]], group: RecordGroup, name: str
     ) -> Conversation:
+        notes = fields.notes
         timeline = TimelineBuilder(notes, f"{self.entry}.timestamp")
-        given = search(facts, "instructions") or _system(facts, notes)
+        given = search(fields, "instructions")
+        if not given and (system := search(fields, "system", kind=(str, list))) is not None:
+            # The Messages API has the instructions in a field of their own: a text, or blocks of text.
+            given = take_content({"content": system}, notes, 0).text
         instructions = [given] if given else []
-        beside: list[JsonObject] = []
-        by_line = not facts and len(group.records) > 1
+        rest_of_instructions: list[JsonObject] = []
+        by_line = not fields and len(group.records) > 1
         for number, entry in entries:
             notes.line = number if by_line else notes.line
             if not self.is_entry(entry):
-                if word := unknown_role(entry):
-                    notes.set_aside("role_unknown", repr(word[:80]), timeline.seq)
-                notes.ignored(self.stranger, repr(entry)[:80], timeline.seq)
-                timeline.mark(self.stranger, entry)
+                if label := unknown_role(entry):
+                    notes.set_aside("role_unknown", repr(label[:80]), timeline.seq)
+                notes.ignored(self.not_an_entry, repr(entry)[:80], timeline.seq)
+                timeline.mark(self.not_an_entry, entry)
                 continue
-            facts_of_entry = self.plain(entry, timeline)
-            if facts_of_entry.get("role") in _INSTRUCTIONS and not timeline.events:
-                unread = {key: value for key, value in facts_of_entry.items() if key not in ("role", "type")}
+            plain = self.plain(entry, timeline)
+            if plain.get("role") in _INSTRUCTIONS and not timeline.events:
+                unread = {key: value for key, value in plain.items() if key not in ("role", "type")}
                 content = take_content(unread, notes, 0)
                 instructions.append(content.text)
-                beside.append(filled({**unread, "content": content.parts}))
+                rest_of_instructions.append(filled({**unread, "content": content.parts}))
             else:
-                self.add(facts_of_entry, timeline, notes)
+                self.add(plain, timeline, notes)
         if all(isinstance(event, Marker) for event in timeline.events) and not instructions:
             raise InputError(f"has no {self.entry} that can be read", field=self.field)
-        if any(beside):
-            facts["system_messages"] = beside
-        return _assembled(facts, timeline, "\n\n".join(instructions), name, self.name, group, notes)
+        if any(rest_of_instructions):
+            fields["system_messages"] = rest_of_instructions
+        return _assembled(fields, timeline, "\n\n".join(instructions), name, self.name, group)
 
 
 def _with_earlier(entries: list[Any], before: Sequence[Any]) -> list[Any]:
@@ -322,40 +399,28 @@ def _is_not_compared(entry: JsonObject) -> bool:
     return entry.get("type") == "reasoning" or (isinstance(content, dict) and UNREAD_STREAM in content)
 
 
-def _system(facts: JsonObject, notes: Notes) -> str:
-    """The instructions of the Messages API stand beside the messages: a text, or blocks of text."""
-    given = search(facts, "system", kind=(str, list))
-    return "" if given is None else take_content({"content": given}, notes, 0).text
-
-
 def _assembled(
-    facts: JsonObject,
-    timeline: TimelineBuilder,
-    instructions: str,
-    name: str,
-    format: str,
-    group: RecordGroup,
-    notes: Notes,
+    fields: Fields, timeline: TimelineBuilder, instructions: str, name: str, format: str, group: RecordGroup
 ) -> Conversation:
-    """The conversation of a record: its timeline, and what stands beside the messages."""
-    metadata = facts.get("metadata")
-    dims = dimensions(facts, metadata)
+    """The conversation of a record: its timeline, and the other fields of the record."""
+    metadata = fields.get("metadata")
+    dims = dimensions(fields, metadata)
     for dimension, value in dims.items():
-        if str(facts.get(dimension, "")) == value:
-            del facts[dimension]
-    if facts.get("agent_name") == dims.get("agent"):
-        facts.pop("agent_name", None)
-    if "agent" not in dims and (agent := agent_of(timeline.participants, notes)):
+        if str(fields.get(dimension, "")) == value:
+            del fields[dimension]
+    if fields.get("agent_name") == dims.get("agent"):
+        fields.pop("agent_name", None)
+    if "agent" not in dims and (agent := agent_of(timeline.participants, fields.notes)):
         dims["agent"] = agent
-    model = dims.get("model") or search(facts, "model")
+    model = dims.get("model") or search(fields, "model")
     if model:
         dims["model"] = model
-    named = take_text(facts, *RECORD_IDS)
+    named = fields.text(*RECORD_IDS)
     if not named and isinstance(metadata, dict):
         named = conversation_id(metadata) or ""
-    tools = search(facts, "tools", "functions", kind=list)
-    error = take(facts, "error")
-    expected = _expected(facts, metadata, notes)
+    tools = search(fields, "tools", "functions", kind=list)
+    error = fields.take("error", kind=str)
+    expected = _expected(fields, metadata)
     return Conversation(
         id=named or name,
         dimensions=dims,
@@ -371,8 +436,8 @@ def _assembled(
         ),
         expected=expected,
         timeline=tuple(timeline.events),
-        outcome=Outcome(error=_error_message(error or facts.get("error"))),
-        extras=_left_over(facts, notes),
+        outcome=Outcome(error=_error_message(error or fields.get("error"))),
+        extras=_left_over(fields),
     )
 
 
@@ -386,12 +451,12 @@ def _error_message(error: Json) -> str:
     return error if isinstance(error, str) else repr(error)
 
 
-def _left_over(facts: JsonObject, notes: Notes) -> JsonObject:
-    """What nobody took. Of the usual fields, the empty ones are dropped."""
+def _left_over(fields: Fields) -> JsonObject:
+    """What was not taken. Of the usual fields, the empty ones are dropped, of unknown fields none."""
     extras: JsonObject = {}
-    for name, value in facts.items():
+    for name, value in fields.items():
         if name not in _USUAL:
-            notes.unknown(f"record.{name}")
+            fields.notes.unknown(f"record.{name}")
             extras[name] = value
         elif extra := filled({name: filled(value) if isinstance(value, dict) else value}):
             extras |= extra
@@ -400,43 +465,40 @@ def _left_over(facts: JsonObject, notes: Notes) -> JsonObject:
 
 def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
     """The tools that an agent had."""
-    return tuple(_tool(one) for one in tools)
+    return tuple(_tool(tool) if isinstance(tool, dict) else Tool(name=str(tool)) for tool in tools)
 
 
-def _tool(tool: Any) -> Tool:
-    if not isinstance(tool, dict):
-        return Tool(name=str(tool))
-    unread = dict(tool)
-    kind = take_text(unread, "type")
-    function = take(unread, "function", kind=dict)
-    unread = {**unread, **(function or {})}
+def _tool(tool: JsonObject) -> Tool:
+    fields = Fields(tool, "tool", Notes())
+    kind = fields.text("type")
+    fields |= fields.take("function", kind=dict) or {}
     return Tool(
-        name=take_text(unread, "name") or kind,
-        description=take_text(unread, "description"),
-        arguments_schema=take(unread, "parameters", "input_schema", kind=dict),
+        name=fields.text("name") or kind,
+        description=fields.text("description"),
+        arguments_schema=fields.take("parameters", "input_schema", kind=dict),
         kind="" if kind == "function" else kind,
-        extras=filled(unread),
+        extras=filled(fields),
     )
 
 
-def _expected(facts: JsonObject, metadata: Any, notes: Notes) -> Expected:
-    truth = take(facts, *_TRUTHS)
+def _expected(fields: Fields, metadata: Any) -> Expected:
+    truth = fields.take(*_TRUTHS, kind=str)
     extras: JsonObject = {}
     if truth is None:
-        several = take(facts, *_TRUTHS, kind=list)
+        several = fields.take(*_TRUTHS, kind=list)
         if several is not None:
             truth = next((one for one in several if isinstance(one, str)), None)
             if several not in ([truth], []):
-                notes.ignored("further_ground_truths", f"{len(several) - 1} more")
+                fields.notes.ignored("further_ground_truths", f"{len(several) - 1} more")
                 extras["ground_truths"] = several
     if truth is None:
-        other = take(facts, *_TRUTHS, kind=(int, float, dict))
+        other = fields.take(*_TRUTHS, kind=(int, float, dict))
         if other is not None:
             extras["ground_truth"] = other
-            notes.set_aside("ground_truth_not_text", type(other).__name__)
+            fields.notes.set_aside("ground_truth_not_text", type(other).__name__)
     if truth is None and isinstance(metadata, dict) and isinstance(metadata.get("ground_truth"), str):
         truth = metadata["ground_truth"] or None
-    calls = take(facts, "expected_tool_calls", kind=list)
+    calls = fields.take("expected_tool_calls", kind=list)
     if calls is None:
         return Expected(ground_truth=truth, extras=extras)
     if not all(isinstance(call, dict) for call in calls):
@@ -449,15 +511,15 @@ def _expected(facts: JsonObject, metadata: Any, notes: Notes) -> Expected:
 
 
 def _expected_call(call: JsonObject) -> ExpectedToolCall:
-    facts = dict(call)
-    facts |= take(facts, "function", kind=dict) or {}
-    arguments = facts.pop("arguments", None)
+    fields = Fields(call, "tool_call", Notes())
+    fields |= fields.take("function", kind=dict) or {}
+    arguments = fields.pop("arguments", None)
     if isinstance(arguments, str):
         with suppress(BadJson):
             arguments = decode(arguments.encode("utf-8", "replace")).value
     return ExpectedToolCall(
-        name=take_text(facts, "name"),
+        name=fields.text("name"),
         arguments=arguments,
-        call_id=take_text(facts, "call_id", "id"),
-        extras={key: value for key, value in filled(facts).items() if key != "type"},
+        call_id=fields.text("call_id", "id"),
+        extras={key: value for key, value in filled(fields).items() if key != "type"},
     )

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from convoscope.conversation import Text
+from convoscope.conversation import Text, Time
 from convoscope.ingest.control_text import without_control
-from convoscope.ingest.formats.openai.content_blocks import MessageBlocks, has_blocks
+from convoscope.ingest.formats.openai.content import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one, with_reply
 from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
     TIMES,
+    Fields,
     JsonObject,
     answer_of,
     filled,
     is_role,
-    take,
     take_content,
     take_role,
-    take_text,
     take_time,
 )
 from convoscope.ingest.report import Notes
@@ -40,7 +39,7 @@ class OpenAIResponsesReader(OpenAIReader):
     entry = "item"
     field = "output"
     expects = '"input" and "output" with items such as {"type": "message", …}'
-    stranger = "not_an_item"
+    not_an_entry = "not_an_item"
     list_name = b'"input"'
 
     def detect(self, sample: Sample) -> Detection | None:
@@ -69,21 +68,37 @@ class OpenAIResponsesReader(OpenAIReader):
                 return True
         return any(isinstance(record.get(name), dict) and self.holds_entries(record[name]) for name in ENVELOPES)
 
-    def take_entries(self, facts: JsonObject, notes: Notes) -> list[Any]:
+    def take_entries(self, fields: Fields) -> list[Any]:
         """What was sent and what came back, in that order."""
         entries: list[Any] = []
-        if isinstance(facts.get("input"), str):
-            entries.append({"type": "message", "role": "user", "content": facts.pop("input")})
+        if isinstance(fields.get("input"), str):
+            entries.append({"type": "message", "role": "user", "content": fields.pop("input")})
         for name in _HOLDERS:
-            if isinstance(facts.get(name), list):
-                entries = continued(entries, facts.pop(name), notes)
+            if isinstance(fields.get(name), list):
+                entries = continued(entries, fields.pop(name), fields.notes)
         for name in ENVELOPES:
-            if isinstance(facts.get(name), dict):
-                entries = continued(entries, self.take_entries(facts[name], notes), notes)
-        return with_reply(entries, facts, notes)
+            if isinstance(fields.get(name), Fields):
+                entries = continued(entries, self.take_entries(fields[name]), fields.notes)
+        return with_reply(entries, fields)
 
-    def add(self, facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
-        _add(facts, timeline, notes)
+    def add(self, entry: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
+        fields = Fields(entry, "item", notes, _USUAL_IN_ITEM)
+        kind = fields.get("type") or "message"
+        if kind == "message" and is_role(fields.get("role")):
+            _say(fields, timeline, notes)
+            return
+        time, id = take_time(fields, timeline), fields.text("id")
+        fields.pop("type", None)
+        if isinstance(kind, str) and kind in _CALLS:
+            _call(fields, kind, time, id, timeline)
+        elif kind in _OUTPUTS:
+            call_id, name = fields.text("call_id") or id, fields.text("name")
+            answer = answer_of(fields.pop("output", None), notes, timeline.seq)
+            timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=fields.rest(timeline.seq))
+        else:
+            if kind != "reasoning":
+                notes.unknown(f"item.type={kind}", timeline.seq)
+            timeline.mark(str(kind), dict(fields), time, id)
 
 
 def is_item(value: Any) -> bool:
@@ -98,60 +113,34 @@ def _is_untyped(value: Any) -> bool:
     return isinstance(value, dict) and is_role(value.get("role")) and "content" in value
 
 
-def _add(facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
-    kind = facts.get("type") or "message"
-    if kind == "message" and is_role(facts.get("role")):
-        _say(facts, timeline, notes)
-    elif isinstance(kind, str) and kind in _CALLS:
-        _call(facts, kind, timeline)
-    elif kind in _OUTPUTS:
-        del facts["type"]
-        time, id = take_time(facts, timeline), take_text(facts, "id")
-        call_id, name = take_text(facts, "call_id"), take_text(facts, "name")
-        answer = answer_of(facts.pop("output", None), notes, timeline.seq)
-        extras = timeline.unknown("item", filled(facts), _USUAL_IN_ITEM)
-        timeline.result(answer, call_id=call_id or id, name=name, time=time, id=id, extras=extras)
-    else:
-        if kind != "reasoning":
-            notes.unknown(f"item.type={kind}", timeline.seq)
-        time, id = take_time(facts, timeline), take_text(facts, "id")
-        facts.pop("type", None)
-        timeline.mark(str(kind), facts, time, id)
-
-
-def _say(facts: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
-    facts.pop("type", None)
-    role, time, id = take_role(facts, timeline), take_time(facts, timeline), take_text(facts, "id")
-    if has_blocks(facts.get("content")):
-        blocks = facts.pop("content")
-        extras = timeline.unknown("item", filled(facts), _USUAL_IN_ITEM)
-        MessageBlocks(timeline, role, "", time, id, extras).add(blocks)
+def _say(fields: Fields, timeline: TimelineBuilder, notes: Notes) -> None:
+    fields.pop("type", None)
+    role, time, id = take_role(fields, timeline), take_time(fields, timeline), fields.text("id")
+    if has_blocks(fields.get("content")):
+        blocks = fields.pop("content")
+        MessageBlocks(timeline, role, "", time, id, fields.rest(timeline.seq)).add(blocks)
         return
-    content = take_content(facts, notes, timeline.seq)
-    extras = filled({**facts, "content": content.parts})
-    timeline.unknown("item", extras, _USUAL_IN_ITEM)
-    speech = without_control(content.text, role)
-    is_said = bool(speech.words.strip() or content.parts)
-    if not (is_said or speech.control):
+    content = take_content(fields, notes, timeline.seq)
+    fields["content"] = content.parts
+    extras = fields.rest(timeline.seq)
+    speech, control = without_control(content.text, role)
+    is_said = bool(speech.strip() or content.parts)
+    if not (is_said or control):
         timeline.set_message_aside(role, extras, time, id)
         return
     speaker = timeline.participant(role)
     if is_said:
-        timeline.say(speaker, intended=Text(speech.words, "item.content"), time=time, id=id, extras=extras)
-    timeline.control(speaker, speech.control, time)
+        timeline.say(speaker, intended=Text(speech, "item.content"), time=time, id=id, extras=extras)
+    timeline.control(speaker, control, time)
 
 
-def _call(facts: JsonObject, kind: str, timeline: TimelineBuilder) -> None:
-    del facts["type"]
-    time, id = take_time(facts, timeline), take_text(facts, "id")
-    call_id, name = take_text(facts, "call_id") or id, take_text(facts, "name")
-    arguments = facts.pop(_CALLS[kind], None)
+def _call(fields: Fields, kind: str, time: Time | None, id: str, timeline: TimelineBuilder) -> None:
+    call_id, name = fields.text("call_id") or id, fields.text("name")
+    arguments = fields.pop(_CALLS[kind], None)
     output = error = None
     if kind == "mcp_call":
-        output, error = facts.pop("output", None), take(facts, "error", kind=(str, dict))
-    extras = filled(facts)
-    timeline.unknown("item", extras, _USUAL_IN_ITEM)
-    timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
+        output, error = fields.pop("output", None), fields.take("error", kind=(str, dict))
+    timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=fields.rest(timeline.seq))
     if output is not None or error:
         answer = filled({"error": error, "output": output}) if error else output
         timeline.result(answer, call_id=call_id, name=name, time=time)

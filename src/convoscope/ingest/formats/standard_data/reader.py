@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from types import NoneType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,8 +14,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Grouping, Place, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.report import Notes
 from convoscope.views.standard_data.canonical import to_conversation
-from convoscope.views.standard_data.plain import ItemPlan, conversation_by, plan_of
-from convoscope.views.standard_data.shapes import METRICS, STT, TTS
+from convoscope.views.standard_data.schema import METRICS, STT, TTS
 from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
 from convoscope.views.standard_data.values import Warned, id_text
 
@@ -103,70 +101,15 @@ class StandardDataReader(Reader):
         return iter((_built(group.records, group, group.name, notes),))
 
     def build_typed(self, record: dict[str, Any], place: Place, notes: Notes) -> Conversation | None:
-        shape = (*record, *map(type, record.values()))
-        layout = _layouts.get(shape)
-        if layout is None:
-            layout = _layout(shape)
-        plan = layout.plan
-        if plan is None:
+        if not _WRAPS.isdisjoint(record):
             return None
-        id = ""
-        for name in layout.ids:
-            if id := record[name]:
-                break
+        tidied = tidy(record)
+        if not tidied.fields:
+            return None
         source = Source(format="standard-data", files=place.files, record=str(place.number))
-        conversation = conversation_by(plan, record, id or place.name, source)
-        if conversation is None:
-            return None
-        for name in layout.nested:
-            if record[name]:
-                nested = {one: record[one] for one in layout.nested}
-                _note(Tidied(nested, {one: record[one] for one in plan.unknown}, []), notes, "")
-                return conversation
-        for name in layout.noted:
-            notes.unknown(name)
-        return conversation
+        return _alone(tidied, _id(record) or place.name, source, notes, "")
 
 
-class _Layout(NamedTuple):
-    """What is known of all items with the same names and types of values."""
-
-    plan: ItemPlan | None = None
-    ids: tuple[str, ...] = ()
-    """What they are called by, the first that is not empty."""
-    nested: tuple[str, ...] = ()
-    """Fields whose objects may have names that the schema does not know."""
-    noted: tuple[str, ...] = ()
-    """What is noted of each."""
-
-
-def _layout(shape: tuple[Any, ...]) -> _Layout:
-    half = len(shape) // 2
-    if half > _MOST_NAMES:
-        return _Layout()
-    layout = _laid_out(shape[:half], shape[half:])
-    if len(_layouts) >= _MOST_LAYOUTS:
-        _layouts.clear()
-    _layouts[shape] = layout
-    return layout
-
-
-def _laid_out(names: tuple[str, ...], types: tuple[type, ...]) -> _Layout:
-    type_of = dict(zip(names, types, strict=True))
-    ids = tuple(name for name in _CALLED_BY if type_of.get(name, NoneType) is not NoneType)
-    if not _WRAPS.isdisjoint(names) or any(type_of[name] is not str for name in ids):
-        return _Layout()
-    plan = plan_of(names, types)
-    if plan is None:
-        return _Layout()
-    unknown = [name for name in plan.unknown if type_of[name] is not NoneType and name not in _JOINED_BY]
-    nested = tuple(name for name in plan.fields if name in _NESTED)
-    return _Layout(plan, ids, nested, tuple(f"item.{name}" for name in unknown))
-
-
-_layouts: dict[tuple[Any, ...], _Layout] = {}
-_MOST_LAYOUTS, _MOST_NAMES = 1000, 100
-"""What is remembered stays small, whatever names a hostile file makes up."""
 _WRAPS = frozenset(_WRAPPERS)
 
 
@@ -282,10 +225,14 @@ def _built(records: Sequence[Record], group: RecordGroup, name: str, notes: Note
     tidied = tidy(value) if type(value) is dict else _NOTHING
     if not tidied.fields:
         raise _no_item(value)
-    if tidied.unknown or tidied.warnings or any(map(tidied.fields.get, _NESTED)):
-        _note(tidied, notes, _path(record, inside))
     source = Source(format=StandardDataReader.name, files=group.file_names, record=str(record.number))
-    return to_conversation((tidied,), id=_id(value) or name, source=source)
+    return _alone(tidied, _id(value) or name, source, notes, _path(record, inside))
+
+
+def _alone(tidied: Tidied, id: str, source: Source, notes: Notes, path: str) -> Conversation:
+    if tidied.unknown or tidied.warnings or any(map(tidied.fields.get, _NESTED)):
+        _note(tidied, notes, path)
+    return to_conversation((tidied,), id=id, source=source)
 
 
 def _path(record: Record, inside: str) -> str:

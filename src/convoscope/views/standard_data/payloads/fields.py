@@ -10,7 +10,7 @@ from typing import Any
 
 from convoscope.conversation.events import Moment, moment
 from convoscope.views.standard_data.containers import OBJECT
-from convoscope.views.standard_data.shapes import METRICS
+from convoscope.views.standard_data.schema import METRICS
 from convoscope.views.standard_data.values import BOOLEAN, EPOCH, ID, INTEGER, NUMBER, TEXT, ValueKind, Warnings
 
 VAD = "vad_metrics"
@@ -75,7 +75,7 @@ def component_from_keys(entry: Mapping[str, Any]) -> str:
     return ""
 
 
-_OF_FRAMEWORKS: dict[str, ValueKind] = {
+_BY_FRAMEWORKS: dict[str, ValueKind] = {
     # LiveKit's chat messages
     "e2e_latency": NUMBER,
     "llm_node_ttfs": NUMBER,
@@ -103,13 +103,17 @@ _SCHEMA: dict[str, ValueKind] = {name: kind for shape in METRICS.values() for na
 _OF_ANY = {name: _SCHEMA[name] for name in ("label", "source_label", "speech_id", "timestamp")} | {
     "e2e_latency": NUMBER
 }
-_KINDS = {name: kind for name, kind in (_SCHEMA | _OF_FRAMEWORKS).items() if name != "type"}
+_KINDS = {name: kind for name, kind in (_SCHEMA | _BY_FRAMEWORKS).items() if name != "type"}
 _SAME: dict[str, tuple[str, int]] = {
     f"{name}_ms": (name, 1000) for name, kind in _KINDS.items() if kind is NUMBER and name not in _NOT_SECONDS
 } | {"e2e_processing_time_ms": ("end_of_utterance_delay", 1000), "end_of_turn_delay": ("end_of_utterance_delay", 1)}
 """Other names, the field that says the same in seconds, and how many of them make a second."""
 _KINDS |= dict.fromkeys(_SAME, NUMBER)
 METRIC_FIELDS = frozenset(_KINDS)
+UNORDERED = "unordered"
+"""True of a metric of which nothing says what it comes before or after."""
+OF_FRAMEWORKS = METRIC_FIELDS | {"envelopes", "metric", "model", "processor", "source", "source_type", UNORDERED}
+"""Not of the schema, but known: what frameworks measure, and where the readers of payloads keep the rest."""
 
 # Most values are right: of this class, and no larger than any measurement, count or time in seconds is.
 _PLAIN: dict[ValueKind, type] = {
@@ -126,10 +130,10 @@ _CLASS = {name: _PLAIN[kind] for name, kind in _KINDS.items()} | dict.fromkeys(_
 _CLASS_OF_ANY = {name: _PLAIN[kind] for name, kind in _OF_ANY.items()}
 
 
-def settle(metric: dict[str, Any], path: str, warnings: Warnings, *, known: bool = True) -> None:
-    """Put the values of a metric right, in place: null and a warning for what cannot be read.
+def coerce_metric(metric: dict[str, Any], path: str, warnings: Warnings, *, known: bool = True) -> None:
+    """Coerce the values of a metric, in place: null and a warning for what cannot be read.
 
-    Of a metric that is of no component we know, only what every metric may have is looked at.
+    Of a metric of an unknown component, only what every metric may have is looked at.
     """
     class_of = (_CLASS if known else _CLASS_OF_ANY).get
     other_names: list[str] = []
@@ -137,30 +141,17 @@ def settle(metric: dict[str, Any], path: str, warnings: Warnings, *, known: bool
         right: Any = class_of(key)
         if right is None or value is None:
             continue
-        if value.__class__ is right:
-            if right is not float and right is not int:
-                continue
-            if -_SMALL < value < _SMALL:
-                continue
+        if value.__class__ is right and ((right is not float and right is not int) or -_SMALL < value < _SMALL):
+            continue
         kind = _KINDS[key]
-        if not kind.clean(value):
-            metric[key] = kind.mend(value, f"{path}.{key}", warnings)
+        if not kind.is_valid(value):
+            metric[key] = kind.coerce(value, f"{path}.{key}", warnings)
         if key in _SAME:
             other_names.append(key)
     for key in other_names:
         field, per_second = _SAME[key]
         if metric[key] is not None and metric.get(field) is None:
             metric[field] = metric[key] if per_second == 1 else metric[key] / per_second
-
-
-def number_of(value: object) -> int | float | None:
-    """A finite number, or a text that spells one."""
-    return None if value is None else NUMBER.mend(value, "", [])
-
-
-def time_of(value: object) -> float | None:
-    """Seconds since the epoch, or since whatever a small number counts from."""
-    return None if value is None else EPOCH.mend(value, "", [])
 
 
 def keep(metric: dict[str, Any], key: str, value: object) -> None:
@@ -174,9 +165,6 @@ def keep(metric: dict[str, Any], key: str, value: object) -> None:
 
 TURN_KEY = re.compile(r"(?:turn|exchange)[\s_#-]*\d*", re.IGNORECASE)
 """A label that says itself that it names a turn."""
-UNORDERED = "unordered"
-"""True of a metric of which nothing says what it comes before or after."""
-
 _OF_A_TURN = (EOU, LLM, TTS)
 _IN_ORDER = (VAD, STT, *_OF_A_TURN)
 

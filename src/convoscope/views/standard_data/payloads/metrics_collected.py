@@ -16,16 +16,15 @@ from convoscope.views.standard_data.payloads.fields import (
     TURN,
     TURN_KEY,
     UNKNOWN,
+    coerce_metric,
     component_from_keys,
     component_of,
     in_turns,
     keep,
-    settle,
-    time_of,
 )
 from convoscope.views.standard_data.payloads.pipecat import Generations, is_breakdown, roles, taken_apart
 from convoscope.views.standard_data.payloads.spans import METRICS_PREFIX, unflattened
-from convoscope.views.standard_data.values import Warned, parsed
+from convoscope.views.standard_data.values import Warned, parsed, to_epoch
 
 COMPONENT_FIELDS = {
     "end_of_turn_delay": (EOU, "end_of_utterance_delay"),
@@ -177,7 +176,7 @@ class _Reading:
             # A metric that says what it is, as nearly all do, takes the short way.
             if value.__class__ is dict and place.time is None and _is_typed(value):
                 metric = value.copy()
-                settle(metric, f"{place.path}[{index}]", self.warnings)
+                coerce_metric(metric, f"{place.path}[{index}]", self.warnings)
                 self._add(metric, place.label)
             else:
                 self.take(value, place.at(f"[{index}]"))
@@ -230,7 +229,7 @@ class _Reading:
         """Put a metric, which is ours to change, right, and add it to what was read."""
         if place.time is not None and metric.get("timestamp") is None:
             metric["timestamp"] = place.time
-        settle(metric, place.path, self.warnings, known=metric["type"] in COMPONENTS)
+        coerce_metric(metric, place.path, self.warnings, known=metric["type"] in COMPONENTS)
         self._add(metric, place.label)
 
     def _add(self, metric: dict[str, Any], label: str | None) -> None:
@@ -306,7 +305,7 @@ class _Reading:
         yield
         first = next(iter(self._touched), None)
         for key in ("created_at", "timestamp"):
-            time = time_of(around.get(key))
+            time = to_epoch(around.get(key))
             if first is not None and time is not None and time == first.get("timestamp"):
                 del around[key]
         if around and first is not None:
@@ -393,7 +392,7 @@ class _Reading:
             metrics += [metric] if metric is not None else []
         if metrics:
             first = min(metrics, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
-            settle(apart.whole, place.path, self.warnings, known=first["type"] in COMPONENTS)
+            coerce_metric(apart.whole, place.path, self.warnings, known=first["type"] in COMPONENTS)
             for key, value in apart.whole.items():
                 keep(first, key, value)
         elif apart.whole:
@@ -422,7 +421,7 @@ def _without(entry: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def _time_around(entry: Mapping[str, Any], place: _Place) -> object:
     for key in ("created_at", "timestamp"):
-        if time_of(entry.get(key)) is not None:
+        if to_epoch(entry.get(key)) is not None:
             return entry[key]
     return place.time
 

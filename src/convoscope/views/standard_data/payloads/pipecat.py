@@ -13,8 +13,8 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
-from convoscope.views.standard_data.payloads.fields import EOU, LLM, STT, TTS, keep, number_of, settle
-from convoscope.views.standard_data.values import Warned, Warnings
+from convoscope.views.standard_data.payloads.fields import EOU, LLM, STT, TTS, coerce_metric, keep
+from convoscope.views.standard_data.values import Warned, Warnings, to_number
 
 TTFB = "ttfb"
 PROCESSING = "processing"
@@ -89,7 +89,7 @@ def stated(entry: Mapping[str, Any]) -> str:
         return STT_USAGE if "audio_seconds" in value else TOKENS if any("tokens" in str(key) for key in value) else ""
     if "value" not in entry and any(key in entry for key in _OF_A_TURN):
         return END_OF_TURN
-    whole = isinstance(number_of(value), int)
+    whole = isinstance(to_number(value), int)
     return CHARACTERS if whole and service_of(entry["processor"]) == "tts" else ""
 
 
@@ -292,7 +292,7 @@ class Generations:
         another source has told is counted once.
         """
         processor = str(entry.get("processor") or "")
-        value = number_of(entry.get("value"))
+        value = to_number(entry.get("value"))
         metric = self._meant(metric or stated(entry), entry, path, value)
         measurement = measured(metric, entry) if metric else None
         if measurement is None:
@@ -304,7 +304,7 @@ class Generations:
             message = f"This time to first byte of {processor} is told twice, and is counted once."
             self._warnings.append(Warned(path, "repeated_metric", message, dict(entry)))
             return Added(earlier.metric, is_new=False)
-        settle(measurement.fields, path, self._warnings)
+        coerce_metric(measurement.fields, path, self._warnings)
         added = self._put(_Whose(processor, measurement.component), metric, measurement)
         if metric == TTFB and value is not None:
             self._first_bytes.setdefault((processor, value), _Reported(source, added.metric))

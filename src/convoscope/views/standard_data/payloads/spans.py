@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from convoscope.views.standard_data.payloads.fields import EOU, TTS, TURN, keep, number_of
-from convoscope.views.standard_data.shapes import STT_DATA, TTS_DATA
+from convoscope.views.standard_data.payloads.fields import EOU, TTS, TURN, keep
+from convoscope.views.standard_data.schema import STTData, TTSData
+from convoscope.views.standard_data.values import to_number
 
 METRICS = "metrics_collected"
 METRICS_PREFIX = f"{METRICS}."
@@ -142,17 +143,17 @@ def _add_span_times(fields: dict[str, Any], rest: dict[str, Any]) -> None:
 
 def _let_go(fields: dict[str, Any], attributes_of: Mapping[str, Mapping[str, Any]], rest: dict[str, Any]) -> None:
     """Attributes none of which the schema knows are no record of speech: they would be read as a map by turn."""
-    for name, shape in (("stt", STT_DATA), ("tts", TTS_DATA)):
+    for name, shape in (("stt", STTData.kind), ("tts", TTSData.kind)):
         record = fields.get(_FIELDS[name])
         if record is not None and not shape.fits(record):
             del fields[_FIELDS[name]]
             for key, value in attributes_of[name].items():
-                if (name, key) not in _ALSO_MEASURED or number_of(value) is None:
+                if (name, key) not in _ALSO_MEASURED or to_number(value) is None:
                     keep(rest, f"{name}.{key}", value)
 
 
 def _add_seconds(audio: dict[str, Any] | None) -> None:
-    milliseconds = None if audio is None else number_of(audio.get("duration_ms"))
+    milliseconds = None if audio is None else to_number(audio.get("duration_ms"))
     if audio is not None and milliseconds is not None and audio.get("audio_duration") is None:
         audio["audio_duration"] = milliseconds / 1000
 
@@ -164,7 +165,7 @@ def _metrics(attributes_of: Mapping[str, Mapping[str, Any]], fields: Mapping[str
         metrics.append(unflattened(attributes_of[METRICS]))
     for (name, key), (component, field) in _ALSO_MEASURED.items():
         attribute = attributes_of.get(name, {}).get(key)
-        milliseconds = number_of(attribute)
+        milliseconds = to_number(attribute)
         if milliseconds is not None:
             original = {} if _FIELDS[name] in fields else {key: attribute}
             metrics.append({"type": component, field: milliseconds / 1000, **original, "source": f"{name}.{key}"})

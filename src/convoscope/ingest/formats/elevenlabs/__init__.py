@@ -1,1 +1,0 @@
-"""Conversations of ElevenLabs."""

@@ -1,1 +1,0 @@
-"""Session reports and chat histories of LiveKit."""

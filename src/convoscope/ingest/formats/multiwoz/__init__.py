@@ -1,1 +1,0 @@
-"""MultiWOZ dialogues, versions 2.1 and 2.2."""

@@ -1,1 +1,0 @@
-"""Records and logs of Pipecat bots."""

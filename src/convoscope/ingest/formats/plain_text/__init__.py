@@ -1,1 +1,0 @@
-"""Transcripts as plain text: a label, a colon, and what was said."""

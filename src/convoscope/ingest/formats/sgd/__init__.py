@@ -1,1 +1,0 @@
-"""Schema-Guided Dialogue, and dialogues of MultiWOZ 2.2, which have its shape."""

@@ -1,1 +1,0 @@
-"""Subtitles: SRT, WebVTT and SBV."""

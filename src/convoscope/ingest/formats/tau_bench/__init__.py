@@ -1,1 +1,0 @@
-"""Trajectories of τ-bench."""

@@ -1,1 +1,0 @@
-"""Full-duplex simulations of τ-voice."""

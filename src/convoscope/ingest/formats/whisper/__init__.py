@@ -1,1 +1,0 @@
-"""Transcripts of Whisper and its relatives, as JSON."""
