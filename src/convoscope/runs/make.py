@@ -117,7 +117,7 @@ class _RunBuilder:
 
     def __init__(self, job: Job, targets: Sequence[str], label: LabelRule | None, engine: Engine) -> None:
         self.started, self._began = now(), perf_counter()
-        self.job, self.settings, self.report = job, job.settings, job.found.report
+        self.job, self.settings, self.report = job, job.settings, job.input.report
         self.by, self.metrics, self.engine = job.settings.groupings, job.chosen.metrics, engine
         reading = job.settings.reading
         self.label = None if label is None else SettledLabel(label)
@@ -130,8 +130,8 @@ class _RunBuilder:
             "format": self.settings.format,
             "interval": {"level": intervals.LEVEL},
         }
-        if job.found.flows:
-            self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.found.flows}
+        if job.input.flows:
+            self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.input.flows}
         if own := {one.name: table_signature(one) for one in job.chosen.tables if one.name not in installed().tables}:
             self.config["tables"] = own
         for name in ("tool_failed", "speech_tools", "session_gap"):
@@ -147,7 +147,7 @@ class _RunBuilder:
             self.config["resources"] = job.session.identities()
         self.config_hash = canonical_hash(self.config)
         try:
-            self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in job.found.inputs])
+            self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in job.input.inputs])
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=str(error.filename)) from None
         self.depends_on = {
@@ -155,7 +155,7 @@ class _RunBuilder:
             "metrics": canonical_hash(self.signatures),
             "input": self.input_hash,
             "version": versions()["convoscope"],
-            "sources": canonical_hash([sources(), reader_sources(one.reader for one in job.found.inputs)]),
+            "sources": canonical_hash([sources(), reader_sources(one.reader for one in job.input.inputs)]),
         }
         self.timings = Timings()
         self.flows: dict[str, Flow] = {}
@@ -163,7 +163,7 @@ class _RunBuilder:
     def run(self, out: Path) -> Run:
         if is_taken(out):
             return self._existing(out)
-        inputs, settings = self.job.found.inputs, self.settings
+        inputs, settings = self.job.input.inputs, self.settings
         if not inputs:
             raise nothing_readable(self.report)
         if self.label is not None:
@@ -219,7 +219,7 @@ class _RunBuilder:
             self.flows = parts[number].flows | self.flows
         if not conversations:
             raise nothing_readable(report)
-        unused = [flow.name for flow in self.job.found.flows if flow.name not in self.flows]
+        unused = [flow.name for flow in self.job.input.flows if flow.name not in self.flows]
         if unused:
             report.warnings.append(f"no conversation uses these declared flows: {', '.join(unused)}")
         speech_tools = self.settings.reading.speech_tools
@@ -229,7 +229,7 @@ class _RunBuilder:
                 f"--speech-tool {tools}: no call says anything that the log does not have as a message"
             )
         # A flow that no conversation ran is kept too: all of its states are untested.
-        self.flows = {flow.name: flow for flow in self.job.found.flows} | self.flows
+        self.flows = {flow.name: flow for flow in self.job.input.flows} | self.flows
         self._refuse_problems(report)
         if limit is not None and conversations > limit:
             report.conversations = limit
@@ -241,7 +241,7 @@ class _RunBuilder:
 
         What a limit left out might be theirs.
         """
-        companions = {Path(path) for item in self.job.found.inputs for path in item.companions}
+        companions = {Path(path) for item in self.job.input.inputs for path in item.companions}
         if load_predictions(sorted(companions)) is not None:
             report.add_notes(unread_records(companions))
             if self.settings.limit is None:
@@ -280,7 +280,7 @@ class _RunBuilder:
         label = None if self.label is None else read_label(tables, *self.label)
         report.warnings += label.warnings if label is not None else ()
         # What the limit leaves out was not asked for.
-        absent = [] if self.settings.limit is not None else absent_samples(self.job.found.inputs, tables, report)
+        absent = [] if self.settings.limit is not None else absent_samples(self.job.input.inputs, tables, report)
         if absent:
             who = "1 sample has" if len(absent) == 1 else f"{len(absent):,} samples have"
             samples = _few([one_line(name) for name in absent])

@@ -117,7 +117,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     settings: ScoreSettings
     name: str
     """Of the first path, for a run that is given no other."""
-    found: FoundInput
+    input: FoundInput
     """The inputs, the flow definitions among them, and the read report, which grows while the inputs are cut."""
     chosen: Chosen
     session: Session
@@ -140,7 +140,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         settings = self.settings
 
         def waiting() -> Iterator[Partition]:
-            for partition in cut(self.found.inputs, self.found.report, scratch, settings.part_bytes):
+            for partition in cut(self.input.inputs, self.input.report, scratch, settings.part_bytes):
                 if settings.limit is not None and _first_conversations(done) >= settings.limit:
                     return
                 if partition.number not in done:
@@ -153,7 +153,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             metrics=self.chosen.metrics,
             writer=writer,
             settings=settings.portable(in_flight),
-            flows=self.found.flows,
+            flows=self.input.flows,
             label=label,
             resources=self.session.resources,
         )
@@ -174,7 +174,7 @@ def plan_job(source: Sequence[Any], chosen: Chosen, settings: ScoreSettings) -> 
     return Job(
         settings=settings,
         name=Path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,
-        found=discovered,
+        input=discovered,
         chosen=chosen,
         session=session,
         bytes_total=sum(map(size_of, discovered.inputs)),
