@@ -21,21 +21,21 @@ Logs = Annotated[list[Path], typer.Argument(help="The folder of a call, or anoth
 Id = Annotated[str | None, typer.Option("--id", help="Only the conversation with this id.")]
 
 
-class View(NamedTuple):
+class ShownView(NamedTuple):
     """One way to look at a conversation: as data, and on the screen."""
 
     data: Callable[[Conversation], Any]
     show: Callable[[Screen, Conversation], None]
 
 
-def _view(name: str) -> View:
+def _view(name: str) -> ShownView:
     from convoscope.report.view_terminal import print_context, print_timeline, print_trace, timeline
     from convoscope.views import metric_context
 
     return {
-        "metric-context": View(lambda one: metric_context(one).to_dict(), print_context),
-        "trace": View(lambda one: metric_context(one).conversation_trace, print_trace),
-        "timeline": View(timeline, print_timeline),
+        "metric-context": ShownView(lambda one: metric_context(one).to_dict(), print_context),
+        "trace": ShownView(lambda one: metric_context(one).conversation_trace, print_trace),
+        "timeline": ShownView(timeline, print_timeline),
     }[name]
 
 
@@ -51,7 +51,7 @@ _add_command("trace", "What was said and done, in one list: user, tool calls, to
 _add_command("timeline", "Every event with its time, by turn.")
 
 
-def _show(paths: list[Path], options: ReadOptions, id: str | None, json: bool, view: View) -> None:
+def _show(paths: list[Path], options: ReadOptions, id: str | None, json: bool, view: ShownView) -> None:
     """One conversation is printed as such; several follow each other, in JSON one per line."""
     from convoscope.errors import UsageError
     from convoscope.ingest.read import read
