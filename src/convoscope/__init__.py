@@ -72,7 +72,7 @@ _HOME = {
     "MetricContext": "convoscope.views.metric_context",
     "Recogniser": "convoscope.resources",
     "Recording": "convoscope.resources",
-    "Run": "convoscope.report.notebook",
+    "Run": "convoscope.report.score",
     "Score": "convoscope.scores.observation",
     "SideTable": "convoscope.scores.side_tables",
     "StandardData": "convoscope.views.standard_data.model",

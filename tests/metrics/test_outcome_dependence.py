@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from convoscope.analysis.known_limits import KNOWN_DEPENDENCE
-from convoscope.analysis.outcome_pairs import (
+from convoscope.analysis.perturbations import (
     OUTCOMES,
     answers,
     completed,
@@ -18,7 +17,7 @@ from convoscope.analysis.outcome_pairs import (
     final_status,
     tool_results,
 )
-from convoscope.analysis.vacuity import OutcomeDependence, outcome_dependence
+from convoscope.analysis.vacuity import KNOWN_DEPENDENCE, OutcomeDependence, outcome_dependence
 from convoscope.conversation import (
     Conversation,
     Database,

@@ -135,11 +135,10 @@ def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json
     """Print the run and write its reports; end with what its targets came to."""
     from convoscope.analysis.answer import make_answer
     from convoscope.analysis.targets import run_checks
-    from convoscope.report.answer_terminal import print_answer, print_next
     from convoscope.report.gate import print_targets, targets_json
-    from convoscope.report.record_files import write_contexts
-    from convoscope.report.run_terminal import print_run, print_warnings
+    from convoscope.report.run_terminal import print_answer, print_next, print_run, print_warnings
     from convoscope.report.screen import Screen
+    from convoscope.report.view_terminal import write_contexts
     from convoscope.runs.run import PAGE
 
     screen = Screen()
