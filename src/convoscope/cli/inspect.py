@@ -147,7 +147,7 @@ def print_files(screen: Screen, files: dict[str, FileRead], *, full: bool) -> No
 def print_short_plan(screen: Screen, plan: Plan) -> None:
     """How many metrics of each family can be measured, and what would unlock most of the others."""
     from convoscope.analysis.words import reason_text
-    from convoscope.metrics.parts import whole_metrics
+    from convoscope.metrics.registry import whole_metrics
     from convoscope.report.table import number_column, print_table, text_table
 
     wholes = _wholes(plan)
@@ -177,7 +177,7 @@ def print_short_plan(screen: Screen, plan: Plan) -> None:
 
 def _wholes(plan: Plan) -> list[Planned]:
     """The metrics without their parts: a part can be measured where the whole can."""
-    from convoscope.metrics.parts import parent_metric
+    from convoscope.metrics.registry import parent_metric
 
     names = {metric.metric for metric in plan.metrics}
     return [metric for metric in plan.metrics if not parent_metric(metric.metric, names)]

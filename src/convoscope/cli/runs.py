@@ -18,7 +18,7 @@ RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
 @app.command("list")
 def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
     """List the runs in a folder."""
-    from convoscope.metrics.parts import whole_metrics
+    from convoscope.metrics.registry import whole_metrics
     from convoscope.report.screen import Screen
     from convoscope.report.table import number_column, print_table, text_table
     from convoscope.runs.run import find_runs

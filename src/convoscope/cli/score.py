@@ -188,7 +188,7 @@ def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> 
     """The metrics that are asked for, with other numbers of trials where `k` is."""
     if k is None:
         return split(metrics)
-    from convoscope.metrics.composites.trials import with_trials
-    from convoscope.metrics.user_metrics import registered
+    from convoscope.metrics.composites import with_trials
+    from convoscope.metrics.registry import registered
 
     return with_trials(registered(metrics_from).to_score(split(metrics)), k)

@@ -25,8 +25,7 @@ from convoscope.runs.database import (
     write_parquet,
 )
 from convoscope.runs.partial import AnswerFile
-from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
-from convoscope.scores.observation import STATUSES, Counts
+from convoscope.scores.observation import LONGEST_ID, STATUSES, Counts, cut, cut_all, evidence
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.batch import MetricColumns
 from convoscope.scoring.evaluate import say

@@ -18,8 +18,7 @@ from convoscope.ingest.read import MADE_IN_PYTHON, PathLike, from_objects
 from convoscope.ingest.split import Partition, cut
 from convoscope.metrics.declaration import Declaration, Derived, Metric
 from convoscope.metrics.needs import VENUES_TYPE
-from convoscope.metrics.registry import Declared
-from convoscope.metrics.user_metrics import registered
+from convoscope.metrics.registry import Declared, registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import Engine

@@ -18,9 +18,9 @@ from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.user_metrics import registered as registered_metrics
+from convoscope.metrics.registry import registered as registered_metrics
 from convoscope.resources.registry import Resource
-from convoscope.scores.evidence import cut
+from convoscope.scores.observation import cut
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
