@@ -14,7 +14,7 @@ from convoscope.analysis.answer import Answer, Outcomes, make_answer
 from convoscope.analysis.answer.comparison import holm
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.conversation import Conversation, Outcome
-from convoscope.report.answer_terminal import print_answer
+from convoscope.report.run_terminal import print_answer
 from convoscope.report.screen import Screen
 from convoscope.runs.make import make_run
 from convoscope.runs.run import Run

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from convoscope.analysis.known_limits import KNOWN_LIMITS
 from convoscope.analysis.vacuity import (
     GOES_SILENT,
+    KNOWN_LIMITS,
     NO_OPPORTUNITY,
     NOT_NOTICED,
     NOTICED,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from convoscope.analysis.known_limits import KNOWN_DEPENDENCE
-from convoscope.analysis.outcome_pairs import (
+from convoscope.analysis.perturbations import (
     OUTCOMES,
     answers,
     completed,
@@ -18,7 +17,7 @@ from convoscope.analysis.outcome_pairs import (
     final_status,
     tool_results,
 )
-from convoscope.analysis.vacuity import OutcomeDependence, outcome_dependence
+from convoscope.analysis.vacuity import KNOWN_DEPENDENCE, OutcomeDependence, outcome_dependence
 from convoscope.conversation import (
     Conversation,
     Database,
@@ -31,8 +30,7 @@ from convoscope.conversation import (
 )
 from convoscope.metrics import CONVERSATION, EVENT, HIGHER, Observation, measured, metric, unmeasured
 from convoscope.metrics.declaration import RATIO, SHARE
-from convoscope.metrics.parts import PUBLISHED
-from convoscope.metrics.registry import installed
+from convoscope.metrics.registry import PUBLISHED, installed
 from convoscope.scores.reducers import MEAN_OF_REPORTED
 from convoscope.views.items import cases
 from support.chats import agent, call, chat, result, user

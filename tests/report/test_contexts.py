@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.report.record_files import write_contexts
+from convoscope.report.view_terminal import write_contexts
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from convoscope.views import metric_context

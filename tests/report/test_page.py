@@ -12,8 +12,9 @@ import pytest
 
 import convoscope
 from convoscope.errors import UsageError
-from convoscope.report.page import packing, write_page
-from convoscope.report.page.packing import _bounds as bounds
+from convoscope.report.page import page as packing
+from convoscope.report.page import write_page
+from convoscope.report.page.page import _bounds as bounds
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import PAGE, Run
 from support.chats import chat, user

@@ -11,9 +11,9 @@ import pytest
 
 from convoscope.analysis.answer import Answer, Clause, Outcomes, make_answer
 from convoscope.analysis.answer.model import GroupApart
-from convoscope.report.answer_terminal import print_answer
-from convoscope.report.notebook import run_html
 from convoscope.report.run_markdown import markdown
+from convoscope.report.run_terminal import print_answer
+from convoscope.report.score import run_html
 from convoscope.report.screen import Screen
 from convoscope.runs.run import Run
 from support.remarked import remarked_run

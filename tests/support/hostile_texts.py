@@ -105,12 +105,12 @@ FUNCTION_UNITS = (
 
 def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.harmless import clean, one_line
+    from convoscope.metrics import audio as transcripts
     from convoscope.metrics.answer import forms
     from convoscope.metrics.answer import multiple_choice as choices
-    from convoscope.metrics.audio import transcripts
     from convoscope.metrics.tools import calls as tools
     from convoscope.metrics.voice.transcription import word_errors
-    from convoscope.report.render import markdown
+    from convoscope.report.table import plain
     from convoscope.report.text_diff import difference
     from convoscope.text import comparison as answer_text
     from convoscope.text import folding
@@ -146,7 +146,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "difference": lambda text: difference(text, text[::-1]),
         "one_line": one_line,
         "clean": clean,
-        "markdown": markdown.plain,
+        "markdown": plain,
         **{f"form {form.name}": form.fault for form in forms.FORMS.values()},
     }
 

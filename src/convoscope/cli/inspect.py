@@ -144,7 +144,7 @@ def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
 
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
-    from convoscope.metrics.parts import parent_metric
+    from convoscope.metrics.registry import parent_metric
     from convoscope.report.table import number_column, print_table, text_table
 
     screen.line()

@@ -25,8 +25,7 @@ def metrics(
     import msgspec
 
     from convoscope.metrics.declaration import Metric
-    from convoscope.metrics.parts import parent_metric
-    from convoscope.metrics.user_metrics import registered
+    from convoscope.metrics.registry import parent_metric, registered
     from convoscope.report.screen import Screen
     from convoscope.report.table import print_table, text_table
     from convoscope.runs.summary import describe

@@ -34,8 +34,8 @@ def report(
     from convoscope.analysis.targets import run_checks
     from convoscope.report.gate import print_targets, targets_json
     from convoscope.report.page import write_page
-    from convoscope.report.record_files import write_contexts
     from convoscope.report.screen import Screen
+    from convoscope.report.view_terminal import write_contexts
     from convoscope.runs.run import PAGE, Run
 
     given = target or []

@@ -53,8 +53,7 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
 def show(run: RunPath, full: Full = False, json: Json = False) -> None:
     """Print the summary of a run."""
     from convoscope.analysis.answer import make_answer
-    from convoscope.report.answer_terminal import print_answer
-    from convoscope.report.run_terminal import print_run
+    from convoscope.report.run_terminal import print_answer, print_run
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
 

@@ -121,11 +121,10 @@ def _tell(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: boo
     """Print the run and write its reports; end with what its targets came to."""
     from convoscope.analysis.answer import make_answer
     from convoscope.analysis.targets import run_checks
-    from convoscope.report.answer_terminal import print_answer, print_next
     from convoscope.report.gate import print_targets, targets_json
-    from convoscope.report.record_files import write_contexts
-    from convoscope.report.run_terminal import print_run, print_warnings
+    from convoscope.report.run_terminal import print_answer, print_next, print_run, print_warnings
     from convoscope.report.screen import Screen
+    from convoscope.report.view_terminal import write_contexts
     from convoscope.runs.run import PAGE
 
     screen = Screen()
@@ -175,7 +174,7 @@ def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> 
     """The metrics that are asked for, with other numbers of trials where `k` is."""
     if k is None:
         return split(metrics)
-    from convoscope.metrics.composites.trials import with_trials
-    from convoscope.metrics.user_metrics import registered
+    from convoscope.metrics.composites import with_trials
+    from convoscope.metrics.registry import registered
 
     return with_trials(registered(metrics_from).to_score(split(metrics)), k)

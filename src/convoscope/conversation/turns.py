@@ -173,9 +173,9 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
 
 
 def eva(conversation: Conversation) -> tuple[Turn, ...]:
-    """Turns as the published fixtures of EVA count them in the logs of a call: see `convoscope.views.eva.turns`."""
+    """Turns as the published fixtures of EVA count them in the logs of a call: see `convoscope.views.eva.reading`."""
     # By name, as an entry point is: the model imports no view.
-    view = import_module("convoscope.views.eva.turns")
+    view = import_module("convoscope.views.eva.reading")
     turns: tuple[Turn, ...] = view.eva_turns(conversation)
     return turns
 

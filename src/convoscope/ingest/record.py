@@ -71,8 +71,11 @@ class Fields(dict[str, Any]):
     ({'colour': 'red', 'status': 'done'}, ['call.colour'])
     """
 
+    __slots__ = ("notes", "of", "usual")
+
     def __init__(self, record: Any, of: str, notes: Notes, usual: Set[str] = frozenset()) -> None:
-        super().__init__(record if isinstance(record, dict) else ())
+        if isinstance(record, dict):
+            self.update(record)
         self.of, self.notes, self.usual = of, notes, usual
 
     def take(self, *names: str, kind: type | tuple[type, ...] = object) -> Any:
@@ -86,7 +89,8 @@ class Fields(dict[str, Any]):
     def text(self, *names: str) -> str:
         """A text, or a number as text; "" where no field has one."""
         for name in names:
-            if text := as_text(self.get(name)):
+            value = self.get(name)
+            if value is not None and (text := as_text(value)):
                 del self[name]
                 return text
         return ""
@@ -118,6 +122,8 @@ class Fields(dict[str, Any]):
     def rest(self, seq: int = -1) -> JsonObject:
         """What was not taken, for `extras`; names that are not usual are noted as unknown, at this event."""
         extras = filled(self)
+        if not extras:
+            return extras
         for name in sorted(extras.keys() - self.usual):
             self.notes.unknown(f"{self.of}.{name}", seq)
         return extras
@@ -149,7 +155,9 @@ def unknown_role(record: Any) -> str:
 
 
 def in_plain_names(message: JsonObject, timeline: TimelineBuilder) -> JsonObject:
-    """A copy of a message with its role as `role` and its text as `content`; other names are noted."""
+    """A message with its role as `role` and its text as `content`, a copy if need be; other names are noted."""
+    if message.get("content") not in (None, "") and is_role(message.get("role")):
+        return message
     fields = dict(message)
     if not is_role(fields.get("role")) and (field := speaker_field(fields)):
         fields["role"] = fields.pop(field).strip().casefold()

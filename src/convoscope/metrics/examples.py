@@ -22,9 +22,9 @@ def example(*events: str | Mapping[str, Any], id: str = "example", **fields: Any
     """A conversation of a few lines: who speaks and what they say, and the tools that are called.
 
     A line may begin with its seconds: `3 user: hello`, or `3-4.5 user: hello` for a sound with its end. A tool has
-    its arguments and its result as JSON, both as they may be missing: `tool: book {"seats": 2} -> {"ok": true}`. An
-    event of another type is a mapping, as the JSON of a conversation has it. Further fields are those of a
-    `Conversation`, as JSON.
+    its arguments and its result as JSON, both as they may be missing: `tool: book {"seats": 2} -> {"ok": true}`.
+    `state: greet` enters a state of a flow. An event of another type is a mapping, as the JSON of a conversation has
+    it. Further fields are those of a `Conversation`, as JSON.
 
     >>> [turn.user_text for turn in example("user: Hello?", "assistant: Hello.", "user: Good bye.").turns]
     ['Hello?', 'Good bye.']
@@ -50,6 +50,8 @@ def _entries(line: str) -> list[dict[str, Any]]:
     entry: dict[str, Any] = {}
     if at is not None:
         entry["time"] = {"at": float(at), "clock": "audio" if until else "wall"}
+    if role == "state":
+        return [{**entry, "type": "state_entered", "state": text}]
     if role != "tool":
         if until is not None:
             entry["time"]["until"] = float(until)

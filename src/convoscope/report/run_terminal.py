@@ -1,32 +1,205 @@
-"""A run on the terminal."""
+"""A run on the terminal: its answer in about twenty lines of 80 columns, or everything."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import shlex
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 
-from convoscope.analysis.answer import Answer, rank_texts
+from rich.cells import cell_len
+
+from convoscope.analysis.answer import Answer, Cause, KeyFigure, rank_texts
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import (
     EXTREMES,
     NOTHING,
+    ORDERS,
     counted,
     name_text,
     number_text,
+    percent_text,
     reading_text,
     value_text,
 )
 from convoscope.harmless import one_line
 from convoscope.ingest.report import NoteTally, ReadReport
-from convoscope.report.answer_terminal import print_verdict
+from convoscope.report.panels import panels
 from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.screen import Screen
 from convoscope.report.table import ReportTable, Row, TableCell, print_table
 from convoscope.runs.ranking import rank, worst_and_broken
-from convoscope.runs.run import Run
+from convoscope.runs.run import PAGE, Run
 from convoscope.runs.summary import Summary
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.endings import LOST
+
+WIDTH = 80
+CAUSES = 3
+GROUP_LINES = 3
+"""For groups that stand apart."""
+MOST_LINES = 25
+"""Of the whole answer; the groups that do not stand apart are named only within it."""
+LABEL = 29
+LEAST_COVERAGE = 0.995
+"""Below it, the line of a figure says how much it stands for."""
+
+
+def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callable[[], None] = lambda: None) -> None:
+    """How good, how sure, what breaks first, and which conversation to open.
+
+    `print_targets` prints those that no line of a figure tells.
+    """
+    begun = screen.lines
+    if not run.receipt.valid:
+        by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
+        when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
+        _wrapped(screen, f"INVALID {when}", "bold red")
+    print_verdict(screen, answer)
+    if answer.figures:
+        screen.line()
+        print_figures(screen, answer.figures)
+    if answer.more_bad:
+        _wrapped(screen, f"  {answer.more_bad} (--full)", "red", indent="    ")
+    for note in answer.notes:
+        _wrapped(screen, f"  {note}", "yellow", indent="    ")
+    print_targets()
+    _print_causes(screen, answer)
+    _print_groups(screen, answer)
+    for made in panels(run):
+        screen.line()
+        _wrapped(screen, f"{made.title}: {made.line}")
+    screen.line()
+    if answer.hint:
+        _wrapped(screen, answer.hint, "yellow")
+    if answer.broken:
+        _wrapped(screen, answer.broken)
+    if answer.unread:
+        _wrapped(screen, answer.unread)
+    reading = answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)"
+    rest = len(_lines(reading)) + 2  # the page, and what is next
+    if screen.lines - begun + len(_lines(answer.alike)) + rest <= MOST_LINES:
+        _wrapped(screen, answer.alike)
+    _wrapped(screen, reading)
+    print_next(screen, answer, run)
+
+
+def print_verdict(screen: Screen, answer: Answer) -> None:
+    """Up to three sentences."""
+    for clause in answer.verdict:
+        _wrapped(screen, clause.text, {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold"))
+
+
+def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
+    """A line each: what, how much, from where to where, of how many, and what it is held against."""
+    rows = [
+        (
+            _cut(one_line(one.label)),
+            value_text(one.value, one.unit),
+            interval_words(one),
+            f"n {one.n:,}",
+            standing_words(one),
+        )
+        for one in figures
+    ]
+    widths = [max(cell_len(row[place]) for row in rows) for place in range(4)]
+    for row, figure in zip(rows, figures, strict=True):
+        label = row[0] + " " * (widths[0] - cell_len(row[0]))
+        line = f"  {label}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}"
+        style = {"missed": "red", "met": "green"}.get(figure.verdict, "red" if figure.bad else "")
+        if cell_len(line) + 2 + cell_len(row[4]) <= WIDTH:
+            screen.line(f"{line}  {row[4]}".rstrip(), style)
+        else:  # what does not fit is on the next line, at the right
+            screen.line(line.rstrip(), style)
+            screen.line(row[4].rjust(WIDTH), style)
+
+
+def _cut(label: str) -> str:
+    return label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
+
+
+def interval_words(figure: KeyFigure) -> str:
+    """From where to where a figure may be."""
+    if figure.low is None and figure.high is None:
+        return "·"
+    if figure.high is None:
+        return f"{number_text(figure.low or 0.0, figure.unit)} or more"
+    if figure.low is None:
+        return f"{number_text(figure.high, figure.unit)} or less"
+    return f"{number_text(figure.low, figure.unit)} to {number_text(figure.high, figure.unit)}"
+
+
+def standing_words(figure: KeyFigure) -> str:
+    """What a figure is held against, and how much it stands for if that is not all."""
+    covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
+    side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
+    held = f"{side}{figure.verdict}: {figure.target}" if figure.verdict else ""
+    return ", ".join(filter(None, (held, figure.remark, covered)))
+
+
+def _print_causes(screen: Screen, answer: Answer) -> None:
+    shown = answer.causes[:CAUSES]
+    rest = [*answer.causes[CAUSES:], *answer.remaining]
+    screen.line()
+    width = max((len(f"{one.lost:,}") for one in (*shown, *rest)), default=0)
+    for cause in shown:
+        _print_cause(screen, cause, width)
+    if rest:
+        words = ", ".join(f"{one.sentence} {one.lost:,}" for one in rest)
+        lost = sum(one.lost for one in rest)
+        _wrapped(screen, f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
+    if not answer.causes and not answer.remaining:
+        kind = "trial" if answer.order == ORDERS["trials"] else "rough"
+        for worst in answer.worst[:CAUSES]:
+            if worst.reasons:
+                _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
+
+
+def _print_groups(screen: Screen, answer: Answer) -> None:
+    """Groups that stand apart and are not in the verdict, the surest first; how many more there are."""
+    groups = [one.sentence for one in answer.groups if not one.in_verdict]
+    for count in range(len(groups), 0, -1):
+        more = f" (and {len(groups) - count:,} more)" if count < len(groups) else ""
+        shown = [*groups[: count - 1], groups[count - 1] + more]
+        if count == 1 or sum(len(_lines(text)) for text in shown) <= GROUP_LINES:
+            for text in shown:
+                _wrapped(screen, text)
+            return
+
+
+def _print_cause(screen: Screen, cause: Cause, width: int) -> None:
+    example = cause.example.conversation if cause.example is not None else ""
+    _with_id(screen, f"{cause.lost:>{width},} lost  {cause.sentence}", example)
+
+
+def _with_id(screen: Screen, text: str, id: str) -> None:
+    """A sentence, and at the right the conversation to open; an id is never cut, because people copy it."""
+    text, id = one_line(text), one_line(id)
+    room = WIDTH - cell_len(text) - cell_len(id)
+    if room >= 2:
+        screen.line(f"{text}{' ' * room}{id}")
+    else:
+        _wrapped(screen, text, indent=" " * 9)
+        screen.line(f"{'':9}{id}")
+
+
+def print_next(screen: Screen, answer: Answer, run: Run) -> None:
+    """Where the page is, and what to look at next."""
+    screen.line(f"page  {run.folder / PAGE}")
+    first = next((one.example.conversation for one in answer.causes if one.example is not None), "")
+    first = first or (answer.worst[0].conversation if answer.worst else "")
+    if first:
+        screen.line(f"next  convoscope show {shlex.quote(str(run.folder))} {shlex.quote(one_line(first))}")
+
+
+def _wrapped(screen: Screen, text: str, style: str = "", indent: str = "  ") -> None:
+    for line in _lines(text, indent):
+        screen.line(line, style)
+
+
+def _lines(text: str, indent: str = "  ") -> list[str]:
+    return textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
 
 MAX_PROBLEMS = 3
 _WORST = 3

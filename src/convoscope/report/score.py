@@ -1,16 +1,80 @@
-"""The whole road to a person: score, keep the run, and write its page."""
+"""Score, keep the run, and write its page; and a run in a notebook, with the answer of terminal and page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import ParamSpec
+from html import escape
+from typing import TYPE_CHECKING, ParamSpec
 
 from convoscope.errors import keeping
-from convoscope.report.notebook import Run
+from convoscope.harmless import clean
 from convoscope.report.page import write_page
 from convoscope.runs.make import Progress, make_run
-from convoscope.runs.run import PAGE
+from convoscope.runs.run import PAGE, Run
+
+if TYPE_CHECKING:
+    from convoscope.analysis.answer import Answer
+
+__all__ = ["Run", "run_html"]
+
+_HEAD = "".join(f"<th>{name}</th>" for name in ("figure", "value", "95 % interval", "n", ""))
+
+
+def run_html(run: Run) -> str:
+    """Verdict, key figures, causes, and where the page is. What comes from logs is escaped."""
+    # Whoever opens no notebook need not wait for it.
+    from convoscope.analysis.answer import make_answer
+
+    lines = "\n".join(_lines(run, make_answer(run)))
+    return f'<div style="max-width: 760px; line-height: 1.45">\n{lines}\n</div>'
+
+
+def _lines(run: Run, answer: Answer) -> Iterator[str]:
+    receipt = run.receipt
+    if not receipt.valid:
+        yield f"<p><b>INVALID</b> since {_text(receipt.invalidated_at)}: {_text(receipt.invalid_reason)}</p>"
+    verdict = " ".join(f"<b>{_text(clause.lead)}</b>{_text(clause.rest)}" for clause in answer.verdict)
+    yield f'<p style="font-size: 1.15em">{verdict}</p>'
+    if answer.figures:
+        yield f"<table>\n<thead><tr>{_HEAD}</tr></thead>\n<tbody>"
+        yield from _figures(answer)
+        yield "</tbody>\n</table>"
+    for note in answer.remarks:
+        yield f"<p>{_text(note)}</p>"
+    causes = [*answer.causes, *answer.remaining]
+    if causes:
+        yield "<ul>"
+        for cause in causes:
+            example = f" (<code>{_text(cause.example.conversation)}</code>)" if cause.example is not None else ""
+            yield f"<li><b>{cause.lost:,} lost</b>: {_text(cause.sentence)}{example}</li>"
+        yield "</ul>"
+    ending = "; ".join(filter(None, (answer.reading, answer.not_measured)))
+    page = run.folder / PAGE
+    where = f"; page <code>{_text(page)}</code>" if page.is_file() else ""
+    yield f"<p>{_text(ending)}<br>{_text(run.folder)}{where}</p>"
+
+
+def _figures(answer: Answer) -> Iterator[str]:
+    from convoscope.analysis.words import value_text
+    from convoscope.report.run_terminal import interval_words, standing_words
+
+    left = 'style="text-align: left"'
+    for figure in answer.figures:
+        yield (
+            f'<tr><td {left} title="{_text(figure.name)}">{_text(figure.label)}</td>'
+            f"<td><b>{_text(value_text(figure.value, figure.unit))}</b></td><td>{_text(interval_words(figure))}</td>"
+            f"<td>{figure.n:,}</td><td {left}>{_text(standing_words(figure))}</td></tr>"
+        )
+
+
+def _text(value: object) -> str:
+    """What anybody may have written, harmless inside of a page."""
+    return escape(clean(str(value)))
+
+
+Run.html = run_html
+
 
 P = ParamSpec("P")
 

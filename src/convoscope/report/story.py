@@ -6,7 +6,7 @@ Everything is text by now, but not yet markup: what shows it escapes it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -33,12 +33,12 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.metrics.unresolved import RESOLUTION, RESOLVED_BY
 from convoscope.report.run_tables import FEW, REASONS, visible_figures
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, speech_lanes
 from convoscope.report.text_diff import TextVersion, readings
-from convoscope.runs.conversations import KeptConversation, ReducedScore
+from convoscope.runs.conversations import KeptConversation, ReducedScore, ScoreRow
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
@@ -198,6 +198,16 @@ class StoryMaker:
     def _is_shown(self, score: ReducedScore) -> bool:
         # Without figures, no metric is known to be missing.
         return not self._visible or score.status in (MEASURED, ERROR) or score.key in self._visible
+
+    def wanted(self, conversation: Conversation) -> Callable[[ScoreRow], bool]:
+        """Which rows of scores a story with only bad marks needs: not those of turns that went well."""
+        turns = {str(turn.id) for turn in _turns(conversation)}
+
+        def is_wanted(row: ScoreRow) -> bool:
+            _, metric, variant, kind, subject, _, _, _, status, value, *_ = row
+            return kind != "turn" or subject not in turns or self.is_bad(key_text(metric, variant), status, value)
+
+        return is_wanted
 
     def is_bad(self, key: str, status: str, value: float | None) -> bool:
         """A metric that broke, or a share at its worst."""

@@ -24,6 +24,11 @@ Op = Literal["=", "+", "-"]
 
 # Scripts that write no blanks between words are compared character by character.
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_COUNT = r"A-Za-z0-9%#@&$+<=>^`|~"
+_ASCII_WORD = re.compile(rf"\S+\s*(?:[^\s{_COUNT}]++(?:\s+|\Z))*")
+"""The same for the many texts of ASCII alone: a word, its blanks, and what follows without a character that counts."""
+_SIGN_ALONE = re.compile(r"(?:\A|\s)-[.,]")
+"""A minus that counts, though no character of its word needs to."""
 _WORD = re.compile(rf"[{_DENSE}]\s*|[^\s{_DENSE}]+\s*|\s+")
 
 
@@ -90,7 +95,7 @@ def difference(before: str, after: str) -> tuple[DiffPiece, ...] | None:
     old, new = _words(before), _words(after)
     if len(old) > MAX_WORDS or len(new) > MAX_WORDS:
         return None
-    old_keys, new_keys = [_key(word) for word in old], [_key(word) for word in new]
+    old_keys, new_keys = _keys(old), _keys(new)
     pieces: list[DiffPiece] = []
     gone = came = slice(0, 0)
 
@@ -113,17 +118,21 @@ def difference(before: str, after: str) -> tuple[DiffPiece, ...] | None:
 
 def _words(text: str) -> list[str]:
     """The text cut into words, each with what follows it up to the next."""
+    if text.isascii() and text[:1].isalnum() and not _SIGN_ALONE.search(text):
+        return _ASCII_WORD.findall(text)
     words: list[str] = []
     for part in _WORD.findall(text):
-        first = part[0]
-        is_word = first.isascii() and first.isalnum()  # most are
-        if words and not is_word and (category(first)[0] == "M" or not _key(part)):
+        if words and (category(part[0])[0] == "M" or not _key(part)):
             words[-1] += part
         else:
             words.append(part)
     if len(words) > 1 and not _key(words[0]):
         words[:2] = [words[0] + words[1]]
     return words
+
+
+def _keys(words: Sequence[str]) -> list[str]:
+    return [_short_key(word) if len(word) <= _SHORT else _find_key(word) for word in words]
 
 
 def _key(word: str) -> str:

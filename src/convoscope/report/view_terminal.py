@@ -1,8 +1,12 @@
-"""A conversation as metrics see it, on the terminal: its context, its trace, its timeline."""
+"""A conversation as metrics see it: its context, trace and timeline on the terminal, and `metrics.json` per record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,9 +16,13 @@ from convoscope.conversation import AnyEvent, Conversation, Utterance
 from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
 from convoscope.report.table import number_column, print_table, text_table
+from convoscope.runs.run import Run, write_json
+from convoscope.scores.observation import Score
 from convoscope.views import MetricContext, metric_context
 
 _LONG = 100
+_LONGEST_NAME = 80
+"""Of a folder."""
 _SECTIONS = {
     "record": ("record_id", "user_goal", "user_persona"),
     "scenario database": (
@@ -167,3 +175,62 @@ def _since(conversation: Conversation, event: AnyEvent) -> float | None:
     if event.time is None:
         return None
     return round(conversation.common(event.time) - conversation.started, 3)
+
+
+FOLDER = "records"
+FILE = "metrics.json"
+_UNFIT = re.compile(r"[^\w.-]+")
+
+
+def write_contexts(run: Run) -> tuple[Path, ...]:
+    """Write `records/ID/metrics.json` into the run, one for each conversation."""
+    return tuple(_write(run, id, context, scores) for id, context, scores in _records(run))
+
+
+def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
+    """Conversations and their scores lie in one order, so that no more than one is held at a time."""
+    scores = groupby(run.scores(all=True), key=lambda score: score.conversation)
+    waiting = next(scores, None)
+    for conversation in run.conversations():
+        own_scores: list[Score] = []
+        if waiting is not None and waiting[0] == conversation.id:
+            own_scores = list(waiting[1])
+            waiting = next(scores, None)
+        yield conversation.id, metric_context(conversation).to_dict(), own_scores
+
+
+def _write(run: Run, id: str, context: dict[str, Any], scores: Sequence[Score]) -> Path:
+    folder = run.folder.joinpath(FOLDER, *_place(id))
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    write_json(path, {"record_id": context["record_id"], "context": context, "metrics": _by_metric(scores)})
+    return path
+
+
+def _place(id: str) -> list[str]:
+    """Where a record lies: a trial below its record, as it does in the logs, and nothing outside of the folder.
+
+    An id that no file system would keep as it is gets a part of its hash, so that no two meet.
+    """
+    parts = [_UNFIT.sub("_", part).strip(".")[:_LONGEST_NAME] or "_" for part in id.split("/")]
+    if "/".join(parts) != id or FILE in parts:
+        parts[-1] = f"{parts[-1]}-{hashlib.sha256(id.encode('utf-8', 'replace')).hexdigest()[:10]}"
+    return parts
+
+
+def _by_metric(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:
+    by_metric: dict[str, list[dict[str, Any]]] = {}
+    for score in scores:
+        observation = score.observation
+        fields = {
+            "subject": str(observation.subject),
+            "status": observation.status,
+            "value": observation.value,
+            "reason": observation.reason,
+            "detail": observation.detail,
+            "details": observation.details,
+            "judge": observation.judge,
+        }
+        key = f"{score.metric}@{score.variant}" if score.variant else score.metric
+        by_metric.setdefault(key, []).append({name: value for name, value in fields.items() if value not in ("", None)})
+    return by_metric

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
 from convoscope.conversation import Conversation, from_json
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.ingest.report import Note
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet, quoted
 from convoscope.runs.null_rows import PROFILES
 from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
 from convoscope.scores.observation import COMPUTED, Score, Status
@@ -58,7 +59,22 @@ class KeptConversation(NamedTuple):
     """What each metric says in the end, also one that could not look at it."""
 
 
-def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
+ScoreRow = tuple[Any, ...]
+"""The `SCORE_COLUMNS` of one score."""
+
+
+class ScoreFilter(Protocol):
+    """Which scores are needed: to make a score takes longer than to read its row."""
+
+    @property
+    def parts(self) -> Collection[str]:
+        """Metrics of which only the scores of whole conversations are needed."""
+
+    def wanted(self, conversation: Conversation) -> Callable[[ScoreRow], bool]:
+        """Whether the row of a score of this conversation is needed."""
+
+
+def records(run: Run, numbers: Sequence[int], scores: ScoreFilter | None = None) -> Iterator[KeptConversation]:
     """The conversations with these numbers, in this order; as many at a time as fit into little memory."""
     with connect(run.folder) as connection:
         source = run.tables.at(CONVERSATIONS, numbers)
@@ -69,10 +85,33 @@ def records(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
         batch.append(number)
         weight += sizes[number]
         if weight > _BATCH_BYTES:
-            yield from _batch(run, batch)
+            yield from _batch(run, batch, scores)
             batch, weight = [], 0
     if batch:
-        yield from _batch(run, batch)
+        yield from _batch(run, batch, scores)
+
+
+def first_conversations(run: Run, most: int, most_bytes: int = 8_000_000) -> Iterator[Conversation]:
+    """The first conversations of a run, up to so many and about so many bytes of JSON.
+
+    They are kept for `records`, so that a small run is decoded once.
+    """
+    size = 0
+    kept = _decoded(run)
+    with connect(run.folder) as connection:
+        rows = connection.execute(f"SELECT number, body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {most}")
+        while size <= most_bytes and (batch := rows.fetchmany(50)):
+            for number, body in batch:
+                size += len(body)
+                if number not in kept:
+                    kept[number] = from_json(body)
+                yield kept[number]
+
+
+@cached_on_argument
+def _decoded(_: Run) -> dict[int, Conversation]:
+    """Conversations that were decoded and are not yet given out, by number."""
+    return {}
 
 
 def conversation_ids(tables: Tables) -> list[str]:
@@ -90,27 +129,34 @@ def some_fields(tables: Tables) -> list[str]:
     return list(dict.fromkeys(name for (body,) in bodies for name in field_names(from_json(body))))
 
 
-def _batch(run: Run, numbers: Sequence[int]) -> Iterator[KeptConversation]:
+def _batch(run: Run, numbers: Sequence[int], filter_by: ScoreFilter | None) -> Iterator[KeptConversation]:
     with connect(run.folder) as connection:
 
-        def rows(columns: str, table: str) -> dict[int, list[tuple[Any, ...]]]:
+        def rows(columns: str, table: str, where: str = "") -> dict[int, list[tuple[Any, ...]]]:
             by_number: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
             source = run.tables.at(table, numbers)
-            for number, *values in connection.execute(f"SELECT number, {columns} FROM {source}").fetchall():
-                by_number[number].append(tuple(values))
+            for row in connection.execute(f"SELECT number, {columns} FROM {source} {where}").fetchall():
+                by_number[row[0]].append(row[1:])
             return by_number
 
         bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
-        scores = rows(SCORE_COLUMNS, SCORES)
+        parts = ", ".join(map(quoted, sorted(filter_by.parts))) if filter_by is not None else ""
+        where = f"WHERE subject_kind = 'conversation' OR metric NOT IN ({parts})" if parts else ""
+        scores = rows(SCORE_COLUMNS, SCORES, where)
         reduced = rows(_REDUCED, CONVERSATION_SCORES)
         absent = _absences(connection, run)
+    decoded = _decoded(run)
     for number in numbers:
         ((id, notes, body, profile),) = bodies[number]
+        conversation = named(decoded.pop(number) if number in decoded else from_json(body), id)
+        kept: Iterable[ScoreRow] = (
+            filter(filter_by.wanted(conversation), scores[number]) if filter_by is not None else scores[number]
+        )
         yield KeptConversation(
             number,
-            named(from_json(body), id),
+            conversation,
             msgspec.json.decode(notes, type=list[Note]) if notes else [],
-            sorted(map(score_of, scores[number]), key=_place),
+            sorted(map(score_of, kept), key=_place),
             sorted([*map(_reduced, reduced[number]), *absent.get(profile, ())], key=lambda one: one[:3]),
         )
 

@@ -17,8 +17,7 @@ from convoscope.ingest.split import Read
 from convoscope.runs.answer_files import AnswerFile
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, part_file
 from convoscope.runs.parquet_columns import ColumnBuffer, joined
-from convoscope.scores.evidence import LONGEST_ID, cut, cut_all, evidence
-from convoscope.scores.observation import STATUSES, Counts
+from convoscope.scores.observation import LONGEST_ID, STATUSES, Counts, cut, cut_all, evidence
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.batch import MetricColumns
 from convoscope.scoring.evaluate import say

@@ -17,7 +17,7 @@ It is an order, not a measurement: in a run where all is well, somebody is still
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE, Target
-from convoscope.metrics.parts import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -175,8 +175,69 @@ def headlines(summary: Summary) -> list[Headline]:
     return list(by_key.values())
 
 
+_AT_HAND = 200_000
+"""Rows of measured scores that are read once and kept; of more, each metric is read from the files by itself."""
+_MEASURED: dict[str, str] = {
+    "value": "value",
+    "score": "score",
+    "n": "coalesce(n, 0.0)",
+    "total": "coalesce(total, value)",
+    **{name: f"coalesce({name}, 0.0)" for name in ("numerator", "denominator", "tp", "fp", "fn")},
+}
+"""The columns of `conversation_scores` that figures are made of, as SQL."""
+MeasuredColumns = Mapping[str, NDArray[Any]]
+
+
+def measured_columns(run: Run, metric: str, variant: str, judge: str, columns: Sequence[str]) -> MeasuredColumns:
+    """What was measured of each conversation in one metric, by one judge: columns in the order of `number`."""
+    at_hand = _read_measured(run)
+    if at_hand is not None:
+        return at_hand.get((metric, variant, judge), _NO_COLUMNS)
+    where = Headline(metric, variant, judge, "", "").condition
+    with connect(run.folder) as connection:
+        return _numpy(connection, run, columns, f"AND {where} ORDER BY number")
+
+
+def _numpy(
+    connection: duckdb.DuckDBPyConnection, run: Run, columns: Iterable[str], end: str, keys: str = ""
+) -> dict[str, NDArray[Any]]:
+    shown = ", ".join(f"({_MEASURED[name]})::DOUBLE AS {name}" for name in columns)
+    source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
+    rows: dict[str, NDArray[Any]] = connection.execute(f"SELECT {keys} number, {shown} {source} {end}").fetchnumpy()
+    for name in columns:
+        rows[name] = np.ma.filled(np.ma.asarray(rows[name]).astype(np.float64), np.nan)
+    return rows
+
+
+_NO_COLUMNS: MeasuredColumns = {"number": np.zeros(0, dtype=np.int64), **{name: np.zeros(0) for name in _MEASURED}}
+
+
+@cached_on_argument
+def _read_measured(run: Run) -> dict[tuple[str, ...], MeasuredColumns] | None:
+    """All that was measured, in one look at the files, by metric, variant and judge; None where that is much."""
+    if sum(figure.samples_measured for figure in run.summary.metrics if not figure.reduction) > _AT_HAND:
+        return None
+    keys = ("metric", "variant", "judge")
+    with connect(run.folder) as connection:
+        rows = _numpy(connection, run, _MEASURED, "ORDER BY ALL", f"{', '.join(keys)}, ")
+    number = np.asarray(rows["number"], dtype=np.int64)
+    names = [np.asarray(rows[key], dtype=object) for key in keys]
+    is_first = np.ones(len(number), dtype=np.bool_)
+    if len(number):
+        is_first[1:] = np.logical_or.reduce([name[1:] != name[:-1] for name in names])
+    starts = np.flatnonzero(is_first).tolist()
+    by_key: dict[tuple[str, ...], MeasuredColumns] = {}
+    for start, end in zip(starts, [*starts[1:], len(number)], strict=True):
+        part = {name: rows[name][start:end] for name in _MEASURED}
+        by_key[tuple(str(name[start]) for name in names)] = {"number": number[start:end], **part}
+    return by_key
+
+
 def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[str, ...]]:
     """Metric, variant and judge of all that have a value anywhere: the others need not be looked for one by one."""
+    at_hand = _read_measured(run)
+    if at_hand is not None:
+        return set(at_hand)
     query = f"SELECT DISTINCT metric, variant, judge FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
     return set(connection.execute(query).fetchall())
 
@@ -299,12 +360,8 @@ class _Marks:
             self._targets.setdefault(target.figure, []).append(target)
 
     def read(self, headline: Headline) -> _Read:
-        rows = self._connection.execute(
-            f"SELECT number, value, score FROM {self._run.table(CONVERSATION_SCORES)} "
-            f"WHERE {headline.condition} AND status = 'measured' ORDER BY number"
-        ).fetchnumpy()
-        number, values = np.asarray(rows["number"], dtype=np.int64), np.asarray(rows["value"], dtype=np.float64)
-        points = np.ma.filled(np.ma.asarray(rows["score"]).astype(np.float64), np.nan)
+        rows = measured_columns(self._run, *headline[:3], columns=("value", "score"))
+        number, values, points = np.asarray(rows["number"], dtype=np.int64), rows["value"], rows["score"]
         shares = _better(values if headline.better == HIGHER else -values)
         failure, passes = self._failures(headline, number, values, points)
         return _Read(number, values, np.where(passes, 0.0, shares), failure)

@@ -19,8 +19,7 @@ from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import PART_BYTES, Partition, cut
 from convoscope.metrics.declaration import Declaration, Metric
 from convoscope.metrics.needs import VENUES_TYPE
-from convoscope.metrics.registry import Declared
-from convoscope.metrics.user_metrics import registered
+from convoscope.metrics.registry import Declared, registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.check_declarations import check_declarations

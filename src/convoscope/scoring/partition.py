@@ -16,7 +16,7 @@ from convoscope.ingest.report import Problem, ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
-from convoscope.scores.evidence import cut
+from convoscope.scores.observation import cut
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile

@@ -15,7 +15,7 @@ from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import Partition
 from convoscope.metrics.registry import Declared
-from convoscope.metrics.user_metrics import registered as registered_metrics
+from convoscope.metrics.registry import registered as registered_metrics
 from convoscope.resources.registry import Resource
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone, Writer, score_partition

@@ -1,4 +1,10 @@
-"""Phrases..."""
+"""Phrases that say something in a language: an objection, thanks, a refusal, a hand-over, a goodbye. They are data.
+
+`lexicons/<code>.toml` is a language. In a phrase, `(a|b)` is a choice, `[a|b]` may be absent, `..` is up to three
+words, `^` and `$` are the beginning and the end of a sentence. Texts and phrases are compared without accents,
+apostrophes and commas. All phrases of a list become one pattern of RE2, which takes time that is linear in the text,
+and is asked only where a text holds one of the words that every phrase needs.
+"""
 
 from __future__ import annotations
 
@@ -239,6 +245,14 @@ def lexicon(language: str) -> Lexicon | None:
 def lexicons() -> tuple[Lexicon, ...]:
     """All of them."""
     return tuple(one for language in lexicon_languages() if (one := lexicon(language)) is not None)
+
+
+def word_lists(path: Path) -> dict[str, frozenset[str]]:
+    """The lists of words in a TOML file, each a text with blanks between its words; tables inside are taken apart."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    tables = [value for value in data.values() if isinstance(value, dict)]
+    lists = {name: words for table in (data, *tables) for name, words in table.items() if isinstance(words, str)}
+    return {name: frozenset(words.split()) for name, words in lists.items()}
 
 
 def lexicon_digest() -> str:

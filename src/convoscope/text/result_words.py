@@ -14,136 +14,42 @@ from typing import Literal, NamedTuple
 
 from convoscope.text.language import is_plainly, language_of
 
-KNOWN = ("en", "de", "es", "fr", "pt", "ja")
+KNOWN_LANGUAGES = ("en", "de", "es", "fr", "pt", "ja")
 """Languages in which failures are known by their words."""
-Elsewhere = Literal["failed", "succeeded", "nothing_found"]
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_ANY_WORD = re.compile(r"[^\W_]+")
-
-
-@lru_cache(maxsize=4096)
-def without_accents(text: str) -> str:
-    """Letters without their accents; kana keep their marks."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
-
-
-def statement_elsewhere(lower: str) -> tuple[Elsewhere, str] | None:
-    """What a short text in small letters states in one of the languages, and the words that say so."""
-    text = without_accents(lower)
-    if match := _OTHER_NOTHING_FOUND.search(text):
-        return "nothing_found", match[0]
-    if (match := _OTHER_FAILS.search(text)) and not _OTHER_EXPLAINS.search(text):
-        return "failed", match[0]
-    if (match := _OTHER_WORKED.search(text)) and not _OTHER_NEGATION.search(text):
-        return "succeeded", match[0]
-    return None
-
-
-def doubt_elsewhere(text: str, longest_name: int = 0) -> str:
-    """The words of a short text that deny or speak of failure; the language, where its words are not known.
-
-    So many words may be a name, which is of no language.
-    """
-    lower = without_accents(text.lower())
-    if match := _OTHER_NEGATION.search(lower) or _OTHER_HINTS.search(lower):
-        return match[0]
-    words = _ANY_WORD.findall(text)
-    if len(words) <= longest_name:
-        return ""
-    language = language_of(text)
-    if language:
-        return "" if language in KNOWN else f"in a language that is not known: {language}"
-    values = sum(not word.isalpha() or word.isupper() for word in words)
-    if 2 * values >= len(words) or any(is_plainly(known, text) for known in KNOWN):
-        return ""
-    return "in a language that is not known"
-
-
-_OTHER_FAILS = re.compile(
-    # German
-    r"\b(?:fehler (?:ist )?(?:aufgetreten|beim|bei der|im)|fehlgeschlagen|gescheitert|abgesturzt|zeituberschreitung"
-    r"|(?:konnten?|kann|konnen) (?:[\w-]{1,30} ){0,6}?nicht (?:\w+ )?(?:werden|geladen|erreicht|gefunden|verarbeitet)"
-    r"|(?:dienst|server|system|datenbank|api|schnittstelle|verbindung)\b[^.]{0,40}"
-    r"\bnicht (?:erreichbar|verfugbar|moglich)"
-    r"|zugriff (?:wurde )?verweigert|keine (?:verbindung|berechtigung)"
-    # Spanish
-    r"|(?:ocurrio|ha ocurrido|se produjo|se ha producido|hubo) un (?:error|fallo|problema)"
-    r"|error (?:al|interno|inesperado)"
-    r"|no se (?:ha |han )?(?:pudo|pudieron|puede|pueden|podido)|no fue posible|ha fallado|acceso denegado"
-    r"|(?:servicio|servidor|sistema)\b[^.]{0,40}\bno (?:esta disponible|responde|disponible)|tiempo de espera agotado"
-    # French
-    r"|(?:une )?erreur (?:s'est|est|interne|inattendue|lors|de)|a echoue|echec (?:de|du|lors)|impossible (?:de |d')"
-    r"|n['’]a pas pu|n['’]ont pas pu|acces refuse|delai (?:d'attente )?depasse"
-    r"|(?:service|serveur|systeme)\b[^.]{0,40}\b(?:indisponible|ne repond pas|injoignable)"
-    # Portuguese
-    r"|ocorreu um (?:erro|problema)|erro (?:ao|interno|inesperado)|nao foi possivel|nao (?:pode|podem) ser"
-    r"|falha (?:ao|na|no)|falhou|acesso negado"
-    r"|(?:servico|servidor|sistema)\b[^.]{0,40}\b(?:indisponivel|nao responde|fora do ar))"
-    # Japanese
-    r"|エラーが(?:発生|起き)|に?失敗しました|できませんでした|(?:接続|利用|処理|取得)できません|タイムアウトしました"
-)
-_OTHER_NOTHING_FOUND = re.compile(
-    r"\b(?:(?:nicht|nichts) gefunden|keine? (?:[\w-]{1,30} ){0,6}?(?:gefunden|vorhanden|treffer|ergebnisse)"
-    r"|existiert nicht|no (?:se )?(?:encontr\w{1,12}|hay resultados|existe)"
-    r"|ningun[ao]? (?:\w{1,20} ){0,4}?encontrad[oa]|sin resultados"
-    r"|aucune? (?:\w{1,20} ){0,4}?(?:trouve|resultat)\w{0,3}|introuvables?|n['’]existe pas|pas (?:ete )?trouvee?s?"
-    r"|nao (?:foi |foram )?encontrad\w{1,3}|nao existe|nenhum[a]? (?:\w{1,20} ){0,4}?encontrad\w{1,3})\b"
-    r"|見つかりません|存在しません|該当(?:なし|する[^。]{0,20}ありません)"
-)
-_OTHER_WORKED = re.compile(
-    r"\b(?:erfolgreich|(?:wurden?|ist|sind) (?:[\w-]{1,30} ){0,5}?(?:gebucht|gespeichert|erstellt|storniert"
-    r"|aktualisiert|gesendet|geandert|angelegt|bestatigt|reserviert|geloscht|erstattet)"
-    r"|con exito|exitosamente|correctamente"
-    r"|(?:ha sido|fue|esta) (?:confirmad|reservad|cread|actualizad|cancelad|enviad|guardad)[oa]|reserva confirmada"
-    r"|avec succes|(?:a|ont) (?:bien )?ete (?:confirme|reserve|cree|envoye|modifie|annule|enregistre)\w{0,3}"
-    r"|com sucesso|foi (?:confirmad|reservad|criad|atualizad|cancelad|enviad|salv)[oa])\b"
-    r"|(?:完了|成功|予約|確定|送信|登録|更新|変更|作成|キャンセル)(?:し|され)ました"
-)
-_OTHER_NEGATION = re.compile(
-    r"\b(?:nicht|nichts|keine?[mnrs]?|ohne|nie|niemals|ningun[ao]?|nunca|tampoco|aucune?|pas|jamais|nao|nenhum[a]?|sem)\b"
-    r"|\bno (?:se|es|esta|fue|ha|hay|hemos|puede|existe|responde|disponible|encontrad[oa]|tiene)\b"
-    r"|ません|なかった|ない(?:です|。|$)|不可|なし"
-)
-_OTHER_HINTS = re.compile(
-    r"\b(?:\w{0,20}fehler\w{0,6}|fehlt|fehlen|abgelehnt|abgelaufen|abgebrochen|verweigert|gesperrt|ungultige?[rsn]?|gescheitert"
-    r"|storung|zeituberschreitung|wartung\w{0,10}|problemen?|erneut|spater|leider"
-    r"|fallo|fallid[oa]|rechazad[oa]|bloquead[oa]|problemas?|mantenimiento|mas tarde"
-    r"|de nuevo|caducad[oa]|expirad[oa]|denegad[oa]|invalid[oa]|agotad[oa]"
-    r"|erreurs?|echec|echoue|est refusee?|a expire|expiree|invalide|indisponibles?|malheureusement"
-    r"|problemes?|interdite?s?|reessayer|plus tard|bloquee?"
-    r"|erros?|falha|falhou|recusad[oa]|negad[oa]|manutencao|novamente"
-    r"|mais tarde|indisponivel|infelizmente|errore|fallit[oa]|scadut[oa])\b"
-    r"|エラー|失敗|メンテナンス|無効|拒否|期限切れ|错误|失败|錯誤|오류|실패|ошибк"
-)
-_OTHER_EXPLAINS = re.compile(
-    r"\b(?:wenn|falls|sobald|bedeutet|si|cuando|significa|quand|lorsque|signifie|quando|caso)\b|場合|とき"
-)
-
-
-Stated = Literal["failed", "succeeded", "pending", "nothing_found"]
-
 LONGEST_SHORT = 300
 """Characters of a text that is read as a message as a whole."""
 LONGEST_READ = 2_000
 """Characters of a text that are looked at."""
+_LONGEST_REMEMBERED = 60
+Stated = Literal["", "failed", "succeeded", "pending", "nothing_found"]
 
 
 class Statement(NamedTuple):
-    """What a text states, and the words that say so."""
+    """What a text states, and the words that say so; nothing where it says neither."""
 
-    stated: Stated
-    sign: str
+    stated: Stated = ""
+    sign: str = ""
     is_strong: bool = False
     """It begins as failures do; what is around it does not matter."""
 
+    @property
+    def failed(self) -> bool:
+        return self.stated == "failed"
 
-def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -> Statement | None:
-    """What a text states; None where it says neither.
+
+_NEITHER = Statement()
+
+
+def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -> Statement:
+    """What a text states.
 
     `is_status`: the tool returns the status of something. `is_passage`: it returns texts that others wrote.
     """
+    read = _remembered if len(text) <= _LONGEST_REMEMBERED else _statement
+    return read(text, is_status, is_passage)
+
+
+def _statement(text: str, is_status: bool, is_passage: bool) -> Statement:
     start = text[: LONGEST_READ + 1].strip()
     if "\x1b" in start:
         start = _COLOURS.sub("", start)
@@ -156,40 +62,45 @@ def statement(text: str, *, is_status: bool = False, is_passage: bool = False) -
         return Statement("succeeded", _shown(match[0]))
     if is_status:
         match = _TRANSPORT.search(lower) if short and not _EXPLAINS.search(lower) else None
-        return Statement("failed", _shown(match[0])) if match else None
-    if not short:
-        heading = lower.partition("\n")[0]
-        words = None if is_passage or len(heading) > LONGEST_SHORT else _phrase(heading)
-        return words if words is not None and words.stated in ("failed", "nothing_found") else None
-    return _phrase(lower)
+        return Statement("failed", _shown(match[0])) if match else _NEITHER
+    if short:
+        return _phrase(lower)
+    heading = lower.partition("\n")[0]
+    words = _NEITHER if is_passage or len(heading) > LONGEST_SHORT else _phrase(heading)
+    return words if words.stated in ("failed", "nothing_found") else _NEITHER
 
 
-def _phrase(lower: str) -> Statement | None:
-    """What the words of a short message state."""
-    return _english_phrase(lower) or _other_phrase(lower)
+_remembered = lru_cache(maxsize=4096)(_statement)
 
 
-def _other_phrase(lower: str) -> Statement | None:
-    match = statement_elsewhere(lower)
-    return None if match is None else Statement(match[0], _shown(match[1]))
+def _phrase(lower: str) -> Statement:
+    """What the words of a short message state, in English or another language."""
+    may_be_english = not _SIGNS.isdisjoint(_WORD.findall(lower))
+    stated, sign = (may_be_english and _english_phrase(lower)) or _other_phrase(without_accents(lower)) or ("", "")
+    return Statement(stated, _shown(sign))
 
 
-def _english_phrase(lower: str) -> Statement | None:
-    if _SIGNS.isdisjoint(_WORD.findall(lower)):
-        return None
+def _english_phrase(lower: str) -> tuple[Stated, str] | None:
     if match := _NOTHING_FOUND.search(lower):
-        return Statement("nothing_found", _shown(match[0]))
+        return "nothing_found", match[0]
     if not _EXPLAINS.search(lower):
         for pattern in (_FAILS, _TRANSPORT, _HTTP_BAD):
             for match in pattern.finditer(lower):
                 if not _is_negated(lower, match):
-                    return Statement("failed", _shown(match[0]))
+                    return "failed", match[0]
     if match := _PENDING.search(lower):
-        return Statement("pending", _shown(match[0]))
+        return "pending", match[0]
     match = _WORKED.match(lower) or _WORKED_SOMEWHERE.search(lower)
-    if match and not _DOUBT.search(lower):
-        return Statement("succeeded", _shown(match[0]))
-    return None
+    return ("succeeded", match[0]) if match and not _DOUBT.search(lower) else None
+
+
+def _other_phrase(text: str) -> tuple[Stated, str] | None:
+    if match := _OTHER_NOTHING_FOUND.search(text):
+        return "nothing_found", match[0]
+    if (match := _OTHER_FAILS.search(text)) and not _OTHER_EXPLAINS.search(text):
+        return "failed", match[0]
+    match = _OTHER_WORKED.search(text)
+    return ("succeeded", match[0]) if match and not _OTHER_NEGATION.search(text) else None
 
 
 def _is_negated(lower: str, match: re.Match[str]) -> bool:
@@ -197,7 +108,7 @@ def _is_negated(lower: str, match: re.Match[str]) -> bool:
 
 
 def failure_hint(text: str) -> str:
-    """The words of a short text that failures are spoken of with; empty where there are none, or where it explains."""
+    """The words of a short text that failures are spoken of with; empty where it has none, or where it explains."""
     if len(text) > LONGEST_SHORT:
         return ""
     lower = text.lower()
@@ -217,7 +128,21 @@ def doubt(text: str, *, may_be_name: bool = False) -> str:
     lower = text.lower()
     if (match := _DENIES.search(lower)) and len(_SENTENCE.findall(text)) < 2:
         return _shown(match[0])
-    return doubt_elsewhere(text, _LONGEST_NAME if may_be_name else 0)
+    plain = without_accents(lower)
+    if match := _OTHER_NEGATION.search(plain) or _OTHER_HINTS.search(plain):
+        return match[0]
+    words = _ANY_WORD.findall(text)
+    if may_be_name and len(words) <= _LONGEST_NAME:
+        return ""
+    if not words:
+        return ""
+    language = language_of(text)
+    if language:
+        return "" if language in KNOWN_LANGUAGES else f"in a language that is not known: {language}"
+    values = sum(not word.isalpha() or word.isupper() for word in words)
+    if 2 * values >= len(words) or any(is_plainly(known, text) for known in KNOWN_LANGUAGES):
+        return ""
+    return "in a language that is not known"
 
 
 def carries_values(text: str) -> bool:
@@ -226,6 +151,14 @@ def carries_values(text: str) -> bool:
         return True
     lower = text.lower()
     return _EXPLAINS.search(lower) is not None and not _GIVES_UP.search(lower)
+
+
+@lru_cache(maxsize=4096)
+def without_accents(text: str) -> str:
+    """Letters without their accents; kana keep their marks."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text)))
 
 
 def _begins_as_failure(start: str, lower: str, short: bool) -> re.Match[str] | None:
@@ -463,6 +396,72 @@ _SIGN_WORDS = (
 _SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(400, 600))
 """A short text without any of these words states nothing."""
 
+# The same in German, Spanish, French, Portuguese and Japanese
+
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_ANY_WORD = re.compile(r"[^\W_]+")
+_OTHER_FAILS = re.compile(
+    # German
+    r"\b(?:fehler (?:ist )?(?:aufgetreten|beim|bei der|im)|fehlgeschlagen|gescheitert|abgesturzt|zeituberschreitung"
+    r"|(?:konnten?|kann|konnen) (?:[\w-]{1,30} ){0,6}?nicht (?:\w+ )?(?:werden|geladen|erreicht|gefunden|verarbeitet)"
+    r"|(?:dienst|server|system|datenbank|api|schnittstelle|verbindung)\b[^.]{0,40}"
+    r"\bnicht (?:erreichbar|verfugbar|moglich)"
+    r"|zugriff (?:wurde )?verweigert|keine (?:verbindung|berechtigung)"
+    # Spanish
+    r"|(?:ocurrio|ha ocurrido|se produjo|se ha producido|hubo) un (?:error|fallo|problema)"
+    r"|error (?:al|interno|inesperado)"
+    r"|no se (?:ha |han )?(?:pudo|pudieron|puede|pueden|podido)|no fue posible|ha fallado|acceso denegado"
+    r"|(?:servicio|servidor|sistema)\b[^.]{0,40}\bno (?:esta disponible|responde|disponible)|tiempo de espera agotado"
+    # French
+    r"|(?:une )?erreur (?:s'est|est|interne|inattendue|lors|de)|a echoue|echec (?:de|du|lors)|impossible (?:de |d')"
+    r"|n['’]a pas pu|n['’]ont pas pu|acces refuse|delai (?:d'attente )?depasse"
+    r"|(?:service|serveur|systeme)\b[^.]{0,40}\b(?:indisponible|ne repond pas|injoignable)"
+    # Portuguese
+    r"|ocorreu um (?:erro|problema)|erro (?:ao|interno|inesperado)|nao foi possivel|nao (?:pode|podem) ser"
+    r"|falha (?:ao|na|no)|falhou|acesso negado"
+    r"|(?:servico|servidor|sistema)\b[^.]{0,40}\b(?:indisponivel|nao responde|fora do ar))"
+    # Japanese
+    r"|エラーが(?:発生|起き)|に?失敗しました|できませんでした|(?:接続|利用|処理|取得)できません|タイムアウトしました"
+)
+_OTHER_NOTHING_FOUND = re.compile(
+    r"\b(?:(?:nicht|nichts) gefunden|keine? (?:[\w-]{1,30} ){0,6}?(?:gefunden|vorhanden|treffer|ergebnisse)"
+    r"|existiert nicht|no (?:se )?(?:encontr\w{1,12}|hay resultados|existe)"
+    r"|ningun[ao]? (?:\w{1,20} ){0,4}?encontrad[oa]|sin resultados"
+    r"|aucune? (?:\w{1,20} ){0,4}?(?:trouve|resultat)\w{0,3}|introuvables?|n['’]existe pas|pas (?:ete )?trouvee?s?"
+    r"|nao (?:foi |foram )?encontrad\w{1,3}|nao existe|nenhum[a]? (?:\w{1,20} ){0,4}?encontrad\w{1,3})\b"
+    r"|見つかりません|存在しません|該当(?:なし|する[^。]{0,20}ありません)"
+)
+_OTHER_WORKED = re.compile(
+    r"\b(?:erfolgreich|(?:wurden?|ist|sind) (?:[\w-]{1,30} ){0,5}?(?:gebucht|gespeichert|erstellt|storniert"
+    r"|aktualisiert|gesendet|geandert|angelegt|bestatigt|reserviert|geloscht|erstattet)"
+    r"|con exito|exitosamente|correctamente"
+    r"|(?:ha sido|fue|esta) (?:confirmad|reservad|cread|actualizad|cancelad|enviad|guardad)[oa]|reserva confirmada"
+    r"|avec succes|(?:a|ont) (?:bien )?ete (?:confirme|reserve|cree|envoye|modifie|annule|enregistre)\w{0,3}"
+    r"|com sucesso|foi (?:confirmad|reservad|criad|atualizad|cancelad|enviad|salv)[oa])\b"
+    r"|(?:完了|成功|予約|確定|送信|登録|更新|変更|作成|キャンセル)(?:し|され)ました"
+)
+_OTHER_NEGATION = re.compile(
+    r"\b(?:nicht|nichts|keine?[mnrs]?|ohne|nie|niemals|ningun[ao]?|nunca|tampoco|aucune?|pas|jamais|nao|nenhum[a]?|sem)\b"
+    r"|\bno (?:se|es|esta|fue|ha|hay|hemos|puede|existe|responde|disponible|encontrad[oa]|tiene)\b"
+    r"|ません|なかった|ない(?:です|。|$)|不可|なし"
+)
+_OTHER_HINTS = re.compile(
+    r"\b(?:\w{0,20}fehler\w{0,6}|fehlt|fehlen|abgelehnt|abgelaufen|abgebrochen|verweigert|gesperrt|ungultige?[rsn]?|gescheitert"
+    r"|storung|zeituberschreitung|wartung\w{0,10}|problemen?|erneut|spater|leider"
+    r"|fallo|fallid[oa]|rechazad[oa]|bloquead[oa]|problemas?|mantenimiento|mas tarde"
+    r"|de nuevo|caducad[oa]|expirad[oa]|denegad[oa]|invalid[oa]|agotad[oa]"
+    r"|erreurs?|echec|echoue|est refusee?|a expire|expiree|invalide|indisponibles?|malheureusement"
+    r"|problemes?|interdite?s?|reessayer|plus tard|bloquee?"
+    r"|erros?|falha|falhou|recusad[oa]|negad[oa]|manutencao|novamente"
+    r"|mais tarde|indisponivel|infelizmente|errore|fallit[oa]|scadut[oa])\b"
+    r"|エラー|失敗|メンテナンス|無効|拒否|期限切れ|错误|失败|錯誤|오류|실패|ошибк"
+)
+_OTHER_EXPLAINS = re.compile(
+    r"\b(?:wenn|falls|sobald|bedeutet|si|cuando|significa|quand|lorsque|signifie|quando|caso)\b|場合|とき"
+)
+
+
+# Promises, in English
 
 _PROMISE_DONE = r"(?:done|sorted(?: out)?|taken care of|dealt with|completed|finished)"
 _PROMISE_BEFORE = r"(?:(?:just|now|already|all|been|both) )*"

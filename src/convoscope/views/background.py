@@ -6,7 +6,6 @@ What comes of a conversation (labels, ratings, how it ended, how long it was) is
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from convoscope.conversation import Conversation, Json
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.lexicon import word_lists
 from convoscope.views.fields import header_fields, is_flag, is_outcome_name
 from convoscope.views.flow.endings import passed_in_words
 
@@ -208,8 +208,4 @@ WHEN = ("day", "week", "month")
 
 @cache
 def _words() -> Mapping[str, frozenset[str]]:
-    data: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    return {name: frozenset(words.split()) for name, words in data.items()}
-
-
-__all__ = ["FOLDERS", "NO", "YES", "Background", "background_of", "is_kind", "is_version"]
+    return word_lists(Path(__file__).with_name("background.toml"))

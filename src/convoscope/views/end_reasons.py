@@ -1,10 +1,13 @@
-"""Why a conversation ended, and whether it was handed over to a person, by the log's own fields and tools."""
+"""Why a conversation ended, and whether it was handed over to a person, by the log's own fields and tools.
+
+`end_reasons.toml` and `hand_over.toml` hold the reasons and words.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +15,13 @@ from typing import Any, NamedTuple
 from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCall, Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.lexicon import word_lists
 from convoscope.views.result_fields import INFERRED, NOT_STATED
 from convoscope.views.tool_outcomes import outcome_of_call
 
 VOICEMAIL, IVR, HANDED_OVER, BROKEN, NO_ANSWER = "voicemail", "ivr", "handed_over", "broken", "no_answer"
 SILENCE, USER_LEFT, OTHER = "silence", "user_left", "other"
-_IN_WORDS = {
+_SHOWN = {
     USER_LEFT: "user hung up",
     "hung_up": "hung up",
     "agent_ended": "agent ended it",
@@ -35,7 +39,7 @@ _IN_WORDS = {
     BROKEN: "integration broke",
     OTHER: "another reason",
 }
-KINDS = tuple(_IN_WORDS)
+KINDS = tuple(_SHOWN)
 _REASON_FIELDS = frozenset(
     f"{end}_{reason}"
     for end in ("ended", "end", "call_end", "ending", "disconnection", "disconnect", "termination", "hangup", "close")
@@ -44,6 +48,28 @@ _REASON_FIELDS = frozenset(
 """Fields that hold a reason for the end. `stop_reason` and `finish_reason` are those of a model's reply."""
 _SIP_FAILED = re.compile(r"_sip(?:_[a-z]+){0,3}_5[0-9]{2}_")
 _NAME = re.compile(r"\{([a-z_]+)\}")
+_LONGEST_REASON, _LONGEST_FIELD, _LONGEST_VALUE, _LONGEST_RESULT = 200, 80, 60, 2_000
+
+
+class NamedValue(NamedTuple):
+    """A field of a conversation's record."""
+
+    name: str
+    value: Json
+
+
+def named_values(conversation: Conversation) -> Iterator[NamedValue]:
+    """What a log says of a whole conversation beside what the model names: in its record, its metadata, its labels."""
+    metadata = conversation.extras.get("metadata")
+    for fields in (conversation.extras, conversation.outcome.extras, conversation.dimensions, metadata):
+        if isinstance(fields, dict):
+            yield from map(NamedValue._make, fields.items())
+    for label in conversation.labels:
+        if label.subject_kind == "conversation":
+            yield NamedValue(label.name, label.value)
+
+
+# The reason
 
 
 class _Rule(NamedTuple):
@@ -61,7 +87,7 @@ class _Rule(NamedTuple):
 @lru_cache(maxsize=4096)
 def kind_of_reason(reason: str) -> str:
     """What a reason says: one of `KINDS`; nothing for no reason."""
-    name = snake_case(reason[:200]).removeprefix("cr_")
+    name = snake_case(reason[:_LONGEST_REASON]).removeprefix("cr_")
     if not name:
         return ""
     exact, rules = _reason_table()
@@ -79,21 +105,22 @@ def stated_reason(conversation: Conversation) -> str:
     if conversation.outcome.ended_reason:
         return conversation.outcome.ended_reason
     metadata = conversation.extras.get("metadata")
-    for place in (conversation.extras, metadata if isinstance(metadata, dict) else {}, conversation.outcome.extras):
-        for name, value in place.items():
-            if isinstance(value, str) and value and _is_reason_field(name):
+    for fields in (conversation.extras, metadata if isinstance(metadata, dict) else {}, conversation.outcome.extras):
+        for name, value in fields.items():
+            if isinstance(value, str) and value and snake_case(name[:_LONGEST_FIELD]) in _REASON_FIELDS:
                 return value
     return ""
 
 
 @lru_cache(maxsize=4096)
-def _is_reason_field(name: str) -> bool:
-    return snake_case(name[:80]) in _REASON_FIELDS
+def folded_field(name: str) -> str:
+    """The last part of a field's path, folded: `metadata.callStatus` is `call_status`."""
+    return snake_case(name[:_LONGEST_FIELD].rpartition(".")[2])
 
 
 def words_of_kind(kind: str, *, is_chat: bool = False) -> str:
-    """What a kind of end is called in a sentence."""
-    return "user left" if is_chat and kind == USER_LEFT else _IN_WORDS[kind]
+    """The text of a kind of end in a sentence."""
+    return "user left" if is_chat and kind == USER_LEFT else _SHOWN[kind]
 
 
 @cache
@@ -101,30 +128,26 @@ def _reason_table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
     data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("end_reasons.toml").read_text(encoding="utf-8"))
     words: dict[str, str] = data["words"]
 
-    def pattern(text: str | None) -> re.Pattern[str] | None:
-        if text is None:
-            return None
+    def pattern(text: str) -> re.Pattern[str]:
         phrases = _NAME.sub(lambda name: words[name[1]], text).split()
         return re.compile("_(?:" + "|".join(map(re.escape, phrases)) + ")(?=_)")
 
-    rules = [
-        _Rule(one["kind"], pattern(one["any"]), pattern(one.get("with")), pattern(one.get("without")))  # type: ignore[arg-type]
-        for one in data["rule"]
-    ]
+    rules = []
+    for rule in data["rule"]:
+        with_, without = (pattern(rule[name]) if name in rule else None for name in ("with", "without"))
+        rules.append(_Rule(rule["kind"], pattern(rule["any"]), with_, without))
     return data["exact"], tuple(rules)
 
 
-_HAND_OVER: dict[str, frozenset[str]] = {
-    name: frozenset(words.split())
-    for name, words in tomllib.loads(Path(__file__).with_name("hand_over.toml").read_text(encoding="utf-8")).items()
-}
+# Hand-over to a person
+
+_HAND_OVER = word_lists(Path(__file__).with_name("hand_over.toml"))
 _NEGATES = re.compile(
     r"(?<!\w)(?:no|not|none|nobody|never|without|unavailable|offline|busy|closed|unable|cannot|can't|couldn't|isn't|"
     r"aren't|keine?|keinen|nicht|niemand|ning[uú]n|ninguno|ninguna|nadie|aucune?|personne|pas|nenhum|nenhuma|ningu[eé]m|"
     r"n[aã]o)(?!\w)|ません|いない|できない",
     re.IGNORECASE,
 )
-_LONGEST_RESULT = 2_000
 
 
 def passes_on(tool: str) -> bool:
@@ -147,40 +170,34 @@ def has_handed_over(conversation: Conversation, call: ToolCall) -> bool:
     if not hands_over(call.name):
         return False
     outcome = outcome_of_call(conversation, call)
-    if outcome is None:
-        return True
-    if outcome.failed:
-        return False
-    text = _result_text(conversation, call)
+    if outcome is None or outcome.failed:
+        return outcome is None
+    text = str(conversation.tool_results[call.seq].result)[:_LONGEST_RESULT].replace("’", "'")
     # Words may say that "nobody is available": only a flag or a code of an object states a success against them.
     is_stated = outcome.status != NOT_STATED and outcome.basis != INFERRED and text.lstrip()[:1] == "{"
     return is_stated or not _NEGATES.search(text)
-
-
-def _result_text(conversation: Conversation, call: ToolCall) -> str:
-    result = conversation.tool_results.get(call.seq)
-    return "" if result is None else str(result.result)[:_LONGEST_RESULT].replace("’", "'")
 
 
 @cached_on_argument
 def handed_over_by(conversation: Conversation) -> str:
     """What says that the user was put through to a person; nothing where nothing does.
 
-    A transfer that failed is none, nor is one after which the agent goes on serving the user: that is a hand-over
-    between programs.
+    A transfer that failed does not count, nor does one after which the agent goes on serving the user: that is a
+    hand-over between programs.
     """
     outcome = conversation.outcome
     for name, stated in (("ended", stated_reason(conversation)), ("final status", outcome.final_status)):
         if stated and kind_of_reason(stated) == HANDED_OVER:
             return f"{name}: {stated}"
-    if field := _stated(conversation):
-        return field
+    for name, value in named_values(conversation):
+        if _says_handed_over(name, value):
+            return f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
     call = hand_over_call(conversation) if conversation.contents.has_tool_calls else None
     return "" if call is None else f"tool: {call.name}"
 
 
 def hand_over_call(conversation: Conversation) -> ToolCall | None:
-    """The call of a tool that put the user through, after which the agent served nobody."""
+    """The call of a tool that put the user through, after which the agent did not reply to the user."""
     call: ToolCall | None = None
     asked = False
     for event in conversation.timeline:
@@ -195,35 +212,10 @@ def hand_over_call(conversation: Conversation) -> ToolCall | None:
     return call
 
 
-def _stated(conversation: Conversation) -> str:
-    metadata = conversation.extras.get("metadata")
-    places: Sequence[Mapping[str, Json]] = (
-        conversation.extras,
-        conversation.outcome.extras,
-        conversation.dimensions,
-        metadata if isinstance(metadata, dict) else {},
-    )
-    for place in places:
-        for name, value in place.items():
-            if _says_so(name, value):
-                return f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
-    for label in conversation.labels:
-        if label.subject_kind == "conversation" and _says_so(label.name, label.value):
-            return f"{label.name}: {str(label.value).lower()}"
-    return ""
-
-
-def _says_so(name: str, value: Json) -> bool:
-    kind = _kind_of_field(name)
-    if not kind:
+def _says_handed_over(name: str, value: Json) -> bool:
+    field = folded_field(name)
+    if field in _HAND_OVER["flags"]:
+        return value is True or (isinstance(value, str) and snake_case(value[:_LONGEST_VALUE]) in _HAND_OVER["yes"])
+    if field not in _HAND_OVER["statuses"] or not isinstance(value, str):
         return False
-    if isinstance(value, str):
-        folded = snake_case(value[:60])
-        return folded in _HAND_OVER["yes"] if kind == "flag" else kind_of_reason(value[:60]) == HANDED_OVER
-    return kind == "flag" and value is True
-
-
-@lru_cache(maxsize=4096)
-def _kind_of_field(name: str) -> str:
-    folded = snake_case(name[:80].rpartition(".")[2])
-    return "flag" if folded in _HAND_OVER["flags"] else "status" if folded in _HAND_OVER["statuses"] else ""
+    return kind_of_reason(value[:_LONGEST_VALUE]) == HANDED_OVER

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from convoscope.conversation import Conversation, Json
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.lexicon import word_lists
 from convoscope.views.flow.endings import passed_in_words, shown_value
 
 MAX_FIELDS = 200
@@ -128,28 +128,6 @@ LEAST_SHARE = 0.1
 _FLAGS = frozenset(("true", "false", "yes", "no", "y", "n", "0", "1"))
 LETTERS = frozenset("cipn")
 """Correct, incorrect, partial, no answer: the grades of Inspect."""
-# Words that are a verdict whatever the field is called; `yes` and `done` are not.
-_VERDICTS = frozenset(
-    [
-        "pass",
-        "passed",
-        "fail",
-        "failed",
-        "success",
-        "succeeded",
-        "failure",
-        "resolved",
-        "unresolved",
-        "solved",
-        "unsolved",
-        "successful",
-        "unsuccessful",
-        "correct",
-        "incorrect",
-        "thumbs_up",
-        "thumbs_down",
-    ]
-)
 
 
 @lru_cache(maxsize=4096)
@@ -249,7 +227,9 @@ def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> P
     if are_letters(values):
         return Proposal(name, 1, words, (name,))
     verdicts = {passed_in_words(value) for value in values}
-    if {True, False} <= verdicts and (kind != "verdict" or any(snake_case(value) in _VERDICTS for value in values)):
+    if {True, False} <= verdicts and (
+        kind != "verdict" or any(snake_case(value) in _table()["verdicts"] for value in values)
+    ):
         return Proposal(name, 2, words, (name,))
     if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
         return proposal
@@ -366,9 +346,7 @@ def is_outcome_name(name: str) -> bool:
 
 @cache
 def _table() -> Mapping[str, frozenset[str]]:
-    data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("outcome_fields.toml").read_text(encoding="utf-8"))
-    never = data.pop("never")
-    return {name: frozenset(words.split()) for name, words in {**data, **never}.items()}
+    return word_lists(Path(__file__).with_name("outcome_fields.toml"))
 
 
 def best_proposal(proposals: Sequence[Proposal]) -> str:

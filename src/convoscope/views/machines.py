@@ -25,20 +25,21 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case, visible
-from convoscope.views.end_reasons import BROKEN, IVR, NO_ANSWER, VOICEMAIL, hands_over, kind_of_reason, stated_reason
+from convoscope.views.end_reasons import (
+    BROKEN,
+    IVR,
+    NO_ANSWER,
+    VOICEMAIL,
+    folded_field,
+    hands_over,
+    kind_of_reason,
+    named_values,
+    stated_reason,
+)
 from convoscope.views.result_fields import is_filled
 
-_PHONE_FIELDS = frozenset(
-    (
-        "call_type",
-        "call_status",
-        "call_sid",
-        "call_duration",
-        "from_number",
-        "to_number",
-        "phone_number",
-        "caller_number",
-    )
+_PHONE_FIELDS = frozenset(f"call_{name}" for name in ("type", "status", "sid", "duration")) | frozenset(
+    f"{name}_number" for name in ("from", "to", "phone", "caller")
 )
 """Fields of a record that only a phone call has, whether or not its sound was logged, folded."""
 _LONGEST_NAME = 40
@@ -59,10 +60,10 @@ def is_phone_call(conversation: Conversation) -> bool:
     return _has_phone_field(conversation.extras) or (isinstance(metadata, dict) and _has_phone_field(metadata))
 
 
-def _has_phone_field(facts: Mapping[str, object]) -> bool:
+def _has_phone_field(fields: Mapping[str, object]) -> bool:
     return any(
         len(name) <= _LONGEST_NAME and snake_case(name) in _PHONE_FIELDS and value not in (None, "")
-        for name, value in facts.items()
+        for name, value in fields.items()
     )
 
 
@@ -91,7 +92,7 @@ def no_dialogue(conversation: Conversation) -> str:
     Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
     logs without utterances, which record no speech at all, and conversations whose integration broke.
     """
-    if conversation.items or conversation.frames or _is_labelled(conversation) or _is_simulated(conversation):
+    if _is_of_data_set(conversation):
         return ""
     spoken = _user_texts(conversation)
     # A bare `status` of a chat may be its topic: it counts where nothing that a person says is against it.
@@ -107,15 +108,15 @@ def no_dialogue(conversation: Conversation) -> str:
     return NO_USER_SPEECH if _nobody_spoke(conversation) else ""
 
 
-def _is_labelled(conversation: Conversation) -> bool:
-    return any(one.origin == "gold" for one in conversation.annotations)
-
-
-def _is_simulated(conversation: Conversation) -> bool:
-    """A program plays the user: whether it spoke is a result of the benchmark."""
-    if conversation.scenario is not None:
-        return True
-    return bool(conversation.log) and any(record.source == "simulator" for record in conversation.log)
+def _is_of_data_set(conversation: Conversation) -> bool:
+    """Items to be judged, dialogue states, gold annotations, or a simulation, in which a program plays the user."""
+    return bool(
+        conversation.items
+        or conversation.frames
+        or conversation.scenario is not None
+        or any(annotated.origin == "gold" for annotated in conversation.annotations)
+        or any(record.source == "simulator" for record in conversation.log)
+    )
 
 
 def _nobody_spoke(conversation: Conversation) -> bool:
@@ -191,7 +192,7 @@ def is_silence(text: str) -> bool:
     inner = text.strip().casefold()
     if inner[:1] not in "[(<*" or inner[-1:] not in "])>*":
         return False
-    return " ".join(name_words(inner)) in _lexicon().not_speech
+    return " ".join(name_words(inner)) in _lexicon().words["not_speech"]
 
 
 # What fields say
@@ -203,21 +204,8 @@ def _stated_machine(conversation: Conversation, *, bare: bool) -> str:
     kind = kind_of_reason(stated_reason(conversation)) or (kind_of_reason(outcome.final_status) if bare else "")
     if kind in (VOICEMAIL, IVR):
         return kind
-    metadata = conversation.extras.get("metadata")
-    places: Sequence[Mapping[str, Json]] = (
-        conversation.extras,
-        conversation.dimensions,
-        outcome.extras,
-        metadata if isinstance(metadata, dict) else {},
-    )
-    for place in places:
-        for name, value in place.items():
-            if kind := _machine_of_field(name, value, bare):
-                return kind
-    for label in conversation.labels:
-        if label.subject_kind == "conversation" and (kind := _machine_of_field(label.name, label.value, bare)):
-            return kind
-    return ""
+    machines = (_machine_of_field(name, value, bare) for name, value in named_values(conversation))
+    return next(filter(None, machines), "")
 
 
 def _machine_of_field(name: str, value: Json, bare: bool) -> str:
@@ -226,9 +214,9 @@ def _machine_of_field(name: str, value: Json, bare: bool) -> str:
         return ""
     if isinstance(value, str):
         folded = snake_case(value[:60])
-        if folded in _lexicon().voicemail_values:
+        if folded in _lexicon().words[VOICEMAIL]:
             return VOICEMAIL
-        if folded in _lexicon().ivr_values:
+        if folded in _lexicon().words[IVR]:
             return IVR
         return machine if machine != "any" and folded in ("true", "yes") else ""
     return machine if machine != "any" and value is True else ""
@@ -237,8 +225,8 @@ def _machine_of_field(name: str, value: Json, bare: bool) -> str:
 @lru_cache(maxsize=4096)
 def _machine_asked(name: str, bare: bool) -> str:
     """The machine that a field of this name asks for; `any` where its value has to name it."""
-    folded = snake_case(name[:80].rpartition(".")[2])
-    if folded not in _lexicon().asked and not (bare and folded in _lexicon().asked_of_calls):
+    folded = folded_field(name)
+    if folded not in _lexicon().words["asked"] and not (bare and folded in _lexicon().words["asked_of_calls"]):
         return ""
     words = name_words(folded)
     if "ivr" in words:
@@ -273,21 +261,21 @@ def _phrase(text: str) -> str:
     if "?" in plain or "？" in plain or not _is_worth_a_look(plain, lexicon):
         return ""
     plain = " ".join(plain.split())
-    strong = (name for name in (VOICEMAIL, IVR) if lexicon.phrases[name].search(plain))
-    kind = next(strong, "") or _announcement(plain, lexicon) or ("weak" if lexicon.weak.search(plain) else "")
-    if not kind or lexicon.quotes.search(plain) or (kind == IVR and lexicon.person.search(plain)):
+    phrases = lexicon.phrases
+    kind = next((kind for kind in (VOICEMAIL, IVR) if phrases[kind].search(plain)), "") or _announcement(plain, phrases)
+    kind = kind or ("weak" if phrases["weak"].search(plain) else "")
+    if not kind or phrases["quotes"].search(plain) or (kind == IVR and phrases["person"].search(plain)):
         return ""
     return kind
 
 
-def _announcement(plain: str, lexicon: _Lexicon) -> str:
+def _announcement(plain: str, phrases: Mapping[str, re.Pattern[str]]) -> str:
     """A mailbox or a carrier by two parts of its words: whom the call reached, and what the caller should do."""
-    parts = lexicon.parts
-    instructions = {match[0] for match in parts["instructs"].finditer(plain)}
-    if len(instructions) > 1 or (instructions and parts["reached"].search(plain)):
+    instructions = {match[0] for match in phrases["instructs"].finditer(plain)}
+    if len(instructions) > 1 or (instructions and phrases["reached"].search(plain)):
         return VOICEMAIL
-    is_carrier = parts["states"].search(plain) and parts["callee"].search(plain) and not lexicon.person.search(plain)
-    return VOICEMAIL if is_carrier else ""
+    is_carrier = phrases["states"].search(plain) and phrases["callee"].search(plain)
+    return VOICEMAIL if is_carrier and not phrases["person"].search(plain) else ""
 
 
 def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
@@ -301,48 +289,32 @@ def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
 
 
 class _Lexicon(NamedTuple):
-    asked: frozenset[str]
-    asked_of_calls: frozenset[str]
-    voicemail_values: frozenset[str]
-    ivr_values: frozenset[str]
-    not_speech: frozenset[str]
+    words: Mapping[str, frozenset[str]]
+    """Names and values of fields, and what is written for silence."""
     hints: Mapping[str, Sequence[frozenset[str]]]
     """The words of each phrase, by its longest word."""
     unspaced: tuple[str, ...]
     """Phrases of languages that write no blanks."""
     phrases: Mapping[str, re.Pattern[str]]
-    parts: Mapping[str, re.Pattern[str]]
-    weak: re.Pattern[str]
-    quotes: re.Pattern[str]
-    person: re.Pattern[str]
 
 
 @cache
 def _lexicon() -> _Lexicon:
     data: dict[str, Any] = tomllib.loads(Path(__file__).with_name("machines.toml").read_text(encoding="utf-8"))
-    fields, silence = data.pop("fields"), data.pop("not_speech")
-    parts = ("reached", "instructs", "callee", "states")
-    names = (VOICEMAIL, IVR, "weak", "quotes", "person", *parts)
-    phrases = {name: [one for words in data.values() for one in words[name]] for name in names}
-    machine = [one for kind in (VOICEMAIL, IVR, "weak", "instructs", "states") for one in phrases[kind]]
+    words = {**data.pop("fields"), "not_speech": data.pop("not_speech")["words"]}
+    kinds = (VOICEMAIL, IVR, "weak", "quotes", "person", "reached", "instructs", "callee", "states")
+    phrases = {kind: [phrase for language in data.values() for phrase in language[kind]] for kind in kinds}
+    machine = [phrase for kind in (VOICEMAIL, IVR, "weak", "instructs", "states") for phrase in phrases[kind]]
     hints: dict[str, list[frozenset[str]]] = {}
     for phrase in machine:
         if not _is_unspaced(phrase):
-            words = _WORDS.findall(phrase)
-            hints.setdefault(max(words, key=len), []).append(frozenset(words))
+            needed = _WORDS.findall(phrase)
+            hints.setdefault(max(needed, key=len), []).append(frozenset(needed))
     return _Lexicon(
-        frozenset(fields["asked"]),
-        frozenset(fields["asked_of_calls"]),
-        frozenset(fields["voicemail"]),
-        frozenset(fields["ivr"]),
-        frozenset(silence["words"]),
+        {name: frozenset(listed) for name, listed in words.items()},
         hints,
         tuple(filter(_is_unspaced, machine)),
-        {kind: _any_phrase(phrases[kind]) for kind in (VOICEMAIL, IVR)},
-        {part: _any_phrase(phrases[part]) for part in parts},
-        _any_phrase(phrases["weak"]),
-        _any_phrase(phrases["quotes"]),
-        _any_phrase(phrases["person"]),
+        {kind: _any_phrase(phrases[kind]) for kind in kinds},
     )
 
 

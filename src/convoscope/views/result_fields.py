@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -71,6 +71,27 @@ DEEPEST = 4
 """Levels of a result that are read."""
 
 
+def outcome_of_members(inner: Sequence[ToolOutcome], kind: ToolKind) -> ToolOutcome:
+    """Of a list or of the parts of an object: a failure, or nothing found, where each of them says so; else data.
+
+    The status of a thing that is listed is its own. Of a tool that acts it is that of the act, and where only some
+    failed, the call did neither. Where the name of the tool does not say what it does, neither is known.
+    """
+    failed = [each for each in inner if each.failed and (not kind.reads or _is_failure_itself(each))]
+    if failed:
+        if len(failed) == len(inner) and (kind.acts or all(map(_is_failure_itself, failed))):
+            return failed[0]
+        if not kind.reads:
+            return unstated(CONTRADICTS, f"{len(failed)} of {len(inner)} failed: {failed[0].sign}")
+    if inner and all(each.status == NOT_STATED and (kind.acts or each.sign or each is NO_DATA) for each in inner):
+        return inner[0]
+    return DATA
+
+
+def _is_failure_itself(outcome: ToolOutcome) -> bool:
+    return outcome.is_strong and not outcome.sign.startswith("status:")
+
+
 def is_filled(value: Json, depth: int = 0) -> bool:
     """Whether there is anything in it: an empty list inside of a list is nothing."""
     if isinstance(value, str):
@@ -92,84 +113,70 @@ def _set_of(text: str) -> frozenset[str]:
 
 # Fields
 
-
-GOOD_FLAG, BAD_FLAG = "good flag", "bad flag"
-ERROR = "error"
-"""What went wrong; empty where nothing did."""
-WEAK_ERROR = "weak error"
-"""The type or code of an error, or data about one."""
-STATUS = "status"
-"""A word or number: of the call, or of the thing returned."""
-TYPE, HTTP, EXIT = "type", "http", "exit"
-CODE = "code"
-"""Of an error, or of a product."""
-TEXT = "text"
-DESCRIPTION = "description"
-"""A message, or a description of the thing returned."""
-WRAPPED = "wrapped"
-"""What the tool returned, inside of what carries it."""
-FOUND = "found"
-"""Whether a search found anything."""
-VERDICT = "verdict"
-"""The answer of a tool that checks something."""
-ECHO = "echo"
-"""What was asked for, and pages: no data beside an empty list."""
-META = "meta"
-"""About the request."""
-
-_NAMES = {
-    GOOD_FLAG: (
+FIELD_NAMES = {
+    "good_flag": (
         "success ok succeeded issuccess successful issuccessful isok worked erfolg erfolgreich exito exitoso succes"
         " reussi reussite sucesso 成功"
     ),
-    BAD_FLAG: (
+    "bad_flag": (
         "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout fehlgeschlagen fallido"
         " echoue falhou 失敗"
     ),
-    ERROR: (
+    # What went wrong; empty where nothing did.
+    "error": (
         "err traceback stacktrace faultstring errormessage errormsg errmsg errordescription errordetail errordetails"
         " errorinfo errortext errorstring failuremessage fehlermeldung fehlertext errores"
         " erreurs erros エラー 错误 오류 ошибка"
     ),
-    WEAK_ERROR: (
+    # The type or code of an error, or data about one.
+    "weak_error": (
         "errortype errorcode errcode errorname errno errorreason failurereason failurecode exceptiontype failuretype"
         " faultcode fehlercode declinecode"
     ),
-    STATUS: (
+    # A word or number: of the call, or of the thing returned.
+    "status": (
         "status outcome state stat ack responsestatus responsestate callstatus resultstatus executionstatus toolstatus"
         " estado statut resultado resultat ergebnis zustand situacao 状態 ステータス"
     ),
-    TYPE: "type kind object",
-    HTTP: "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
-    CODE: "code resultcode responsecode grpccode",
-    EXIT: "exitcode exitstatus returncode retcode rc ret retval exitvalue errorlevel",
-    TEXT: (
+    "type": "type kind object",
+    "http": "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
+    # Of an error, or of a product.
+    "code": "code resultcode responsecode grpccode",
+    "exit": "exitcode exitstatus returncode retcode rc ret retval exitvalue errorlevel",
+    "text": (
         "message msg detail reason responsemessage resultmessage responsemsg resultmsg resulttext responsetext"
         " statusmessage statustext statusdescription hint warning problem stderr meldung nachricht hinweis grund"
         " mensaje motivo aviso mensagem raison メッセージ"
     ),
-    DESCRIPTION: "title description details info note",
-    WRAPPED: (
+    # A message, or a description of the thing returned.
+    "description": "title description details info note",
+    # What the tool returned, inside of what carries it.
+    "wrapped": (
         "result results output outputs response responses data content body value payload structuredcontent"
         " toolresponse functionresponses functionresponse functionresult return returnvalue toolresult text stdout http"
         " httpresponse apiresponse rawresponse"
     ),
-    FOUND: "found isfound wasfound exists exist gefunden encontrado trouve",
-    VERDICT: (
+    # Whether a search found anything.
+    "found": "found isfound wasfound exists exist gefunden encontrado trouve",
+    # The answer of a tool that checks something.
+    "verdict": (
         "valid isvalid verified isverified passed compliant eligible iseligible match matches matched conforms correct"
         " iscorrect approved allowed"
     ),
-    META: (
+    # About the request.
+    "meta": (
         "requestid traceid correlationid spanid timestamp tool toolname apiname function functionname callid toolcallid"
         " tooluseid retryafter durationms elapsedms latencyms took jsonrpc version path instance method"
         " interrupted isimage nooutputexpected annotations meta"
     ),
-    ECHO: (
+    # What was asked for, and pages: no data beside an empty list.
+    "echo": (
         "page pagesize perpage limit offset hasmore nextpage nextpagetoken cursor nextcursor query q filter filters"
         " searchterm keyword columns headers schema facets tookms querytime executiontime elapsed duration"
     ),
 }
-_FIELDS = {name: field for field, names in _NAMES.items() for name in names.split()}
+"""Names of fields by their role, without `_` and `-`."""
+_ROLES = {name: role for role, names in FIELD_NAMES.items() for name in names.split()}
 _ERROR_ENDINGS = _set_of("error errors exception exceptions fault faults failure fehler erreur erro errore fallo")
 _NOT_OF_THE_CALL = _set_of("last previous recent standard mean squared margin of is no max average absolute relative")
 """Words in names of errors that are data: `last_error` of a device, `standard_error`."""
@@ -177,18 +184,16 @@ _LONGEST = 40
 
 
 @lru_cache(maxsize=4096)
-def field_of(key: str) -> str | None:
-    """What a field is by its name; None of data. What ends with the word for an error is one: `userErrors`."""
+def role_of(key: str) -> str | None:
+    """The role of a field by its name; None of data. What ends with the word for an error is one: `userErrors`."""
     if len(key) > _LONGEST:
         return None
     name = without_accents(key)
-    field = _FIELDS.get(name.replace("_", "").replace("-", "").replace(" ", "").lower())
-    if field is not None:
-        return field
+    role = _ROLES.get(name.replace("_", "").replace("-", "").replace(" ", "").lower())
+    if role is not None:
+        return role
     words = name_words(name)
-    if words and words[-1] in _ERROR_ENDINGS and _NOT_OF_THE_CALL.isdisjoint(words):
-        return ERROR
-    return None
+    return "error" if words and words[-1] in _ERROR_ENDINGS and _NOT_OF_THE_CALL.isdisjoint(words) else None
 
 
 # Statuses

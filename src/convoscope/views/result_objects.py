@@ -8,7 +8,6 @@ from itertools import islice
 from convoscope.conversation import Json
 from convoscope.text.folding import name_words, snake_case
 from convoscope.text.result_words import LONGEST_SHORT, doubt, statement
-from convoscope.views import result_fields as fields
 from convoscope.views.result_fields import (
     ASKS,
     BAD_OF_THINGS,
@@ -22,16 +21,18 @@ from convoscope.views.result_fields import (
     DONE_WORDS,
     ERROR_WORDS,
     FAILED_PARTS,
+    FIELD_NAMES,
     GOOD_WORDS,
     GRPC_CODES,
     NEITHER,
     NO_ACCESS,
     NO_DATA,
     NO_ERROR,
-    NOT_STATED,
     NOTHING_FOUND,
     PENDING_WORDS,
+    REASONS,
     STATED,
+    STATUS_OF_NEW,
     SUCCEEDED,
     UNSTATED,
     WAITS,
@@ -40,43 +41,52 @@ from convoscope.views.result_fields import (
     error_message,
     error_words,
     failed_by,
-    field_of,
     http_code,
     is_filled,
+    outcome_of_members,
     part_of,
+    role_of,
     status_word,
     truth,
     unstated,
 )
 
 MOST_FIELDS = 200
-_OF_THE_CALL = (fields.ERROR, fields.WEAK_ERROR, fields.STATUS, fields.HTTP, fields.CODE)
+_OF_THE_CALL = ("error", "weak_error", "status", "http", "code")
 _NO_TEXTS: tuple[str, ...] = ()
 _ID_ENDINGS = ("id", "number", "ref", "reference", "no", "uuid", "key", "ticket", "code", "pnr", "sid", "locator")
+Read = Callable[[Json, ToolKind, int], ToolOutcome]
+"""Reads a value of any shape that is inside of an object."""
 
 
-class ObjectFields:
-    """An object, field by field.
+def _is_rejected_field(value: Json) -> bool:
+    """A field that a server did not accept, as FastAPI and pydantic write it."""
+    return isinstance(value, dict) and "loc" in value and "msg" in value
+
+
+class ObjectResult:
+    """An object, field by field, and what it says.
 
     `good` and `bad` are signs that have no other reading; `weak` are types and codes of errors, which may also be
     data; `ids`, `data`, `flags`, `sentences` and `parts` are what was returned.
     """
 
-    def __init__(self, given: Mapping[str, Json], kind: ToolKind) -> None:
-        self.kind = kind
-        self.good = self.bad = self.errors = self.weak = self.texts = self.descriptions = self.findings = _NO_TEXTS
-        self.sentences = _NO_TEXTS
-        self.wrapped: tuple[Json, ...] = ()
-        self.parts: tuple[Json, ...] = ()
-        self.flag: bool | None = None
-        self.code: int | None = None
-        self.status = self.status_text = self.pending = self.unsettled = ""
-        self.ids = self.data = self.described = self.flags = self.echoes = self.empty = 0
-        self.done_parts: int | None = None
-        self.failed_parts: int | None = None
-        self.found_nothing = self.has_verdict = self.has_exit = self.doubtful = False
+    # Defaults of the class, which are not set for each object.
+    good = bad = errors = weak = texts = descriptions = findings = sentences = _NO_TEXTS
+    wrapped: tuple[Json, ...] = ()
+    parts: tuple[Json, ...] = ()
+    flag: bool | None = None
+    code: int | None = None
+    status = status_text = pending = unsettled = ""
+    ids = data = described = flags = echoes = empty = 0
+    done_parts: int | None = None
+    failed_parts: int | None = None
+    found_nothing = has_verdict = has_exit = doubtful = False
+
+    def __init__(self, given: Mapping[str, Json], kind: ToolKind, depth: int, read: Read) -> None:
+        self.kind, self.depth, self.read = kind, depth, read
         for key, value in islice(given.items(), MOST_FIELDS):
-            role = field_of(key)
+            role = role_of(key)
             if role is None:
                 self.take_data(key, value)
             else:
@@ -218,7 +228,7 @@ class ObjectFields:
 
     def _take_good_word(self, word: str, sign: str) -> None:
         """A tool that reads sends and books nothing: from it, `sent` is the state of what it returns."""
-        if self.kind.reads and word in fields.DONE_WORDS:
+        if self.kind.reads and word in DONE_WORDS:
             self.data += 1
         else:
             self.good += (sign,)
@@ -242,7 +252,7 @@ class ObjectFields:
             self._take_good_word(word, f"{key}: {value}")
         elif not {word, word.rpartition("_")[2]}.isdisjoint(PENDING_WORDS) or word.partition("_")[0] in ASKS:
             self.pending = f"{key}: {value[:40]}"
-        elif (words := statement(value)) is not None and words.stated == "failed":
+        elif (words := statement(value)).failed:
             self.status, self.status_text = ("error" if words.is_strong else "failed"), value
         elif word in ("zero_results", "no_results"):
             self.found_nothing = True
@@ -251,7 +261,7 @@ class ObjectFields:
                 self.sentences += (value,)
             else:
                 self.data += bool(word)
-        elif word not in fields.STATUS_OF_NEW:
+        elif word not in STATUS_OF_NEW:
             self.doubtful = True
 
     def take_type(self, key: str, value: Json) -> None:
@@ -302,7 +312,7 @@ class ObjectFields:
         if isinstance(value, str):
             if value.strip():
                 self.texts += (value,)
-                self.doubtful |= self.kind.acts and key.lower() in fields.REASONS
+                self.doubtful |= self.kind.acts and key.lower() in REASONS
         elif isinstance(value, list) and value and all(map(_is_rejected_field, islice(value, 20))):
             self.bad += (key,)
             self.errors += (error_words(value),)
@@ -341,66 +351,10 @@ class ObjectFields:
 
     def take_meta(self, _key: str, value: Json) -> None:
         """Ids of requests, times: they say nothing; but what is around the data may have a status."""
-        if isinstance(value, dict) and any(field_of(key) in _OF_THE_CALL for key in islice(value, 20)):
+        if isinstance(value, dict) and any(role_of(key) in _OF_THE_CALL for key in islice(value, 20)):
             self.wrapped += (value,)
 
-
-def _is_rejected_field(value: Json) -> bool:
-    """A field that a server did not accept, as FastAPI and pydantic write it."""
-    return isinstance(value, dict) and "loc" in value and "msg" in value
-
-
-_TAKERS = {
-    fields.GOOD_FLAG: ObjectFields.take_good_flag,
-    fields.BAD_FLAG: ObjectFields.take_bad_flag,
-    fields.ERROR: ObjectFields.take_error,
-    fields.WEAK_ERROR: ObjectFields.take_weak_error,
-    fields.STATUS: ObjectFields.take_status,
-    fields.TYPE: ObjectFields.take_type,
-    fields.HTTP: ObjectFields.take_http,
-    fields.CODE: ObjectFields.take_code,
-    fields.EXIT: ObjectFields.take_exit,
-    fields.TEXT: ObjectFields.take_text,
-    fields.DESCRIPTION: ObjectFields.take_description,
-    fields.WRAPPED: ObjectFields.take_wrapped,
-    fields.FOUND: ObjectFields.take_found,
-    fields.VERDICT: ObjectFields.take_verdict,
-    fields.ECHO: ObjectFields.take_echo,
-    fields.META: ObjectFields.take_meta,
-}
-
-
-Read = Callable[[Json, ToolKind, int], ToolOutcome]
-"""Reads a value of any shape that is inside of an object."""
-
-
-def outcome_of_members(inner: Sequence[ToolOutcome], kind: ToolKind) -> ToolOutcome:
-    """Of a list or of the parts of an object: a failure, or nothing found, where each of them says so; else data.
-
-    The status of a thing that is listed is its own. Of a tool that acts it is that of the act, and where only some
-    failed, the call did neither. Where the name of the tool does not say what it does, neither is known.
-    """
-    failed = [each for each in inner if each.failed and (not kind.reads or _is_failure_itself(each))]
-    if failed:
-        if len(failed) == len(inner) and (kind.acts or all(map(_is_failure_itself, failed))):
-            return failed[0]
-        if not kind.reads:
-            return unstated(CONTRADICTS, f"{len(failed)} of {len(inner)} failed: {failed[0].sign}")
-    if inner and all(each.status == NOT_STATED and (kind.acts or each.sign or each is NO_DATA) for each in inner):
-        return inner[0]
-    return DATA
-
-
-def _is_failure_itself(outcome: ToolOutcome) -> bool:
-    return outcome.is_strong and not outcome.sign.startswith("status:")
-
-
-class ObjectResult(ObjectFields):
-    """An object, and what it says."""
-
-    def __init__(self, given: Mapping[str, Json], kind: ToolKind, depth: int, read: Read) -> None:
-        super().__init__(given, kind)
-        self.depth, self.read = depth, read
+    # What they say together
 
     def outcome(self) -> ToolOutcome:
         if self.data and self._is_plain:
@@ -536,18 +490,17 @@ class ObjectResult(ObjectFields):
         if any(not each.startswith(("code:", "Code:")) for each in self.weak):
             return True
         texts = (*(snake_case(each.partition(": ")[2]).replace("_", " ") for each in self.weak), *self.texts)
-        return any((words := statement(text)) is not None and words.stated == "failed" for text in texts)
+        return any(statement(text).failed for text in texts)
 
     def _by_text(self) -> ToolOutcome | None:
         if self.has_exit:
             return None  # programs that work write warnings, too
         for text in (*self.texts[:4], *(() if self._has_data else self.descriptions[:2])):
             words = statement(text, is_status=self.kind.status)
-            if words is None:
-                if not (self._has_data or self.good or self.kind.status) and status_word(text) in BAD_WORDS:
-                    return self._failure(text[:40])
-                continue
-            if words.stated == "failed" and (words.is_strong or not self._has_data):
+            says_nothing = not (words.stated or self._has_data or self.good or self.kind.status)
+            if says_nothing and status_word(text) in BAD_WORDS:
+                return self._failure(text[:40])
+            if words.failed and (words.is_strong or not self._has_data):
                 if self.good:
                     return unstated(CONTRADICTS, f"{self.good[0]} beside {words.sign}")
                 return self._failure(words.sign, is_strong=words.is_strong)
@@ -616,14 +569,17 @@ class ObjectResult(ObjectFields):
                 doubts.append(text)
                 continue
             words = statement(text)
-            if words is not None and words.stated == "failed" and words.is_strong:
+            if words.failed and words.is_strong:
                 return failed_by(words.sign, text)
-            if words is not None and words.stated == "succeeded":
+            if words.stated == "succeeded":
                 return ToolOutcome(SUCCEEDED, STATED, words.sign) if self.kind.acts else None
-            if words is not None and words.stated == "nothing_found":
+            if words.stated == "nothing_found":
                 return unstated(NOTHING_FOUND, words.sign)
-            if words is not None:
-                doubts.append(words.sign)
-            else:
-                doubts.append(doubt(text, may_be_name=True) if len(text) <= LONGEST_SHORT else "")
+            is_short = len(text) <= LONGEST_SHORT
+            doubts.append(words.sign if words.stated else doubt(text, may_be_name=True) if is_short else "")
         return unstated(UNSTATED, doubts[0]) if doubts and all(doubts) else None
+
+
+_TAKERS: Mapping[str, Callable[[ObjectResult, str, Json], None]] = {
+    role: getattr(ObjectResult, f"take_{role}") for role in FIELD_NAMES
+}

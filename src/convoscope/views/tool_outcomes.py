@@ -46,11 +46,12 @@ from convoscope.views.result_fields import (
     error_message,
     failed_by,
     is_filled,
+    outcome_of_members,
     status_word,
     tool_kind,
     unstated,
 )
-from convoscope.views.result_objects import ObjectResult, outcome_of_members
+from convoscope.views.result_objects import ObjectResult
 
 _LONGEST_JSON = 50_000
 _LONGEST_LITERAL = 4_000
@@ -298,7 +299,7 @@ def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:
     if content[0] in "{[" and (cut := cut_structure(content, LONGEST_READ)) is not None:
         return _read_cut(cut, content, kind)
     words = statement(content, is_status=kind.status, is_passage=kind.reads)
-    if words is not None and not (words.stated == "failed" and not words.is_strong and kind.errors):
+    if words.stated and not (words.failed and not words.is_strong and kind.errors):
         return _stated_by(words, content)
     if depth < DEEPEST and (value := embedded(content)) is not None:
         return _read(value, kind, depth + 1)
@@ -316,7 +317,7 @@ def _says_done(content: str, kind: ToolKind) -> str:
 
 
 def _stated_by(words: Statement, content: str) -> ToolOutcome:
-    if words.stated == "failed":
+    if words.failed:
         return failed_by(words.sign, content.split("\n", 1)[0], words.is_strong)
     if words.stated == "succeeded":
         return ToolOutcome(SUCCEEDED, STATED, words.sign)

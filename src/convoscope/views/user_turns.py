@@ -6,7 +6,6 @@ questions has one such turn. Here each of the nine is one."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,14 +18,12 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Json, Time, T
 from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.lexicon import word_lists
 from convoscope.text.result_words import LONGEST_SHORT, statement
 from convoscope.views.end_reasons import BROKEN, has_handed_over, kind_of_reason
 from convoscope.views.tool_outcomes import has_failed, tool_outcome
 
-_SPEECH: dict[str, frozenset[str]] = {
-    name: frozenset(words.split())
-    for name, words in tomllib.loads(Path(__file__).with_name("speech_tools.toml").read_text(encoding="utf-8")).items()
-}
+_SPEECH = word_lists(Path(__file__).with_name("speech_tools.toml"))
 _SPEAKS, _USERS, _LOOKS = (_SPEECH[name] for name in ("speaks", "users", "looks"))
 _MESSENGERS, _CHANNELS = _SPEECH["messengers"], _SPEECH["channels"]
 _MESSAGES = _SPEECH["messages"]
@@ -164,12 +161,11 @@ def is_error_text(text: str) -> bool:
     if content[0] in "{[":
         return _is_error_object(content)
     words = statement(content)
-    failed, is_strong = words is not None and words.stated == "failed", words is not None and words.is_strong
-    if failed and is_strong and _TRACE.search(content, 0, _LONGEST_TRACE):
+    if words.failed and words.is_strong and _TRACE.search(content, 0, _LONGEST_TRACE):
         return True
     if len(content) > LONGEST_SHORT or _SPEAKS_TO_SOMEBODY.search(content.replace("’", "'")):
         return False
-    if words is not None and failed and (_OF_MACHINES if is_strong else _TRANSPORT).search(words.sign):
+    if words.failed and (_OF_MACHINES if words.is_strong else _TRANSPORT).search(words.sign):
         return True
     return _TRANSPORT.match(content) is not None
 

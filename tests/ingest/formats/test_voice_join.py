@@ -12,16 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Logged
-from convoscope.ingest.formats.voice_logs.clocks import HeardText, sent_after, skew
-from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns
-from convoscope.ingest.formats.voice_logs.lines import milliseconds, plausible
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, corrected_lines, lines_in_order
+from convoscope.ingest.formats.voice_logs.lines import believed, by_time, milliseconds, plausible, steadied
 from convoscope.ingest.formats.voice_logs.logs import read_simulator
 from convoscope.ingest.formats.voice_logs.reader import read_call
-from convoscope.ingest.formats.voice_logs.record_order import believed, by_time, steadied
-from convoscope.ingest.formats.voice_logs.sounds import find_sounds, sound_shift
-from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
-from convoscope.ingest.formats.voice_logs.words import in_order
-from convoscope.ingest.formats.voice_logs.words import mended as mended_columns
+from convoscope.ingest.formats.voice_logs.sounds import (
+    NOWHERE,
+    HeardText,
+    assigned,
+    find_sounds,
+    sent_after,
+    skew,
+    sound_shift,
+)
 from convoscope.ingest.report import Notes
 from convoscope.views import metric_context
 from support.voice_calls import make_call
@@ -55,7 +58,7 @@ def test_placing_finds_what_trying_everything_finds(
     problem: tuple[list[float], list[list[float]], float, float],
 ) -> None:
     empty, costs, again, alone = problem
-    found = placed(len(costs), empty, lambda item, place: costs[item][place], again=again, alone=alone)
+    found = assigned(len(costs), empty, lambda item, place: costs[item][place], again=again, alone=alone)
     every = product(range(NOWHERE, len(empty)), repeat=len(costs))
     best = min(_price(one, empty, costs, again, alone) for one in every)
     assert _price(tuple(found), empty, costs, again, alone) == pytest.approx(best)
@@ -153,7 +156,7 @@ def _words(text: str, ms: int = 1000, step: int = 0) -> list[FrameworkLine]:
 def mended(
     lines: list[FrameworkLine], replies: list[str], heard: list[str], name: str, notes: Notes, *, moved: bool
 ) -> list[FrameworkLine]:
-    return mended_columns(LogColumns.of(lines), replies, heard, name, notes, moved=moved).lines()
+    return corrected_lines(LogColumns.of(lines), replies, heard, name, notes, moved=moved).lines()
 
 
 def _said(lines: list[FrameworkLine]) -> str:
@@ -195,7 +198,7 @@ def test_a_late_stamp_does_not_move_a_word() -> None:
     lines = _words("Each passenger may take two bags.", step=100)
     lines[1] = lines[1]._replace(ms=3000)
     notes = Notes()
-    assert _said(in_order(lines, ["Each passenger may take two bags."], "log", notes)) == (
+    assert _said(lines_in_order(lines, ["Each passenger may take two bags."], "log", notes)) == (
         "Each passenger may take two bags."
     )
     assert [note.code for note in notes.taken] == ["late_timestamp"]
@@ -205,7 +208,7 @@ def test_a_moved_line_goes_back_to_its_time() -> None:
     lines = _words("Each passenger may take two bags.", step=100)
     lines.append(lines.pop(1))
     notes = Notes()
-    assert _said(in_order(lines, [], "log", notes)) == "Each passenger may take two bags."
+    assert _said(lines_in_order(lines, [], "log", notes)) == "Each passenger may take two bags."
     assert [note.code for note in notes.taken] == ["out_of_order"]
 
 
@@ -345,7 +348,7 @@ def test_a_word_stamped_early_stays_in_its_turn() -> None:
     lines = [*_lines("Let me look.", 1500), *boundary, *_lines("Your seat is free.", 2000)]
     lines[5] = lines[5]._replace(ms=1700)
     notes = Notes()
-    ordered = in_order(lines, ["Let me look.", "Your seat is free."], "log", notes)
+    ordered = lines_in_order(lines, ["Let me look.", "Your seat is free."], "log", notes)
     assert [(line.kind, line.text) for line in ordered] == [(line.kind, line.text) for line in lines]
     times = [line.ms for line in ordered]
     assert times == sorted(times, key=lambda ms: ms or 0)

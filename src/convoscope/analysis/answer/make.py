@@ -32,6 +32,7 @@ from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, r
 from convoscope.conversation import Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
+from convoscope.runs.conversations import first_conversations
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.ranking import RankedConversation, RankedMetric, Ranking, names, rank
 from convoscope.runs.run import Run
@@ -359,9 +360,7 @@ def _broken(ranking: Ranking, noun: Noun) -> str:
 @cached_on_argument
 def noun_of(run: Run) -> Noun:
     """What the conversations of a run are called: calls where all are, chats where none is and people talk."""
-    with connect(run.folder) as connection:
-        query = f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {_LOOKED_AT}"
-        conversations = [from_json(body) for (body,) in connection.execute(query).fetchall()]
+    conversations = list(first_conversations(run, _LOOKED_AT))
     # One without a word, such as a call that was not answered, does not say what it is.
     talks = [one for one in conversations if one.utterances] or conversations
     calls = list(map(is_phone_call, talks))

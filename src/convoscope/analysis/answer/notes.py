@@ -12,9 +12,9 @@ import numpy as np
 from convoscope.analysis.answer.model import KeyFigure, Noun
 from convoscope.analysis.answer.samples import WAIT, Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, percent_text
-from convoscope.conversation import Conversation, from_json
 from convoscope.metrics.declaration import SECONDS
 from convoscope.metrics.latency.response import CLOCKS_DISAGREE
+from convoscope.runs.conversations import first_conversations
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -159,8 +159,7 @@ def _largest(summary: Summary, figure: Figure, samples: Samples, noun: Noun) -> 
 
 
 MOST_CONVERSATIONS = 1_000
-MOST_BYTES = 8_000_000
-"""Of the bodies of conversations: so many are looked at for a field that says how they ended."""
+"""So many are looked at for a field that says how they ended."""
 
 
 class Hint(NamedTuple):
@@ -180,7 +179,7 @@ def hint_of(run: Run, noun: Noun, *, knows_outcomes: bool) -> Hint:
     if knows_outcomes and not by_tool:
         return Hint()
     search, seen, tools = LabelSearch(), 0, Counter[str]()
-    for conversation in _conversations(run):
+    for conversation in first_conversations(run, MOST_CONVERSATIONS):
         seen += 1
         if not knows_outcomes:
             search.see(conversation)
@@ -205,21 +204,6 @@ def _speech_words(tools: Counter[str], noun: Noun) -> str:
     (name, count), *_ = tools.most_common(1)
     option = f"--speech-tool {shlex.quote(name)}"
     return f"The agent may speak by the tool `{name}` ({counted(count, noun)}): {option} reads its texts as replies."
-
-
-def _conversations(run: Run) -> Iterator[Conversation]:
-    """The first conversations of a run, as many as cost little."""
-    size = 0
-    with connect(run.folder) as connection:
-        rows = connection.execute(
-            f"SELECT body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {MOST_CONVERSATIONS}"
-        )
-        while batch := rows.fetchmany(50):
-            for (body,) in batch:
-                size += len(body)
-                yield from_json(body)
-            if size > MOST_BYTES:
-                return
 
 
 def unread_languages(summary: Summary, noun: Noun) -> str:

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, connect, dimension_column, quoted
+from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, quoted
+from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import ACROSS
-from convoscope.statistics.across import Columns
+from convoscope.statistics.intervals import Columns
 from convoscope.statistics.summary import Figure
 from convoscope.views.background import NO, YES
 from convoscope.views.machines import NO_DIALOGUE
@@ -142,16 +143,9 @@ class Samples:
     def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         if across not in ACROSS:
             return None
-        columns = ", ".join(
-            f"coalesce({name}, {'value' if name == 'total' else '0.0'})::DOUBLE AS {name}" for name in Columns._fields
-        )
-        where = f"metric = {quoted(metric)} AND variant = {quoted(variant)} AND judge = {quoted(judge)}"
-        rows = self._connection.execute(
-            f"SELECT number, {columns} FROM {self._run.table(CONVERSATION_SCORES)} "
-            f"WHERE {where} AND status = 'measured' ORDER BY number"
-        ).fetchnumpy()
+        rows = measured_columns(self._run, metric, variant, judge, Columns._fields)
         number = np.asarray(rows["number"], dtype=np.int64)
-        sums = ACROSS[across].sums(Columns(*(np.asarray(rows[name], dtype=np.float64) for name in Columns._fields)))
+        sums = ACROSS[across].sums(Columns(*(rows[name] for name in Columns._fields)))
         above, below = np.zeros(self.count), np.zeros(self.count)
         above[number], below[number] = sums[0].above, sums[0].below
         return FigureSample(above, below)

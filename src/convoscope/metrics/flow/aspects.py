@@ -28,9 +28,19 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    FULL_MARKS,
+    HIGHER,
+    LOWER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    TenPoints,
+    metric,
+)
 from convoscope.metrics.needs import CONTENTS, FLOW_DECLARED, JUDGE, NOT_BROKEN, Fact, Need
-from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name, snake_case
@@ -69,7 +79,7 @@ _flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES,
 
 
 class _Part(NamedTuple):
-    """One part of being correct: whether it holds, or why that cannot be told."""
+    """One part of being correct: whether it holds, or why that is unknown."""
 
     holds: bool | None
     reason: str = ""
@@ -95,6 +105,11 @@ def correctness(conversation: Conversation) -> Observation:
     completed kept no contract, and any other is judged by the other parts. Not applicable where the flow declares
     none of the three; unmeasured where it declares a contract alone and the log has no final status, however the
     conversation ended.
+
+    >>> # it reached a success and lacks a slot: one part of two
+    >>> states = [{"name": "ask", "required_slots": ["day"]}, {"name": "done", "terminal": "success"}]
+    >>> value("flow.correctness", example("state: ask", "state: done", flow={"name": "booking", "states": states}))
+    0.5
     """
     parts = _parts(conversation)
     if not any(_is_declared(part) for part in parts):
@@ -115,13 +130,24 @@ def _is_declared(part: _Part) -> bool:
 
 @_flow_metric("flow.correctness.success_terminal", version=2, unit=SHARE, better=HIGHER)
 def success_terminal(conversation: Conversation) -> Observation:
-    """Did the conversation reach an end that the flow declares as a success?"""
+    """Did the conversation reach an end that the flow declares as a success?
+
+    >>> flow = {"name": "booking", "states": [{"name": "ask"}, {"name": "done", "terminal": "success"}]}
+    >>> [value(success_terminal, example("state: ask", f"state: {end}", flow=flow)) for end in ("done", "ask")]
+    [1.0, 0.0]
+    """
     return _observed(_parts(conversation).success_terminal)
 
 
 @_flow_metric("flow.correctness.slots_filled", version=2, unit=SHARE, better=HIGHER)
 def slots_filled(conversation: Conversation) -> Observation:
-    """Is every slot filled that the states it was in, and the flow, require?"""
+    """Is every slot filled that the states it was in, and the flow, require?
+
+    >>> flow = {"name": "booking", "states": [{"name": "ask", "required_slots": ["day"]}]}
+    >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "ask"}
+    >>> [value(slots_filled, example("state: ask", *events, flow=flow)) for events in ([fill], [])]
+    [1.0, 0.0]
+    """
     return _observed(_parts(conversation).slots_filled)
 
 
@@ -130,6 +156,12 @@ def final_status(conversation: Conversation) -> Observation:
     """Is the final status one that the flow's contract names?
 
     Unmeasured where the log has no final status, whether the conversation was completed or not.
+
+    >>> flow = {"name": "booking", "final_status": ["booked"]}
+    >>> value("flow.correctness.final_status", example("state: ask", flow=flow, outcome={"final_status": "Booked"}))
+    1.0
+    >>> value("flow.correctness.final_status", example("state: ask", flow=flow))
+    'final_status_unknown'
     """
     return _observed(_parts(conversation).final_status)
 
@@ -216,6 +248,11 @@ def completion(conversation: Conversation) -> Observation:
     1 where the log says that it was completed and the reason for its stop is an end of the flow: the reason says
     so or names one, or the last state is one. Where no reason is told, or nobody knows its words, and the flow
     declares no end, the flag alone decides. Unmeasured where nothing tells whether it was completed.
+
+    >>> value("flow.completion", example("state: ask", outcome={"completed": True, "ended_reason": "terminal"}))
+    1.0
+    >>> value("flow.completion", example("state: ask", outcome={"completed": True, "ended_reason": "max_turns"}))
+    0.0
     """
     completed = is_completed(conversation)
     if completed is None:
@@ -241,6 +278,11 @@ def errors(conversation: Conversation) -> Observation:
     Errors (failed tool calls, guards that could not be evaluated, errors that the log marks) + 1 for a stop for
     safety + 1 for a stop at the limit of turns + loops (a stop for a loop, and each state that was entered again
     three times or more). Ten points minus that number.
+
+    >>> # a failed call and a stop at the limit of turns
+    >>> failed = 'tool: book {} -> {"error": "full"}'
+    >>> value("flow.errors", example("state: ask", failed, outcome={"ended_reason": "max_turns"}))
+    2.0
     """
     reason = conversation.outcome.ended_reason
     tools = guards = marked = 0
@@ -274,6 +316,11 @@ def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 
     The mean over the timed turns that ran in a state. Unmeasured where every latency is exactly 0.
+
+    >>> turn = {"type": "component_metric", "component": "turn"}
+    >>> turns = [{**turn, "values": {"latency_ms": latency}} for latency in (500, 1500)]
+    >>> value("flow.latency_mean", example("state: ask", *turns))
+    1.0
     """
     latencies = _latencies(conversation)
     if not latencies:
@@ -295,6 +342,12 @@ def latency_p95(conversation: Conversation) -> Observation:
 
     The 95th percentile over the timed turns that ran in a state, with linear interpolation. Unmeasured
     where every latency is exactly 0.
+
+    >>> # between 0 and 1 s, at 0.95 of the way
+    >>> turn = {"type": "component_metric", "component": "turn"}
+    >>> turns = [{**turn, "values": {"latency_ms": latency}} for latency in (0, 1000)]
+    >>> value("flow.latency_p95", example("state: ask", *turns))
+    0.95
     """
     worst = percentile_95(_latencies(conversation))
     return unmeasured(WHOLE, "no_latency_logged") if worst is None else measured(WHOLE, worst / 1000)
@@ -306,7 +359,7 @@ def _latencies(conversation: Conversation) -> list[float]:
 
 
 def _highest(scale: str) -> float | None:
-    """The upper end of a scale that begins at 0, such as `0-10`; 1 where none is told, None where it is another."""
+    """The upper end of a scale that begins at 0, such as `0-10`; 1 without a scale, None where it is another."""
     if not scale.strip():
         return 1.0
     bounds = _BOUNDS.fullmatch(scale.strip().casefold())
@@ -315,7 +368,7 @@ def _highest(scale: str) -> float | None:
 
 def _verdicts(conversation: Conversation) -> list[Label]:
     named = ("humanness", "flow.humanness")
-    return [one for one in conversation.labels if one.name in named and one.subject_kind == "conversation"]
+    return [label for label in conversation.labels if label.name in named and label.subject_kind == "conversation"]
 
 
 _HUMANNESS = Need(
@@ -345,6 +398,9 @@ def humanness(conversation: Conversation) -> Iterator[Observation]:
     As judges say who came with the data: labels named `humanness` with a value from 0 to 1, or to the upper end
     of the scale that they name, such as 0-10. Each judge speaks for itself, and a panel is the median of several.
     Unmeasured without such a label, or off its scale.
+
+    >>> value("flow.humanness", example("user: Hello?", labels=[{"name": "humanness", "value": 7, "scale": "0-10"}]))
+    0.7
     """
     repeats: Counter[str] = Counter()
     for label in _verdicts(conversation):
@@ -384,6 +440,11 @@ def drop_off_node(conversation: Conversation) -> Observation:
     was in when it ended. The order of the stages is the one that is given (`stages`), else the order of
     states that the flow declares. Unmeasured without an order, and where none of its states is known
     there, whether it was completed or not.
+
+    >>> # it came to the second of four stages
+    >>> stages = {"stages": ["greet", "ask", "confirm", "done"]}
+    >>> value("telephony.drop_off_node@states", example("state: greet", "state: ask", extras=stages))
+    0.5
     """
     path = _path(conversation)
     if not path:
@@ -394,7 +455,7 @@ def drop_off_node(conversation: Conversation) -> Observation:
         return unmeasured(WHOLE, "stages_unknown", f"ended in {node}, after {', '.join(visited)}"[:200])
     if not any(folded_name(state) in order.known for state in visited):
         return unmeasured(WHOLE, "not_among_stages", f"ended in {node}; stages {', '.join(order.names)}"[:200])
-    reached = max(order.places.get(folded_name(state), 0) for state in visited)
+    reached = max(order.positions.get(folded_name(state), 0) for state in visited)
     completed = _completed(conversation) or reached == len(order.names)
     details: dict[str, Json] = {"node": node, "reached": visited, "stages": len(order.names)}
     details |= {"deepest": order.names[reached - 1] if reached else None, "completed": completed}
@@ -405,10 +466,10 @@ class _Order(NamedTuple):
     """The stages of a flow."""
 
     names: list[str]
-    places: dict[str, int]
-    """The place of each stage, from 1, by its folded name."""
+    positions: dict[str, int]
+    """The position of each stage, from 1, by its folded name."""
     known: Collection[str]
-    """The states that whoever gave the order knows, folded; not all of them need to be stages."""
+    """The states that the order knows, folded; not all of them need to be stages."""
 
 
 def _path(conversation: Conversation) -> list[str]:
@@ -430,24 +491,24 @@ def _order(conversation: Conversation) -> _Order | None:
         given = holder.get("stages") if isinstance(holder, dict) else None
         names = [name for one in given if (name := _name(one))] if isinstance(given, list | tuple) else []
         if names:
-            first = {folded_name(name): place for place, name in reversed(list(enumerate(names)))}
-            names = [names[place] for place in sorted(first.values())]
-            places = {folded_name(name): place for place, name in enumerate(names, start=1)}
-            return _Order(names, places, places)
+            first = {folded_name(name): at for at, name in reversed(list(enumerate(names)))}
+            names = [names[at] for at in sorted(first.values())]
+            positions = {folded_name(name): at for at, name in enumerate(names, start=1)}
+            return _Order(names, positions, positions)
     return _declared_order(conversation.flow) if conversation.flow is not None else None
 
 
 @cached_on_argument
 def _declared_order(flow: Flow) -> _Order | None:
-    """The states of a flow by rank; those of one rank share a place. Where it hands over or gives up is no stage."""
+    """The states of a flow by rank; those of one rank share a position. Where it hands over or gives up is no stage."""
     names: dict[float, str] = {}
     ranked = [state for state in flow.states if state.rank is not None and state.terminal not in _NO_STAGES]
     for state in sorted(ranked, key=attrgetter("rank")):
         names.setdefault(state.rank or 0.0, state.name)
-    place = {rank: number for number, rank in enumerate(names, start=1)}
-    places = {folded_name(state.name): place[state.rank or 0.0] for state in ranked}
+    position = {rank: number for number, rank in enumerate(names, start=1)}
+    positions = {folded_name(state.name): position[state.rank or 0.0] for state in ranked}
     known = frozenset(folded_name(state.name) for state in flow.states)
-    return _Order(list(names.values()), places, known) if names else None
+    return _Order(list(names.values()), positions, known) if names else None
 
 
 def _holders(conversation: Conversation) -> Iterator[Json]:

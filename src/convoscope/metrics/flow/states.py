@@ -1,6 +1,6 @@
 """What each state of a flow did in a conversation (flow-states, tier 1).
 
-They observe states, so that "by flow and state" is a grouping like any other. What stands behind them is kept in
+They observe states, so that "by flow and state" is a grouping like any other. What is behind them is kept in
 the table `states`, one row for each conversation and state.
 """
 
@@ -43,6 +43,10 @@ def progress(conversation: Conversation) -> Iterator[Observation]:
     A state led on where one of its visits was left for a state that is not itself, not an escalation, and not
     one that was visited before, unless the flow's order says that it is ahead. Ends of the flow lead nowhere:
     they count as states that did not lead on.
+
+    >>> # the first of two led on
+    >>> value("state.progress", example("state: greet", "state: ask"))
+    0.5
     """
     yield from _observe(conversation, "progress")
 
@@ -61,6 +65,12 @@ def stall(conversation: Conversation) -> Iterator[Observation]:
 
     A conversation that was not completed is stuck in its last state. Unmeasured, for all its states, where
     nothing tells whether it was completed.
+
+    >>> # it ended in the second of two states
+    >>> value("state.stall", example("state: greet", "state: ask", outcome={"completed": False}))
+    0.5
+    >>> value("state.stall", example("state: greet", "state: ask"))
+    'outcome_unknown'
     """
     yield from _observe(conversation, "stall")
 
@@ -79,6 +89,9 @@ def escalation(conversation: Conversation) -> Iterator[Observation]:
 
     A state escalates where one of its visits was left for `escalated`, `escalate`, or a state that the flow
     declares as an escalation.
+
+    >>> value("state.escalation", example("state: ask", "state: escalated"))
+    0.5
     """
     yield from _observe(conversation, "escalation")
 
@@ -88,6 +101,10 @@ def revisit(conversation: Conversation) -> Iterator[Observation]:
     """How often is a state entered again?
 
     Entries − 1 of each state, as a mean over the states that were entered.
+
+    >>> # one of two states is entered a second time
+    >>> value("state.revisit", example("state: ask", "state: confirm", "state: ask"))
+    0.5
     """
     yield from _observe(conversation, "revisit")
 
@@ -98,6 +115,11 @@ def dwell_turns(conversation: Conversation) -> Iterator[Observation]:
 
     Agent turns in the state ÷ its visits, as a mean over the states that were entered. Unmeasured where the log
     tells of no agent turn at all.
+
+    >>> # two turns in two visits of one state, and one turn in the other
+    >>> ask, confirm = ("state: ask", "assistant: Which day?"), ("state: confirm", "assistant: Monday?")
+    >>> value("state.dwell_turns", example(*ask, *confirm, *ask))
+    1.0
     """
     yield from _observe(conversation, "dwell_turns")
 
@@ -109,6 +131,11 @@ def latency_p95_ms(conversation: Conversation) -> Iterator[Observation]:
     The 95th percentile of the latencies of the turns in a state, as a mean over the states in which turns were
     timed. The state matrix has the percentile over all turns of a state. Unmeasured where every latency of the
     conversation is exactly 0.
+
+    >>> turn = {"type": "component_metric", "component": "turn"}
+    >>> turns = [{**turn, "values": {"latency_ms": latency}} for latency in (0, 1000)]
+    >>> value("state.latency_p95_ms", example("state: ask", *turns))
+    950.0
     """
     yield from _observe(conversation, "latency_p95_ms")
 
@@ -119,6 +146,11 @@ def guard_error(conversation: Conversation) -> Iterator[Observation]:
 
     Guard evaluations with an error, as a mean over the states that were entered. Unmeasured where the log is of
     a kind that does not tell of guards.
+
+    >>> # one error in two states
+    >>> failed = {"type": "guard_evaluated", "guard": "has_day", "error": "no such slot"}
+    >>> value("state.guard_error", example("state: ask", failed, "state: done"))
+    0.5
     """
     yield from _observe(conversation, "guard_error")
 
@@ -134,6 +166,12 @@ def slot_fill_rate(conversation: Conversation) -> Iterator[Observation]:
     that require any. A caller who says everything at once leaves later states with 0, which is healthy: read it
     together with progress. Not applicable where no state that was entered requires a slot; unmeasured without a
     definition of the flow.
+
+    >>> # the day is filled in the state, the phone is not
+    >>> flow = {"name": "booking", "states": [{"name": "ask", "required_slots": ["day", "phone"]}]}
+    >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "ask"}
+    >>> value("state.slot_fill_rate", example("state: ask", fill, flow=flow))
+    0.5
     """
     yield from _observe(conversation, "slot_fill_rate")
 
@@ -145,6 +183,12 @@ def slot_ready_rate(conversation: Conversation) -> Iterator[Observation]:
     Required slots that were committed before the state was last left, in it or in a state before ÷ required, as a
     mean over the states that require any. Not applicable where no state that was entered requires a slot;
     unmeasured without a definition of the flow.
+
+    >>> # the day is filled before the state is entered
+    >>> flow = {"name": "booking", "states": [{"name": "greet"}, {"name": "ask", "required_slots": ["day"]}]}
+    >>> fill = {"type": "slot_filled", "slot": "day", "value": "Monday", "state": "greet"}
+    >>> value("state.slot_ready_rate", example("state: greet", fill, "state: ask", flow=flow))
+    1.0
     """
     yield from _observe(conversation, "slot_ready_rate")
 
@@ -163,7 +207,7 @@ def _observe(conversation: Conversation, column: str) -> Iterator[Observation]:
 
 
 EXPLAINED_BY = {"slot_ready_rate": "slot_fill_rate"}
-"""Columns without a value whose reason stands under another name."""
+"""Columns without a value whose reason is under another name."""
 NO_OPPORTUNITY = frozenset(("nothing_required", "state_not_declared", "no_turn_ran"))
 """Reasons for which there is nothing to measure, rather than something that could not be."""
 

@@ -143,14 +143,14 @@ class CallMaker:
     """Makes the conversations of one page."""
 
     def __init__(self, summary: Summary, noun: Noun) -> None:
-        self._stories = StoryMaker(summary, only_bad=True)
+        self.stories = StoryMaker(summary, only_bad=True)
         self._noun = noun
         self._labels: dict[str, str] = {}
         self._declared = summary.by_key
 
     def call(self, record: KeptConversation, rank: CallRank) -> Call:
         """One conversation of the run."""
-        story = self._stories.story(record)
+        story = self.stories.story(record)
         lanes = story.timeline
         silences = tuple(_silences(lanes))
         entries = story.entries

@@ -20,9 +20,9 @@ from convoscope.analysis.words import counted, first_of, value_text
 from convoscope.metrics.declaration import SHARE
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.flow_tables import ARCHETYPES, FLOWS, SEGMENTS, STATES, PageTable, interval_text, shortened
+from convoscope.report.page.figures import ScaledInterval
 from convoscope.report.page.flow_picture import LEVELS, Picture, PictureState, level, picture
 from convoscope.report.page.overview import MIN_N, cause_key
-from convoscope.report.page.scales import ScaledInterval
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.database import connect
 from convoscope.runs.ranking import Ranking

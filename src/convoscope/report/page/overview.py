@@ -19,8 +19,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
-from convoscope.report.page.figures import FigureFacts
-from convoscope.report.page.scales import ScaledInterval, Spread
+from convoscope.report.page.figures import FigureFacts, ScaledInterval, Spread
 from convoscope.report.run_tables import visible_figures
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run

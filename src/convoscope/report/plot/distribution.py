@@ -10,8 +10,21 @@ from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import axis_text, name_text, value_text
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import RATIO, SHARE
-from convoscope.report.plot.drawing import ACCENT, BAD, BAD_TEXT, BARS, INK2, LINE, SIDE, WIDTH, Drawing
-from convoscope.report.plot.heading import Heading, axis_name, figure_words, targets_of
+from convoscope.report.plot.drawing import (
+    ACCENT,
+    BAD,
+    BAD_TEXT,
+    BARS,
+    INK2,
+    LINE,
+    SIDE,
+    WIDTH,
+    Drawing,
+    Heading,
+    axis_name,
+    figure_words,
+    targets_of,
+)
 from convoscope.runs.distributions import Histogram, distribution
 from convoscope.runs.ranking import Headline
 from convoscope.runs.run import Run

@@ -32,8 +32,11 @@ from convoscope.report.plot.drawing import (
     SIDE,
     WIDTH,
     Drawing,
+    Heading,
+    axis_name,
+    figure_words,
+    targets_of,
 )
-from convoscope.report.plot.heading import Heading, axis_name, figure_words, targets_of
 from convoscope.runs.distributions import round_width
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary, empty_figure

@@ -9,8 +9,7 @@ from convoscope.analysis.flows import states
 from convoscope.analysis.flows.state_table import FEW, Matrix, Rate, StateFigures
 from convoscope.analysis.words import NOTHING, counted, percent_text, range_text, reason_text, state_name
 from convoscope.errors import UsageError
-from convoscope.report.plot.drawing import BAD, INK2, INK3, LINE, SIDE, WIDTH, Drawing
-from convoscope.report.plot.heading import Heading
+from convoscope.report.plot.drawing import BAD, INK2, INK3, LINE, SIDE, WIDTH, Drawing, Heading
 from convoscope.runs.run import Run
 
 MOST = 30

@@ -4,7 +4,7 @@ Each log is trusted for what only it knows. The caller's log says when sound was
 caller meant and what they understood; the framework's, what was sent to the speech engine; the
 audit log, what the recogniser made of the caller, and what model and tools did. Who spoke when
 comes from the sound. Texts are laid on it by time where that is plain, and by likeness where it is
-not. Everything then falls into the stretch between two utterances of the user.
+not. Everything then falls into the span between two utterances of the user.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from convoscope.conversation import Logged
 from convoscope.ingest.formats.voice_logs.framework import TextRun
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.replies import Reply, replies
-from convoscope.ingest.formats.voice_logs.sounds import SoundSpan, find_sounds, parted
-from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
+from convoscope.ingest.formats.voice_logs.sounds import NOWHERE, SoundSpan, assigned, find_sounds, parted
 from convoscope.ingest.report import Notes
 from convoscope.text.folding import likeness
+from convoscope.views.eva.lost_records import LogTimes
 
 _EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
 _WORDS_PER_SECOND = 2.7
@@ -46,8 +46,8 @@ class Offsets(NamedTuple):
     audio: float = 0.0
 
 
-class Say:
-    """The user says something: sounds, what was meant and what was heard of it, as places in the log."""
+class UserUtterance:
+    """The user says something: sounds, what was meant and what was heard of it, as indexes in the log."""
 
     __slots__ = ("at", "heard", "meant", "sounds")
 
@@ -65,13 +65,13 @@ class Say:
 class Joined(NamedTuple):
     """The call put together: what the user said, the agent's replies by the user's utterance before them."""
 
-    says: list[Say]
+    utterances: list[UserUtterance]
     replies: list[Reply]
     slot: dict[int, int]
-    """For each record of the audit log, by its place, the number of user utterances before it."""
+    """For each record of the audit log, by its index, the number of user utterances before it."""
     noise: list[SoundSpan]
     unsaid: list[int]
-    """Replies of the model that nobody heard."""
+    """Replies of the model that were never heard."""
 
 
 class Join:
@@ -81,63 +81,23 @@ class Join:
         self.log = log
         self.runs = runs
         self.first_run = first_run
-        """Place in the log of the first run."""
+        """Index in the log of the first run."""
         self.offsets = offsets
-        self.times = self._moments()
+        shift = {"audit": offsets.audit, "framework": offsets.framework, "simulator": offsets.simulator}
+        self.times = LogTimes(log, shift)
         """When each record was logged, in common time."""
+        self.at, self.latest, self.earliest = self.times.__getitem__, self.times.latest, self.times.earliest
         self._orders: dict[str, list[int]] = {}
 
-    def _moments(self) -> list[float]:
-        """When each record was logged, in common time.
-
-        One without a time is as late as the one before it in its log; the first, as early as the one behind it.
-        """
-        shift = {"audit": self.offsets.audit, "framework": self.offsets.framework, "simulator": self.offsets.simulator}
-        first: dict[str, int] = {}
-        for record in self.log:
-            if record.ms is not None:
-                first.setdefault(record.source, record.ms)
-        moments: list[float] = []
-        latest, source = 0, ""
-        for record in self.log:
-            if record.source != source:
-                latest, source = first.get(record.source, 0), record.source
-            latest = latest if record.ms is None else record.ms
-            moments.append(latest / 1000 + shift[source])
-        return moments
-
-    def at(self, place: int) -> float:
-        """When a record was logged, in common time."""
-        return self.times[place]
-
-    def latest(self, place: int) -> float:
-        """When a record was logged at the latest: one without a time, before the next of its log that has one."""
-        if self.log[place].ms is not None:
-            return self.times[place]
-        for after in range(place + 1, len(self.log)):
-            if self.log[after].source != self.log[place].source:
-                break
-            if self.log[after].ms is not None:
-                return self.times[after]
-        return float("inf")
-
-    def earliest(self, place: int) -> float:
-        """When a record was logged at the earliest: one without a time, after the one before it in its log."""
-        if self.log[place].ms is not None:
-            return self.times[place]
-        before = self.log[:place]
-        is_timed = any(record.source == self.log[place].source and record.ms is not None for record in before)
-        return self.times[place] if is_timed else float("-inf")
-
-    def _all_timed(self, places: Iterable[int]) -> bool:
-        return all(self.log[place].ms is not None for place in places)
+    def _all_timed(self, indexes: Iterable[int]) -> bool:
+        return all(self.log[index].ms is not None for index in indexes)
 
     def order(self, source: str) -> list[int]:
-        """The records of a log by their time, as places."""
+        """The records of a log by their time, as indexes."""
         if source not in self._orders:
-            places = [place for place, record in enumerate(self.log) if record.source == source]
+            indexes = [index for index, record in enumerate(self.log) if record.source == source]
             # Sorting is stable: of one moment, the file's order.
-            self._orders[source] = sorted(places, key=self.times.__getitem__)
+            self._orders[source] = sorted(indexes, key=self.times.__getitem__)
         return self._orders[source]
 
     def join(self, notes: Notes) -> Joined:
@@ -148,35 +108,41 @@ class Join:
         texts = self._texts(simulator, "user_speech")
         if len(texts) > 1:
             user_sounds = parted(user_sounds, agent_sounds, [self.at(text) for text in texts], notes)
-        says = self._says(user_sounds, [sound.at for sound in agent_sounds], texts, notes)
-        heard_lines = [place for place in self.order("audit") if self.log[place].kind == "user"]
-        self._hear(says, heard_lines, notes)
-        spoken = [say for say in says if say.meant or say.heard or _is_answered(say, says, agent_sounds)]
-        noise = [sound for say in says if say not in spoken for sound in say.sounds]
-        says = spoken
-        self._tell_of(says, noise, heard_lines, notes)
-        slot = self._slots(says)
+        utterances = self._says(user_sounds, [sound.at for sound in agent_sounds], texts, notes)
+        heard_lines = [index for index in self.order("audit") if self.log[index].kind == "user"]
+        self._hear(utterances, heard_lines, notes)
+        spoken = [
+            utterance
+            for utterance in utterances
+            if utterance.meant or utterance.heard or _is_answered(utterance, utterances, agent_sounds)
+        ]
+        noise = [sound for utterance in utterances if utterance not in spoken for sound in utterance.sounds]
+        utterances = spoken
+        self._note_user(utterances, noise, heard_lines, notes)
+        slot = self._slots(utterances)
         agent_sounds = self._understood(agent_sounds, simulator, notes)
-        self._tell_of_understood(agent_sounds, says, notes)
-        answers = replies(self, says, agent_sounds, slot, notes)
+        self._note_understood(agent_sounds, utterances, notes)
+        answers = replies(self, utterances, agent_sounds, slot, notes)
         noise += [sound for sound in agent_sounds if sound not in answers.sounds]
-        return Joined(says, answers.replies, slot, noise, answers.unsaid)
+        return Joined(utterances, answers.replies, slot, noise, answers.unsaid)
 
     def _texts(self, records: Sequence[int], kind: str) -> list[int]:
         return [
-            place
-            for place in records
-            if self.log[place].kind == kind and self.log[place].text.strip() not in _EMPTY_SPEECH
+            index
+            for index in records
+            if self.log[index].kind == kind and self.log[index].text.strip() not in _EMPTY_SPEECH
         ]
 
-    def _says(self, sounds: list[SoundSpan], replied: Sequence[float], texts: list[int], notes: Notes) -> list[Say]:
+    def _says(
+        self, sounds: list[SoundSpan], replied: Sequence[float], texts: list[int], notes: Notes
+    ) -> list[UserUtterance]:
         """What the user said, by the caller's own log. `replied`: when the agent began to speak."""
         alone = self._lay(sounds, texts, notes, replied)
-        says = [Say(sound.at, [sound], sound.texts) for sound in sounds]
-        says += [Say(self.at(place), (), [place]) for place in alone]
-        for place in alone:
-            notes.repaired("text_without_sound", f"user: {self.log[place].text[:60]!r}")
-        return sorted(says, key=lambda say: say.at)
+        utterances = [UserUtterance(sound.at, [sound], sound.texts) for sound in sounds]
+        utterances += [UserUtterance(self.at(index), (), [index]) for index in alone]
+        for index in alone:
+            notes.repaired("text_without_sound", f"user: {self.log[index].text[:60]!r}")
+        return sorted(utterances, key=lambda utterance: utterance.at)
 
     def _lay(self, sounds: list[SoundSpan], texts: list[int], notes: Notes, replied: Sequence[float] = ()) -> list[int]:
         """Lay texts on the sounds of their side; those that belong to none are given back."""
@@ -202,16 +168,16 @@ class Join:
         if not self._all_timed(texts):
             return None
         starts = [sound.at for sound in sounds]
-        places = [bisect_right(starts, self.at(text) + _EARLY) - 1 for text in texts]
-        if places == list(range(len(sounds))):
-            return places
-        if not texts or places[0] < 0 or any(before >= after for before, after in pairwise(places)):
+        indexes = [bisect_right(starts, self.at(text) + _EARLY) - 1 for text in texts]
+        if indexes == list(range(len(sounds))):
+            return indexes
+        if not texts or indexes[0] < 0 or any(before >= after for before, after in pairwise(indexes)):
             return None
         if sounds[0].role == "user" and any(
-            self.at(text) > sounds[where].until + _EARLY for text, where in zip(texts, places, strict=True)
+            self.at(text) > sounds[where].until + _EARLY for text, where in zip(texts, indexes, strict=True)
         ):
             return None
-        return places
+        return indexes
 
     def _by_length(self, sounds: list[SoundSpan], texts: list[int], replied: Sequence[float]) -> list[int]:
         """By time and by how long each text takes to say."""
@@ -235,7 +201,7 @@ class Join:
             answered = bisect_right(replied, since[text]) - bisect_right(replied, sound.until) > 0
             return 0.6 * early + 0.6 * late + misfit + answered
 
-        return placed(len(texts), empty, cost, again=0.4, alone=3.0)
+        return assigned(len(texts), empty, cost, again=0.4, alone=3.0)
 
     def _note_delay(self, text: int, sounds: list[SoundSpan], where: int, notes: Notes) -> None:
         """Say of a text that it was logged before its sound, or so late that another had begun, or its own was over."""
@@ -248,84 +214,86 @@ class Join:
         elif late or (where + 1 < len(sounds) and at > sounds[where + 1].at + _EARLY):
             notes.repaired("late_transcript", f"{record.speaker}: {record.text[:60]!r}")
 
-    def _hear(self, says: list[Say], lines: list[int], notes: Notes) -> None:
+    def _hear(self, utterances: list[UserUtterance], lines: list[int], notes: Notes) -> None:
         """Lay what the recogniser heard on what the user said; what fits nowhere is an utterance by itself."""
         if not lines:
             return
-        where_to = self._heard_plainly(says, lines) or self._heard_by_likeness(says, lines)
+        where_to = self._heard_plainly(utterances, lines) or self._heard_by_likeness(utterances, lines)
         for line, where in zip(lines, where_to, strict=True):
             if where == NOWHERE:
-                say = Say(self.at(line))
-                say.heard.append(line)
-                says.append(say)
+                utterance = UserUtterance(self.at(line))
+                utterance.heard.append(line)
+                utterances.append(utterance)
             else:
-                says[where].heard.append(line)
-        if NOWHERE in where_to and any(say.sounds for say in says):
+                utterances[where].heard.append(line)
+        if NOWHERE in where_to and any(utterance.sounds for utterance in utterances):
             notes.repaired("heard_without_sound", f"{where_to.count(NOWHERE)} lines of the recogniser")
-        says.sort(key=lambda say: say.at)
+        utterances.sort(key=lambda utterance: utterance.at)
 
-    def _heard_plainly(self, says: list[Say], lines: list[int]) -> list[int] | None:
+    def _heard_plainly(self, utterances: list[UserUtterance], lines: list[int]) -> list[int] | None:
         """Each line with the last utterance that had begun, where that leaves no utterance in mid-call unheard."""
-        if not says or not all(say.meant for say in says) or not self._all_timed(lines):
+        if not utterances or not all(utterance.meant for utterance in utterances) or not self._all_timed(lines):
             return None
-        starts = [say.at for say in says]
-        places = [bisect_right(starts, self.at(line) + _EARLY) - 1 for line in lines]
-        if places[0] != 0 or len(set(places)) < max(1, len(says) - 1) or max(places) < len(says) - 2:
+        starts = [utterance.at for utterance in utterances]
+        indexes = [bisect_right(starts, self.at(line) + _EARLY) - 1 for line in lines]
+        if indexes[0] != 0 or len(set(indexes)) < max(1, len(utterances) - 1) or max(indexes) < len(utterances) - 2:
             return None
-        if any(after - before > 1 or after < before for before, after in pairwise(places)):
+        if any(after - before > 1 or after < before for before, after in pairwise(indexes)):
             return None
-        return places
+        return indexes
 
-    def _heard_by_likeness(self, says: list[Say], lines: list[int]) -> list[int]:
-        meant = [" ".join(self.log[place].text for place in say.meant) for say in says]
-        nexts = [say.at for say in says[1:]] + [float("inf")]
+    def _heard_by_likeness(self, utterances: list[UserUtterance], lines: list[int]) -> list[int]:
+        meant = [" ".join(self.log[index].text for index in utterance.meant) for utterance in utterances]
+        nexts = [utterance.at for utterance in utterances[1:]] + [float("inf")]
         since = [self.earliest(line) for line in lines]
         until = [self.latest(line) for line in lines]
         acted = self._acted_on(lines)
 
         def cost(line: int, where: int) -> float:
-            early = max(0.0, says[where].at - until[line] - _EARLY)
-            late = max(0.0, since[line] - max(nexts[where], says[where].until + 3.0))
+            early = max(0.0, utterances[where].at - until[line] - _EARLY)
+            late = max(0.0, since[line] - max(nexts[where], utterances[where].until + 3.0))
             away = min(4.0, 0.5 * early + 0.4 * late)
             # What the model acts on was said before it acts.
-            away += _IMPOSSIBLE * (says[where].at > acted[line] + _EARLY)
+            away += _IMPOSSIBLE * (utterances[where].at > acted[line] + _EARLY)
             text = self.log[lines[line]].text
             if text in UNHEARD:
                 # Without words there is but the time, and a recogniser is done soon after the sound.
-                late = max(0.0, since[line] - says[where].until - 1.0)
+                late = max(0.0, since[line] - utterances[where].until - 1.0)
                 return min(4.0, early + late) + (0.3 if meant[where] else 0.9)
             if not meant[where]:
                 return away + 1.0
             return away + 2.0 * (1 - likeness(text, meant[where]))
 
         empty = [0.6 if text else 0.0 for text in meant]
-        return placed(len(lines), empty, cost, again=0.05, alone=3.0)
+        return assigned(len(lines), empty, cost, again=0.05, alone=3.0)
 
     def _acted_on(self, lines: Sequence[int]) -> list[float]:
         """When the agent next did something, by the audit log, after each of these lines of it."""
         acted: dict[int, float] = {}
         coming = float("inf")
-        for place in reversed(self.order("audit")):
-            acted[place] = coming
-            if self.log[place].kind in _ACTS:
-                coming = self.latest(place)
+        for index in reversed(self.order("audit")):
+            acted[index] = coming
+            if self.log[index].kind in _ACTS:
+                coming = self.latest(index)
         return [acted[line] for line in lines]
 
-    def _tell_of(self, says: list[Say], noise: list[SoundSpan], heard_lines: list[int], notes: Notes) -> None:
+    def _note_user(
+        self, utterances: list[UserUtterance], noise: list[SoundSpan], heard_lines: list[int], notes: Notes
+    ) -> None:
         """Name what had to be concluded of the user's side."""
         for sound in noise:
             notes.repaired("false_speech_detection", f"user, sound of {sound.at:.3f} s: no words in any log")
-        for say in says:
-            if say.sounds and not say.meant:
+        for utterance in utterances:
+            if utterance.sounds and not utterance.meant:
                 notes.repaired(
-                    "words_of_caller_missing", f"user, sound of {say.at:.3f} s: known by the recogniser alone"
+                    "words_of_caller_missing", f"user, sound of {utterance.at:.3f} s: known by the recogniser alone"
                 )
-        for say in says[:-1] if heard_lines else ():
-            if say.meant and not say.heard:
-                notes.inferred("not_transcribed", f"user: {self.log[say.meant[0]].text[:60]!r}")
+        for utterance in utterances[:-1] if heard_lines else ():
+            if utterance.meant and not utterance.heard:
+                notes.inferred("not_transcribed", f"user: {self.log[utterance.meant[0]].text[:60]!r}")
 
     def _understood(self, sounds: list[SoundSpan], records: Sequence[int], notes: Notes) -> list[SoundSpan]:
-        """The agent's sounds with what the caller heard in each; words whose sound is lost stand for it."""
+        """The agent's sounds with what the caller heard in each; a text without a sound makes a sound of its own."""
         lost: list[SoundSpan] = []
         for text in self._lay(sounds, self._texts(records, "assistant_speech"), notes):
             notes.repaired("text_without_sound", f"assistant: {self.log[text].text[:60]!r}")
@@ -336,52 +304,52 @@ class Join:
             lost.append(sound)
         return sorted([*sounds, *lost], key=lambda sound: sound.at) if lost else sounds
 
-    def _tell_of_understood(self, sounds: list[SoundSpan], says: list[Say], notes: Notes) -> None:
-        """Name stretches of the agent's speech that the caller wrote down late, or not at all."""
-        starts = [say.at for say in says]
+    def _note_understood(self, sounds: list[SoundSpan], utterances: list[UserUtterance], notes: Notes) -> None:
+        """Name spans of the agent's speech that the caller wrote down late, or not at all."""
+        starts = [utterance.at for utterance in utterances]
         ends = bisect_right(starts, float("inf"))
         spoken = {bisect_right(starts, sound.at) for sound in sounds}
         understood = {bisect_right(starts, sound.at) for sound in sounds if sound.texts}
         for slot in sorted(spoken - understood) if understood else ():
-            notes.inferred("not_understood", f"the caller wrote down nothing of what the agent said in stretch {slot}")
+            notes.inferred("not_understood", f"the caller wrote down nothing of what the agent said in span {slot}")
         for sound in sounds:
             following = bisect_right(starts, sound.at)
             for text in sound.texts:
                 if following < ends and self.at(text) > starts[following] + _EARLY:
                     notes.repaired("late_transcript", f"assistant: {self.log[text].text[:60]!r}")
 
-    def _slots(self, says: list[Say]) -> dict[int, int]:
+    def _slots(self, utterances: list[UserUtterance]) -> dict[int, int]:
         """How many utterances of the user lie before each record of the audit log.
 
         The audit log's own order holds: nothing falls before the line of the user that precedes it,
         nor behind the one that follows. Between them the time decides.
         """
-        number = {place: count for count, say in enumerate(says, 1) for place in say.heard}
-        ends = [say.until for say in says]
+        number = {index: count for count, utterance in enumerate(utterances, 1) for index in utterance.heard}
+        ends = [utterance.until for utterance in utterances]
         order = self.order("audit")
         following: dict[int, int | None] = {}
         coming: int | None = None
-        for place in reversed(order):
-            following[place] = coming
-            coming = number.get(place, coming)
+        for index in reversed(order):
+            following[index] = coming
+            coming = number.get(index, coming)
         slots: dict[int, int] = {}
         least = 0
-        for place in order:
-            if place in number:
-                least = slots[place] = max(least, number[place])
+        for index in order:
+            if index in number:
+                least = slots[index] = max(least, number[index])
                 continue
-            coming = following[place]
-            most = len(says) if coming is None else coming - 1
-            slots[place] = max(least, min(most, bisect_right(ends, self.at(place))))
+            coming = following[index]
+            most = len(utterances) if coming is None else coming - 1
+            slots[index] = max(least, min(most, bisect_right(ends, self.at(index))))
         return slots
 
 
-def _is_answered(say: Say, says: Sequence[Say], agent: Sequence[SoundSpan]) -> bool:
+def _is_answered(utterance: UserUtterance, utterances: Sequence[UserUtterance], agent: Sequence[SoundSpan]) -> bool:
     """Whether a sound of the user without words in any log was speech: long, and after it the agent speaks anew."""
-    sound = say.sounds[0]
+    sound = utterance.sounds[0]
     if sound.length is None or sound.length < _SPEECH:
         return False
-    until = min((other.at for other in says if other.at > say.at), default=float("inf"))
+    until = min((other.at for other in utterances if other.at > utterance.at), default=float("inf"))
     before = [one for one in agent if one.at < sound.at]
     if not before or before[-1].until > sound.at:
         return False

@@ -10,26 +10,29 @@ import msgspec
 
 from convoscope.conversation import Logged
 from convoscope.errors import InputError
-from convoscope.ingest.formats.voice_logs import words
 from convoscope.ingest.formats.voice_logs.framework import (
     SPOKEN,
     WRITTEN,
     FrameworkLine,
     LogColumns,
     TextRun,
+    corrected_lines,
+    lines_in_order,
     runs,
     without,
     without_previews,
 )
 from convoscope.ingest.formats.voice_logs.lines import (
+    agree,
     all_milliseconds,
     are_of_one_call,
+    believed,
+    in_order,
     milliseconds,
     plausible,
     read_lines,
     seconds,
 )
-from convoscope.ingest.formats.voice_logs.record_order import agree, believed, in_order
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
@@ -46,7 +49,7 @@ _SPEECH = {"user_speech": "user", "assistant_speech": "assistant"}
 _FRAMEWORK_KINDS = frozenset({"turn_start", "turn_end", "tts_text", "llm_response"})
 TRANSCRIPT = "transcript"
 UNHEARD = frozenset({"[user audio]", "[audio response - transcription unavailable]"})
-"""What stands where a text would, when there is none."""
+"""Texts of records that have no text."""
 
 Stamp = int | float | str | None
 
@@ -113,7 +116,7 @@ class Framework(NamedTuple):
 
     runs: list[TextRun]
     heard: list[Logged]
-    """Needed only where the audit log does not tell."""
+    """Needed only where the audit log is missing."""
 
 
 _audit = msgspec.json.Decoder(_Audit)
@@ -130,7 +133,7 @@ def read_audit(path: Path, notes: Notes) -> AuditLog:
     try:
         log = _audit.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        log = _mended_audit(data, path, notes)
+        log = _repaired_audit(data, path, notes)
     records: list[Logged] = []
     for entry, ms in zip(log.transcript, _entry_times(log, path.name, notes), strict=True):
         kind, value = entry.message_type or "", entry.value
@@ -164,7 +167,7 @@ def _entry_times(log: _Audit, name: str, notes: Notes) -> list[int | None]:
     return times[: len(stamps)]
 
 
-def _mended_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
+def _repaired_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
     try:
         value, repairs = decode(data)
         for code in repairs:
@@ -185,13 +188,13 @@ def _mended_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
     )
 
 
-def _converted(values: Any, kind: Any, place: str, notes: Notes) -> list[Any]:
+def _converted(values: Any, kind: Any, index: str, notes: Notes) -> list[Any]:
     entries = []
     for number, value in enumerate(values if isinstance(values, list) else []):
         try:
             entries.append(msgspec.convert(value, kind, strict=False))
         except msgspec.ValidationError as error:
-            notes.repaired("entry_left_out", f"{place}[{number}]: {error}")
+            notes.repaired("entry_left_out", f"{index}[{number}]: {error}")
     return entries
 
 
@@ -233,7 +236,7 @@ def read_framework(
     for kind in dict.fromkeys(kinds):
         if kind != TRANSCRIPT and kind not in _FRAMEWORK_KINDS:
             notes.ignored(f"framework.{kind}")
-    transcripts = [taken[place] for place, kind in enumerate(kinds) if kind == TRANSCRIPT]
+    transcripts = [taken[index] for index, kind in enumerate(kinds) if kind == TRANSCRIPT]
     times = _times([line.timestamp for line in transcripts], path.name, notes)
     heard: list[Logged] = []
     if not audit or not agree(times):
@@ -247,11 +250,11 @@ def read_framework(
     moved = False
     if clean is None:
         lines = _without_doubles(lines, path.name, notes)
-        ordered = words.in_order(lines, replies, path.name, notes)
+        ordered = lines_in_order(lines, replies, path.name, notes)
         moved = ordered is not lines
         clean = LogColumns.of(without_previews(ordered))
     understood = [record.text for record in simulator if record.kind == "assistant_speech"]
-    sent = words.mended(clean, replies, understood, path.name, notes, moved=moved)
+    sent = corrected_lines(clean, replies, understood, path.name, notes, moved=moved)
     if None in sent.times:
         sent = LogColumns.of(_timed(sent.lines()))
     if not agree([record.ms for record in heard]):
@@ -271,17 +274,17 @@ def _clean(taken: Sequence[_FrameworkLine]) -> LogColumns | None:
         return None
     texts: list[Any] = [frame.frame for frame in data]
     ended: list[Any] = [frame.was_interrupted for frame in data]
-    if {*map(type, texts)} != {str} or not _TOLD.issuperset(map(type, ended)):
+    if {*map(type, texts)} != {str} or not _FLAGS.issuperset(map(type, ended)):
         return None
     if times[0] < _EPOCH_MS or times != sorted(times) or not are_of_one_call(times):
         return None
     kinds = [line.type or "" for line in sent]
-    rare = [place for place, kind in enumerate(kinds) if kind != SPOKEN]
-    once = {(times[place], kinds[place], texts[place], ended[place]) for place in rare}
+    rare = [index for index, kind in enumerate(kinds) if kind != SPOKEN]
+    once = {(times[index], kinds[index], texts[index], ended[index]) for index in rare}
     spoken = " ".join(without(texts.copy(), rare))
     if len(once) < len(rare) or len(rare) == len(sent) or spoken.count(" ") >= len(sent) - len(rare):
         return None
-    written = [place for place in rare if kinds[place] == WRITTEN]
+    written = [index for index in rare if kinds[index] == WRITTEN]
     return LogColumns(*[without(column, written) for column in (times, kinds, texts, ended)])
 
 
@@ -296,20 +299,20 @@ def _timed(lines: list[FrameworkLine]) -> list[FrameworkLine]:
     """
     timed = list(lines)
     for step, at_ends in ((1, False), (-1, True), (1, True)):
-        for place in range(len(timed))[::step]:
-            line, beside = timed[place], place - step
-            if line.ms is not None or " " in line.text.strip() or not 0 <= beside < len(timed):
+        for index in range(len(timed))[::step]:
+            line, neighbour = timed[index], index - step
+            if line.ms is not None or " " in line.text.strip() or not 0 <= neighbour < len(timed):
                 continue
-            ends = step > 0 and timed[beside].text.rstrip().endswith(_ENDS)
-            if timed[beside].kind == line.kind and (at_ends or not ends):
-                timed[place] = line._replace(ms=timed[beside].ms)
+            ends = step > 0 and timed[neighbour].text.rstrip().endswith(_ENDS)
+            if timed[neighbour].kind == line.kind and (at_ends or not ends):
+                timed[index] = line._replace(ms=timed[neighbour].ms)
     return timed
 
 
 _ENDS = (".", "?", "!")
 _EPOCH_MS = 10**11
 _SPOKEN = frozenset({SPOKEN, WRITTEN})
-_TOLD = frozenset({bool, type(None)})
+_FLAGS = frozenset({bool, type(None)})
 
 
 def _framework_lines(
@@ -318,7 +321,7 @@ def _framework_lines(
     """Turn boundaries and what was sent to the speech engine; None where a text is not where it usually is."""
     lines: list[FrameworkLine] = []
     stamps: list[Stamp] = []
-    untold = 0
+    unknown = 0
     for line in taken:
         kind = line.type
         if kind not in _FRAMEWORK_KINDS:
@@ -332,12 +335,12 @@ def _framework_lines(
         else:
             text, interrupted = _frame(data)
             if text is None and kind in _SPOKEN:
-                untold += 1
+                unknown += 1
                 continue
             lines.append(FrameworkLine(ms, kind, text or "", interrupted))
         stamps.append(stamp)
-    for _ in range(untold):
-        notes.repaired("line_left_out", f"{name}: what was spoken is not told")
+    for _ in range(unknown):
+        notes.repaired("line_left_out", f"{name}: what was spoken is unknown")
     times = plausible(stamps, [line.ms for line in lines], name, notes)
     return [line if line.ms == ms else line._replace(ms=ms) for line, ms in zip(lines, times, strict=True)]
 
@@ -359,7 +362,7 @@ def _without_doubles(lines: list[FrameworkLine], name: str, notes: Notes) -> lis
 
 
 def _frame(data: Any) -> tuple[str | None, bool | None]:
-    """The text of a line, and whether the user ended it; None is what it does not tell."""
+    """The text of a line, and whether the user ended it; None is what it does not have."""
     if isinstance(data, _Frame):
         text, interrupted = data.frame, data.was_interrupted
     elif isinstance(data, dict):
@@ -408,7 +411,7 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
     sequence = [line.sequence for line, record in zip(lines, records, strict=True) if id(record) in kept]
     records = _with_ties_in_order(distinct, sequence, path.name, notes)
     if not agree([record.ms for record in records]):
-        # Lines that are numbered and stand in the order of their numbers were not moved: then a time is wrong.
+        # Lines that are numbered and in the order of their numbers were not moved: then a time is wrong.
         numbers = [number for number in sequence if isinstance(number, int)]
         numbered = 2 * len(numbers) > len(sequence) and numbers == sorted(numbers)
         records = in_order(records, "file" if numbered else "time", path.name, notes)
@@ -418,14 +421,14 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
 def _with_ties_in_order(records: list[Logged], numbers: Sequence[Stamp], name: str, notes: Notes) -> list[Logged]:
     """Lines of one millisecond in the order of their numbers."""
     by_moment: dict[int, list[int]] = {}
-    for place, record in enumerate(records):
-        if record.ms is not None and isinstance(numbers[place], int):
-            by_moment.setdefault(record.ms, []).append(place)
+    for index, record in enumerate(records):
+        if record.ms is not None and isinstance(numbers[index], int):
+            by_moment.setdefault(record.ms, []).append(index)
     ordered = list(records)
-    for places in by_moment.values():
-        if len(places) > 1:
-            for place, source in zip(places, sorted(places, key=lambda one: int(numbers[one] or 0)), strict=True):
-                ordered[place] = records[source]
+    for indexes in by_moment.values():
+        if len(indexes) > 1:
+            for index, source in zip(indexes, sorted(indexes, key=lambda one: int(numbers[one] or 0)), strict=True):
+                ordered[index] = records[source]
     if ordered != records:
         notes.repaired("out_of_order", f"{name}: lines of one millisecond were put in the order of their numbers")
     return ordered
@@ -434,12 +437,12 @@ def _with_ties_in_order(records: list[Logged], numbers: Sequence[Stamp], name: s
 def _sound_times(lines: Sequence[_SimulatorLine], name: str, notes: Notes) -> list[float | None]:
     """When sounds began and ended, in seconds, but for times that cannot be."""
     sound_seconds = [None if line.audio_timestamp is None else seconds(line.audio_timestamp) for line in lines]
-    places = [place for place, line in enumerate(lines) if line.audio_timestamp is not None]
-    stamps = [lines[place].audio_timestamp for place in places]
-    rounded = [None if (at := sound_seconds[place]) is None else round(1000 * at) for place in places]
-    for place, ms in zip(places, plausible(stamps, rounded, name, notes), strict=True):
+    indexes = [index for index, line in enumerate(lines) if line.audio_timestamp is not None]
+    stamps = [lines[index].audio_timestamp for index in indexes]
+    rounded = [None if (at := sound_seconds[index]) is None else round(1000 * at) for index in indexes]
+    for index, ms in zip(indexes, plausible(stamps, rounded, name, notes), strict=True):
         if ms is None:
-            sound_seconds[place] = None
+            sound_seconds[index] = None
     return sound_seconds
 
 
@@ -451,17 +454,17 @@ _MOMENT = 250
 def _with_late_words(records: list[Logged], notes: Notes) -> list[Logged]:
     """The user's words, where they were logged a moment after the end of a sound that had none, before that end."""
     wordless: int | None = None
-    for place, record in enumerate(records):
+    for index, record in enumerate(records):
         if record.kind == "user_speech":
             if wordless is not None and _is_soon(records[wordless], record):
                 records.insert(wordless, msgspec.structs.replace(record, ms=records[wordless].ms))
-                del records[place + 1]
+                del records[index + 1]
                 notes.repaired("late_transcript", f"user: {record.text[:60]!r}")
             wordless = None
         elif record.kind == "audio_start":
             wordless = None
         elif record.kind == "audio_end" and record.speaker == "user":
-            wordless = place if _is_wordless(records, place) else None
+            wordless = index if _is_wordless(records, index) else None
     return records
 
 
@@ -471,10 +474,10 @@ def _is_soon(before: Logged, after: Logged) -> bool:
 
 def _is_wordless(records: list[Logged], end: int) -> bool:
     """Whether nothing was said in the user's sound that ends here."""
-    for place in range(end - 1, -1, -1):
-        if records[place].kind == "user_speech":
+    for index in range(end - 1, -1, -1):
+        if records[index].kind == "user_speech":
             return False
-        if records[place].kind == "audio_start" and records[place].speaker == "user":
+        if records[index].kind == "audio_start" and records[index].speaker == "user":
             return True
     return False
 
@@ -483,7 +486,7 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
     """An event that was logged twice counts once.
 
     That is one equal in all, a sound that begins or ends at the same instant, or the same words
-    within a moment in which nobody could have said them again.
+    within a moment in which they could not be said again.
     """
     if _at_a_glance and not _may_repeat(records):
         return records
@@ -516,7 +519,7 @@ def _may_repeat(records: list[Logged]) -> bool:
 
 
 def read_transcript(path: Path, notes: Notes) -> list[Logged]:
-    """transcript.jsonl, the plain one beside the others, as if an audit log had it."""
+    """transcript.jsonl, the plain transcript, as if an audit log had it."""
 
     class _TranscriptLine(msgspec.Struct):
         timestamp: Stamp = None

@@ -1,28 +1,21 @@
-"""Folders of voice calls: three logs, and what lies beside them."""
+"""Folders of voice calls."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+import wave
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import (
-    Agent,
-    AudioFile,
-    Conversation,
-    Database,
-    Logged,
-    Outcome,
-    Scenario,
-    Source,
-)
+from convoscope.conversation import Agent, AudioFile, Conversation, Database, Logged, Outcome, Scenario, Source, Track
 from convoscope.conversation.databases import database_hash, is_hash_of
+from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.companions.datasets import is_config, load
-from convoscope.ingest.formats.voice_logs.folder import LOGS, PACKED, RESULT, CallFolder, track, unpacked_name
 from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
 from convoscope.ingest.formats.voice_logs.logs import (
     AuditLog,
@@ -33,12 +26,150 @@ from convoscope.ingest.formats.voice_logs.logs import (
     read_simulator,
     read_transcript,
 )
-from convoscope.ingest.formats.voice_logs.pipeline import pipeline
 from convoscope.ingest.formats.voice_logs.timeline import JoinedCall, build
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample
 from convoscope.ingest.record import as_number, number_in
 from convoscope.ingest.report import Notes
+
+AUDIT = ("audit_log.json",)
+FRAMEWORK = ("pipecat_events.jsonl", "pipecat_logs.jsonl", "framework_logs.jsonl")
+SIMULATOR = ("elevenlabs_events.jsonl", "user_simulator_events.jsonl")
+RESULT = "result.json"
+LOGS = frozenset((*AUDIT, *FRAMEWORK, *SIMULATOR))
+PACKED = (".gz", ".zst", ".zstd")
+
+_NAMED = {
+    "audit": (("audit_log_path",), AUDIT),
+    "framework": (("framework_logs_path", "pipecat_logs_path"), FRAMEWORK),
+    "simulator": (("user_simulator_logs_path", "elevenlabs_logs_path"), SIMULATOR),
+    "transcript": (("transcript_path",), ("transcript.jsonl",)),
+}
+"""Each log: the fields of result.json that may name it, and the names that it goes by."""
+
+_SOUND = {
+    "assistant": (("audio_assistant_path",), ("audio_assistant.wav",)),
+    "user": (("audio_user_path",), ("audio_user.wav",)),
+    "user_clean": ((), ("audio_user_clean.wav",)),
+    "mixed": (("audio_mixed_path",), ("audio_mixed.wav",)),
+}
+
+
+class CallFolder:
+    """The files of a call's folder, by what they are for."""
+
+    def __init__(self, path: Path, result: dict[str, Any]) -> None:
+        self.path = path
+        with os.scandir(path) as entries:
+            self._names = {entry.name for entry in entries if _is_file(entry)}
+        self._result: dict[str, Any] = result
+        self.missing: list[str] = []
+        """Files that result.json names and that are not there, with the field."""
+        self.audit = self._find(*_NAMED["audit"])
+        self.framework = self._find(*_NAMED["framework"])
+        self.simulator = self._find(*_NAMED["simulator"])
+        self.transcript = self._find(*_NAMED["transcript"])
+        self.sounds = {side: file for side, names in _SOUND.items() if (file := self._find(*names)) is not None}
+
+    def file(self, *names: str) -> Path | None:
+        """The first of these that is there, packed or not."""
+        for name in names:
+            for ending in ("", *PACKED):
+                if name + ending in self._names:
+                    return self.path / (name + ending)
+        return None
+
+    def _find(self, fields: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
+        """The file that result.json names, if it is there; else the one with a usual name."""
+        for field in fields:
+            path_in_result = self._result.get(field)
+            if isinstance(path_in_result, str) and path_in_result:
+                path = self.file(base_name(path_in_result))
+                if path is not None:
+                    return path
+                self.missing.append(f"{field}: {base_name(path_in_result)}")
+        return self.file(*names)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself, say
+        return Path(entry.path).is_file()
+
+
+def unpacked_name(name: str) -> str:
+    """The name of a file without the ending of its packing."""
+    return next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
+
+
+def base_name(path: str) -> str:
+    """The last part of a path of whatever system: folders are moved, names stay."""
+    name = path.rpartition("/")[2]
+    if name and name.replace(".", "").replace("_", "").isalnum():
+        return name
+    return PureWindowsPath(PurePosixPath(path).name).name
+
+
+def track(path: Path, channels: tuple[str, ...]) -> Track:
+    """A recording, with what its header says."""
+    try:
+        with wave.open(str(path), "rb") as sound:
+            rate = sound.getframerate()
+            return Track(
+                path=path.name,
+                channels=channels,
+                format="wav",
+                sample_rate=rate,
+                duration=sound.getnframes() / rate if rate else None,
+            )
+    except (wave.Error, EOFError, OSError):
+        return Track(path=path.name, channels=channels)
+
+
+_NAMES: dict[str, Pipeline] = {
+    "cascade": "cascade",
+    "audio_llm": "audio_llm",
+    "audiollm": "audio_llm",
+    "s2t": "audio_llm",
+    "s2s": "s2s",
+    "speech_to_speech": "s2s",
+    "realtime": "s2s",
+}
+
+
+class StatedPipeline(NamedTuple):
+    """The pipeline, and why, where it had to be concluded."""
+
+    pipeline: Pipeline
+    inferred: str = ""
+
+
+def pipeline(
+    result: Mapping[str, Any], config: Mapping[str, Any], audit: Sequence[Logged], *, framework: bool
+) -> StatedPipeline:
+    """The pipeline of a call."""
+    for settings in (result, config):
+        name = str(settings.get("pipeline_type") or "").lower().replace("-", "_")
+        if name in _NAMES:
+            return StatedPipeline(_NAMES[name])
+    model = config.get("model")
+    if isinstance(model, dict):
+        for name, kind in _NAMES.items():
+            if model.get(name) or model.get(f"{name}_model"):
+                return StatedPipeline(kind)
+    if any(record.kind == "user" and record.text == "[user audio]" for record in audit):
+        return StatedPipeline("audio_llm", "the audit log holds the user's sound in place of words")
+    named = any(result.get(field) for field in ("pipecat_logs_path", "framework_logs_path"))
+    if result and not framework and not named and audit:
+        return StatedPipeline("s2s", "result.json names no log of a framework")
+    speakers = [record.kind for record in audit if record.kind in ("user", "assistant")]
+    if not framework and not result and speakers[:1] == ["assistant"]:
+        return StatedPipeline(
+            "s2s", "the audit log begins with the agent's greeting, and there is no log of a framework"
+        )
+    return StatedPipeline("cascade", "" if framework else "nothing says otherwise")
+
 
 _SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
 _TRIAL = re.compile(r"trial_(\d+)$")
@@ -98,7 +229,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     config = load(companions).config
     folder = CallFolder(path, result)
     for missing in folder.missing:
-        notes.repaired("named_file_missing", f"{missing.field}: {missing.name}")
+        notes.repaired("named_file_missing", missing)
     audit, framework, simulator = _logs(folder, notes)
     stated = pipeline(result, config, audit.records, framework=bool(framework.runs))
     if not framework.runs and stated.pipeline != "s2s":
@@ -116,6 +247,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     if not call.audit and not call.runs and not call.simulator:
         raise InputError("none of its logs holds a record", hint="a call needs one readable log of the three")
     where = path.resolve()
+    logs = (folder.audit, folder.framework, folder.simulator)
     record_id, trial = _identity(where, result)
     built = build(call, notes)
     dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}
@@ -124,7 +256,12 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     return Conversation(
         id=f"{record_id}/trial_{trial}" if trial else record_id,
         dimensions=dimensions,
-        source=Source(format=VoiceLogsReader.name, files=_names(folder), record=name, folder=str(where)),
+        source=Source(
+            format=VoiceLogsReader.name,
+            files=tuple(log.name for log in logs if log is not None),
+            record=name,
+            folder=str(where),
+        ),
         pipeline=stated.pipeline,
         participants=built.participants,
         clocks=built.clocks,
@@ -139,7 +276,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
 
 
 def _result(path: Path, notes: Notes) -> dict[str, Any]:
-    """result.json, packed or not; nothing, and said, where it is not what it should be."""
+    """result.json, packed or not; nothing, and noted, where it is not what it should be."""
     held = path / RESULT
     if not held.exists():
         packed = next((path / (RESULT + ending) for ending in PACKED if (path / (RESULT + ending)).exists()), None)
@@ -166,7 +303,9 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[AuditLog, Framework, list[L
     if not audit.records:
         _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
         if framework.heard:
-            audit = AuditLog(_as_audit(framework.heard), audit.calls)
+            # The recogniser's text as the framework logged it, instead of the audit log's.
+            heard = [msgspec.structs.replace(one, source="audit", kind="user") for one in framework.heard if one.text]
+            audit = AuditLog(heard, audit.calls)
             notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
         elif folder.transcript is not None:
             transcript = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
@@ -182,17 +321,12 @@ def _note_missing(path: Path | None, what: str, notes: Notes) -> None:
 
 
 def _readable(read: Any, path: Path, notes: Notes) -> Any:
-    """What a file holds; None, and said, where it cannot be read at all."""
+    """What a file holds; None, and noted, where it cannot be read at all."""
     try:
         return read(path)
     except (InputError, OSError) as error:
         notes.repaired("file_left_out", f"{path.name}: {error}")
         return None
-
-
-def _as_audit(records: Sequence[Logged]) -> list[Logged]:
-    """The recogniser's words as the framework logged them, in the place of the audit log's."""
-    return [msgspec.structs.replace(record, source="audit", kind="user") for record in records if record.text]
 
 
 def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
@@ -201,11 +335,6 @@ def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
     record_id = result.get("record_id")
     folder = where.parent.name if trial else where.name
     return str(record_id) if isinstance(record_id, str | int) and record_id != "" else folder, trial[1] if trial else ""
-
-
-def _names(folder: CallFolder) -> tuple[str, ...]:
-    paths = (folder.audit, folder.framework, folder.simulator)
-    return tuple(path.name for path in paths if path is not None)
 
 
 def _agent(calls: Sequence[LlmCall], config: Any) -> Agent:
@@ -243,7 +372,7 @@ def _scenario(folder: CallFolder, result: dict[str, Any], notes: Notes) -> Scena
 def _database(
     folder: CallFolder, names: tuple[str, ...], result: dict[str, Any], which: str, notes: Notes
 ) -> Database | None:
-    """A database as the folder holds it. The hash that is stored for it is recomputed, and a difference is said."""
+    """A database as the folder holds it. The hash that is stored for it is recomputed, and a difference is noted."""
     stored = result.get(f"{which}_scenario_db_hash")
     stored = stored if isinstance(stored, str) else ""
     path = folder.file(*names)

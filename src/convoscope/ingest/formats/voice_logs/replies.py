@@ -8,20 +8,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
-from convoscope.ingest.formats.voice_logs.sounds import SoundSpan
-from convoscope.ingest.formats.voice_logs.text_to_sound import NOWHERE, placed
+from convoscope.ingest.formats.voice_logs.sounds import NOWHERE, SoundSpan, assigned
 from convoscope.ingest.report import Notes
 from convoscope.text.folding import compact, likeness, similarity
 
 if TYPE_CHECKING:
-    from convoscope.ingest.formats.voice_logs.join import Join, Say
+    from convoscope.ingest.formats.voice_logs.join import Join, UserUtterance
 
 _PAUSE = 2.0
 """A silence between two words, in seconds, that parts them."""
 _TURN_PAUSE = 1.0
 """The same where the user begins to speak in it."""
 _SAID = 20
-"""Letters and digits that must have been spoken of a reply for it to count as begun."""
+"""Characters that must have been spoken of a reply for it to count as begun."""
 _EARLY = 0.7
 _SOON = 10.0
 """Seconds from a reply's writing within which its first word is spoken, mostly."""
@@ -30,7 +29,7 @@ _NEVER = float("inf")
 
 
 class ReplyPiece:
-    """Some words meant to be spoken: their times, the sounds they are heard in, the stretch they fall into."""
+    """Some words meant to be spoken: their times, the sounds they are heard in, the span they fall into."""
 
     __slots__ = ("_text", "at", "by", "cut", "heard_in", "line", "records", "since", "slot", "sounds", "words")
 
@@ -45,7 +44,7 @@ class ReplyPiece:
         self.heard_in: SoundSpan | None = None
         """The sound that it begins in, be it its own or shared with the piece before."""
         self.line: int | None = None
-        """Place in the log of the model's reply that they come from."""
+        """Index in the log of the model's reply that they come from."""
         self.cut = False
         self._text = ""
 
@@ -62,7 +61,7 @@ class Reply(NamedTuple):
 
     slot: int
     order: float
-    """Where it stands among the tool calls of its stretch."""
+    """Where it is among the tool calls of its span."""
     at: float
     text: str
     sounds: list[SoundSpan]
@@ -81,14 +80,16 @@ class Replies(NamedTuple):
     unsaid: list[int]
 
 
-def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict[int, int], notes: Notes) -> Replies:
+def replies(
+    join: Join, utterances: Sequence[UserUtterance], sounds: list[SoundSpan], slot: dict[int, int], notes: Notes
+) -> Replies:
     """The agent's utterances, from the framework's log where there is one, else from the model's replies."""
     lines = [
-        place
-        for place in join.order("audit")
-        if join.log[place].kind == "assistant" and join.log[place].text and join.log[place].text not in UNHEARD
+        index
+        for index in join.order("audit")
+        if join.log[index].kind == "assistant" and join.log[index].text and join.log[index].text not in UNHEARD
     ]
-    starts = [say.at for say in says]
+    starts = [utterance.at for utterance in utterances]
     pieces = _sent(join, starts, notes)
     sent = bool(pieces)
     unsaid: list[int] = []
@@ -96,7 +97,7 @@ def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict
         pieces, missing = _by_line(join, pieces, lines, notes)
         for line in missing:
             if _was_heard(join, line, slot.get(line, 0), pieces, sounds, starts):
-                notes.repaired("voice_text_missing", f"{join.log[line].text[:60]!r} was spoken: the sound tells")
+                notes.repaired("voice_text_missing", f"{join.log[line].text[:60]!r} was spoken: there is sound for it")
                 pieces.append(_piece(join, line, slot))
             else:
                 unsaid.append(line)
@@ -128,14 +129,14 @@ def replies(join: Join, says: Sequence[Say], sounds: list[SoundSpan], slot: dict
 
 
 def _called_before(join: Join, slot: dict[int, int]) -> dict[int, int]:
-    """For each reply of the model, the stretch of the last tool call before it in the audit log."""
+    """For each reply of the model, the span of the last tool call before it in the audit log."""
     called: dict[int, int] = {}
     latest = 0
-    for place in join.order("audit"):
-        if join.log[place].kind == "tool_call":
-            latest = slot.get(place, latest)
-        elif join.log[place].kind == "assistant":
-            called[place] = latest
+    for index in join.order("audit"):
+        if join.log[index].kind == "tool_call":
+            latest = slot.get(index, latest)
+        elif join.log[index].kind == "assistant":
+            called[index] = latest
     return called
 
 
@@ -144,7 +145,7 @@ def _was_heard(
 ) -> bool:
     """Whether a reply was spoken although no log of the voice has it.
 
-    The caller's words for the stretch are more like what was sent with the reply than without it; or,
+    The caller's words for the span are more like what was sent with the reply than without it; or,
     where the caller wrote nothing down, there is sound without any words, of about its length.
     """
     own_sounds = [sound for sound in sounds if bisect_right(starts, sound.at) == slot]
@@ -268,11 +269,11 @@ def _by_likeness(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], 
         return away + 2.0 * (1 - likeness(texts[number], heard_texts[where]))
 
     empty = [0.5 if text else 0.1 for text in heard_texts]
-    return placed(len(pieces), empty, cost, again=0.2, alone=1.6 if lead else 3.0)
+    return assigned(len(pieces), empty, cost, again=0.2, alone=1.6 if lead else 3.0)
 
 
 class _Match(NamedTuple):
-    """A reply of the model in the letters of all that was sent."""
+    """A reply of the model in the characters of all that was sent."""
 
     line: int
     begin: int
@@ -397,7 +398,7 @@ def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[ReplyPiece]:
         inside = match is not None and match.begin <= position and position + len(word.key) <= match.end
         line = match.line if match is not None and inside else None
         if not word.key and reply_pieces:
-            # A dash between two replies, say, goes with the words before it.
+            # A dash between two replies, for instance, goes with the words before it.
             line = reply_pieces[-1].line
         now = (0 if line is not None else id(word.piece), line)
         if now != key:
@@ -444,9 +445,9 @@ def _finished(
         around = [number for number, reply in enumerate(done) if reply.slot == slot]
         if around and not sound.texts:
             begun = [number for number in around if done[number].at <= sound.at + _EARLY]
-            mine = done[begun[-1] if begun else around[0]]
-            mine.sounds.append(sound)
-            mine.sounds.sort(key=lambda one: one.at)
+            reply = done[begun[-1] if begun else around[0]]
+            reply.sounds.append(sound)
+            reply.sounds.sort(key=lambda one: one.at)
         else:
             done.append(Reply(slot, sound.at, sound.at, "", [sound], []))
         used.append(sound)

@@ -23,13 +23,23 @@ from convoscope.conversation import (
     Utterance,
 )
 from convoscope.conversation.model import Pipeline
-from convoscope.ingest.formats.voice_logs.clocks import NOTICEABLE, HeardText, Skew, sent_after, sent_in_time, skew
 from convoscope.ingest.formats.voice_logs.framework import TextRun
-from convoscope.ingest.formats.voice_logs.join import Join, Joined, Offsets, Say
+from convoscope.ingest.formats.voice_logs.join import Join, Joined, Offsets, UserUtterance
 from convoscope.ingest.formats.voice_logs.lines import milliseconds
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD, LlmCall, as_logged
 from convoscope.ingest.formats.voice_logs.replies import Reply
-from convoscope.ingest.formats.voice_logs.sounds import END, START, SoundSpan, sound_shift
+from convoscope.ingest.formats.voice_logs.sounds import (
+    END,
+    NOTICEABLE,
+    START,
+    HeardText,
+    Skew,
+    SoundSpan,
+    sent_after,
+    sent_in_time,
+    skew,
+    sound_shift,
+)
 from convoscope.ingest.report import Notes
 
 _USER, _AGENT = "user", "assistant"
@@ -79,8 +89,8 @@ class _Entry(NamedTuple):
     order: float
     event: AnyEvent
     records: Sequence[int] = ()
-    place: int = -1
-    """Among events of one moment, the place in the audit log."""
+    position: int = -1
+    """Among events of one moment, the index in the audit log."""
     reply: int = -1
     """The number of the reply that it is."""
 
@@ -89,28 +99,31 @@ def build(call: JoinedCall, notes: Notes) -> Built:
     """Join the logs of a call."""
     log = _corrected([*call.audit, *map(as_logged, call.runs), *call.simulator], notes)
     first_run = len(call.audit)
-    first_told = first_run + len(call.runs)
-    offsets, clocks = _clocks(log, call, first_run, first_told, notes)
+    first_of_caller = first_run + len(call.runs)
+    offsets, clocks = _clocks(log, call, first_run, first_of_caller, notes)
     join = Join(log, call.runs, first_run, offsets)
     joined = join.join(notes)
-    if not joined.says and len([run for run in call.runs if run.text and run.kind in ("tts_text", "llm_response")]) > 1:
-        # Turn boundaries tell that the user spoke, but not what: without a word or a sound that is no utterance.
-        notes.inferred("turns_unknown", "no log tells of the user: all replies are one turn")
+    if (
+        not joined.utterances
+        and len([run for run in call.runs if run.text and run.kind in ("tts_text", "llm_response")]) > 1
+    ):
+        # Turn boundaries say that the user spoke, but not what: without a word or a sound that is no utterance.
+        notes.inferred("turns_unknown", "no log has anything of the user: all replies are one turn")
     entries = _entries(join, joined, call)
-    entries.sort(key=lambda entry: (entry.slot, entry.order, entry.place))
+    entries.sort(key=lambda entry: (entry.slot, entry.order, entry.position))
     timeline: list[AnyEvent] = []
     event_of: dict[int, int] = {}
     event_of_reply: dict[int, int] = {}
     for seq, entry in enumerate(entries):
-        # The events were made here and nobody has seen them yet: no need of a copy.
+        # The events were made here and are not shared yet: no need of a copy.
         msgspec.structs.force_setattr(entry.event, "seq", seq)
         timeline.append(entry.event)
-        for place in entry.records:
-            event_of[place] = seq
+        for index in entry.records:
+            event_of[index] = seq
         event_of_reply[entry.reply] = seq
     kept = [
-        msgspec.structs.replace(record, event=event_of[place]) if place in event_of else record
-        for place, record in enumerate(log)
+        msgspec.structs.replace(record, event=event_of[index]) if index in event_of else record
+        for index, record in enumerate(log)
     ]
     people = (Participant(_USER, _USER), Participant(_AGENT, _AGENT))
     return Built(people, clocks, tuple(timeline), _by_turn(kept, join, joined.replies, event_of_reply), _duration(join))
@@ -125,20 +138,20 @@ def _by_turn(
     """
     if any(record.source == "framework" and record.kind in _BOUNDARIES for record in log):
         return tuple(log)
-    heard = sorted(join.at(place) for place in join.order("audit") if _is_timed_line(join.log[place]))
+    heard = sorted(join.at(index) for index in join.order("audit") if _is_timed_line(join.log[index]))
     instead: dict[int, list[Logged]] = {}
-    for place, record in enumerate(log):
+    for index, record in enumerate(log):
         if record.source != "framework":
             continue
-        mine = [number for number, reply in enumerate(replies) if place in reply.records and reply.text]
-        mine.sort(key=lambda number: (replies[number].slot, replies[number].sent))
+        numbers_here = [number for number, reply in enumerate(replies) if index in reply.records and reply.text]
+        numbers_here.sort(key=lambda number: (replies[number].slot, replies[number].sent))
         parts: dict[tuple[int, int], list[int]] = {}
-        for number in mine:
+        for number in numbers_here:
             reply = replies[number]
             parts.setdefault((reply.slot, bisect_right(heard, reply.sent)), []).append(number)
         if len(parts) < 2:
             continue
-        instead[place] = [
+        instead[index] = [
             msgspec.structs.replace(
                 record,
                 ms=round(1000 * (replies[numbers[0]].sent - join.offsets.framework)),
@@ -147,7 +160,7 @@ def _by_turn(
             )
             for numbers in parts.values()
         ]
-    return tuple(piece for place, record in enumerate(log) for piece in instead.get(place, [record]))
+    return tuple(piece for index, record in enumerate(log) for piece in instead.get(index, [record]))
 
 
 def _is_timed_line(record: Logged) -> bool:
@@ -156,10 +169,10 @@ def _is_timed_line(record: Logged) -> bool:
 
 def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:
     """Where the caller corrected what they had meant to say, they said the correction."""
-    for place, record in enumerate(log):
+    for index, record in enumerate(log):
         if record.kind == "user_speech_correction" and isinstance(record.value, dict):
             wrong, right = record.value.get("original"), record.value.get("corrected")
-            for before in range(place - 1, -1, -1):
+            for before in range(index - 1, -1, -1):
                 if log[before].kind == "user_speech" and log[before].text == wrong and isinstance(right, str):
                     log[before] = msgspec.structs.replace(log[before], text=right)
                     notes.repaired("user_text_corrected", f"{str(wrong)[:40]!r} to {right[:40]!r}")
@@ -168,14 +181,14 @@ def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:
 
 
 def _clocks(
-    log: Sequence[Logged], call: JoinedCall, first_run: int, first_told: int, notes: Notes
+    log: Sequence[Logged], call: JoinedCall, first_run: int, first_of_caller: int, notes: Notes
 ) -> tuple[Offsets, tuple[Clock, ...]]:
-    """The clocks of the logs, and how they relate: one clock, unless the texts say otherwise."""
-    caller = range(first_told, len(log))
+    """The clocks of the logs, and how they relate: one clock, unless the texts show otherwise."""
+    caller = range(first_of_caller, len(log))
     audio = sound_shift(log, caller)
     if audio:
-        notes.repaired("clock_skew", f"sounds are told {audio:+.1f} s away from the caller's log")
-    meant, heard = _told_texts(log, caller, audio, ends=call.pipeline != "s2s")
+        notes.repaired("clock_skew", f"sounds are logged {audio:+.1f} s away from the caller's log")
+    meant, heard = _caller_texts(log, caller, audio, ends=call.pipeline != "s2s")
     of_audit = _line_texts(log, range(first_run), "user")
     of_replies = _line_texts(log, range(first_run), "assistant")
     runs = [HeardText(run.ms / 1000, run.text) for run in call.runs if run.kind == "tts_text" and run.ms is not None]
@@ -192,9 +205,9 @@ def _clocks(
         ahead["framework"] = skew(_phrases(_words(call)), heard, _AFTER_SOUND)
     for source, skewed in ahead.items():
         if skewed is not None:
-            told_by = "the caller's" if meant or heard else "the audit log's"
+            other = "the caller's" if meant or heard else "the audit log's"
             detail = (
-                f"the {source} clock is {skewed.seconds:+.1f} s away from {told_by}, by {skewed.texts} matching texts"
+                f"the {source} clock is {skewed.seconds:+.1f} s away from {other}, by {skewed.texts} matching texts"
             )
             notes.repaired("clock_skew", detail)
     shift = {source: -found.seconds if found is not None else 0.0 for source, found in ahead.items()}
@@ -237,7 +250,7 @@ def _phrases(words: list[HeardText]) -> list[HeardText]:
     return phrases
 
 
-def _told_texts(
+def _caller_texts(
     log: Sequence[Logged], caller: range, audio: float, *, ends: bool
 ) -> tuple[list[HeardText], list[HeardText]]:
     """What the caller meant, with the end (or else the start) of its sound, and what they heard, with its start."""
@@ -246,8 +259,8 @@ def _told_texts(
     began = spoke = latest = 0.0
     awaited = False
     """The last words of the user are in a sound that has not ended yet."""
-    for place in caller:
-        record = log[place]
+    for index in caller:
+        record = log[index]
         latest = latest if record.ms is None else record.ms / 1000
         when = record.sound + audio if record.sound is not None else latest
         if record.kind == START and record.speaker == _AGENT:
@@ -266,41 +279,43 @@ def _told_texts(
     return meant, heard
 
 
-def _line_texts(log: Sequence[Logged], places: range, kind: str) -> list[HeardText]:
+def _line_texts(log: Sequence[Logged], indexes: range, kind: str) -> list[HeardText]:
     return [
         HeardText(record.ms / 1000, record.text)
-        for place in places
-        if (record := log[place]).kind == kind and record.ms is not None and record.text not in UNHEARD
+        for index in indexes
+        if (record := log[index]).kind == kind and record.ms is not None and record.text not in UNHEARD
     ]
 
 
 def _entries(join: Join, joined: Joined, call: JoinedCall) -> list[_Entry]:
-    starts = [say.at for say in joined.says]
-    entries = [_say(join, number, say) for number, say in enumerate(joined.says, 1)]
+    starts = [utterance.at for utterance in joined.utterances]
+    entries = [_say(join, number, utterance) for number, utterance in enumerate(joined.utterances, 1)]
     fallback = _fallbacks(join, call)
     entries += [
-        _reply(join, reply, joined.says, manner="fallback" if reply.line in fallback else "")._replace(reply=number)
+        _reply(join, reply, joined.utterances, manner="fallback" if reply.line in fallback else "")._replace(
+            reply=number
+        )
         for number, reply in enumerate(joined.replies)
     ]
-    for place, slot in joined.slot.items():
-        event = _tool(join, place)
+    for index, slot in joined.slot.items():
+        event = _tool(join, index)
         if event is not None:
-            entries.append(_Entry(slot, join.at(place), event, (place,), place))
-    for place in joined.unsaid:
-        text = join.log[place].text
-        event = Marker(seq=0, name="reply_not_spoken", participant=_AGENT, value=text, time=_time(join, place))
-        entries.append(_Entry(joined.slot.get(place, 0), join.at(place), event, (place,)))
+            entries.append(_Entry(slot, join.at(index), event, (index,), index))
+    for index in joined.unsaid:
+        text = join.log[index].text
+        event = Marker(seq=0, name="reply_not_spoken", participant=_AGENT, value=text, time=_time(join, index))
+        entries.append(_Entry(joined.slot.get(index, 0), join.at(index), event, (index,)))
     for sound in joined.noise:
         time = Time(
             sound.at - join.offsets.audio, "audio", None if sound.end is None else sound.until - join.offsets.audio
         )
         event = Marker(seq=0, name="noise", participant=sound.role, time=time)
         entries.append(_Entry(_slot(starts, sound.at), sound.at, event, sound.records))
-    for place in range(len(call.audit) + len(call.runs), len(join.log)):
-        record = join.log[place]
+    for index in range(len(call.audit) + len(call.runs), len(join.log)):
+        record = join.log[index]
         if record.kind == "connection_state" or record.kind in ("timeout", "error"):
-            event = Marker(seq=0, name=record.kind, value=record.value, time=_time(join, place))
-            entries.append(_Entry(_slot(starts, join.at(place)), join.at(place), event, (place,)))
+            event = Marker(seq=0, name=record.kind, value=record.value, time=_time(join, index))
+            entries.append(_Entry(_slot(starts, join.at(index)), join.at(index), event, (index,)))
     return [*entries, *_components(join, call, starts)]
 
 
@@ -308,8 +323,8 @@ def _slot(starts: Sequence[float], at: float) -> int:
     return bisect_right(starts, at)
 
 
-def _time(join: Join, place: int) -> Time | None:
-    record = join.log[place]
+def _time(join: Join, index: int) -> Time | None:
+    record = join.log[index]
     return None if record.ms is None else Time(record.ms / 1000, record.source)
 
 
@@ -322,7 +337,7 @@ def _segments(join: Join, sounds: Sequence[SoundSpan]) -> tuple[Segment, ...]:
     )
 
 
-def _heard_at(join: Join, sounds: Sequence[SoundSpan], place: int | None) -> Time | None:
+def _heard_at(join: Join, sounds: Sequence[SoundSpan], index: int | None) -> Time | None:
     """When an utterance began: by its sound, else by its log.
 
     Of a sound of the user whose start is lost the end is the one moment that is known, and what a reply is timed by.
@@ -334,38 +349,38 @@ def _heard_at(join: Join, sounds: Sequence[SoundSpan], place: int | None) -> Tim
             start = end
         if start is not None:
             return Time(start - shift, "audio", None if end is None else end - shift)
-    return None if place is None else _time(join, place)
+    return None if index is None else _time(join, index)
 
 
-def _text(join: Join, places: Sequence[int], source: str) -> Text | None:
-    words = [join.log[place].text.strip() for place in places]
+def _text(join: Join, indexes: Sequence[int], source: str) -> Text | None:
+    words = [join.log[index].text.strip() for index in indexes]
     return Text(" ".join(word for word in words if word), source) if words else None
 
 
-def _heard(join: Join, say: Say) -> Text | None:
-    """What the recogniser heard. What stands in the place of words is told only where nobody knows the words."""
-    words = [place for place in say.heard if join.log[place].text not in UNHEARD]
-    return _text(join, words or ([] if say.meant else say.heard), "audit")
+def _heard(join: Join, utterance: UserUtterance) -> Text | None:
+    """What the recogniser heard. A placeholder is used only where the words are unknown."""
+    words = [index for index in utterance.heard if join.log[index].text not in UNHEARD]
+    return _text(join, words or ([] if utterance.meant else utterance.heard), "audit")
 
 
-def _say(join: Join, number: int, say: Say) -> _Entry:
-    first = next(iter([*say.meant, *say.heard]), None)
+def _say(join: Join, number: int, utterance: UserUtterance) -> _Entry:
+    first = next(iter([*utterance.meant, *utterance.heard]), None)
     event = Utterance(
         seq=0,
         speaker=_USER,
-        intended=_text(join, say.meant, "simulator"),
-        heard=_heard(join, say),
-        segments=_segments(join, say.sounds),
-        time=_heard_at(join, say.sounds, first),
+        intended=_text(join, utterance.meant, "simulator"),
+        heard=_heard(join, utterance),
+        segments=_segments(join, utterance.sounds),
+        time=_heard_at(join, utterance.sounds, first),
     )
-    records = [*(place for sound in say.sounds for place in sound.records), *say.meant, *say.heard]
+    records = [*(index for sound in utterance.sounds for index in sound.records), *utterance.meant, *utterance.heard]
     return _Entry(number, float("-inf"), event, sorted(records))
 
 
-def _reply(join: Join, reply: Reply, says: Sequence[Say], *, manner: str) -> _Entry:
-    heard = [place for sound in reply.sounds for place in sound.texts]
+def _reply(join: Join, reply: Reply, utterances: Sequence[UserUtterance], *, manner: str) -> _Entry:
+    heard = [index for sound in reply.sounds for index in sound.texts]
     segments = _segments(join, reply.sounds)
-    following = says[reply.slot] if reply.slot < len(says) else None
+    following = utterances[reply.slot] if reply.slot < len(utterances) else None
     cut = reply.cut
     if following is not None and following.sounds and segments:
         cut = following.at < reply.sounds[-1].until - 0.001
@@ -380,7 +395,7 @@ def _reply(join: Join, reply: Reply, says: Sequence[Say], *, manner: str) -> _En
         cut_off_by=_USER if cut else "",
         manner=manner,
     )
-    records = [*(place for sound in reply.sounds for place in sound.records), *heard, *reply.records]
+    records = [*(index for sound in reply.sounds for index in sound.records), *heard, *reply.records]
     return _Entry(reply.slot, reply.order, event, sorted(records), -1 if reply.line is None else reply.line)
 
 
@@ -388,33 +403,33 @@ def _fallbacks(join: Join, call: JoinedCall) -> set[int]:
     """The replies that follow a turn that was ended for want of an answer."""
     fallbacks: set[int] = set()
     waiting = False
-    for place in range(len(call.audit)):
-        kind = join.log[place].kind
+    for index in range(len(call.audit)):
+        kind = join.log[index].kind
         if kind == "turn_fallback":
             waiting = True
         elif kind == "assistant" and waiting:
-            fallbacks.add(place)
+            fallbacks.add(index)
             waiting = False
     return fallbacks
 
 
-def _tool(join: Join, place: int) -> AnyEvent | None:
-    record = join.log[place]
+def _tool(join: Join, index: int) -> AnyEvent | None:
+    record = join.log[index]
     value = record.value if isinstance(record.value, dict) else {}
     name = str(value.get("tool") or value.get("tool_name") or "")
     if record.kind == "tool_call":
         arguments = value.get("parameters", value.get("arguments"))
-        return ToolCall(seq=0, name=name, arguments=arguments, time=_time(join, place))
+        return ToolCall(seq=0, name=name, arguments=arguments, time=_time(join, index))
     if record.kind == "tool_response":
         answer = value.get("response", value.get("result"))
-        return ToolResult(seq=0, name=name, result=answer, time=_time(join, place))
+        return ToolResult(seq=0, name=name, result=answer, time=_time(join, index))
     if record.kind == "turn_fallback":
-        return Marker(seq=0, name="turn_fallback", value=record.text or record.value, time=_time(join, place))
+        return Marker(seq=0, name="turn_fallback", value=record.text or record.value, time=_time(join, index))
     return None
 
 
 def _components(join: Join, call: JoinedCall, starts: Sequence[float]) -> list[_Entry]:
-    """What the parts of the stack say of themselves: calls to the model, first bytes, tokens."""
+    """What the parts of the stack log of themselves: calls to the model, first bytes, tokens."""
     entries: list[_Entry] = []
     for made in call.llm_calls:
         latency = _float(made.latency_ms)

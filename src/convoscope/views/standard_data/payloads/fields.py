@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from convoscope.conversation.events import Moment, moment
+from convoscope.conversation.events import moment
 from convoscope.views.standard_data.containers import OBJECT
 from convoscope.views.standard_data.schema import METRICS
 from convoscope.views.standard_data.values import BOOLEAN, EPOCH, ID, INTEGER, NUMBER, TEXT, ValueKind, Warnings
@@ -170,31 +170,27 @@ _IN_ORDER = (VAD, STT, *_OF_A_TURN)
 
 
 def in_turns(metrics: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Metrics of several components by time, where all tell it; else the first of each component, the second, ….
+    """Metrics of several components by time, where all have one; else the first of each component, the second, ….
 
-    The end of the user's turn, the call of the model and the speech of one turn stand at the same place
+    The end of the user's turn, the call of the model and the speech of one turn are at the same index
     of their arrays where these are equally long. Where they are not, and no id joins them, nothing says
     what belongs together: such metrics are marked as `unordered`, in place.
     """
     by_type: dict[str, list[dict[str, Any]]] = {name: [] for name in _IN_ORDER}
     for metric in metrics:
         by_type.setdefault(metric["type"], []).append(metric)
-    every = [one for listed in by_type.values() for one in listed]
-    times = [_time(one) for one in every]
-    if None not in times and len({time.kind for time in times if time is not None}) <= 1:
-        return [one for _, one in sorted(zip(times, every, strict=True), key=lambda pair: pair[0].at if pair[0] else 0)]
-    loose = [[one for one in by_type[name] if not _is_keyed(one)] for name in _OF_A_TURN]
-    waiting = {id(one) for listed in loose for one in listed}
-    first = [one for one in every if id(one) not in waiting]
+    every = [metric for listed in by_type.values() for metric in listed]
+    times = [moment(metric.get("timestamp")) for metric in every]
+    known = [time for time in times if time is not None]
+    if len(known) == len(every) and len({time.kind for time in known}) <= 1:
+        return [every[index] for index in sorted(range(len(every)), key=lambda index: known[index].at)]
+    loose = [[metric for metric in by_type[name] if not _is_keyed(metric)] for name in _OF_A_TURN]
+    waiting = {id(metric) for listed in loose for metric in listed}
+    first = [metric for metric in every if id(metric) not in waiting]
     if len({len(listed) for listed in loose if listed}) > 1:
-        for metric in (one for listed in loose for one in listed):
+        for metric in (metric for listed in loose for metric in listed):
             metric[UNORDERED] = True
-    return [*first, *(one for turn in zip_longest(*loose) for one in turn if one is not None)]
-
-
-def _time(metric: dict[str, Any]) -> Moment | None:
-    value = metric.get("timestamp")
-    return None if value is None else moment(value)
+    return [*first, *(metric for turn in zip_longest(*loose) for metric in turn if metric is not None)]
 
 
 def _is_keyed(metric: dict[str, Any]) -> bool:

@@ -36,7 +36,7 @@ COMPONENT_FIELDS = {
     "tts_node_ttfb": (TTS, "ttfb"),
     "playback_latency": (TTS, "playback_latency"),
 }
-"""What a chat message measures: of which component it is, and how that calls it (standard-data.md, 7).
+"""What a chat message measures: of which component it is, and the name that it has there (standard-data.md, 7).
 
 `e2e_latency` is of the whole turn.
 """
@@ -49,9 +49,8 @@ OF_A_MESSAGE = (*COMPONENT_FIELDS, *SPEAKING, "e2e_latency")
 def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The metrics of one chat message: of a user's an EOU metric, of an assistant's an LLM and a TTS metric.
 
-    When somebody was speaking belongs to the last of them, since it is the voice that is heard; whatever
-    is of the whole turn, above all `e2e_latency`, belongs to the first. Where there is none, the turn has
-    a metric of its own.
+    The times of speaking belong to the last of them, since it is the voice that is heard; whatever is of the whole
+    turn, above all `e2e_latency`, belongs to the first. Where neither is there, the turn has a metric of its own.
     """
     parts: dict[str, dict[str, Any]] = {}
     for key, (component, name) in COMPONENT_FIELDS.items():
@@ -65,10 +64,8 @@ def of_chat_message(metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
             parts[METADATA[key]]["metadata"] = value
         elif key in SPEAKING:
             made[-1][key] = value
-        elif key == "type":
-            keep(made[0], "source_type", value)
         else:
-            keep(made[0], key, value)
+            keep(made[0], "source_type" if key == "type" else key, value)
     return made
 
 
@@ -88,8 +85,8 @@ class Components(NamedTuple):
     warnings: list[Warned]
 
 
-class _Place(NamedTuple):
-    """Where a value stands, and what it takes over from what it stands in."""
+class _Position(NamedTuple):
+    """Where a value is, and what it takes over from what it is in."""
 
     path: str = ""
     depth: int = 0
@@ -98,8 +95,8 @@ class _Place(NamedTuple):
     metric: str = ""
     time: object = None
 
-    def at(self, step: str) -> _Place:
-        return _Place(self.path + step, self.depth + 1, self.label, self.component, self.metric, self.time)
+    def at(self, step: str) -> _Position:
+        return self._replace(path=self.path + step, depth=self.depth + 1)
 
 
 def component_metrics(value: object, type: str = "", path: str = "") -> Components:
@@ -109,17 +106,17 @@ def component_metrics(value: object, type: str = "", path: str = "") -> Componen
     their envelopes or without. Nothing is raised and nothing is lost: what cannot be read is in a warning,
     which says where by going on from `path`, the name of the field.
     """
-    place = _Place(path, component=component_of(type) or type)
-    reading = _read(value, place, {})
+    position = _Position(path, component=component_of(type) or type)
+    reading = _read(value, position, {})
     if unnamed := reading.unnamed():
-        reading = _read(value, place, unnamed)
+        reading = _read(value, position, unnamed)
     return Components(reading.metrics, reading.warnings)
 
 
-def _read(value: object, place: _Place, unnamed: dict[str | None, list[str]]) -> _Reading:
+def _read(value: object, position: _Position, unnamed: dict[str | None, list[str]]) -> _Reading:
     reading = _Reading(unnamed)
     if value is not None:
-        reading.take(value, place)
+        reading.take(value, position)
     reading.finish()
     return reading
 
@@ -135,7 +132,7 @@ class _Reading:
         self._generations: dict[str | None, Generations] = {}
         """By label: what Pipecat measured in one turn, or in one list, belongs together."""
         self._touched: list[dict[str, Any]] = []
-        """The first metric that was added, or added to, since an envelope was opened."""
+        """Metrics that were added, or added to, since an envelope was opened."""
         self._asked: list[dict[str, Any]] = []
         """Metrics of the last message of the user, until an assistant's message answers it."""
 
@@ -152,66 +149,68 @@ class _Reading:
             if any(one.is_bare for one in generations.seen)
         }
 
-    def take(self, value: object, place: _Place) -> None:
+    def take(self, value: object, position: _Position) -> None:
         """Any value: see what it is."""
-        if place.depth > _DEEPEST:
-            self._warn(place, "too_deep", "This lies too deep to be a metric.", value)
+        if position.depth > _DEEPEST:
+            self._warn(position, "too_deep", "This lies too deep to be a metric.", value)
         elif isinstance(value, dict):
-            self._object(value, place)
+            self._object(value, position)
         elif isinstance(value, list | tuple):
-            self._list(value, place)
-        elif (inner := self._opened(value, place)) is not None:
-            self.take(inner, place._replace(depth=place.depth + 1))
+            self._list(value, position)
+        elif (inner := self._opened(value, position)) is not None:
+            self.take(inner, position._replace(depth=position.depth + 1))
         else:
-            self._warn(place, "not_a_metric", "This is not an object.", value)
+            self._warn(position, "not_a_metric", "This is not an object.", value)
 
-    def _opened(self, value: object, place: _Place) -> dict[str, Any] | list[Any] | None:
+    def _opened(self, value: object, position: _Position) -> dict[str, Any] | list[Any] | None:
         """An object or a list, also where it is written as JSON text."""
         if _is_json(value):
-            value = parsed(str(value), place.path, self.warnings)
+            value = parsed(str(value), position.path, self.warnings)
         return value if isinstance(value, dict | list) else None
 
-    def _list(self, values: Sequence[object], place: _Place) -> None:
+    def _list(self, values: Sequence[object], position: _Position) -> None:
         for index, value in enumerate(values):
             # A metric that says what it is, as nearly all do, takes the short way.
-            if value.__class__ is dict and place.time is None and _is_typed(value):
-                metric = value.copy()
-                coerce_metric(metric, f"{place.path}[{index}]", self.warnings)
-                self._add(metric, place.label)
+            own = value.get("type") if type(value) is dict and position.time is None else None
+            if type(own) is str and own in COMPONENTS:
+                metric = value.copy()  # type: ignore[attr-defined]
+                coerce_metric(metric, f"{position.path}[{index}]", self.warnings)
+                self._add(metric, position.label)
             else:
-                self.take(value, place.at(f"[{index}]"))
+                self.take(value, position.at(f"[{index}]"))
 
-    def _object(self, entry: dict[str, Any], place: _Place) -> None:
+    def _object(self, entry: dict[str, Any], position: _Position) -> None:
         own = entry.get("type")
         named = own if isinstance(own, str) and own.strip() else ""
         if not entry:
-            self._warn(place, "empty_metric", "This object is empty.", entry)
+            self._warn(position, "empty_metric", "This object is empty.", entry)
         elif named and component_of(named):
-            self._typed(entry, component_of(named), place)
+            self._typed(entry, component_of(named), position)
         elif named.endswith("_metrics") and not pipecat.is_entry(entry):
-            self._emit(dict(entry), place)
-        elif not (self._enveloped(entry, place) or self._of_pipecat(entry, place)):
-            self._plain(entry, named, place)
+            self._emit(dict(entry), position)
+        elif not (self._enveloped(entry, position) or self._of_pipecat(entry, position)):
+            self._plain(entry, named, position)
 
-    def _plain(self, entry: dict[str, Any], named: str, place: _Place) -> None:
+    def _plain(self, entry: dict[str, Any], named: str, position: _Position) -> None:
         """One metric as it is, or a map of them."""
         if any(key in entry for key in OF_THE_ASSISTANT):
-            self._emit_all(of_chat_message(entry), place)
+            for metric in of_chat_message(entry):
+                self._emit(metric, position)
         elif named:
-            self._emit(dict(entry), place)
+            self._emit(dict(entry), position)
         elif component := component_from_keys(entry):
-            self._typed(entry, component, place)
+            self._typed(entry, component, position)
         elif _is_map(entry):
-            self._map(entry, place)
-        elif place.component:
-            self._typed(entry, place.component, place)
+            self._map(entry, position)
+        elif position.component:
+            self._typed(entry, position.component, position)
         elif any(key in entry for key in OF_A_MESSAGE):
-            self._typed(entry, TURN, place)
+            self._typed(entry, TURN, position)
         else:
-            self._warn(place, "unknown_metric", "Nothing says what this measures; it is kept as it is.")
-            self._typed(entry, UNKNOWN, place)
+            self._warn(position, "unknown_metric", "Nothing says what this measures; it is kept as it is.")
+            self._typed(entry, UNKNOWN, position)
 
-    def _typed(self, entry: dict[str, Any], component: str, place: _Place) -> None:
+    def _typed(self, entry: dict[str, Any], component: str, position: _Position) -> None:
         own = entry.get("type")
         if own == component:
             metric = entry.copy()
@@ -219,18 +218,14 @@ class _Reading:
             metric = {"type": component} | {key: value for key, value in entry.items() if key != "type"}
             if own is not None:
                 keep(metric, "source_type", own)
-        self._emit(metric, place)
+        self._emit(metric, position)
 
-    def _emit_all(self, metrics: list[dict[str, Any]], place: _Place) -> None:
-        for metric in metrics:
-            self._emit(metric, place)
-
-    def _emit(self, metric: dict[str, Any], place: _Place) -> None:
+    def _emit(self, metric: dict[str, Any], position: _Position) -> None:
         """Put a metric, which is ours to change, right, and add it to what was read."""
-        if place.time is not None and metric.get("timestamp") is None:
-            metric["timestamp"] = place.time
-        coerce_metric(metric, place.path, self.warnings, known=metric["type"] in COMPONENTS)
-        self._add(metric, place.label)
+        if position.time is not None and metric.get("timestamp") is None:
+            metric["timestamp"] = position.time
+        coerce_metric(metric, position.path, self.warnings, known=metric["type"] in COMPONENTS)
+        self._add(metric, position.label)
 
     def _add(self, metric: dict[str, Any], label: str | None) -> None:
         """The turn is the label; what had that name, the plugin, is the `source_label` (specification, 1.3, 4).
@@ -245,29 +240,25 @@ class _Reading:
             elif TURN_KEY.fullmatch(label.strip()) is None:
                 metric.setdefault("source_label", "")
         self.metrics.append(metric)
-        self._touch(metric)
+        self._touched.append(metric)
 
-    def _touch(self, metric: dict[str, Any]) -> None:
-        if not self._touched:
-            self._touched.append(metric)
-
-    def _warn(self, place: _Place, code: str, message: str, value: object = None) -> None:
-        self.warnings.append(Warned(place.path, code, message, value))
+    def _warn(self, position: _Position, code: str, message: str, value: object = None) -> None:
+        self.warnings.append(Warned(position.path, code, message, value))
 
     # Maps
 
-    def _map(self, entry: dict[str, Any], place: _Place) -> None:
+    def _map(self, entry: dict[str, Any], position: _Position) -> None:
         """By turn, by component or by what was measured: `{"turn_1": [...]}`, `{"llm": [...]}`, `{"ttfb": {...}}`."""
         before = len(self.metrics)
         components = 0
         for key, value in entry.items():
-            inner = place.at(f".{key}")
+            inner = position.at(f".{key}")
             if component := component_of(str(key)):
                 inner = inner._replace(component=component)
                 components += 1
             elif (metric := pipecat.metric_named(str(key))) and isinstance(value, dict) and pipecat.is_entry(value):
                 inner = inner._replace(metric=metric)
-            elif place.label is None:
+            elif position.label is None:
                 inner = inner._replace(label=str(key))
             self.take(value, inner)
         if components > 1:
@@ -275,33 +266,32 @@ class _Reading:
 
     # Envelopes
 
-    def _enveloped(self, entry: dict[str, Any], place: _Place) -> bool:
+    def _enveloped(self, entry: dict[str, Any], position: _Position) -> bool:
         """Metrics with something around them: an event, a chat message, a frame, flattened keys."""
         if any(isinstance(key, str) and key.startswith(METRICS_PREFIX) for key in entry):
-            self._object(unflattened(entry), place)
+            self._object(unflattened(entry), position)
             return True
         if component_from_keys(entry):  # it has measurements of its own
             return False
-        metrics = self._opened(entry.get("metrics"), place.at(".metrics"))
-        data = self._opened(entry.get("data"), place.at(".data"))
+        metrics = self._opened(entry.get("metrics"), position.at(".metrics"))
+        data = self._opened(entry.get("data"), position.at(".data"))
         if isinstance(metrics, dict) and _is_message(entry, metrics):
-            with self._around(_without(entry, "metrics"), place):
-                self._message(entry, metrics, place)
+            with self._around(_without(entry, "metrics"), position):
+                self._message(entry, metrics, position)
         elif metrics:
-            with self._around(_without(entry, "metrics"), place):
-                self.take(metrics, place.at(".metrics")._replace(time=_time_around(entry, place)))
+            with self._around(_without(entry, "metrics"), position):
+                self.take(metrics, position.at(".metrics")._replace(time=_time_around(entry, position)))
         elif data and _is_frame(data):
-            with self._around(_without(entry, "data"), place):
-                self.take(data, place.at(".data")._replace(time=_time_around(entry, place)))
+            with self._around(_without(entry, "data"), position):
+                self.take(data, position.at(".data")._replace(time=_time_around(entry, position)))
         else:
             return False
         return True
 
     @contextmanager
-    def _around(self, around: dict[str, Any], place: _Place) -> Iterator[None]:
+    def _around(self, around: dict[str, Any], position: _Position) -> Iterator[None]:
         """Keep what stands around metrics with the first of them."""
-        before = self._touched
-        self._touched = []
+        before, self._touched = self._touched, []
         yield
         first = next(iter(self._touched), None)
         for key in ("created_at", "timestamp"):
@@ -312,98 +302,95 @@ class _Reading:
             envelopes = first.get("envelopes", [])
             first["envelopes"] = [*(envelopes if isinstance(envelopes, list) else [envelopes]), around]
         elif around:
-            self._warn(place, "no_metric", "No metric could be read in this.", around)
+            self._warn(position, "no_metric", "No metric could be read in this.", around)
         self._touched = [*before, *self._touched][:1]
 
-    def _message(self, entry: dict[str, Any], metrics: dict[str, Any], place: _Place) -> None:
+    def _message(self, entry: dict[str, Any], metrics: dict[str, Any], position: _Position) -> None:
         """A chat message. Its id stands for the speech; a question is of the speech that answers it."""
         parts = of_chat_message(metrics)
         own, role = entry.get("id"), entry.get("role")
         speech = str(own) if isinstance(own, str | int) and not isinstance(own, bool) else None
         named = [part for part in parts if speech is not None and part.setdefault("speech_id", speech) == speech]
-        self._emit_all(parts, place.at(".metrics")._replace(time=_time_around(entry, place)))
+        inner = position.at(".metrics")._replace(time=_time_around(entry, position))
+        for part in parts:
+            self._emit(part, inner)
         if role == "assistant" and speech is not None:
             for question in self._asked:
-                if question.get("label") == place.label:
+                if question.get("label") == position.label:
                     question["speech_id"] = speech
         self._asked = named if role == "user" else []
 
     # Pipecat
 
-    def _of_pipecat(self, entry: dict[str, Any], place: _Place) -> bool:
+    def _of_pipecat(self, entry: dict[str, Any], position: _Position) -> bool:
         """A breakdown of a wait, entries grouped by what they measure, or one entry."""
         if is_breakdown(entry):
-            self._breakdown(entry, place)
+            self._breakdown(entry, position)
         elif grouped := [name for name in pipecat.GROUPS if _lists_objects(entry.get(name))]:
-            with self._around(_without(entry, *grouped), place), self._of(place).grouped():
+            with self._around(_without(entry, *grouped), position), self._of(position).grouped():
                 for name in grouped:
                     for index, measurement in enumerate(entry[name]):
-                        self._measure(name, measurement, place.at(f".{name}[{index}]"))
+                        self._measure(name, measurement, position.at(f".{name}[{index}]"))
         elif pipecat.is_entry(entry):
-            self._measure(place.metric, entry, place)
+            self._measure(position.metric, entry, position)
         else:
             return False
         return True
 
-    def _of(self, place: _Place) -> Generations:
-        if place.label not in self._generations:
-            self._generations[place.label] = Generations(self.warnings, self._unnamed.get(place.label, ()))
-        return self._generations[place.label]
+    def _of(self, position: _Position) -> Generations:
+        if position.label not in self._generations:
+            self._generations[position.label] = Generations(self.warnings, self._unnamed.get(position.label, ()))
+        return self._generations[position.label]
 
-    def _measure(self, metric: str, entry: object, place: _Place, source: str = "frame") -> dict[str, Any] | None:
+    def _measure(self, metric: str, entry: object, position: _Position, source: str = "frame") -> dict[str, Any] | None:
         """One measurement of a processor; the metric that it became a part of."""
         if not isinstance(entry, dict):
-            self._warn(place, "not_a_metric", "This is not an object.", entry)
+            self._warn(position, "not_a_metric", "This is not an object.", entry)
             return None
         plugin = entry.get("label")
-        fields = _without(entry, "label") if place.label is not None else dict(entry)
-        if place.label is not None and plugin is not None:
+        fields = _without(entry, "label") if position.label is not None else dict(entry)
+        if position.label is not None and plugin is not None:
             keep(fields, "source_label", plugin)
-        if place.time is not None and fields.get("timestamp") is None:
-            fields["timestamp"] = place.time
-        added = self._of(place).add(metric, fields, place.path, source)
+        if position.time is not None and fields.get("timestamp") is None:
+            fields["timestamp"] = position.time
+        added = self._of(position).add(metric, fields, position.path, source)
         if added is None:
-            return self._unplaced(metric, entry, place)
+            return self._unpositiond(metric, entry, position)
         if added.is_new:
-            self._add(added.metric, place.label)
-        self._touch(added.metric)
+            self._add(added.metric, position.label)
+        self._touched.append(added.metric)
         return added.metric
 
-    def _unplaced(self, metric: str, entry: dict[str, Any], place: _Place) -> dict[str, Any]:
+    def _unpositiond(self, metric: str, entry: dict[str, Any], position: _Position) -> dict[str, Any]:
         raw = dict(entry)
         if metric:
             keep(raw, "metric", metric)
-        self._warn(place, "unknown_processor", "Nothing says which component measured this; it is kept as it is.")
+        self._warn(position, "unknown_processor", "Nothing says which component measured this; it is kept as it is.")
         own = raw.get("type")
-        self._typed(raw, (component_of(own) or own) if isinstance(own, str) and own.strip() else UNKNOWN, place)
+        self._typed(raw, (component_of(own) or own) if isinstance(own, str) and own.strip() else UNKNOWN, position)
         return self.metrics[-1]
 
-    def _breakdown(self, entry: dict[str, Any], place: _Place) -> None:
+    def _breakdown(self, entry: dict[str, Any], position: _Position) -> None:
         """The end of the user's turn, and what each processor took; what is of the whole wait goes to the first."""
         apart = taken_apart(entry)
         metrics: list[dict[str, Any]] = []
         if apart.end_of_turn:
             metrics.append({"type": EOU, **apart.end_of_turn})
-            self._emit(metrics[0], place)
+            self._emit(metrics[0], position)
         for part in apart.parts:
             if apart.end_of_turn and part.of_recognition:  # the user's turn ends when it is written down
-                self._of(place).begin(part.processor, metrics[0])
-            metric = self._measure(part.metric, part.entry, place.at(part.step), "breakdown")
+                self._of(position).begin(part.processor, metrics[0])
+            metric = self._measure(part.metric, part.entry, position.at(part.step), "breakdown")
             metrics += [metric] if metric is not None else []
         if metrics:
             first = min(metrics, key=lambda metric: _ORDER.get(metric["type"], len(_ORDER)))
-            coerce_metric(apart.whole, place.path, self.warnings, known=first["type"] in COMPONENTS)
+            coerce_metric(apart.whole, position.path, self.warnings, known=first["type"] in COMPONENTS)
             for key, value in apart.whole.items():
                 keep(first, key, value)
         elif apart.whole:
-            self._emit({"type": TURN, **apart.whole}, place)
+            self._emit({"type": TURN, **apart.whole}, position)
         else:
-            self._warn(place, "empty_metric", "This breakdown is empty.", entry)
-
-
-def _is_typed(entry: dict[str, Any]) -> bool:
-    own = entry.get("type")
-    return own.__class__ is str and own in COMPONENTS
+            self._warn(position, "empty_metric", "This breakdown is empty.", entry)
 
 
 def _is_json(value: object) -> bool:
@@ -419,11 +406,11 @@ def _without(entry: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     }
 
 
-def _time_around(entry: Mapping[str, Any], place: _Place) -> object:
+def _time_around(entry: Mapping[str, Any], position: _Position) -> object:
     for key in ("created_at", "timestamp"):
         if to_epoch(entry.get(key)) is not None:
             return entry[key]
-    return place.time
+    return position.time
 
 
 def _is_message(entry: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:

@@ -74,7 +74,10 @@ def from_span(payload: Mapping[str, Any]) -> TraceSpan:
     }
     _add_span_times(fields, rest)
     _let_go(fields, attributes_of, rest)
-    _add_seconds(fields.get("raw_complete_audio"))
+    audio = fields.get("raw_complete_audio", {})
+    milliseconds = to_number(audio.get("duration_ms"))
+    if milliseconds is not None and audio.get("audio_duration") is None:
+        audio["audio_duration"] = milliseconds / 1000
     metrics += _metrics(attributes_of, fields)
     if metrics:
         own = rest.pop(METRICS, None)
@@ -106,7 +109,7 @@ def _is_under(key: object, prefix: str) -> bool:
 
 
 def _sorted_out(keys: Mapping[str, Any], taken: set[str], attributes_of: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """What is not of a span; what is, is added to what was found, by its first word."""
+    """What is not of a span; the rest is added to the attributes of its first word."""
     rest: dict[str, Any] = {}
     of_a_turn = any(f"turn.{name}" in keys for name in _NESTED["turn"])
     for key, value in keys.items():
@@ -150,12 +153,6 @@ def _let_go(fields: dict[str, Any], attributes_of: Mapping[str, Mapping[str, Any
             for key, value in attributes_of[name].items():
                 if (name, key) not in _ALSO_MEASURED or to_number(value) is None:
                     keep(rest, f"{name}.{key}", value)
-
-
-def _add_seconds(audio: dict[str, Any] | None) -> None:
-    milliseconds = None if audio is None else to_number(audio.get("duration_ms"))
-    if audio is not None and milliseconds is not None and audio.get("audio_duration") is None:
-        audio["audio_duration"] = milliseconds / 1000
 
 
 def _metrics(attributes_of: Mapping[str, Mapping[str, Any]], fields: Mapping[str, Any]) -> list[dict[str, Any]]:
