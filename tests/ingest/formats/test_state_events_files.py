@@ -317,14 +317,14 @@ def test_many_states_in_one_conversation(tmp_path: Path) -> None:
     def seconds(states: int) -> float:
         events: list[dict[str, Any]] = []
         for number in range(states):
-            for event in ("state_entered", "turn_complete", "state_exited"):
+            for kind in ("state_entered", "turn_complete", "state_exited"):
                 at = 1760000000.25 + len(events)
-                state = f"s{max(0, number - 1) if event == 'turn_complete' else number}"
-                events.append({"conversation_id": "a", "timestamp": at, "event": event, "state": state})
-                if event == "state_exited":
+                state = f"s{max(0, number - 1) if kind == 'turn_complete' else number}"
+                events.append({"conversation_id": "a", "timestamp": at, "event": kind, "state": state})
+                if kind == "state_exited":
                     events[-1]["to_state"] = f"s{number + 1}"
         path = tmp_path / f"{states}.jsonl"
-        path.write_text("".join(json.dumps(event) + "\n" for event in events))
+        path.write_text("".join(json.dumps(one) + "\n" for one in events))
         began = process_time()
         assert len(read(path).only.timeline) == 3 * states
         return process_time() - began
