@@ -484,12 +484,17 @@ class VapiReader(CallReader):
         finished = _ENDS.finished(reason)
         if reason and finished is None:
             notes.unknown(f"endedReason={reason}")
-        metadata = call.get("metadata") or as_object(call.get("assistant")).get("metadata")
+        assistant = as_object(call.get("assistant"))
+        metadata = call.get("metadata") or assistant.get("metadata")
+        has_parts = any(as_object(one).get("voiceLatency") is not None for one in per_turn)
+        is_cascade = has_parts or bool(assistant.get("transcriber") and assistant.get("voice"))
+        is_s2s = "realtime" in as_text(as_object(assistant.get("model")).get("model"))
+        pipeline: Pipeline | None = "s2s" if is_s2s else "cascade" if is_cascade else None
         return Conversation(
             id=as_text(call.get("id")) or source.id_in(group),
             dimensions=dimensions(metadata) | filled(dims),
             source=Source(format=self.name, files=group.file_names, record=source.path),
-            pipeline=_pipeline(as_object(call.get("assistant")), per_turn),
+            pipeline=pipeline,
             participants=timeline.participants,
             clocks=timeline.clocks,
             agent=agent,
@@ -669,13 +674,6 @@ def _tool(fields: JsonObject) -> Tool:
         arguments_schema=function.get("parameters"),
         kind="" if kind == "function" else kind,
     )
-
-
-def _pipeline(assistant: JsonObject, latencies: Sequence[Any]) -> Pipeline | None:
-    if "realtime" in as_text(as_object(assistant.get("model")).get("model")):
-        return "s2s"
-    parts = any(as_object(one).get("voiceLatency") is not None for one in latencies)
-    return "cascade" if parts or (assistant.get("transcriber") and assistant.get("voice")) else None
 
 
 def _labels(analysis: JsonObject, artifact: JsonObject) -> tuple[Label, ...]:
