@@ -8,6 +8,7 @@ import pytest
 
 from convoscope.metrics import examples, registry
 from convoscope.metrics.declaration import Declaration
+from convoscope.metrics.dialogue.frames import labelled
 from convoscope.metrics.examples import example, value
 
 OURS = {
@@ -21,14 +22,12 @@ PENDING = frozenset(
         "answer",
         "audio",
         "conversation",
-        "dialogue",
         "eva",
         "interaction",
         "judged",
         "latency",
         "outcome",
         "retrieval",
-        "semantic",
         "telephony",
         "timing",
         "tools",
@@ -40,7 +39,8 @@ PENDING = frozenset(
 
 
 def doctest_of(declared: Declaration) -> doctest.DocTest:
-    names = {**vars(importlib.import_module(declared.function.__module__)), "example": example, "value": value}
+    helpers = {"example": example, "value": value, "labelled": labelled}
+    names = {**vars(importlib.import_module(declared.function.__module__)), **helpers}
     text = cleandoc(declared.function.__doc__ or "")
     return doctest.DocTestParser().get_doctest(text, names, declared.key, declared.function.__module__, 0)
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk
-from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, axis, metric
+from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, SUM_OVER_SUM, axis, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.presets import SUM_OVER_SUM
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.result_words import says_done
@@ -52,6 +51,10 @@ def topics_found(conversation: Conversation) -> Observation:
     """How many topics does the annotator find?
 
     Unmeasured where it did not look for topics, or could not. The details name them.
+
+    >>> annotation = {"origin": "predicted", "topics": [{"label": "refund"}, {"label": "billing"}]}
+    >>> value(topics_found, example(annotations=[annotation]))
+    2.0
     """
     annotations = predicted(conversation)
     if annotations is None or annotations.topics is None:
@@ -66,6 +69,11 @@ def unresolved_risks(conversation: Conversation) -> Observation:
 
     A risk is resolved where a later utterance has a cue for it, by the rule of the annotator. Unmeasured where the
     annotator did not look for risks or for resolutions, or could not. The details name type, severity and utterances.
+
+    >>> risks = [{"type": "churn_risk"}, {"type": "churn_risk", "extras": {"resolved_by": 4}}]
+    >>> annotation = {"origin": "predicted", "extraction": {"resolution": "success"}, "risks": risks}
+    >>> value(unresolved_risks, example(annotations=[annotation]))
+    1.0
     """
     annotations = predicted(conversation)
     risks = _risks(annotations)
@@ -82,6 +90,11 @@ def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
     """What share of the risks that are found is left unresolved?
 
     A subject for each type of risk, so that a run is grouped by them. Not applicable where no risk is found.
+
+    >>> risks = [{"type": "churn_risk"}, {"type": "churn_risk", "extras": {"resolved_by": 4}}]
+    >>> annotation = {"origin": "predicted", "extraction": {"resolution": "success"}, "risks": risks}
+    >>> value(risk_unresolved, example(annotations=[annotation]))
+    0.5
     """
     annotations = predicted(conversation)
     risks = _risks(annotations)
@@ -103,6 +116,10 @@ def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
 
     A subject for each topic, so that a run is grouped by them: of the conversations on a topic, the share that has an
     unresolved risk. Not applicable where no topic is found.
+
+    >>> annotation = {"origin": "predicted", "extraction": {"resolution": "success"}, "topics": [{"label": "refund"}]}
+    >>> value(topic_unresolved, example(annotations=[{**annotation, "risks": [{"type": "churn_risk"}]}]))
+    1.0
     """
     annotations = predicted(conversation)
     risks = _risks(annotations)
@@ -122,6 +139,10 @@ def actions_found(conversation: Conversation) -> Observation:
     """How many promises does the annotator find?
 
     Unmeasured where it did not look for actions, or could not. The details hold the descriptions.
+
+    >>> annotation = {"origin": "predicted", "actions": [{"description": "Send the form"}]}
+    >>> value(actions_found, example(annotations=[annotation]))
+    1.0
     """
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:
@@ -144,6 +165,10 @@ def open_actions(conversation: Conversation) -> Observation:
     Such words are read in English: without a status, a conversation in another language is unmeasured. Unmeasured
     too where the annotator did not look for actions, or neither gives their status nor looks for what follows.
     The details hold the descriptions.
+
+    >>> actions = [{"description": "Send the form", "status": "done"}, {"description": "Call back", "status": "open"}]
+    >>> value(open_actions, example(annotations=[{"origin": "predicted", "actions": actions}]))
+    1.0
     """
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:
@@ -175,6 +200,10 @@ def unowned_actions(conversation: Conversation) -> Observation:
 
     "It will be fixed", "someone will call": nobody is named who does it, neither by role nor by name. Unmeasured
     where the annotator did not look for actions, or could not. The details hold the descriptions.
+
+    >>> actions = [{"description": "Send the form", "assignee_role": "agent"}, {"description": "Call back"}]
+    >>> value(unowned_actions, example(annotations=[{"origin": "predicted", "actions": actions}]))
+    1.0
     """
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:

@@ -37,7 +37,7 @@ class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
 
 PanelMaker = Callable[[Run], PagePanel | None]
 FacetMaker = Callable[[Run], ListFacet | None]
-_DECLARED_IN = ("convoscope.report.dialogue_panel", "convoscope.report.unresolved", "convoscope.report.vacuity")
+_DECLARED_IN = ("convoscope.report.dialogue", "convoscope.report.unresolved", "convoscope.report.vacuity")
 _PANELS: list[PanelMaker] = []
 _FACETS: list[FacetMaker] = []
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE, Target
-from convoscope.metrics.parts import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary

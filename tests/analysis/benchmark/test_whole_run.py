@@ -182,7 +182,7 @@ class TestTranscripts:
 
     def test_an_annotator_that_raises_fails_one_sample(self, calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         from convoscope.analysis.benchmark.datasets import find_dataset
-        from convoscope.analysis.benchmark.run import TranscriptFolder
+        from convoscope.analysis.benchmark.labels import TranscriptFolder
         from convoscope.analysis.benchmark.semantic import score_semantic
         from convoscope.annotate.annotator import annotator_named
         from convoscope.conversation import Annotations, Conversation
@@ -201,7 +201,7 @@ class TestTranscripts:
 
         settings = SemanticSettings()
         dataset = find_dataset("semantic", "d")
-        scored = score_semantic(dataset, dataset.samples, TranscriptFolder(calls, Broken(), settings), settings)
+        scored = score_semantic(dataset, dataset.samples, TranscriptFolder(calls, Broken()), settings)
         assert [(one.sample_id, one.reason) for one in scored.failed] == [("s4", "annotation_failed")]
         assert "ZeroDivisionError: oops" in scored.failed[0].detail
 

@@ -121,7 +121,7 @@ class TestRisks:
     def test_by_type_alone_those_that_agree_are_paired_first(self) -> None:
         # Predicted high and low, gold low: low is low (0.5), high is wrong (2).
         mine = [PlainRisk("escalation", "high"), PlainRisk("escalation", "low", 1)]
-        assert weigh(mine, [PlainRisk("escalation", "low")], WEIGHTS).type_only == Counts(0.5, 2, 0)
+        assert weigh(mine, [PlainRisk("escalation", "low")], WEIGHTS).weighted_type_only == Counts(0.5, 2, 0)
 
     def test_the_place_is_told_apart(self) -> None:
         mine = [PlainRisk("escalation", "high", (1, 2)), PlainRisk("compliance", "high", (9,))]
@@ -221,7 +221,8 @@ def test_types_do_not_mix(mine: list[PlainRisk], theirs: list[PlainRisk]) -> Non
 def test_gold_against_itself_is_perfect(risks: list[PlainRisk]) -> None:
     risks = [one for one in risks if one.severity]
     weighed = weigh(risks, risks, WEIGHTS)
-    for counted in weighed:
+    for counted in (weighed.weighted, weighed.weighted_type_only):
+        assert counted is not None
         assert (counted.fp, counted.fn) == (0, 0)
 
 

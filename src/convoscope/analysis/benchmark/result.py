@@ -1,4 +1,4 @@
-"""The result of a benchmark: figures or the reasons why there are none, coverage, receipt, and whether it holds."""
+"""The result of a benchmark: figures or the reasons why they are missing, coverage, receipt, and whether it holds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from convoscope.analysis.benchmark.agreement import LabelAgreement
-from convoscope.analysis.benchmark.sample_results import SampleResult
 from convoscope.errors import InputError, RunError
 from convoscope.metrics.declaration import Better
 from convoscope.runs.receipt import canonical_hash, now
@@ -19,7 +19,6 @@ from convoscope.runs.run import write_json
 from convoscope.statistics.intervals import Interval
 
 SCHEMA = "convoscope.benchmark/1"
-RATIO = "ratio"
 NO_SAMPLES = "no_samples"
 
 
@@ -27,7 +26,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """A figure over all samples, or the reason why there is none. A value and a reason exclude each other."""
 
     value: float | None
-    unit: str = RATIO
+    unit: str = "ratio"
     better: Better = "higher"
     average: str = "micro"
     reason: str | None = None
@@ -43,7 +42,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     fn: float | None = None
     interval: Interval | None = None
     worst_case: float | None = None
-    """The value if every failed sample had found nothing; None where it cannot be told, or none failed."""
+    """The value if every failed sample had found nothing; None where it is unknown, or none failed."""
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.reason is None):
@@ -58,8 +57,47 @@ class FailedSample(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
+class RiskMatch(msgspec.Struct, frozen=True, gc=False):
+    """A predicted risk and the gold risk that it is, as `type:severity`; one side alone is None on the other."""
+
+    predicted: str | None
+    gold: str | None
+    match: bool
+
+
+class ActionMatch(msgspec.Struct, frozen=True, gc=False):
+    """A predicted action and the gold action that it is; one side alone is None on the other."""
+
+    predicted: str | None
+    gold: str | None
+    similarity: float | None
+
+
+class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One sample. What could not be measured is None, and `reasons` says why."""
+
+    sample_id: str
+    failed: str | UnsetType = UNSET
+    skipped: str | UnsetType = UNSET
+    """Why nothing was scored: there is no gold, or none that can be used."""
+    reasons: dict[str, str] | UnsetType = UNSET
+    topic_precision: float | None = None
+    topic_recall: float | None = None
+    topic_f1: float | None = None
+    risk_precision: float | None = None
+    risk_recall: float | None = None
+    risk_f1: float | None = None
+    action_precision: float | None = None
+    action_recall: float | None = None
+    action_f1: float | None = None
+    predicted_topics: list[str] | None = None
+    gold_topics: list[str] | None = None
+    risk_matches: list[RiskMatch] = []
+    action_matches: list[ActionMatch] = []
+
+
 class BenchmarkReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """With what a result was made."""
+    """What a result was made with."""
 
     tool_version: str
     semantic_model: str | None = None
@@ -112,7 +150,7 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a track says, before it is a result."""
+    """What a track gives, before it is a result."""
 
     total: int
     metrics: dict[str, MetricResult]
@@ -132,8 +170,8 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_skipped(metrics: Mapping[str, MetricResult], skipped: Sequence[FailedSample]) -> dict[str, MetricResult]:
-    """The figures with the samples that have nothing to be held against: they are skipped, and lower the coverage."""
-    reasons = Counter(one.reason for one in skipped)
+    """The figures with the samples that have nothing to compare with: they are skipped, and lower the coverage."""
+    reasons = Counter(sample.reason for sample in skipped)
     return {name: _with_reasons(figure, reasons) if reasons else figure for name, figure in metrics.items()}
 
 
@@ -150,7 +188,7 @@ def _with_reasons(figure: MetricResult, reasons: Counter[str]) -> MetricResult:
 
 
 def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: str | None) -> BenchmarkResult:
-    """The result of what a track said."""
+    """The result of what a track gives."""
     from convoscope import __version__
 
     moment = now()

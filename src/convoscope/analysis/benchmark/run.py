@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.analysis.benchmark.audio import DiarizationSettings, score_files
-from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset, without_folder
+from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset
 from convoscope.analysis.benchmark.gate import TARGETS
-from convoscope.analysis.benchmark.labels import NO_PREDICTION, FailedPrediction, SemanticPrediction
+from convoscope.analysis.benchmark.labels import PredictionFolder, TranscriptFolder
 from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
-from convoscope.analysis.benchmark.semantic import PredictionFolder, SemanticSettings, score_semantic
-from convoscope.annotate.annotator import Annotator, annotations_of, annotator_named, failure_of
-from convoscope.conversation import Conversation
-from convoscope.errors import InputError, UsageError
-from convoscope.ingest.companions.gold_files import TRANSCRIPTS, sample_path, transcript_segments
-from convoscope.metrics.semantic.samples import labels_of
+from convoscope.analysis.benchmark.semantic import SemanticSettings, score_semantic
+from convoscope.annotate.annotator import annotator_named
+from convoscope.errors import UsageError
+from convoscope.ingest.companions.gold_files import TRANSCRIPTS, transcript_segments
 
 TAGS, SUMMARY = "tags", "summary"
 MODES = (TAGS, SUMMARY)
-UNREADABLE_TRANSCRIPT = "unreadable_transcript"
+MODEL_VARIABLE = "CONVOSCOPE_SEMANTIC_MODEL"
+RULES = "rules"
+MODELS = (RULES,)
+"""Installed annotators that can be named. Language models come with judges."""
 
 
 class BenchmarkRequest(NamedTuple):
@@ -57,13 +57,12 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
         scored = _semantic(request, dataset, samples)
     else:
         scored = score_files(request.track, dataset, samples, request.predictions, request.diarization)
-    config = {**scored.config, "limit": request.limit}
-    scored = msgspec.structs.replace(scored, config=config)
+    scored = msgspec.structs.replace(scored, config={**scored.config, "limit": request.limit})
     return make_result(scored, track=request.track, mode=request.mode, dataset=request.dataset, split=request.split)
 
 
 def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> list[str]:
-    """Samples with a transcript or a prediction, and nothing to be held against: they are skipped, not left out."""
+    """Samples with a transcript or a prediction, and without gold: they are skipped, not left out."""
     if request.track != SEMANTIC or request.split is not None:
         return []
     known = frozenset(dataset.samples)
@@ -80,65 +79,44 @@ def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> l
 def _semantic(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: list[str]) -> Scored:
     staged = dataset.folder / "transcripts"
     transcripts = request.transcripts or (staged if staged.is_dir() else None)
+    settings, given = request.settings, request.predictions
     if request.mode == SUMMARY:
-        if request.predictions is None:
+        if given is None:
             model_named(request.model)
         return _unmeasured_summary(samples)
-    if request.predictions is not None:
-        folder = PredictionFolder(request.predictions, request.settings.min_confidence, request.model)
-        scored = score_semantic(dataset, samples, folder, request.settings, transcripts)
-        makers = sorted(folder.makers - {""})
-        model = request.model or ", ".join(makers) or default_model() or "unnamed"
-        scored = msgspec.structs.replace(scored, config={**scored.config, "makers": makers}, notes=folder.notes)
-        return _with_maker(scored, model, "predictions", folder.hashes)
-    model = model_named(request.model)
-    annotator = annotator_named(model)
-    source = TranscriptFolder(transcripts or staged, annotator, request.settings)
-    scored = score_semantic(dataset, samples, source, request.settings, transcripts)
-    scored = msgspec.structs.replace(scored, config={**scored.config, "annotator": annotator.identity})
-    return _with_maker(scored, model, "local", source.hashes)
+    config: dict[str, Any]
+    if given is not None:
+        predictions = PredictionFolder(given, settings.min_confidence, request.model)
+        scored = score_semantic(dataset, samples, predictions, settings, transcripts)
+        makers = sorted(predictions.makers - {""})
+        model = request.model or ", ".join(makers) or os.environ.get(MODEL_VARIABLE) or "unnamed"
+        config, backend = {"makers": makers}, "predictions"
+        notes, hashes = predictions.notes, predictions.hashes
+    else:
+        model = model_named(request.model)
+        annotator = annotator_named(model)
+        made = TranscriptFolder(transcripts or staged, annotator, settings.min_confidence)
+        scored = score_semantic(dataset, samples, made, settings, transcripts)
+        config, backend = {"annotator": annotator.identity}, "local"
+        notes, hashes = [], made.hashes
+    return msgspec.structs.replace(
+        scored,
+        model=model,
+        backend=backend,
+        notes=notes,
+        prediction_hashes=hashes,
+        config={**scored.config, **config, "model": model, "backend": backend},
+    )
 
 
-def _with_maker(scored: Scored, model: str, backend: str, hashes: dict[str, str]) -> Scored:
-    config = {**scored.config, "model": model, "backend": backend}
-    return msgspec.structs.replace(scored, model=model, backend=backend, prediction_hashes=hashes, config=config)
-
-
-class TranscriptFolder:
-    """Predictions that an annotator makes of transcripts, each in a file of its sample's name."""
-
-    def __init__(self, folder: Path, annotator: Annotator, settings: SemanticSettings) -> None:
-        if not folder.is_dir():
-            raise InputError("there are no transcripts", file=str(folder), hint="name their folder with --transcripts")
-        self.folder = folder
-        self.annotator = annotator
-        self.settings = settings
-        self.hashes: dict[str, str] = {}
-        """Of the transcripts: with the annotator's identity they say what was predicted."""
-
-    def __call__(self, sample: str) -> SemanticPrediction:
-        annotations = annotations_of(self._conversation(sample), self.annotator)
-        failure = failure_of(annotations)
-        if failure is not None:
-            raise FailedPrediction(*failure)
-        labels = labels_of([annotations], min_confidence=self.settings.min_confidence)
-        return SemanticPrediction(labels, annotations.model, annotations.annotator)
-
-    def _conversation(self, sample: str) -> Conversation:
-        from convoscope.ingest.read import read
-
-        path = sample_path(self.folder, sample, TRANSCRIPTS)
-        if path is None:
-            raise FailedPrediction(NO_PREDICTION, f"{sample}.json: there is no transcript")
-        try:
-            self.hashes[sample] = sha256(path.read_bytes()).hexdigest()
-            conversations = list(read([path]))
-        except (InputError, OSError) as error:
-            raise FailedPrediction(UNREADABLE_TRANSCRIPT, without_folder(str(error), path.parent)) from None
-        if len(conversations) != 1:
-            detail = f"{path.name}: holds {len(conversations)} conversations, not one"
-            raise FailedPrediction(UNREADABLE_TRANSCRIPT, detail)
-        return conversations[0]
+def model_named(model: str | None) -> str:
+    """The model that the user means; refuses what cannot be run yet."""
+    name = model or os.environ.get(MODEL_VARIABLE) or RULES
+    if name not in MODELS:
+        source = "--model" if model else MODEL_VARIABLE
+        hint = f"there is {', '.join(MODELS)}; give what another model found with --predictions"
+        raise UsageError(f"{source}: the model {name!r} cannot be run", hint=hint)
+    return name
 
 
 def _unmeasured_summary(samples: list[str]) -> Scored:
@@ -161,24 +139,3 @@ def _unmeasured_summary(samples: list[str]) -> Scored:
         prediction_hashes={},
         skipped=[FailedSample(sample, "no_judge") for sample in samples],
     )
-
-
-MODEL_VARIABLE = "CONVOSCOPE_SEMANTIC_MODEL"
-RULES = "rules"
-_MODELS = (RULES,)
-"""What can be named. Models that are asked come with judges."""
-
-
-def default_model() -> str:
-    """The model that the user's environment names; empty without one."""
-    return os.environ.get(MODEL_VARIABLE) or ""
-
-
-def model_named(model: str | None) -> str:
-    """The model that the user means; refuses what nobody can run yet."""
-    name = model or default_model() or RULES
-    if name not in _MODELS:
-        whose = "--model" if model else MODEL_VARIABLE
-        hint = f"there is {', '.join(_MODELS)}; give what another model found with --predictions"
-        raise UsageError(f"{whose}: the model {name!r} cannot be run", hint=hint)
-    return name

@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from convoscope.analysis.benchmark.agreement import agreement
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, read_file
-from convoscope.analysis.benchmark.labels import (
-    NO_PREDICTION,
-    UNREADABLE_PREDICTION,
-    FailedPrediction,
-    SemanticPrediction,
-    gold_labels,
-    read_prediction,
+from convoscope.analysis.benchmark.labels import FailedPrediction, Predict, gold_labels
+from convoscope.analysis.benchmark.result import (
+    ActionMatch,
+    FailedSample,
+    RiskMatch,
+    SampleResult,
+    Scored,
+    with_skipped,
 )
-from convoscope.analysis.benchmark.result import FailedSample, Scored, with_skipped
-from convoscope.analysis.benchmark.sample_results import ScoredSample, sample_result, skipped_result
-from convoscope.analysis.benchmark.semantic_figures import semantic_metrics
+from convoscope.analysis.benchmark.semantic_figures import ScoredSample, semantic_metrics
 from convoscope.conversation.annotations import FAMILIES
-from convoscope.errors import InputError, UsageError
+from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import ENDING, check_bytes, transcript_segments
 from convoscope.metrics.semantic.samples import (
     FAILED,
     Labels,
+    PlainRisk,
+    descriptions,
     has_severity,
     of_one_run,
     precision,
     recall,
     score_sample,
+    topic_set,
 )
 from convoscope.scores.observation import Counts
 from convoscope.vocabulary import semantic_vocabulary, vocabulary_hash
 
 NO_GOLD = "no_gold_labels"
 SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Thresholds whose figures stand beside those of the one that counts."""
+"""Thresholds whose figures are given besides those of the one that counts."""
 
 
 class SemanticSettings(NamedTuple):
@@ -57,75 +60,13 @@ class SemanticSettings(NamedTuple):
             raise UsageError(f"--min-confidence must be between 0 and 1, not {self.min_confidence:g}")
 
 
-Predict = Callable[[str], SemanticPrediction]
-"""The prediction of a sample; a `FailedPrediction` where there is none that can be used."""
+class _Attempt(NamedTuple):
+    """A sample with usable gold, and what was predicted; or why nothing was."""
 
-
-class PredictionFolder:
-    """Predictions that lie in a folder, each in a file of its sample's name."""
-
-    def __init__(self, folder: Path, min_confidence: float | None, model: str | None = None) -> None:
-        if not folder.is_dir():
-            raise InputError("there is no such folder", file=str(folder), hint="--predictions names one")
-        self._prefix = f"{folder}/"
-        self.min_confidence = min_confidence
-        self.hashes: dict[str, str] = {}
-        self.model = model
-        self.makers: set[str] = set()
-        self.several = 0
-        """Samples with findings of several annotators."""
-        self._names = frozenset(os.listdir(folder))
-
-    def __call__(self, sample: str) -> SemanticPrediction:
-        name, other = sample + ".json", sample + "_prediction.json"
-        name = other if name not in self._names and other in self._names else name
-        try:
-            data = read_file(self._prefix + name)
-        except FileNotFoundError:
-            raise FailedPrediction(NO_PREDICTION, f"{name}: there is no prediction") from None
-        except OSError as error:
-            raise FailedPrediction(UNREADABLE_PREDICTION, f"{name}: {error.strerror}") from None
-        self.hashes[sample] = sha256(data).hexdigest()
-        try:
-            prediction = read_prediction(data, name, self.min_confidence, self.model)
-        except InputError as error:
-            raise FailedPrediction(UNREADABLE_PREDICTION, str(error)) from None
-        self.makers.add(prediction.maker)
-        self.several += prediction.annotators > 1
-        return prediction
-
-    def samples(self, known: Collection[str]) -> Iterator[str]:
-        """The samples that have a prediction and are none of those known."""
-        for name in sorted(self._names):
-            sample = name.removesuffix(".json").removesuffix("_prediction")
-            if name.endswith(".json") and sample not in known:
-                with suppress(InputError, OSError):
-                    read_prediction(read_file(self._prefix + name), name)
-                    yield sample
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of the result should know."""
-        if not self.several:
-            return []
-        which = f"that of {self.model}, else the first," if self.model else "the first"
-        return [f"{self.several} predictions are of several annotators: {which} was scored; --model names another"]
-
-
-def score_semantic(
-    dataset: BenchmarkDataset,
-    samples: Sequence[str],
-    predict: Predict,
-    settings: SemanticSettings,
-    transcripts: Path | None = None,
-) -> Scored:
-    """Score the samples. One without usable gold is skipped; one without a usable prediction failed.
-
-    `transcripts` is the folder that says which segments there are, for gold that cites one.
-    """
-    settings.check()
-    with without_collector():
-        return _score(dataset, samples, predict, settings, transcripts)
+    sample: str
+    gold: Labels
+    predicted: Labels
+    failure: str = ""
 
 
 @contextmanager
@@ -140,31 +81,27 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-class _Attempt(NamedTuple):
-    """A sample with usable gold, and what was predicted; or why nothing was."""
-
-    sample: str
-    gold: Labels
-    predicted: Labels
-    failure: str = ""
-
-
-def _score(
+@without_collector()
+def score_semantic(
     dataset: BenchmarkDataset,
     samples: Sequence[str],
     predict: Predict,
     settings: SemanticSettings,
-    transcripts: Path | None,
+    transcripts: Path | None = None,
 ) -> Scored:
+    """Score the samples. One without usable gold is skipped; one without a usable prediction failed.
+
+    `transcripts` is the folder that says which segments there are, for gold that cites one.
+    """
+    settings.check()
     attempts: list[_Attempt] = []
     skipped: list[FailedSample] = []
     gold_hashes: dict[str, str] = {}
     folder = f"{dataset.references}/"
     for sample in samples:
         name = sample + ENDING
-        path = folder + name
         try:
-            data = read_file(path)
+            data = read_file(folder + name)
         except OSError:
             skipped.append(FailedSample(sample, NO_GOLD, name))
             continue
@@ -177,6 +114,11 @@ def _score(
         attempts.append(_attempt(sample, gold_labels(checked.gold), predict))
     scored = _scored(attempts, settings.threshold)
     vocabulary = semantic_vocabulary()
+    results = [sample_result(sample) for sample in scored]
+    results += [
+        SampleResult(sample_id=sample.sample_id, skipped=sample.reason, reasons=dict.fromkeys(FAMILIES, sample.reason))
+        for sample in skipped
+    ]
     return Scored(
         total=len(samples),
         metrics=with_skipped(semantic_metrics(scored, settings.threshold), skipped),
@@ -189,15 +131,12 @@ def _score(
         },
         gold_hashes=gold_hashes,
         prediction_hashes={},
-        failed=[FailedSample(one.id, *one.failed.split(": ", 1)) for one in scored if one.failed],
+        failed=[FailedSample(sample.id, *sample.failed.split(": ", 1)) for sample in scored if sample.failed],
         skipped=skipped,
         sweep=_sweep(scored),
-        out_of_vocabulary=_strangers(scored),
+        out_of_vocabulary=_unknown_labels(scored),
         agreement=agreement(dataset, samples, settings.threshold),
-        sample_results=sorted(
-            [*map(sample_result, scored), *(skipped_result(one.sample_id, one.reason) for one in skipped)],
-            key=lambda one: one.sample_id,
-        ),
+        sample_results=sorted(results, key=lambda result: result.sample_id),
     )
 
 
@@ -209,8 +148,8 @@ def _attempt(sample: str, gold: Labels, predict: Predict) -> _Attempt:
 
 
 def _scored(attempts: Sequence[_Attempt], threshold: float) -> list[ScoredSample]:
-    """What an annotator provides is decided over all samples: one that lacks it found not nothing, it failed."""
-    run = of_one_run([one.predicted for one in attempts])
+    """What an annotator provides is decided over all samples: one that lacks it failed, it did not find nothing."""
+    run = of_one_run([attempt.predicted for attempt in attempts])
     severity = has_severity(run)
     scored: list[ScoredSample] = []
     for attempt, predicted in zip(attempts, run, strict=True):
@@ -233,20 +172,23 @@ def _coverage(total: int, samples: Sequence[ScoredSample]) -> dict[str, float | 
     return {
         "samples_total": total,
         "samples_with_gold_labels": len(samples),
-        "samples_with_predictions": sum(len(one.predicted.failed) < len(FAMILIES) for one in samples),
-        **{f"samples_with_{family}": sum(bool(getattr(one.gold, family)) for one in samples) for family in FAMILIES},
+        "samples_with_predictions": sum(len(sample.predicted.failed) < len(FAMILIES) for sample in samples),
+        **{
+            f"samples_with_{family}": sum(bool(getattr(sample.gold, family)) for sample in samples)
+            for family in FAMILIES
+        },
         "gold_label_coverage": len(samples) / total if total else None,
     }
 
 
 def _sweep(samples: Sequence[ScoredSample]) -> dict[str, dict[str, float | None]]:
     """The figures of actions at other thresholds: how much depends on the one that was chosen."""
-    measured = [one for one in samples if one.score.actions is not None]
-    predicted = sum(len(one.predicted.actions or ()) for one in measured)
-    gold = sum(len(one.gold.actions or ()) for one in measured)
+    measured = [sample for sample in samples if sample.score.actions is not None]
+    predicted = sum(len(sample.predicted.actions or ()) for sample in measured)
+    gold = sum(len(sample.gold.actions or ()) for sample in measured)
     sweep: dict[str, dict[str, float | None]] = {}
-    for place, threshold in enumerate(SWEEP):
-        pairs = sum(len(one.score.sweep[place]) for one in measured)
+    for index, threshold in enumerate(SWEEP):
+        pairs = sum(len(sample.score.sweep[index]) for sample in measured)
         counts = Counts(pairs, predicted - pairs, gold - pairs)
         sweep[str(threshold)] = {
             "action_accuracy": recall(counts),
@@ -256,12 +198,69 @@ def _sweep(samples: Sequence[ScoredSample]) -> dict[str, dict[str, float | None]
     return sweep
 
 
-def _strangers(samples: Iterable[ScoredSample]) -> dict[str, int]:
+def _unknown_labels(samples: Iterable[ScoredSample]) -> dict[str, int]:
+    """Predicted labels outside the vocabulary, and in how many samples they are."""
     vocabulary = semantic_vocabulary()
     known, kinds = vocabulary.labels, vocabulary.risks.keys()
-    strangers: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
     for sample in samples:
         topics, risks = sample.predicted.topics or (), sample.predicted.risks or ()
-        strangers.update([f"topic {one}" for one in {one for one in topics if one not in known}])
-        strangers.update([f"risk {one}" for one in {one.type for one in risks if one.type not in kinds}])
-    return dict(sorted(strangers.items()))
+        unknown.update({f"topic {label}" for label in topics if label not in known})
+        unknown.update({f"risk {risk.type}" for risk in risks if risk.type not in kinds})
+    return dict(sorted(unknown.items()))
+
+
+def sample_result(sample: ScoredSample) -> SampleResult:
+    """What one sample came to."""
+    score, predicted, gold = sample.score, sample.predicted, sample.gold
+    topics = score.topics
+    risks = score.risks and score.risks.overall
+    actions = score.actions and score.actions.counts
+    return SampleResult(
+        sample_id=sample.id,
+        failed=sample.failed or UNSET,
+        reasons=dict(score.reasons) if score.reasons else UNSET,
+        topic_precision=topics and precision(topics),
+        topic_recall=topics and recall(topics),
+        topic_f1=topics and topics.f1,
+        risk_precision=risks and precision(risks),
+        risk_recall=risks and recall(risks),
+        risk_f1=risks and risks.f1,
+        action_precision=actions and precision(actions),
+        action_recall=actions and recall(actions),
+        action_f1=actions and actions.f1,
+        predicted_topics=None if predicted.topics is None else sorted(topic_set(predicted.topics)),
+        gold_topics=None if gold.topics is None else sorted(topic_set(gold.topics)),
+        risk_matches=_risk_matches(predicted.risks or (), gold.risks or ()),
+        action_matches=_action_matches(sample),
+    )
+
+
+def _risk_matches(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> list[RiskMatch]:
+    """Risks side by side: first those that agree in severity, then those that agree in type, then the rest."""
+    wrong, missed = [*dict.fromkeys(predicted)], [*dict.fromkeys(gold)]
+    rows: list[RiskMatch] = []
+    for parts in (2, 1):
+        for risk in list(wrong) if missed else ():
+            match = next((other for other in missed if risk[:parts] == other[:parts]), None)
+            if match is not None:
+                wrong.remove(risk)
+                missed.remove(match)
+                rows.append(RiskMatch(_risk_text(risk), _risk_text(match), True))
+    rows += [RiskMatch(_risk_text(risk), None, False) for risk in wrong]
+    rows += [RiskMatch(None, _risk_text(risk), False) for risk in missed]
+    return rows
+
+
+def _risk_text(risk: PlainRisk) -> str:
+    return f"{risk.type}:{risk.severity}" if risk.severity else risk.type
+
+
+def _action_matches(sample: ScoredSample) -> list[ActionMatch]:
+    predicted, gold = descriptions(sample.predicted), descriptions(sample.gold)
+    matches = sample.score.actions.matches if sample.score.actions else ()
+    rows = [ActionMatch(predicted[row], gold[column], round(similarity, 4)) for row, column, similarity in matches]
+    found_rows, found_columns = {match.predicted for match in matches}, {match.gold for match in matches}
+    rows += [ActionMatch(text, None, None) for row, text in enumerate(predicted) if row not in found_rows]
+    rows += [ActionMatch(None, text, None) for column, text in enumerate(gold) if column not in found_columns]
+    return rows

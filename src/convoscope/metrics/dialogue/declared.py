@@ -8,7 +8,19 @@ from functools import partial
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, Conversation
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, axis, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    HIGHER,
+    LOWER,
+    MEAN_OF_ALL,
+    RATIO,
+    SHARE,
+    SUM_OVER_SUM,
+    TURN,
+    axis,
+    metric,
+)
 from convoscope.metrics.dialogue.frames import (
     completion_of,
     dialogue_turns,
@@ -24,7 +36,6 @@ from convoscope.metrics.dialogue.turn_scores import PairCount, SetMatch, TurnSco
 from convoscope.metrics.dialogue.turns import DialogueTurn, State
 from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.needs import Need, english_words
-from convoscope.metrics.presets import MEAN_OF_ALL, SUM_OVER_SUM
 from convoscope.scores.observation import Observation, counted, in_turn, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import (
     COUNTS,
@@ -132,6 +143,9 @@ def domain_accuracy(conversation: Conversation) -> Iterator[Observation]:
 
     1 where the predicted domain is one of those in which the user truly has an intent. A turn in which they have none
     is not applicable.
+
+    >>> value(domain_accuracy, labelled(("find_hotel", "find_hotel"), ("find_hotel", "find_taxi")))
+    0.5
     """
     return _verdicts(conversation, "domain", no_domain)
 
@@ -141,13 +155,20 @@ def domain_accuracy_first_frame(conversation: Conversation) -> Iterator[Observat
     """Was the turn routed to the first domain in which the user has an intent?
 
     Where several intents are active at once, the order of the annotation decides who is right.
+
+    >>> value(domain_accuracy_first_frame, labelled(("find_hotel find_taxi", "find_taxi")))
+    0.0
     """
     return _verdicts(conversation, "first_domain", no_domain)
 
 
 @_recall("dialogue.domain_recall", observes=SERVICE)
 def domain_recall(conversation: Conversation) -> Iterator[Observation]:
-    """Of each domain, how many of the turns that are about it were routed rightly?"""
+    """Of each domain, how many of the turns that are about it were routed rightly?
+
+    >>> value(domain_recall, labelled(("find_hotel", "find_hotel"), ("find_hotel", "find_taxi")))
+    0.5
+    """
     rows = list(zip(dialogue_turns(conversation), turn_scores(conversation), strict=True))
     true = Counter(domain for turn, score in rows if score.domain is not None for domain in turn.truth.domains or ())
     right = Counter(domain for turn, score in rows if score.domain for domain in turn.truth.domains or ())
@@ -167,6 +188,9 @@ def intent_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """Are the predicted intents exactly the true ones?
 
     Sets are compared, in lower case. A turn without an active intent is not applicable.
+
+    >>> value(intent_accuracy, labelled(("find_hotel find_taxi", "find_hotel")))
+    0.0
     """
     return _sets(conversation, "intent", _no_intent, _is_equal)
 
@@ -176,6 +200,9 @@ def intent_accuracy_any(conversation: Conversation) -> Iterator[Observation]:
     """Is every predicted intent a true one, where at least one was predicted?
 
     Where the user has several intents at once, one of them is enough.
+
+    >>> value(intent_accuracy_any, labelled(("find_hotel find_taxi", "find_hotel")))
+    1.0
     """
     return _sets(conversation, "intent", _no_intent, _is_among)
 
@@ -189,13 +216,20 @@ def intent_f1(conversation: Conversation) -> Iterator[Observation]:
     """How many intents are found, and how many of the predicted ones are true?
 
     F1 of the intents of all turns together, with precision and recall beside it.
+
+    >>> round(value(intent_f1, labelled(("find_hotel find_taxi", "find_hotel"))), 3)  # 2 · 1 ÷ (2 · 1 + 0 + 1)
+    0.667
     """
     return _sets(conversation, "intent", _no_intent, _set_counts)
 
 
 @_recall("dialogue.intent_recall", observes=INTENT)
 def intent_recall(conversation: Conversation) -> Iterator[Observation]:
-    """Of each intent, in how many of the turns that have it was it predicted?"""
+    """Of each intent, in how many of the turns that have it was it predicted?
+
+    >>> value(intent_recall, labelled(("find_hotel", "find_hotel"), ("find_hotel", "find_taxi")))
+    0.5
+    """
     truths = [turn for turn in dialogue_turns(conversation) if turn.truth.intents]
     turns = [(turn.truth.intents or (), turn.predicted.intents) for turn in truths]
     known = [(true, predicted) for true, predicted in turns if predicted is not None]
@@ -212,19 +246,30 @@ def action_type_accuracy(conversation: Conversation) -> Iterator[Observation]:
 
     The acts are those of the reply to the user's turn, as plain sets. A turn whose reply has no annotated acts is
     unmeasured.
+
+    >>> value(action_type_accuracy, labelled(("Hotel-Inform", "Hotel-Inform"), ("Hotel-Inform", "Hotel-Request")))
+    0.5
     """
     return _sets(conversation, "acts", _no_acts, _is_equal)
 
 
 @_macro("dialogue.action_type_accuracy", variant="no_general", component=ACTION)
 def action_type_accuracy_no_general(conversation: Conversation) -> Iterator[Observation]:
-    """Are the act types the true ones, greetings, thanks and goodbyes left aside?"""
+    """Are the act types the true ones, greetings, thanks and goodbyes left aside?
+
+    >>> value(action_type_accuracy_no_general, labelled(("Hotel-Inform General-Greet", "Hotel-Inform")))
+    1.0
+    """
     return _verdicts(conversation, "acts_without_general", _no_acts)
 
 
 @_macro("dialogue.action_type_accuracy", variant="with_slots", component=ACTION)
 def action_type_accuracy_with_slots(conversation: Conversation) -> Iterator[Observation]:
-    """Are the acts the true ones, with all their slots and values?"""
+    """Are the acts the true ones, with all their slots and values?
+
+    >>> value(action_type_accuracy_with_slots, labelled(("Hotel-Inform:area=north", "Hotel-Inform:area=south")))
+    0.0
+    """
     return _verdicts(conversation, "acts_with_slots", _no_acts)
 
 
@@ -233,6 +278,9 @@ def action_type_f1(conversation: Conversation) -> Iterator[Observation]:
     """How many act types are found, and how many of the predicted ones are true?
 
     F1 of the act types of all turns together, with precision and recall beside it.
+
+    >>> round(value(action_type_f1, labelled(("Hotel-Inform Hotel-Request", "Hotel-Inform"))), 3)  # 2 ÷ (2 + 0 + 1)
+    0.667
     """
     return _sets(conversation, "acts", _no_acts, _set_counts)
 
@@ -243,6 +291,9 @@ def slot_accuracy(conversation: Conversation) -> Iterator[Observation]:
 
     Right (domain, slot, value) ÷ true ones, of the whole state so far. It is a recall: what was invented besides does
     not count. A turn without true slots is not applicable.
+
+    >>> value(slot_accuracy, labelled(("hotel-area=north hotel-stars=4", "hotel-area=north hotel-stars=3")))  # 1 of 2
+    0.5
     """
     for subject, turn, score in _each_turn(conversation):
         if score.slots is None:
@@ -256,6 +307,9 @@ def slot_f1(conversation: Conversation) -> Iterator[Observation]:
     """Of each slot, how often is its value found, and how often is a predicted value true?
 
     Over the turns of a dialogue: a right value is found; a wrong one is both wrongly found and missed.
+
+    >>> value(slot_f1, labelled(("hotel-area=north", "hotel-area=north"), ("hotel-area=north", "hotel-area=south")))
+    0.5
     """
     right: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
@@ -286,6 +340,9 @@ def jga(conversation: Conversation) -> Iterator[Observation]:
 
     1 where every slot of every domain has a right value and no other slot has one. Empty values do not count;
     "don't care" is a value; where several values are listed as true, any of them is right.
+
+    >>> value(jga, labelled(("hotel-area=north", "hotel-area=north"), ("hotel-area=north", "hotel-area=south")))
+    0.5
     """
     return _verdicts(conversation, "joint_goal", _no_state)
 
@@ -297,6 +354,9 @@ def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
     Wrong value, wrong slot or wrong domain. The active domains are those in which the user truly has an intent, those
     that the turn was routed to, and those of which the truth has no slot at all. 0 where nothing was predicted in them;
     a turn without an active intent is not applicable.
+
+    >>> value(slot_hallucination, labelled(("find_hotel hotel-area=north", "hotel-area=north hotel-stars=4")))  # 1 of 2
+    0.5
     """
     for subject, turn, score in _each_turn(conversation):
         yield _invented(subject, score.invented, _no_state(turn) or no_domain(turn))
@@ -304,7 +364,11 @@ def slot_hallucination(conversation: Conversation) -> Iterator[Observation]:
 
 @_micro("dialogue.slot_hallucination", variant="all_domains", better=LOWER, component=SUPERVISION)
 def slot_hallucination_all_domains(conversation: Conversation) -> Iterator[Observation]:
-    """How many of the predicted slot values, in whatever domain, are not true?"""
+    """How many of the predicted slot values, in whatever domain, are not true?
+
+    >>> value(slot_hallucination_all_domains, labelled(("hotel-area=north", "hotel-area=north taxi-day=monday")))
+    0.5
+    """
     for subject, turn, score in _each_turn(conversation):
         yield _invented(subject, score.invented_anywhere, _no_state(turn))
 
@@ -330,6 +394,11 @@ def entity_hallucination(conversation: Conversation, venues: VenueDatabase) -> I
 
     Names of venues in the reply and its acts, and phone, address, postcode or reference that the database does not
     have for that venue. A turn that mentions none is not applicable.
+
+    >>> venues = VenueDatabase({"hotel": [{"name": "Gull House", "phone": "555 0142"}]})
+    >>> dialogue = labelled(("", "find_hotel"), reply="Gull House, phone 555 0199.")
+    >>> value(entity_hallucination, dialogue, venues=venues)  # the name is right, the phone is not
+    0.5
     """
     for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
         invented = [f"{mention.field}: {mention.value}" for mention in score.invented_entities]
@@ -359,6 +428,10 @@ def memory_transfer(conversation: Conversation) -> Observation:
     At each change of the predicted domain, each such slot that is filled in the old domain is an opportunity; it is
     taken where the new domain has the same value on that very turn. Truth is not looked at: users may want another
     area. Without an opportunity it is not applicable.
+
+    >>> before = "find_hotel hotel-area=north hotel-pricerange=cheap"
+    >>> value(memory_transfer, labelled(("", before), ("", f"find_restaurant {before} restaurant-area=north")))
+    0.5
     """
     return _carried(transfers(dialogue_turns(conversation), transferable_slots(conversation)))
 
@@ -369,6 +442,11 @@ def memory_transfer_gt(conversation: Conversation) -> Observation:
 
     An opportunity is such a slot that has the same true value in both domains by the end of the segment, or any slot
     that is annotated as copied. It is taken where the prediction holds the value by then.
+
+    >>> before, after = "hotel-area=north", "hotel-area=north restaurant-area=north"
+    >>> turns = (f"find_hotel {before}", before), (f"find_restaurant {after}", before)
+    >>> value(memory_transfer_gt, labelled(*turns))
+    0.0
     """
     return _carried(true_transfers(dialogue_turns(conversation), transferable_slots(conversation)))
 
@@ -400,6 +478,9 @@ def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     `make_hotel_booking` or `ReserveHotel`; to ask for what is missing is none. A turn with acts or tools whose names
     do not say whether they book is unmeasured. In a dialogue it is the number of turns with a violation, in a data set
     these ÷ turns.
+
+    >>> value(policy_violations, labelled(("", "find_hotel hotel-name=gull Booking-Book")))  # no day, people, stay
+    1.0
     """
     for subject, turn, score in _each_turn(conversation):
         reason = no_doing(turn)
@@ -424,6 +505,11 @@ def policy_violations_attempts(conversation: Conversation) -> Iterator[Observati
 
     A turn can hold several: one in each domain that an act or a tool names. Turns in which it books nothing are not
     applicable.
+
+    >>> full = "hotel-name=gull hotel-bookday=monday hotel-bookpeople=2 hotel-bookstay=1"
+    >>> turns = ("", "find_hotel hotel-name=gull Booking-Book"), ("", f"find_hotel {full} Booking-Book")
+    >>> value(policy_violations_attempts, labelled(*turns))
+    0.5
     """
     for subject, turn, score in _each_turn(conversation):
         reason, wrong = no_doing(turn), sum([bool(attempt.missing) for attempt in score.attempts])
@@ -441,6 +527,11 @@ def system_correctness(conversation: Conversation, venues: VenueDatabase | None 
     booking are there, request where one is missing, else acknowledge. It is wrong with a slot value or an entity that
     is made up, and with a booking against the rules. Without a database of venues a turn with a search is unmeasured,
     and so is a right reply that names a venue or a detail. So is a turn whose acts do not say what was done.
+
+    >>> truth = "book_hotel hotel-name=gull"  # day, people and stay are missing: to request them is right
+    >>> turns = (truth, "hotel-name=gull Hotel-Request"), (truth, "hotel-name=gull Booking-Book")
+    >>> value(system_correctness, labelled(*turns))
+    0.5
     """
     for turn, score in zip(dialogue_turns(conversation), judged_turns(conversation, venues), strict=True):
         subject = in_turn(turn.number)
@@ -462,6 +553,10 @@ def goal_completion(conversation: Conversation, venues: VenueDatabase | None = N
     Every booking was made with its slots filled, everything they asked for was answered by something that is not made
     up, and no booking was against the rules. Without a database of venues a dialogue in which they only book is
     measured; one in which they ask or look for something is not.
+
+    >>> full = "hotel-name=gull hotel-bookday=monday hotel-bookpeople=2 hotel-bookstay=1"
+    >>> value(goal_completion, labelled((f"book_hotel {full}", f"{full} Booking-Book")))
+    1.0
     """
     result = completion_of(conversation, venues)
     if result.is_complete is None or not _has_intents(conversation):
@@ -477,7 +572,11 @@ def _has_intents(conversation: Conversation) -> bool:
 
 @_completed("dialogue.goal_completion", variant="bookings")
 def goal_completion_bookings(conversation: Conversation, venues: VenueDatabase | None = None) -> Observation:
-    """Did the user get what they came for, where they came to book?"""
+    """Did the user get what they came for, where they came to book?
+
+    >>> value(goal_completion_bookings, labelled(("book_hotel hotel-name=gull", "hotel-name=gull Hotel-Request")))
+    0.0
+    """
     result = completion_of(conversation, venues)
     if not _has_intents(conversation):
         return unmeasured(WHOLE, NO_TRUE_INTENT)

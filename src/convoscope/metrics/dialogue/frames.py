@@ -13,6 +13,7 @@ from convoscope.metrics.dialogue.policy import BOOKING_RULES, PolicyRules
 from convoscope.metrics.dialogue.turn_scores import TurnScores, judge_turns, score_turns
 from convoscope.metrics.dialogue.turns import DialogueTurn, aligned_state, annotation, intent_domain
 from convoscope.metrics.dialogue.venues import VenueDatabase
+from convoscope.metrics.examples import example
 
 GOLD, PREDICTED = "gold", "predicted"
 RULES_FIELD, TRANSFERABLE_FIELD = "booking_rules", "transferable_slots"
@@ -200,3 +201,38 @@ def transferable_slots(conversation: Conversation) -> tuple[str, ...]:
 
 def _slot_names(slots: list[Any]) -> tuple[str, ...]:
     return tuple([str(slot).strip().casefold() for slot in slots])
+
+
+def labelled(*turns: tuple[str, str], reply: str = "Yes.", response: str = "", **fields: Any) -> Conversation:
+    """A dialogue for examples: the true and the predicted labels of each turn, in short.
+
+    `find_hotel` is an intent, `hotel-area=north` a slot, `hotel-phone?` what the user asks for, `Booking-Book` or
+    `Hotel-Inform:phone=555` an act of the reply. `response` is the predicted reply to each turn.
+    """
+    frames: list[dict[str, Any]] = []
+    for index, sides in enumerate(turns):
+        for origin, text in zip((GOLD, PREDICTED), sides, strict=True):
+            frames += [{**frame, "origin": origin} for frame in _labelled_frames(text.split(), 2 * index)]
+        if response:
+            frames.append({"seq": 2 * index + 1, "origin": PREDICTED, "response": response})
+    return example(*(("user: Hello.", f"assistant: {reply}") * len(turns)), frames=frames, **fields)
+
+
+def _labelled_frames(labels: Sequence[str], seq: int) -> list[dict[str, Any]]:
+    """Frames of the user's utterance by service, and one of the reply to it."""
+    services: dict[str, dict[str, Any]] = {}
+    acts: list[dict[str, Any]] = []
+    for label in labels:
+        name, _, value = label.partition("=")
+        service, _, slot = name.partition("-")
+        if label[0].isupper():
+            type, _, slot = name.partition(":")
+            acts.append({"type": type, "slots": [{"slot": slot, "value": value}] if slot else []})
+        elif value:
+            services.setdefault(service, {}).setdefault("slots", {})[slot] = [value]
+        elif slot:
+            services.setdefault(service, {}).setdefault("requested", []).append(slot.removesuffix("?"))
+        else:
+            services.setdefault(intent_domain(label), {}).setdefault("intents", []).append(label)
+    asked = [{"seq": seq, "service": service, **frame} for service, frame in services.items()]
+    return [*asked, {"seq": seq + 1, "acts": acts}] if acts else asked

@@ -51,6 +51,9 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
     Where a system predicts the replies of a dialogue that others held, the predicted reply is judged; a turn without
     one is unmeasured. A verdict off the scale is unmeasured, never 0. A turn without words on both sides is not
     applicable.
+
+    >>> quality_score('Good. {"score": 4}'), quality_score({"score": 9})
+    (4.0, None)
     """
     predicted = predicted_replies(conversation)
     for turn in conversation.turns:

@@ -20,7 +20,7 @@ _FINE = 2**30
 
 
 class Match(NamedTuple):
-    """A predicted action and the gold action that it is, by their places."""
+    """A predicted action and the gold action that it is, by their indices."""
 
     predicted: int
     gold: int
@@ -32,7 +32,8 @@ def match_actions(
 ) -> tuple[Match, ...]:
     """The pairs of a one-to-one matching with the most pairs; of these the most similar, then the first in order.
 
-    Only pairs count whose similarity reaches the threshold. A text that is empty without its punctuation is nobody's.
+    Only pairs count whose similarity reaches the threshold. A text that is empty without its punctuation is never
+    matched.
     """
     return match_at(predicted, gold, (threshold,))[0]
 
@@ -42,24 +43,16 @@ def match_at(
 ) -> list[tuple[Match, ...]]:
     """The matching at each threshold; texts are compared once, at the lowest."""
     limits, loosest = _limits(tuple(thresholds))
-    near = _near([plain_description(one) for one in predicted], [plain_description(one) for one in gold], loosest)
-    if not near:
-        return [()] * len(limits)
-    if _nobody_competes(near):
-        matches = [Match(row, column, 1 - edits / length) for row, column, edits, length in near]
-        return [
-            tuple([match for match, pair in zip(matches, near, strict=True) if pair[2] * below <= above * pair[3]])
-            for above, below in limits
-        ]
-    matchings: dict[int, tuple[Match, ...]] = {}
+    near = _near([plain_description(text) for text in predicted], [plain_description(text) for text in gold], loosest)
+    matchings: dict[int, tuple[Match, ...]] = {0: ()}
     results: list[tuple[Match, ...]] = []
-    for above, below in limits:
+    for above, below in limits if near else ():
         pairs = [pair for pair in near if pair.edits * below <= above * pair.length]
         # A higher threshold leaves some of the pairs of a lower one: where as many are left, the same are.
         if len(pairs) not in matchings:
             matchings[len(pairs)] = _matching(pairs)
         results.append(matchings[len(pairs)])
-    return results
+    return results or [()] * len(limits)
 
 
 def match_in_any_wording(
@@ -68,14 +61,13 @@ def match_in_any_wording(
     """As `match_actions`, for actions of which each has several texts: two are as similar as their nearest texts."""
     _, limit = _limits((threshold,))
     nearest: dict[tuple[int, int], _Near] = {}
-    for mine in zip_longest(*predicted, fillvalue=""):
-        for theirs in zip_longest(*gold, fillvalue=""):
-            for pair in _near(
-                [plain_description(one) for one in mine], [plain_description(one) for one in theirs], limit
-            ):
-                known = nearest.get(pair[:2])
-                if known is None or pair.edits * known.length < known.edits * pair.length:
-                    nearest[pair[:2]] = pair
+    gold_wordings = [[plain_description(text) for text in texts] for texts in zip_longest(*gold, fillvalue="")]
+    for texts in zip_longest(*predicted, fillvalue=""):
+        plain = [plain_description(text) for text in texts]
+        for pair in [pair for wording in gold_wordings for pair in _near(plain, wording, limit)]:
+            known = nearest.get(pair[:2])
+            if known is None or pair.edits * known.length < known.edits * pair.length:
+                nearest[pair[:2]] = pair
     return _matching(sorted(nearest.values()))
 
 
@@ -86,21 +78,14 @@ class _Limit(NamedTuple):
     below: int
 
 
-class _Limits(NamedTuple):
-    """The limit of each threshold, and the one that leaves the most pairs."""
-
-    each: tuple[_Limit, ...]
-    loosest: _Limit
-
-
 @lru_cache(64)
-def _limits(thresholds: tuple[float | Fraction, ...]) -> _Limits:
-    shares = [1 - exact_threshold(one) for one in thresholds]
-    if not all(0 <= one <= 1 for one in shares):
+def _limits(thresholds: tuple[float | Fraction, ...]) -> tuple[tuple[_Limit, ...], _Limit]:
+    """The limit of each threshold, and the one that leaves the most pairs."""
+    shares = [1 - exact_threshold(threshold) for threshold in thresholds]
+    if not all(0 <= share <= 1 for share in shares):
         raise ValueError(f"a threshold lies between 0 and 1, not at {', '.join(map(str, thresholds))}")
-    loosest = max(shares)
-    each = tuple(_Limit(one.numerator, one.denominator) for one in shares)
-    return _Limits(each, _Limit(loosest.numerator, loosest.denominator))
+    limits = tuple(_Limit(share.numerator, share.denominator) for share in shares)
+    return limits, limits[shares.index(max(shares))]
 
 
 class _Near(NamedTuple):
@@ -113,19 +98,18 @@ class _Near(NamedTuple):
 
 
 def _near(predicted: Sequence[str], gold: Sequence[str], limit: _Limit) -> list[_Near]:
-    distance = Levenshtein.distance
     above, below = limit
     pairs: list[_Near] = []
-    sized = [(place, text, len(text)) for place, text in enumerate(gold) if text]
-    for row, mine in enumerate(predicted):
-        length = len(mine)
-        for place, theirs, size in sized if mine else ():
-            longer = length if length > size else size
+    sized = [(column, text, len(text)) for column, text in enumerate(gold) if text]
+    for row, text in enumerate(predicted):
+        length = len(text)
+        for column, other, size in sized if text else ():
+            longer = max(length, size)
             allowed = above * longer // below
-            if -allowed <= length - size <= allowed:
-                edits = distance(mine, theirs, score_cutoff=allowed)
+            if abs(length - size) <= allowed:
+                edits = Levenshtein.distance(text, other, score_cutoff=allowed)
                 if edits <= allowed:
-                    pairs.append(_Near(row, place, edits, longer))
+                    pairs.append(_Near(row, column, edits, longer))
     return pairs
 
 
@@ -133,20 +117,14 @@ Edges = dict[int, dict[int, float]]
 """For each prediction: the gold actions that it could be, with the similarity."""
 
 
-def _nobody_competes(pairs: Sequence[_Near]) -> bool:
-    return len(pairs) == 1 or len({one[0] for one in pairs}) == len({one[1] for one in pairs}) == len(pairs)
-
-
 def _matching(pairs: Sequence[_Near]) -> tuple[Match, ...]:
-    if _nobody_competes(pairs):
-        return tuple([Match(one.predicted, one.gold, 1 - one.edits / one.length) for one in pairs])
+    matches = [Match(pair.predicted, pair.gold, 1 - pair.edits / pair.length) for pair in pairs]
+    if len({match.predicted for match in matches}) == len({match.gold for match in matches}) == len(matches):
+        return tuple(matches)  # no two of them compete
     edges: Edges = {}
-    for pair in pairs:
-        edges.setdefault(pair.predicted, {})[pair.gold] = 1 - pair.edits / pair.length
-    matches: list[Match] = []
-    for component in _components(edges):
-        matches += _solve(component, edges)
-    return tuple(sorted(matches))
+    for row, column, similarity in matches:
+        edges.setdefault(row, {})[column] = similarity
+    return tuple(sorted(match for component in _components(edges) for match in _solve(component, edges)))
 
 
 def _components(edges: Edges) -> list[list[int]]:
@@ -186,68 +164,34 @@ def _solve(rows: Sequence[int], edges: Edges) -> list[Match]:
 
 
 def _assignment(rows: Sequence[int], columns: Sequence[int], edges: Edges) -> Mapping[int, int]:
-    """The Hungarian method, over a table of costs: a pair saves much by being one, and a little by its similarity."""
-    place = {column: number for number, column in enumerate(columns)}
+    """The most pairs, then the most similar: a pair gains much by being one, and a little by its similarity."""
+    index = {column: number for number, column in enumerate(columns)}
     pairs = min(len(rows), len(columns)) + 1
-    costs = [[0] * len(columns) for _ in rows]
+    gains = [[0] * len(columns) for _ in rows]
     for number, row in enumerate(rows):
-        for column, likeness in edges[row].items():
-            costs[number][place[column]] = -(pairs * _FINE + round(likeness * _FINE))
-    if len(rows) <= len(columns):
-        return {rows[row]: columns[column] for row, column in _cheapest(costs)}
-    turned = [list(column) for column in zip(*costs, strict=True)]
-    return {rows[row]: columns[column] for column, row in _cheapest(turned)}
+        for column, similarity in edges[row].items():
+            gains[number][index[column]] = pairs * _FINE + round(similarity * _FINE)
+    return {rows[row]: columns[column] for row, column in best_pairs(gains)}
 
 
-_SMALL = 8
-"""Rows and columns up to which lists are faster than arrays."""
-
-
-def _cheapest(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """For each row a column of its own, at the least cost in all; there are at least as many columns as rows.
-
-    Rows come one after another; each time the shortest way to a free column is taken, by the potentials `u`, `v`.
-    """
-    return _cheapest_in_lists(costs) if len(costs[0]) <= _SMALL else _cheapest_in_arrays(costs)
-
-
-def _cheapest_in_lists(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    width = len(costs[0])
-    u, v, owner = [0] * (len(costs) + 1), [0] * (width + 1), [0] * (width + 1)
-    for row in range(1, len(costs) + 1):
-        owner[0] = row
-        column = 0
-        least: list[int] = [_FAR] * (width + 1)
-        way = [0] * (width + 1)
-        used = [False] * (width + 1)
-        while owner[column]:
-            used[column] = True
-            current = owner[column]
-            line, potential = costs[current - 1], u[current]
-            step, nearest = _FAR, 1
-            for other in range(1, width + 1):
-                if not used[other]:
-                    reduced = line[other - 1] - potential - v[other]
-                    if reduced < least[other]:
-                        least[other], way[other] = reduced, column
-                    if least[other] < step:
-                        step, nearest = least[other], other
-            for other in range(width + 1):
-                if used[other]:
-                    u[owner[other]] += step
-                    v[other] -= step
-                else:
-                    least[other] -= step
-            column = nearest
-        while column:
-            owner[column], column = owner[way[column]], way[column]
-    return [(owner[column] - 1, column - 1) for column in range(1, width + 1) if owner[column]]
+def best_pairs(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """Rows and columns paired one to one so that the gains, whole numbers, are the greatest in all."""
+    if not gains or not gains[0]:
+        return []
+    costs = [[-gain for gain in row] for row in gains]
+    if len(costs) <= len(costs[0]):
+        return sorted(_cheapest(costs))
+    return sorted((row, column) for column, row in _cheapest([list(column) for column in zip(*costs, strict=True)]))
 
 
 _FAR = (2**63 - 1) // 4
 
 
-def _cheapest_in_arrays(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+def _cheapest(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """The Hungarian method: for each row a column of its own, at the least cost in all. No fewer columns than rows.
+
+    Rows come one after another; each time the shortest way to a free column is taken, by the potentials `u`, `v`.
+    """
     import numpy as np
     from numpy.typing import NDArray
 
@@ -278,13 +222,3 @@ def _cheapest_in_arrays(costs: Sequence[Sequence[int]]) -> list[tuple[int, int]]
             owner[column] = owner[previous]
             column = previous
     return [(int(owner[column]) - 1, column - 1) for column in range(1, width + 1) if owner[column]]
-
-
-def best_pairs(gains: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Rows and columns paired one to one so that the gains, whole numbers, are the greatest in all."""
-    if not gains or not gains[0]:
-        return []
-    costs = [[-gain for gain in row] for row in gains]
-    if len(costs) <= len(costs[0]):
-        return sorted(_cheapest(costs))
-    return sorted((row, column) for column, row in _cheapest([list(column) for column in zip(*costs, strict=True)]))

@@ -67,6 +67,12 @@ def inform(conversation: Conversation, venues: VenueDatabase) -> Observation:
 
     For each domain of the goal, the venues that the state finds at the last narrowing offer fit the goal. Responses
     are delexicalised: an offer is a placeholder of a name or a train.
+
+    >>> goal = {"goal": {"hotel": {"info": {"area": "north"}, "reqt": ["phone"]}}}
+    >>> venues = VenueDatabase({"hotel": [{"name": "gull house", "area": "north"}]})
+    >>> turn = "find_hotel hotel-area=north", "find_hotel hotel-area=north"
+    >>> value(inform, labelled(turn, response="[hotel_name] is nice.", scenario=goal), venues=venues)
+    1.0
     """
     return measured(WHOLE, float(_judgement(conversation, venues).is_informed))
 
@@ -76,6 +82,12 @@ def success(conversation: Conversation, venues: VenueDatabase) -> Observation:
     """Was a fitting venue offered, and everything about it told that the user asked for?
 
     Phone, address, postcode, reference and train id; a reference counts only where the gold dialogue books.
+
+    >>> goal = {"goal": {"hotel": {"info": {"area": "north"}, "reqt": ["phone"]}}}
+    >>> venues = VenueDatabase({"hotel": [{"name": "gull house", "area": "north"}]})
+    >>> turn = "find_hotel hotel-area=north", "find_hotel hotel-area=north"
+    >>> value(success, labelled(turn, response="[hotel_name] is nice.", scenario=goal), venues=venues)  # no phone
+    0.0
     """
     return measured(WHOLE, float(_judgement(conversation, venues).is_success))
 
@@ -97,6 +109,9 @@ def joint_accuracy(conversation: Conversation) -> Iterator[Observation]:
     """Are all slots of the state right, where a value that is nearly a part of another counts as the same?
 
     The truth's "dontcare" is dropped, the prediction's is not.
+
+    >>> value(joint_accuracy, labelled(("hotel-name=gull", "hotel-name=gull_house")))
+    1.0
     """
     for number, row in _tracking(conversation):
         subject = in_turn(number)
@@ -105,7 +120,11 @@ def joint_accuracy(conversation: Conversation) -> Iterator[Observation]:
 
 @_tracked("dialogue.slot_f1", unit=RATIO, needs=(PREDICTIONS, TRUTH), reduce=Reduce(COUNTS, POOLED_COUNTS))
 def slot_f1(conversation: Conversation) -> Iterator[Observation]:
-    """How many slots of the state are found, and how many of the predicted ones are right, with fuzzy values?"""
+    """How many slots of the state are found, and how many of the predicted ones are right, with fuzzy values?
+
+    >>> value(slot_f1, labelled(("hotel-area=north train-day=monday", "hotel-area=north train-day=tuesday")))
+    0.5
+    """
     for number, row in _tracking(conversation):
         if row is None:
             yield unmeasured(in_turn(number), "not_predicted")

@@ -1,4 +1,4 @@
-"""Inform and success: was the right venue offered, and everything about it told that was asked (dialogue, 4)."""
+"""The standard MultiWOZ evaluation of predictions: inform, success, state tracking, richness, BLEU (dialogue, 4)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def judge_dialogue(
     success: dict[str, bool] = {}
     if inform[TOTAL]:
         success = {
-            domain: all(one in provided[domain] for one in goal.requestable if one in REQUESTABLE)
+            domain: all(item in provided[domain] for item in goal.requestable if item in REQUESTABLE)
             for domain, goal in goals.items()
         }
         success[TOTAL] = all(success.values())
@@ -82,13 +82,13 @@ def judge_dialogue(
 
 def _offer(domain: str, state: Forms, offered: dict[str, Venues], search: VenueSearch) -> None:
     """What the state finds is offered, unless it only widens what was offered before."""
-    venues = search.places(domain, state.get(domain, {}))
+    venues = search.fitting(domain, state.get(domain, {}))
     if venues and not (offered.get(domain) and offered[domain] <= venues):
         offered[domain] = venues
 
 
 def _provided(response: str, is_booked: bool) -> list[str]:
-    return [one for one in REQUESTABLE if one in response and (one != _REFERENCE or is_booked)]
+    return [item for item in REQUESTABLE if item in response and (item != _REFERENCE or is_booked)]
 
 
 def _is_informed(domain: str, goal: DomainGoal, offered: Venues | None, search: VenueSearch) -> bool:
@@ -96,11 +96,11 @@ def _is_informed(domain: str, goal: DomainGoal, offered: Venues | None, search: 
         return True
     if not offered:
         return domain == _TRAIN and _TRAINID not in goal.requestable
-    return offered <= search.places(domain, goal.informable)
+    return offered <= search.fitting(domain, goal.informable)
 
 
 def active_domains(states: Sequence[Forms]) -> list[list[str]]:
-    """The domain that each turn is about, where nobody says: the one whose state changes most, else the one before.
+    """The domain that each turn is about, where it is not given: the one whose state changes most, else the one before.
 
     Of several that change at once one is chosen, and it alone is seen: the others still count as changed in the turn
     after.
@@ -147,9 +147,10 @@ class Tracking(NamedTuple):
 
 def track_turn(predicted: Forms, true: Forms) -> TurnTracking:
     """Slots of one turn. Values match where one is nearly a part of the other: "1" and "10" do."""
-    ours, gold = _flat(predicted), _flat(true)
-    matched = sum([slot in ours and is_match(ours[slot], value) for slot, value in gold.items()])
-    return TurnTracking(ours.keys() == gold.keys() and matched == len(gold), matched, len(ours), len(gold))
+    found_slots, gold = _flat(predicted), _flat(true)
+    matched = sum([slot in found_slots and is_match(found_slots[slot], value) for slot, value in gold.items()])
+    is_joint = found_slots.keys() == gold.keys() and matched == len(gold)
+    return TurnTracking(is_joint, matched, len(found_slots), len(gold))
 
 
 def is_match(predicted: str, true: str) -> bool:
@@ -210,7 +211,7 @@ def richness(responses: Iterable[str]) -> Richness:
 
 
 def _grams(rows: Iterable[Sequence[str]], size: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(row[place : place + size]) for row in rows for place in range(len(row) - size + 1))
+    return Counter(tuple(row[start : start + size]) for row in rows for start in range(len(row) - size + 1))
 
 
 def _entropy(grams: Counter[tuple[str, ...]] | Counter[str]) -> float | None:
@@ -257,7 +258,7 @@ class Coverage(NamedTuple):
 
 
 class StandardFigures(NamedTuple):
-    """The figures of the standard evaluator: rates in percent with one decimal. None where nobody could measure."""
+    """The figures of the standard evaluator: rates in percent with one decimal. None: not measured."""
 
     inform: float | None
     success: float | None
@@ -275,7 +276,7 @@ class StandardFigures(NamedTuple):
 
 
 def dialogue_key(id: str) -> str:
-    """The id as predictions write it: small letters, without `.json`."""
+    """The id as predictions write it: lower case, without `.json`."""
     return id.lower().removesuffix(".json")
 
 
@@ -298,28 +299,32 @@ def evaluate(
     with_bleu: bool = True,
 ) -> StandardFigures:
     """All figures of `{dialogue: [{response, state, active_domains}]}` against the gold. The input is not changed."""
-    ours = {dialogue_key(id): turns for id, turns in predictions.items()}
+    predicted = {dialogue_key(id): turns for id, turns in predictions.items()}
     true = {dialogue_key(id): dialogue for id, dialogue in gold.items()}
     judgements, tracked, pairs, turns = [], [], [], 0
-    has_states = any("state" in turn for id in true for turn in ours.get(id, ()))
+    has_states = any("state" in turn for id in true for turn in predicted.get(id, ()))
     for id, dialogue in true.items():
-        predicted = ours.get(id, ())
-        turns += min(len(predicted), len(dialogue.responses))
-        judgements.append(judge_prediction(predicted, dialogue, search))
-        for place, response in enumerate(dialogue.responses):
-            turn = predicted[place] if place < len(predicted) else {}
+        own = predicted.get(id, ())
+        turns += min(len(own), len(dialogue.responses))
+        judgements.append(judge_prediction(own, dialogue, search))
+        for index, response in enumerate(dialogue.responses):
+            turn = own[index] if index < len(own) else {}
             pairs.append((response_form(turn.get("response", "")), response_form(response)))
             if has_states:
-                truth = state_form(dialogue.states[place], drops_dontcare=True)
+                truth = state_form(dialogue.states[index], drops_dontcare=True)
                 tracked.append(track_turn(state_form(turn.get("state", {})), truth))
     return StandardFigures(
-        inform=_percent([one.is_informed for one in judgements]),
-        success=_percent([one.is_success for one in judgements]),
+        inform=_percent([judgement.is_informed for judgement in judgements]),
+        success=_percent([judgement.is_success for judgement in judgements]),
         bleu=corpus_bleu(*zip(*pairs, strict=True)) if with_bleu and pairs else None,
         tracking=tracking(tracked) if tracked else None,
         richness=richness([response for response, _ in pairs]),
         coverage=Coverage(
-            sum(id in ours for id in true), len(true), turns, len(pairs), tuple(sorted(ours.keys() - true.keys()))
+            sum(id in predicted for id in true),
+            len(true),
+            turns,
+            len(pairs),
+            tuple(sorted(predicted.keys() - true.keys())),
         ),
     )
 

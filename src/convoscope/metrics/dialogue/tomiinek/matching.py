@@ -1,4 +1,4 @@
-"""Slot names, values and responses in the form in which the standard evaluator compares them (dialogue, 4)."""
+"""Values, responses and venues as the standard evaluator compares them (dialogue, 4)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _WITH_NAMES = frozenset({"name", "departure", "destination"})
 
 @lru_cache(4096)
 def placeholder(name: str) -> str:
-    """The placeholder that a slot's name in a response stands for; empty where there is none."""
+    """The placeholder of a slot's name in a response; empty for an unknown name."""
     short = name.strip().casefold()
     if _OF_VENUES.fullmatch(short):
         return "ID"
@@ -78,7 +78,7 @@ def placeholder(name: str) -> str:
 
 @lru_cache(65536)
 def response_form(response: str) -> str:
-    """A delexicalised response: small letters, placeholders in capitals, no plural endings left over.
+    """A delexicalised response: lower case, placeholders in capitals, no plural endings left over.
 
     Punctuation goes with the placeholder before it: "call PHONE."
     """
@@ -148,7 +148,7 @@ _AS_GOOD_AS_EQUAL = 0.995
 def partial_ratio(left: str, right: str) -> int:
     """The best likeness of the shorter text to a window of the longer one, from 0 to 100; 0 where only one is empty.
 
-    Windows begin where the two texts have a stretch in common, by their shortest edit, and at the end. Other
+    Windows begin where the two texts have a span in common, by their shortest edit, and at the end. Other
     libraries look at more windows, and accept pairs that the standard evaluator refuses.
     """
     if left == right:
@@ -175,9 +175,9 @@ def is_like(left: str, right: str, threshold: int) -> bool:
 
 
 def _windows(shorter: str, longer: str) -> dict[int, None]:
-    """Where in the longer text a window begins, for each stretch that both have; and the last window."""
-    stretches = Levenshtein.editops(shorter, longer).as_matching_blocks()
-    return dict.fromkeys(max(0, stretch.b - stretch.a) for stretch in stretches)
+    """Where in the longer text a window begins, for each span that both have; and the last window."""
+    spans = Levenshtein.editops(shorter, longer).as_matching_blocks()
+    return dict.fromkeys(max(0, span.b - span.a) for span in spans)
 
 
 SEARCHED = ("hotel", "restaurant", "attraction", "train")
@@ -212,35 +212,28 @@ class VenueSearch:
         self._ids = {domain: [_id(record) for record in tables.get(domain, ())] for domain in SEARCHED}
         self._columns = {domain: _columns(tables.get(domain, ())) for domain in SEARCHED}
         self._all = {domain: frozenset(range(len(ids))) for domain, ids in self._ids.items()}
-        self._fitting = lru_cache(65536)(self._fitting_value)
-        self.fitting = lru_cache(65536)(self._fitting_constraints)
+        self._fitting_value = lru_cache(65536)(self._rows_with_value)
+        self._fitting = lru_cache(65536)(self._rows_with_all)
         self._timetable = lru_cache(None)(self._timetable_of)
 
     def query(self, domain: str, constraints: Mapping[str, str]) -> list[str]:
         """The ids of the venues that fit."""
-        return (
-            [self._ids[domain][place] for place in sorted(self.places(domain, constraints))]
-            if self._has(domain)
-            else []
-        )
+        return [self._ids[domain][row] for row in sorted(self.fitting(domain, constraints))]
 
-    def places(self, domain: str, constraints: Mapping[str, str]) -> Venues:
-        """The venues that fit, by their places in the database."""
-        return self.fitting(domain, frozenset(constraints.items())) if self._has(domain) else frozenset()
+    def fitting(self, domain: str, constraints: Mapping[str, str]) -> Venues:
+        """The venues that fit, by their rows in the database."""
+        return self._fitting(domain, frozenset(constraints.items())) if domain in self._ids else frozenset()
 
-    def _has(self, domain: str) -> bool:
-        return domain in self._ids
-
-    def _fitting_constraints(self, domain: str, constraints: frozenset[tuple[str, str]]) -> Venues:
+    def _rows_with_all(self, domain: str, constraints: frozenset[tuple[str, str]]) -> Venues:
         columns, fitting = self._columns[domain], []
         for slot, value in constraints:
             field = _SLOT_NAMES.get(slot, slot)
             if field in columns and value not in _ANY:
-                fitting.append(self._fitting(domain, field, value_form(field, value)))
+                fitting.append(self._fitting_value(domain, field, value_form(field, value)))
         fitting.sort(key=len)
         return frozenset.intersection(*fitting) if fitting else self._all[domain]
 
-    def _fitting_value(self, domain: str, field: str, value: str) -> Venues:
+    def _rows_with_value(self, domain: str, field: str, value: str) -> Venues:
         """The venues whose field fits a value: each value that the database has is compared once, times by order."""
         column = self._columns[domain][field]
         unknown = column.get(_UNKNOWN, frozenset())
@@ -249,36 +242,36 @@ class VenueSearch:
             return unknown.union(self._timetable(domain, field).fitting(field, minutes))
         if field not in _FUZZY[domain]:
             return unknown | column.get(value, frozenset())
-        return unknown.union(*(venues for one, venues in column.items() if is_like(value, one, _SAME_VENUE)))
+        return unknown.union(*(venues for known, venues in column.items() if is_like(value, known, _SAME_VENUE)))
 
     def _timetable_of(self, domain: str, field: str) -> _Timetable:
         column = self._columns[domain][field]
-        rows = sorted((_minutes(time) or 0, place) for time, venues in column.items() for place in venues)
-        return _Timetable([minutes for minutes, _ in rows], [place for _, place in rows])
+        times = sorted((_minutes(time) or 0, row) for time, venues in column.items() for row in venues)
+        return _Timetable([minutes for minutes, _ in times], [row for _, row in times])
 
 
 class _Timetable(NamedTuple):
     """The venues of a domain in the order of a time, the earliest first."""
 
     minutes: list[int]
-    places: list[int]
+    rows: list[int]
 
     def fitting(self, field: str, minutes: int) -> list[int]:
         """What arrives by then, or leaves from then on."""
         if field == _ARRIVE:
-            return self.places[: bisect_right(self.minutes, minutes)]
-        return self.places[bisect_left(self.minutes, minutes) :]
+            return self.rows[: bisect_right(self.minutes, minutes)]
+        return self.rows[bisect_left(self.minutes, minutes) :]
 
 
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Venues]]:
     """By field and value, which venues have it."""
     columns: dict[str, dict[str, set[int]]] = {}
-    for place, record in enumerate(records):
+    for row, record in enumerate(records):
         for key, value in record.items():
             field = _FIELDS.get(key, key)
             if field not in _NOT_SEARCHED and isinstance(value, (str, int)):
-                columns.setdefault(field, {}).setdefault(value_form(field, str(value)), set()).add(place)
-    return {field: {value: frozenset(places) for value, places in column.items()} for field, column in columns.items()}
+                columns.setdefault(field, {}).setdefault(value_form(field, str(value)), set()).add(row)
+    return {field: {value: frozenset(rows) for value, rows in column.items()} for field, column in columns.items()}
 
 
 def _id(record: Mapping[str, Any]) -> str:
