@@ -8,10 +8,18 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from convoscope.conversation import ASSISTANT, Conversation
-from convoscope.metrics.declaration import EVENT, LOWER, NEITHER, TURN, WORDS, metric
+from convoscope.metrics.declaration import (
+    EVENT,
+    LOWER,
+    NEITHER,
+    TURN,
+    WORDS,
+    conversation_share_metric,
+    metric,
+    share_metric,
+)
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, SAYS_EVERYTHING
-from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.metrics.voice.call_facts import SOUND
 from convoscope.scores.observation import (
     Observation,

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Json
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import RATIO, Metric
+from convoscope.metrics.declaration import RATIO, Metric, item_metric
 from convoscope.metrics.item_fields import missing, needs_of
-from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.comparison import tokens
 from convoscope.views.items import Case, Subject, cases

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from convoscope.conversation import Conversation
 from convoscope.conversation.lazy import remembered
 from convoscope.conversation.turns import Turn
-from convoscope.metrics.declaration import CONVERSATION, EVENT, LOWER, WORDS, metric
+from convoscope.metrics.declaration import CONVERSATION, EVENT, LOWER, WORDS, metric, share_metric
 from convoscope.metrics.needs import USER_SPEECH
-from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.comparison import count_words, is_without_blanks

@@ -18,11 +18,10 @@ from convoscope.metrics.answer.multiple_choice import (
     offered_by,
     picked_of,
 )
-from convoscope.metrics.declaration import RATIO, SHARE, Measure, Metric
+from convoscope.metrics.declaration import RATIO, SHARE, Measure, Metric, item_metric
 from convoscope.metrics.item_fields import missing, needs_of
 from convoscope.metrics.needs import Need
 from convoscope.metrics.perturbations import ANSWERED_BADLY
-from convoscope.metrics.presets import item_metric
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, failed, measured, not_applicable, unmeasured
 from convoscope.text.comparison import (
     TOKENIZERS,

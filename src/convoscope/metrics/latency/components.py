@@ -11,33 +11,22 @@ from convoscope.metrics.declaration import (
     CONVERSATION,
     EVENT,
     LOWER,
+    MEAN_OF_ALL,
     NEITHER,
+    P50_P95,
     SECONDS,
     TURN,
     Level,
     Metric,
     TenPoints,
     metric,
+    share_metric,
 )
 from convoscope.metrics.item_fields import needs_of
-from convoscope.metrics.latency.measures import (
-    REPEATED,
-    STOPPED_CLOCK,
-    Measure,
-    first_sound,
-    left_out,
-    no_time_rate,
-    nothing_reported,
-    or_session,
-    read_field,
-    recognised,
-    turn_observation,
-    without_zeros,
-    work,
-)
 from convoscope.metrics.latency.samples import (
     END_OF_TURN,
     LLM_DURATION,
+    MAY_BE_ZERO,
     STT_AUDIO,
     STT_DURATION,
     TTFB,
@@ -48,15 +37,26 @@ from convoscope.metrics.latency.samples import (
     Field,
     shares,
 )
-from convoscope.metrics.latency.session import MAY_BE_ZERO
 from convoscope.metrics.latency.turns import (
+    REPEATED,
+    STOPPED_CLOCK,
     JoinedTurn,
+    Measure,
     TimedTurn,
     assistant,
     end_to_end,
+    first_sound,
     joined,
+    left_out,
+    no_time_rate,
+    nothing_reported,
+    or_session,
+    read_field,
+    recognised,
+    turn_observation,
+    without_zeros,
+    work,
 )
-from convoscope.metrics.presets import MEAN_OF_ALL, P50_P95, share_metric
 from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import (
     Observation,

@@ -7,10 +7,10 @@ from functools import partial
 from math import inf
 
 from convoscope.conversation import Conversation, Turn, Utterance
-from convoscope.metrics.latency.measures import STOPPED_CLOCK, without_zeros
+from convoscope.metrics.declaration import wait_metric
+from convoscope.metrics.latency.turns import STOPPED_CLOCK, without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
-from convoscope.metrics.presets import wait_metric
 from convoscope.metrics.voice.call_facts import (
     CALL,
     assistant_spoke,

@@ -30,10 +30,18 @@ from convoscope.conversation.databases import (
     same,
     shown,
 )
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, NEITHER, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    EVENT,
+    HIGHER,
+    NEITHER,
+    conversation_share_metric,
+    metric,
+    share_metric,
+)
 from convoscope.metrics.needs import Need
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.presets import conversation_share_metric, share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name

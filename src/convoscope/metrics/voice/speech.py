@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conversation, ToolCall, Turn, Utterance
-from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric
+from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric, share_metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import Observation, measured, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
