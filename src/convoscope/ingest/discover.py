@@ -96,7 +96,11 @@ def find_inputs(
         path = Path(given)
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(given))
-        for below, place in _walk(path, readers, report):
+        entries = list(_walk(path, readers, report))
+        if not entries and path.is_dir() and not report.files:
+            what = "holds no file; hidden files and runs are not read" if any(path.iterdir()) else "is an empty folder"
+            report.files[_utf8(_name(path))] = FileRead(skipped=what)
+        for below, place in entries:
             name, is_named = _utf8(below), place == path
             item = _folder_input(name, place, readers) if place.is_dir() else None
             if item is None:

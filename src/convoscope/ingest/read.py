@@ -163,8 +163,6 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
     """The error for a read that gave no conversation, with what stood in the way."""
     reasons = [str(problem) for problem in report.problems[:10]]
     reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
-    if not reasons and not report.files:
-        reasons.append("there is no file in it, but for hidden ones and runs")
     if not reasons:
         reasons += [
             f"{name}: {file.why}; the logs that it belongs to are missing" for name, file in report.files.items()
