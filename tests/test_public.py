@@ -18,7 +18,7 @@ import convoscope.readers
 from convoscope.cli.main import app
 from convoscope.ingest import reader
 from convoscope.metrics import registry
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.metrics.signatures import Signed, current, file, signed, sources, unbumped
 from docs.metric_pages import SECTION, head_of, page_of
 

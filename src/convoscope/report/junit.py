@@ -36,7 +36,7 @@ from convoscope.analysis.words import (
     value_text,
 )
 from convoscope.harmless import clean, one_line
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.report.files import write_text
 from convoscope.runs.ranking import highest, lowest, worst
 from convoscope.runs.run import Run

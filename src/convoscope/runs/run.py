@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
 from convoscope.conversation import Conversation, Flow, from_json
-from convoscope.errors import RunError
+from convoscope.errors import RunError, UsageError
 from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.registry import installed
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
-from convoscope.runs.folder import INSIDE, check_folder
-from convoscope.runs.null_rows import all_conversation_scores, all_scores
+from convoscope.runs.database import (
+    CONVERSATION_SCORES,
+    CONVERSATIONS,
+    INSIDE,
+    SCORES,
+    Tables,
+    all_conversation_scores,
+    all_scores,
+    check_folder,
+    connect,
+)
 from convoscope.runs.receipt import Receipt, now
-from convoscope.runs.rows import RunTable, ScoreTable
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
+from convoscope.scoring.session import HeldConversations
 from convoscope.views.items import Subject
 
 SUMMARY = "summary.json"
@@ -38,12 +47,75 @@ SCORE_ORDER = "ORDER BY number, metric, variant, position, subject, judge, repea
 _ROWS = 10_000
 
 
+class RunTable:
+    """A table of a run. Nothing is read before one of the methods is called."""
+
+    def __init__(self, folder: Path, query: str, values: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._query = query
+        self._values = list(values)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of a run: to_pandas(), to_arrow(), to_list()>"
+
+    def __len__(self) -> int:
+        with connect(self._folder) as connection:
+            ((count,),) = connection.execute(f"SELECT count(*) FROM ({self._query})", self._values).fetchall()
+        return int(count)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The rows as dicts, by the names of the columns."""
+        with connect(self._folder) as connection:
+            answer = connection.execute(self._query, self._values)
+            names = [column[0] for column in answer.description]
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame. What was not measured has no value: NaN, and its status says why."""
+        _check_installed("pandas")
+        with connect(self._folder) as connection:
+            return connection.execute(self._query, self._values).df()
+
+    def to_arrow(self) -> Any:
+        """The rows as a pyarrow Table."""
+        _check_installed("pyarrow")
+        with connect(self._folder) as connection:
+            return connection.sql(self._query, params=self._values).to_arrow_table()
+
+
+class ScoreTable(RunTable):
+    """Score rows; to go over them gives a `Score` each, a few at a time."""
+
+    def __init__(self, folder: Path, query: str, values: Sequence[str], scores: Callable[[], Iterator[Score]]) -> None:
+        super().__init__(folder, query, values)
+        self._scores = scores
+
+    def __iter__(self) -> Iterator[Score]:
+        return self._scores()
+
+
+def _check_installed(package: str) -> None:
+    if find_spec(package) is None:
+        raise UsageError(f"this needs {package}", hint=f"pip install {package}; to_list() needs nothing")
+
+
 class Run:
     """A run folder. `summary` is what it found; `scores()` are the rows behind it."""
 
     def __init__(self, folder: Path, receipt: Receipt) -> None:
         self.folder = folder
         self.receipt = receipt
+        self.held: dict[int, Conversation] = {}
+        """The conversations of a small run that this process has just made, by number, as they were scored.
+
+        Reports take them from here: `conversations.records` reads back only what is missing.
+        """
+
+    def hold(self, conversations: HeldConversations | None) -> None:
+        """Keep the conversations of a run that was just made, until they were shown."""
+        if conversations is not None and len(conversations.by_row) == sum(self.receipt.parts):
+            firsts = self.tables.firsts
+            self.held = {firsts[part] + row: one for (part, row), one in conversations.by_row.items()}
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"

@@ -20,7 +20,7 @@ from convoscope.analysis.flows.state_table import (
     terminal_of,
 )
 from convoscope.runs.database import quoted
-from convoscope.runs.parquet_columns import BETWEEN
+from convoscope.runs.part_files import BETWEEN
 
 if TYPE_CHECKING:
     import duckdb

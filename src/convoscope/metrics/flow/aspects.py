@@ -28,9 +28,19 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    FULL_MARKS,
+    HIGHER,
+    LOWER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    TenPoints,
+    metric,
+)
 from convoscope.metrics.needs import CONTENTS, FLOW_DECLARED, JUDGE, NOT_BROKEN, Fact, Need
-from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name, snake_case
