@@ -227,7 +227,7 @@ def _read_measured(run: Run) -> dict[tuple[str, ...], MeasuredColumns] | None:
         is_first[1:] = np.logical_or.reduce([name[1:] != name[:-1] for name in names])
     starts = np.flatnonzero(is_first).tolist()
     by_key: dict[tuple[str, ...], MeasuredColumns] = {}
-    for start, end in zip(starts, [*starts[1:], len(number)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(number)], strict=False):
         part = {name: rows[name][start:end] for name in _MEASURED}
         by_key[tuple(str(name[start]) for name in names)] = {"number": number[start:end], **part}
     return by_key
