@@ -99,7 +99,7 @@ class _ErrorCount:
         self.by_position: dict[int, Counter[str]] = {}
 
     def add(self, conversation: Conversation) -> None:
-        """Count a dialogue. An error is told where it began, and counts in every turn in which it stands."""
+        """Count a dialogue. An error is listed where it began, and counts in every turn in which it is there."""
         self.dialogues += 1
         seqs = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
         standing: dict[SlotError, ErrorExample] = {}
@@ -124,8 +124,8 @@ class _ErrorCount:
         here.update([_TURNS, *([_WRONG] if errors else ()), *(error.kind for error in errors)])
         wrong = {error.domain for error in errors}
         for domain in {*(turn.truth.domains or ()), *wrong}:
-            mine = self.by_domain.setdefault(domain, Counter())
-            mine.update([_TURNS, *([_WRONG] if domain in wrong else ())])
+            counts = self.by_domain.setdefault(domain, Counter())
+            counts.update([_TURNS, *([_WRONG] if domain in wrong else ())])
         for error in errors:
             self.by_domain[error.domain][error.kind] += 1
             self.slots.setdefault(error.name, Counter())[error.kind] += 1
@@ -171,15 +171,15 @@ def _errors_of(turn: DialogueTurn) -> list[SlotError] | None:
 
 
 def slot_errors(predicted: State, true: State) -> list[SlotError]:
-    """Every slot that differs. A true value that stands under another domain is one error, not two."""
+    """Every slot that differs. A true value in another domain is one error, not two."""
     if predicted == true:
         return []
-    ours = {(domain, slot): value for domain, slots in predicted.items() for slot, value in slots.items()}
+    predicted_slots = {(domain, slot): value for domain, slots in predicted.items() for slot, value in slots.items()}
     gold = {(domain, slot): value for domain, slots in true.items() for slot, value in slots.items()}
-    invented = {key: value for key, value in ours.items() if key not in gold}
+    invented = {key: value for key, value in predicted_slots.items() if key not in gold}
     errors = []
     for (domain, slot), value in gold.items():
-        answer = ours.get((domain, slot))
+        answer = predicted_slots.get((domain, slot))
         if answer is None:
             moved = next((key for key, other in invented.items() if key[1] == slot and other == value), None)
             if moved is not None:

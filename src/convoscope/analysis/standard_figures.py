@@ -29,7 +29,7 @@ NOT_SCORED = "not scored: `convoscope score … --metrics tomiinek`"
 
 
 class StandardFigure(NamedTuple):
-    """A figure as the standard evaluator prints it, shares in percent; or why there is none."""
+    """A figure as the standard evaluator prints it, shares in percent; or why it is missing."""
 
     name: str
     value: float | None
@@ -82,9 +82,9 @@ class _Texts:
 def _predicted(conversation: Conversation, turns: Sequence[Turn]) -> int:
     """How many turns have a prediction, be it one that failed."""
     frames = [frame for frame in conversation.frames if frame.origin == PREDICTED]
-    ours, missing = {frame.seq for frame in frames}, {frame.seq for frame in frames if frame.failure == _MISSING}
+    predicted, missing = {frame.seq for frame in frames}, {frame.seq for frame in frames if frame.failure == _MISSING}
     seqs = [({one.seq for one in turn.user}, {one.seq for one in turn.assistant}) for turn in turns]
-    return sum(not ours.isdisjoint(user | agent) and missing.isdisjoint(user) for user, agent in seqs)
+    return sum(not predicted.isdisjoint(user | agent) and missing.isdisjoint(user) for user, agent in seqs)
 
 
 def _with_placeholders(text: str, spans: Iterable[SlotSpan]) -> str:
@@ -148,7 +148,7 @@ def _combined(inform: StandardFigure, success: StandardFigure, bleu: StandardFig
 
 
 def _rich(figures: Richness, reason: str) -> list[StandardFigure]:
-    """How varied the responses are, over all of them; or why nobody can say."""
+    """How varied the responses are, over all of them; or why that is unknown."""
     named = {
         "tokens in a response": figures.mean_length,
         "entropy": figures.entropy,
@@ -167,4 +167,4 @@ def _rich(figures: Richness, reason: str) -> list[StandardFigure]:
 
 _MISSING = "missing"
 _PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b")
-"""Responses are in small letters, but for placeholders."""
+"""Responses are in lower case, but for placeholders."""
