@@ -14,10 +14,11 @@ import pytest
 
 import convoscope
 import convoscope.metrics
+import convoscope.readers
 from convoscope.cli.main import app
 from convoscope.ingest import reader
 from convoscope.metrics import registry
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.metrics.signatures import Signed, current, file, signed, sources, unbumped
 from docs.metric_pages import SECTION, head_of, page_of
 
@@ -43,6 +44,14 @@ def test_public_names_are_exactly_these() -> None:
     assert dir(convoscope) == convoscope.__all__
     for name in convoscope.__all__:
         assert getattr(convoscope, name) is not None
+
+
+def test_what_a_reader_needs_is_in_one_module() -> None:
+    assert convoscope.readers.__all__ == sorted(convoscope.readers.__all__, key=lambda name: (not name.isupper(), name))
+    for name in convoscope.readers.__all__:
+        assert getattr(convoscope.readers, name) is not None
+    public = {name for name in vars(convoscope.readers) if not name.startswith("_")}
+    assert public == set(convoscope.readers.__all__)
 
 
 def test_what_a_metric_needs_is_in_one_module() -> None:

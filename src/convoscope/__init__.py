@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from convoscope.errors import ConvoscopeError
     from convoscope.ingest.read import read
     from convoscope.metrics.declaration import axis, derived, metric
-    from convoscope.metrics.judged.custom import template_scorer
+    from convoscope.metrics.judged import template_scorer
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
     from convoscope.report.plot import plot
@@ -86,7 +86,7 @@ _HOME = {
     "resource": "convoscope.resources",
     "score": "convoscope.report.score",
     "states": "convoscope.analysis.flows",
-    "template_scorer": "convoscope.metrics.judged.custom",
+    "template_scorer": "convoscope.metrics.judged",
     "view": "convoscope.views.registry",
     "worst": "convoscope.runs.ranking",
     "write_junit": "convoscope.report.junit",

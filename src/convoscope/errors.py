@@ -48,8 +48,8 @@ class InputError(ConvoscopeError):
         """How many records it stands for."""
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        where = " ".join(part for part in (place, self.field) if part)
+        position = self.file if self.line is None else f"{self.file}:{self.line}"
+        where = " ".join(part for part in (position, self.field) if part)
         return f"{where}: {super().__str__()}" if where else super().__str__()
 
 

@@ -11,7 +11,7 @@ import pytest
 from convoscope.conversation import Conversation, Participant, ToolCall
 from convoscope.errors import UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, SHARE, GroupSample, Metric, Observation, derived, measured, metric
-from convoscope.metrics.composites.pass_k import Trials, by_scenario
+from convoscope.metrics.composites import Trials, by_scenario
 from convoscope.runs.make import make_run as score
 from convoscope.runs.sql import query
 from convoscope.scores.observation import MEASURED

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import convoscope
-from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures
-from convoscope.analysis.flows.gate import FlowGate, aspect_verdict
+from convoscope.analysis.flows.flow_matrix import Aspect, FlowFigures, FlowGate, aspect_verdict
 from convoscope.analysis.gate import FAILED, PASSED, UNDETERMINED, Outcome
 from convoscope.conversation import Conversation
 from convoscope.conversation.flow import Flow, FlowState

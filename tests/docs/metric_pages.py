@@ -12,8 +12,7 @@ from pathlib import Path
 from convoscope.metrics import registry
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.parts import parent_metric
-from convoscope.metrics.registry import Declared
+from convoscope.metrics.registry import Declared, parent_metric
 
 PAGES = Path(__file__).parents[2] / "docs" / "metrics"
 SECTION = "\n## "

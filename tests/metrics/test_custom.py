@@ -14,14 +14,13 @@ from convoscope import StandardData, metric, template_scorer
 from convoscope.conversation import Conversation, Item
 from convoscope.errors import ConvoscopeError, DeclarationError, InputError, UsageError
 from convoscope.metrics import Metric, Observation, measured, not_applicable
-from convoscope.metrics.judged.templates import parse, render
-from convoscope.metrics.registry import installed
+from convoscope.metrics.judged import parse, render
+from convoscope.metrics.registry import installed, registered
 from convoscope.metrics.signatures import signature
-from convoscope.metrics.user_metrics import registered
 from convoscope.resources import Judge, Verdict
 from convoscope.resources.registry import JUDGE
 from convoscope.scoring.evaluate import evaluate, observe
-from convoscope.scoring.plan import plan
+from convoscope.scoring.profiles import plan
 from convoscope.views.standard_data import tidy, to_conversation
 from support.chats import agent, chat, told, user
 

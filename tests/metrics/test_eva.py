@@ -3,8 +3,8 @@
 import pytest
 
 from convoscope.conversation import Conversation, Database, Label, Scenario
-from convoscope.metrics.composites import eva
-from convoscope.metrics.judged import verdicts as judged
+from convoscope.metrics import composites as eva
+from convoscope.metrics import judged
 from convoscope.metrics.outcome import task as outcome
 from convoscope.metrics.registry import collect
 from convoscope.metrics.voice import turn_taking

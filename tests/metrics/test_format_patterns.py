@@ -10,8 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from convoscope.metrics.answer.format import format_validity
-from convoscope.metrics.answer.forms import Unchecked, fit_of
+from convoscope.metrics.answer.forms import Unchecked, fit_of, format_validity
 from convoscope.scoring.evaluate import observe
 from convoscope.text.json_schema import BadSchema, schema_faults
 from convoscope.text.patterns import BadPattern, UnsupportedPattern, Untried, checked

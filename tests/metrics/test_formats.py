@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Expected, Item
-from convoscope.metrics.answer.format import format_validity
-from convoscope.metrics.answer.forms import FORMS, Unchecked, fit_of, form_of
+from convoscope.metrics.answer.forms import FORMS, Unchecked, fit_of, form_of, format_validity
 from convoscope.scoring.evaluate import observe
 from convoscope.text.json_schema import (
     CALL,

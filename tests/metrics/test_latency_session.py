@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.latency.components import LATENCIES
-from convoscope.metrics.latency.session import NAMES, stated
+from convoscope.metrics.latency.samples import NAMES, stated
 from convoscope.scoring.evaluate import evaluate, observe
 from support.chats import told
 from support.stacks import items, part, stack

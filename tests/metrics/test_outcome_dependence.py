@@ -30,8 +30,7 @@ from convoscope.conversation import (
 )
 from convoscope.metrics import CONVERSATION, EVENT, HIGHER, Observation, measured, metric, unmeasured
 from convoscope.metrics.declaration import RATIO, SHARE
-from convoscope.metrics.parts import PUBLISHED
-from convoscope.metrics.registry import installed
+from convoscope.metrics.registry import PUBLISHED, installed
 from convoscope.scores.reducers import MEAN_OF_REPORTED
 from convoscope.views.items import cases
 from support.chats import agent, call, chat, result, user

@@ -2,7 +2,7 @@
 
 import pytest
 
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 
 NAMES = {"voice.turn_taking", "voice.turn_taking.late_rate", "voice.turn_taking.late.rate", "voice.stt_wer", "voice"}
 

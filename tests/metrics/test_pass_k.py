@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Expected
+from convoscope.metrics import composites as trials
 from convoscope.metrics import repeats
-from convoscope.metrics.composites import trials
 from convoscope.metrics.registry import collect
 from convoscope.runs.make import make_run as score
 from support.chats import agent, chat, user

@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.metrics.registry import installed
 from convoscope.metrics.signatures import computed, signature
-from convoscope.views.eva.validation import _REDUCTION
+from convoscope.views.eva.reading import _REDUCTION
 
 METRIC = '''
 """A package of somebody."""

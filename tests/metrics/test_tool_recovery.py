@@ -1,7 +1,7 @@
 """tools.unrecovered_errors and tools.repeated_calls: errors that stay, calls that repeat."""
 
 from convoscope.conversation import Conversation, ToolCall, ToolResult
-from convoscope.metrics.tools.recovery import repeated_calls, unrecovered_errors
+from convoscope.metrics.tools.calls import repeated_calls, unrecovered_errors
 from convoscope.scoring.evaluate import observe
 from support.chats import UNPLACED, call, chat, result, told
 

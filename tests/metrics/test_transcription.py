@@ -11,7 +11,8 @@ from convoscope.conversation import Conversation, Logged
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import collect
-from convoscope.metrics.voice import key_entities, transcription
+from convoscope.metrics.voice import transcription
+from convoscope.metrics.voice import transcription as key_entities
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, voice_call
 from support.chats import agent, chat, told, user

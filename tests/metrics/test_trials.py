@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convoscope.metrics.composites.trials import with_trials
+from convoscope.metrics.composites import with_trials
 from convoscope.metrics.registry import installed
 from convoscope.runs.make import make_run as score
 from support.command_line import convoscope as command

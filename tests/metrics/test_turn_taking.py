@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from convoscope.conversation import Clock, Conversation, Logged, Outcome, Segment, Text, Utterance
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, Metric
 from convoscope.metrics.registry import collect
-from convoscope.metrics.voice import interruptions, turn_taking
+from convoscope.metrics.voice import turn_taking
+from convoscope.metrics.voice import turn_taking as interruptions
 from convoscope.metrics.voice.turn_analysis import analyse_turns, count_score, latency_score, overlap_score, yield_score
 from convoscope.scores.reducers import Percentile
 from convoscope.scoring.evaluate import evaluate, observe
-from convoscope.statistics.across import percentile
+from convoscope.statistics.intervals import percentile
 from convoscope.views import metric_context
 from support.calls import bot, caller, exchange, voice_call
 from support.chats import agent, call, chat, told, user

@@ -21,7 +21,7 @@ from convoscope.metrics import (
     measured,
     metric,
 )
-from convoscope.metrics.async_metrics import awaited
+from convoscope.metrics.items import awaited
 from convoscope.scoring.batch import Batch
 from convoscope.scoring.evaluate import observe
 from convoscope.scoring.session import Session

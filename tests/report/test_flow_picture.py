@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from browser.walks import make_run, viewings, walk
 from convoscope.analysis.answer import look_at_lost, make_answer
+from convoscope.analysis.flows.state_table import StateTable
 from convoscope.analysis.words import percent_text
 from convoscope.conversation import Flow, FlowState
 from convoscope.report.flow_tables import shortened
@@ -253,3 +254,17 @@ class TestBounds:
 
     def test_it_is_the_same_every_time(self, run: Run) -> None:
         assert screen_of(run) == screen_of(Run.open(run.folder))
+
+
+def test_the_page_asks_for_the_states_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work is counted, not timed: thousands of states make each question expensive."""
+    asked: list[int] = []
+    ask = StateTable.ask
+
+    def counted(table: StateTable) -> Any:
+        asked.append(1)
+        return ask(table)
+
+    monkeypatch.setattr(StateTable, "ask", counted)
+    screen_of(run)
+    assert len(asked) == 1

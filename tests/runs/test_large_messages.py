@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.scores.evidence import LONGEST_EVIDENCE, evidence
+from convoscope.scores.observation import LONGEST_EVIDENCE, evidence
 from support.command_line import convoscope as command
 
 MB = 1024 * 1024

@@ -18,7 +18,7 @@ from convoscope.metrics.flow.states import progress
 from convoscope.runs import subjects
 from convoscope.runs.subjects import SubjectRows, _KnownFigures
 from convoscope.scores.observation import MEASURED, STATUSES, UNMEASURED
-from convoscope.statistics.across import Columns
+from convoscope.statistics.intervals import Columns
 
 
 def log_of(path: Path, states: int) -> Path:

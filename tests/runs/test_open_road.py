@@ -111,7 +111,7 @@ def test_the_summary_has_a_group_for_each_subject(scored: convoscope.Run) -> Non
 
 
 def test_sql_has_the_table_and_what_its_rows_come_to(scored: convoscope.Run, family: Path) -> None:
-    from convoscope.metrics.user_metrics import registered
+    from convoscope.metrics.registry import registered
 
     rows = query([scored], "SELECT conversation, topic, times FROM mentions ORDER BY ALL").rows
     assert rows == [
@@ -130,7 +130,7 @@ def test_sql_has_the_table_and_what_its_rows_come_to(scored: convoscope.Run, fam
 
 
 def test_the_audit_counts_again(scored: convoscope.Run, family: Path) -> None:
-    from convoscope.metrics.user_metrics import registered
+    from convoscope.metrics.registry import registered
 
     table = registered([family]).tables["mentions"]
     found = audit(scored, table, values=True)

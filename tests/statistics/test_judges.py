@@ -19,8 +19,8 @@ from convoscope.metrics import (
 )
 from convoscope.runs import make as making
 from convoscope.runs.run import Run
-from convoscope.statistics.panel import panel, panel_name
 from convoscope.statistics.summary import Figure
+from convoscope.statistics.within import panel, panel_name
 from convoscope.views.items import WHOLE
 from support.chats import chat, user
 from support.tables import turn

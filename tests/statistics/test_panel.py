@@ -3,7 +3,7 @@
 import pytest
 
 from convoscope.metrics import Observation, measured, unmeasured
-from convoscope.statistics.panel import panel, panel_name
+from convoscope.statistics.within import panel, panel_name
 from support.tables import turn
 
 

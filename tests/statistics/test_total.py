@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.statistics.across import total
+from convoscope.statistics.intervals import total
 
 WHOLE = st.integers(-(2**52), 2**52).map(float)
 ANY = st.floats(-1e100, 1e100)

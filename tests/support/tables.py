@@ -18,7 +18,7 @@ from convoscope.metrics import (
     ratio,
 )
 from convoscope.scores.reducers import ACROSS, WITHIN, Percentile
-from convoscope.statistics.across import Columns
+from convoscope.statistics.intervals import Columns
 from convoscope.statistics.summary import STATUSES, Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation
 

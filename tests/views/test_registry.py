@@ -13,9 +13,9 @@ import convoscope
 from convoscope.conversation import Conversation, StateEntered
 from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, NEITHER, STATE, Metric, Observation, measured, metric
+from convoscope.metrics.registry import registered
 from convoscope.metrics.signatures import computed
-from convoscope.metrics.user_metrics import registered
-from convoscope.scoring.check_declarations import check_declarations
+from convoscope.scoring.job import check_declarations
 from convoscope.views.flow.state_rows import StateRow
 from convoscope.views.registry import view_for
 from support.chats import agent, chat, told, user

@@ -52,7 +52,7 @@ class Rule(Protocol):
         """Whether a value obeys the rule."""
 
     def reason(self, figure: GateFigure, value: float) -> str:
-        """The value beside what the rule asks for."""
+        """The value, and what the rule asks for."""
 
 
 class Limit(NamedTuple):

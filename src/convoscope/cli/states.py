@@ -126,7 +126,7 @@ def gate(
     json: Json = False,
 ) -> None:
     """Hold runs against a baseline, flow by flow. Exit code 0 passed, 1 failed, 3 undetermined."""
-    from convoscope.analysis.flows.gate import ASPECTS
+    from convoscope.analysis.flows.flow_matrix import ASPECTS
     from convoscope.errors import UsageError
     from convoscope.report.flow_answers import print_nothing
     from convoscope.report.gate import print_flow_gate

@@ -51,7 +51,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     origin: Origin
     service: str = ""
     is_active: bool | None = None
-    """The turn is about this service, where that is told apart from intents."""
+    """The turn is about this service, where the log distinguishes that from intents."""
     intents: tuple[str, ...] | None = None
     slots: dict[str, tuple[str, ...]] | None = None
     requested: tuple[str, ...] | None = None

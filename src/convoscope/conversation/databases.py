@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 _WRITER = json.JSONEncoder(ensure_ascii=False, default=str)
 _NOTHING = frozenset({"none", "null"})
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-# What tells the members of a list apart, best first: `id`, or a name that ends with `_id`, and so on.
+# What distinguishes the members of a list, best first: `id`, or a name that ends with `_id`, and so on.
 _IDENTITIES = ("id", "number", "code", "key", "name")
 
 
@@ -87,13 +87,14 @@ def database_hash(content: Json) -> str:
 def is_hash_of(stored: str, content: Json) -> bool:
     """Whether a hash that came with a database is one of its content, in any way in which such hashes are made.
 
-    That is: of the canonical form, or of the content as it stands, with or without its session, as
+    That is: of the canonical form, or of the content as it is, with or without its session, as
     published records of the same system have it; written in ASCII, or not.
     """
     wanted = stored.strip().lower()
     bare = {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
     # Most content is written alike by the fast encoder: the careful one is asked only where that gives no match.
-    if any(_fast_hash(form) == wanted for form in (content, bare)):
+    fast = (hashlib.sha256(msgspec.json.encode(form, order="sorted")).hexdigest() for form in (content, bare))
+    if wanted in fast:
         return True
     return any(_hash(form, ascii) == wanted for form in (canonical(content), bare, content) for ascii in (True, False))
 
@@ -143,18 +144,18 @@ def shown(value: Json) -> str:
 def fits(pattern: str, path: Path) -> bool:
     """Whether a pattern such as `reservations.*.status` or `reservations.**` describes a path."""
     keys = _keys(pattern)
-    at, place = 0, 0
-    stretch, taken = None, 0  # the last `**`, and what follows the keys that it takes
-    while place < len(path):
+    at, index = 0, 0
+    span, taken = None, 0  # the last `**`, and what follows the keys that it takes
+    while index < len(path):
         key = keys[at] if at < len(keys) else None
         if key is _STRETCH:
             at += 1
-            stretch, taken = at, place
-        elif key is _ANY or key == path[place]:
-            at, place = at + 1, place + 1
-        elif stretch is not None:
+            span, taken = at, index
+        elif key is _ANY or key == path[index]:
+            at, index = at + 1, index + 1
+        elif span is not None:
             taken += 1
-            at, place = stretch, taken
+            at, index = span, taken
         else:
             return False
     return all(key is _STRETCH for key in keys[at:])
@@ -165,7 +166,7 @@ _ANY, _STRETCH = object(), object()
 
 @lru_cache(maxsize=4096)
 def _keys(pattern: str) -> Sequence[object]:
-    """The keys that a pattern names; `*` is any, `**` a stretch of any number of them."""
+    """The keys that a pattern names; `*` is any, `**` a span of any number of them."""
     keys = [""]
     for token in re.findall(r"\\.|.", pattern, re.DOTALL):
         if token == ".":
@@ -196,10 +197,6 @@ def _json(value: Json, ascii: bool = True) -> str:
 
 def _hash(value: Json, ascii: bool = True) -> str:
     return hashlib.sha256(_json(value, ascii).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _fast_hash(value: Json) -> str:
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
 
 
 def _compare_records(path: Path, before: dict[str, Json], after: dict[str, Json], differences: list[Change]) -> None:
@@ -237,14 +234,14 @@ def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], differe
         start = _equal(was, now)
         end = _equal(was[start:][::-1], now[start:][::-1])
     before, after = was[start : len(was) - end], now[start : len(now) - end]
-    for place in range(max(len(before), len(after))):
-        at = (*path, str(start + place))
-        if place >= len(after):
-            differences.append(Change(at, REMOVED, was=before[place]))
-        elif place >= len(before):
-            differences.append(Change(at, ADDED, now=after[place]))
+    for index in range(max(len(before), len(after))):
+        at = (*path, str(start + index))
+        if index >= len(after):
+            differences.append(Change(at, REMOVED, was=before[index]))
+        elif index >= len(before):
+            differences.append(Change(at, ADDED, now=after[index]))
         else:
-            _compare(at, before[place], after[place], differences)
+            _compare(at, before[index], after[index], differences)
 
 
 def _equal(first: Sequence[Json], second: Sequence[Json]) -> int:
@@ -264,7 +261,7 @@ def _members(container: Json, key: str) -> Iterable[tuple[str, Json]]:
     if isinstance(container, list | tuple):
         if key in UNORDERED:
             return _named(container, _identity(container)).items()
-        return ((str(place), one) for place, one in enumerate(container))
+        return ((str(index), one) for index, one in enumerate(container))
     return ()
 
 
@@ -285,9 +282,9 @@ def _named(members: Sequence[Json], identity: str) -> dict[str, Json]:
 
 
 def _identity(*lists: Sequence[Json]) -> str:
-    """The field that all members have and that looks like their name; empty where there is none.
+    """The field that all members have and that looks like their name; empty where there is no such field.
 
-    One that tells the members of each list apart is better than one that does not.
+    One that says the members of each list apart is better than one that does not.
     """
     members = [member for one in lists for member in one]
     if not members or not all(isinstance(member, dict) for member in members):

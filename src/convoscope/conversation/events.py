@@ -70,7 +70,7 @@ class Event(
     tag_field="type",
     gc=False,  # No event leads back to itself, and there are millions: nobody has to look for circles.
 ):
-    """What every event has: its place in the order, its time where known, its id in the source."""
+    """What every event has: its position in the order, its time where known, its id in the source."""
 
     seq: int
     time: Time | None = None
@@ -101,7 +101,7 @@ class Utterance(Event, frozen=True, kw_only=True, tag="utterance"):
     cut_off_by: str = ""
     """Participant who made the speaker stop."""
     manner: str = ""
-    """How it was said, where the log tells: backchannel, vocal_tic, non_directed, fallback."""
+    """How it was said, where the log says: backchannel, vocal_tic, non_directed, fallback."""
 
     @property
     def is_unread(self) -> bool:
@@ -233,7 +233,7 @@ class Logged(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     ms: int | None = None
     """When it was logged, in milliseconds of that log's clock."""
     sound: float | None = None
-    """When the sound itself began or ended, in seconds, where the log tells that apart."""
+    """When the sound itself began or ended, in seconds, where the log has it."""
     speaker: str = ""
     """Role of who is meant: user or assistant."""
     text: str = ""

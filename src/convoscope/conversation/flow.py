@@ -26,7 +26,7 @@ class FlowState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     segment: str = ""
     terminal: Terminal = ""
     rank: float | None = None
-    """Its place in the order of the flow, where one is declared: a greater one is ahead."""
+    """Its position in the order of the flow, where one is declared: a greater one is ahead."""
     latency_budget_ms: float | None = None
     extras: dict[str, Json] = {}
 

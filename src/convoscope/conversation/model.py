@@ -164,7 +164,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     """seqs of what happened for it beside that: tool calls and their results, retrievals, component metrics."""
     expected: Expected = Expected()
     outcome: Outcome | None = None
-    """How this item ended, where that is told apart from the conversation's end."""
+    """How this item ended, where the log distinguishes it from the conversation's end."""
     extras: dict[str, Json] = {}
 
 
@@ -322,20 +322,20 @@ class Conversation(
             if type(event) is ToolCall:
                 waiting.append(event)
             elif type(event) is ToolResult and waiting:
-                place = _answered(event, waiting)
-                if place >= 0:
-                    results[waiting.pop(place).seq] = event
+                index = _answered(event, waiting)
+                if index >= 0:
+                    results[waiting.pop(index).seq] = event
         return results
 
     @remembered
     def started(self) -> float:
-        """When it began, in seconds of the common time: the earliest moment that any event tells; 0 without one."""
+        """When it began, in seconds of the common time: the earliest moment of any event; 0 without one."""
         moments = [self.common(event.time) for event in self.timeline if event.time is not None]
         moments += [start for utterance in self.utterances for start, _ in self.sounds(utterance)]
         return min(moments, default=0.0)
 
     def sounds(self, utterance: Utterance) -> list[tuple[float, float]]:
-        """Start and end of each stretch of an utterance's sound, in seconds of the common time."""
+        """Start and end of each span of an utterance's sound, in seconds of the common time."""
         return [
             (self._common(segment.start, segment.clock), self._common(segment.end, segment.clock))
             for segment in utterance.segments
@@ -391,13 +391,13 @@ def _check_utterance(utterance: Utterance, speakers: Collection[str], clocks: Co
 
 
 def _answered(result: ToolResult, waiting: list[ToolCall]) -> int:
-    """The place of the call that a result belongs to; -1 for none."""
+    """The position of the call that a result belongs to; -1 for none."""
     id, name = result.call_id, result.name
     if id:
-        for place, call in enumerate(waiting):
+        for index, call in enumerate(waiting):
             if call.call_id == id:
-                return place
-    for place, call in enumerate(waiting):
+                return index
+    for index, call in enumerate(waiting):
         if not (id and call.call_id) and (not name or name == call.name):
-            return place
+            return index
     return -1

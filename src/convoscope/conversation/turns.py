@@ -34,7 +34,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     has_times: bool
     """An utterance has a time, or sound."""
     has_sound: bool
-    """An utterance has a stretch of sound."""
+    """An utterance has a span of sound."""
     has_user_intended: bool
     """It is known what a user meant to say, or said."""
     has_user_heard: bool
@@ -46,7 +46,7 @@ class Contents(msgspec.Struct, frozen=True, gc=False):
     has_states: bool
     has_retrievals: bool
     has_queries: bool
-    """A retrieval tells its query."""
+    """A retrieval has its query."""
     reports: Mapping[str, Sequence[ComponentMetric]]
     """What each component reported of itself."""
 
@@ -56,7 +56,8 @@ def contents_of(conversation: Conversation) -> Contents:
     roles = conversation.roles
     user = assistant = timed = sound = intended = heard = fallback = False
     kinds: set[type] = set()
-    for event in conversation.timeline:
+    timeline = conversation.timeline
+    for event in timeline:
         if type(event) is not Utterance:
             kinds.add(type(event))
             continue
@@ -86,13 +87,9 @@ def contents_of(conversation: Conversation) -> Contents:
         ToolResult in kinds,
         StateEntered in kinds or StateExited in kinds,
         Retrieval in kinds,
-        Retrieval in kinds and _has_queries(conversation),
+        Retrieval in kinds and any(event.query is not None for event in timeline if type(event) is Retrieval),
         _reports(conversation) if ComponentMetric in kinds else _NO_REPORTS,
     )
-
-
-def _has_queries(conversation: Conversation) -> bool:
-    return any(type(event) is Retrieval and event.query is not None for event in conversation.timeline)
 
 
 def _reports(conversation: Conversation) -> Mapping[str, Sequence[ComponentMetric]]:
@@ -173,20 +170,15 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
 
 
 def eva(conversation: Conversation) -> tuple[Turn, ...]:
-    """Turns as the published fixtures of EVA count them in the logs of a call: see `convoscope.views.eva.turns`."""
+    """Turns as the published fixtures of EVA count them in the logs of a call: see `convoscope.views.eva.reading`."""
     # By name, as an entry point is: the model imports no view.
-    view = import_module("convoscope.views.eva.turns")
+    view = import_module("convoscope.views.eva.reading")
     turns: tuple[Turn, ...] = view.eva_turns(conversation)
     return turns
 
 
-def turn_of(number: int, conversation: Conversation, events: list[AnyEvent]) -> Turn:
-    """The turn that some events form."""
-    return _turn(number, _drafted(conversation, events))
-
-
 _Draft = tuple[list[AnyEvent], list[Utterance], list[str], list[Utterance], list[str]]
-"""A turn while it is being cut: its events, then whoever spoke and their words, the user's and the assistant's."""
+"""A turn while it is being cut: its events, then who spoke and the texts, of the user and of the assistant."""
 
 
 def _begun(drafts: list[_Draft]) -> _Draft:
@@ -195,20 +187,20 @@ def _begun(drafts: list[_Draft]) -> _Draft:
     return draft
 
 
-def _drafted(conversation: Conversation, events: list[AnyEvent]) -> _Draft:
-    roles = conversation.roles
+def turn_of(number: int, conversation: Conversation, events: list[AnyEvent]) -> Turn:
+    """The turn that some events form."""
     draft: _Draft = (events, [], [], [], [])
     _, user, user_texts, assistant, assistant_texts = draft
     for event in events:
         if type(event) is Utterance:
-            role, text = roles[event.speaker], conversation.text(event)
+            role, text = conversation.roles[event.speaker], conversation.text(event)
             if role == "user" and (text.strip() or event.segments):
                 user.append(event)
                 user_texts.append(text)
             elif role == "assistant" and (text.strip() or event.segments):
                 assistant.append(event)
                 assistant_texts.append(text)
-    return draft
+    return _turn(number, draft)
 
 
 def _turn(number: int, draft: _Draft) -> Turn:

@@ -99,7 +99,12 @@ def _events(step: Step) -> Iterator[Record]:
     match step:
         case SpeechStep():
             if step.waited:
-                yield {"type": "component_metric", "at": step.start, "component": "turn", "values": _waited(step)}
+                yield {
+                    "type": "component_metric",
+                    "at": step.start,
+                    "component": "turn",
+                    "values": {"e2e_latency": step.waited},
+                }
             heard = {"heard": {"text": step.heard, "source": MODELS["stt"]}} if step.speaker == CALLER else {}
             cut = {"cut_off_by": CALLER} if step.cut_off else {}
             words = {"speaker": step.speaker, "intended": {"text": step.text}, **heard, **cut}
@@ -116,10 +121,6 @@ def _events(step: Step) -> Iterator[Record]:
         case SlotStep():
             value = {"slot": step.slot, "value": step.value, "state": step.state}
             yield {"type": "slot_filled", "at": step.start, **value}
-
-
-def _waited(step: SpeechStep) -> dict[str, float]:
-    return {"e2e_latency": step.waited}
 
 
 def _records(step: Step) -> Iterator[Record]:

@@ -184,9 +184,9 @@ def date(day: int, month: str) -> str:
 
 def misheard(code: str, draw: random.Random) -> str:
     """The code with two of its letters taken for others."""
-    places = [place for place, letter in enumerate(code) if letter in MISHEARINGS]
-    changed = set(draw.sample(places, min(2, len(places))))
-    return "".join(MISHEARINGS[letter] if place in changed else letter for place, letter in enumerate(code))
+    indices = [index for index, letter in enumerate(code) if letter in MISHEARINGS]
+    changed = set(draw.sample(indices, min(2, len(indices))))
+    return "".join(MISHEARINGS[letter] if index in changed else letter for index, letter in enumerate(code))
 
 
 AGENT, CALLER = "agent", "caller"

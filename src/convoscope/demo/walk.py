@@ -387,8 +387,8 @@ def make_calls(
     live: int = LIVE,
 ) -> Iterator[PhoneCall]:
     """The calls of each version: `trials` of each scenario, which the versions share, and `live` ones of their own."""
-    for place, version in enumerate(versions):
-        begin = _FIRST_CALL + place * 14 * _DAY
+    for index, version in enumerate(versions):
+        begin = _FIRST_CALL + index * 14 * _DAY
         yield from _rehearsed(seed, version, begin, scenarios, trials)
         yield from _live(seed, version, begin, live)
 

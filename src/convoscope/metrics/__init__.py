@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from convoscope.conversation.model import Conversation
     from convoscope.conversation.turns import Turn
-    from convoscope.metrics.composites.pass_k import Repeats, repeats
+    from convoscope.metrics.composites import Repeats, repeats
     from convoscope.metrics.declaration import (
         CONVERSATION,
         COUNT,
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
         Target,
         TenPoints,
         axis,
+        conversation_share_metric,
         derived,
+        item_metric,
         metric,
+        share_metric,
+        wait_metric,
     )
     from convoscope.metrics.examples import example, value
-    from convoscope.metrics.judged.custom import template_scorer
+    from convoscope.metrics.judged import template_scorer
     from convoscope.metrics.needs import (
         ASSISTANT_SPEECH,
         FLOW_DECLARED,
@@ -60,7 +64,6 @@ if TYPE_CHECKING:
         SKEWED_CLOCKS,
         SWAPPED_ROLES,
     )
-    from convoscope.metrics.presets import conversation_share_metric, item_metric, share_metric, wait_metric
     from convoscope.resources import Judge, Recognised, Recogniser, Recording, Sound, Verdict, resource
     from convoscope.scores.observation import (
         Observation,
@@ -209,15 +212,14 @@ _HOMES = (
     "convoscope.metrics.declaration",
     "convoscope.metrics.needs",
     "convoscope.metrics.perturbations",
-    "convoscope.metrics.presets",
     "convoscope.scores.observation",
     "convoscope.scores.reducers",
     "convoscope.scores.side_tables",
     "convoscope.views.registry",
     "convoscope.views.metric_context",
     "convoscope.resources",
-    "convoscope.metrics.composites.pass_k",
-    "convoscope.metrics.judged.custom",
+    "convoscope.metrics.composites",
+    "convoscope.metrics.judged",
     "convoscope.metrics.examples",
     "convoscope.views.standard_data.model",
 )

@@ -17,13 +17,22 @@ import msgspec
 from convoscope.conversation import DIMENSIONS, Conversation
 from convoscope.conversation.lazy import remembered
 from convoscope.errors import DeclarationError
-from convoscope.metrics.async_metrics import awaited, coming, is_async
-from convoscope.metrics.items import each_item, each_item_awaited
+from convoscope.metrics.items import awaited, coming, each_item, each_item_awaited, is_async
 from convoscope.metrics.needs import Need, needs_of
 from convoscope.metrics.perturbations import PERTURBATIONS, Perturbation
 from convoscope.resources.registry import asked_by, optional_for
 from convoscope.scores.observation import Observation, Status
-from convoscope.scores.reducers import Across, Percentile, Reduce
+from convoscope.scores.reducers import (
+    MEAN,
+    MEAN_OF_CONVERSATIONS,
+    MEAN_OF_SUBJECTS,
+    RATIO_OF_SUMS,
+    RATIO_WITHIN,
+    Across,
+    Percentile,
+    Reduce,
+    percentile,
+)
 from convoscope.text.language import language_code
 from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
 from convoscope.views.registry import ITEM as ITEM_VIEW
@@ -384,3 +393,23 @@ def _look_up(key: str, module: str = "", name: str = "") -> Any:
     from convoscope.metrics.registry import known
 
     return getattr(import_module(module), name) if module else known(key)
+
+
+MEAN_OF_ALL = Reduce(MEAN, MEAN_OF_SUBJECTS)
+"""The mean of all turns, events or items, whichever conversation they are of."""
+SUM_OVER_SUM = Reduce(RATIO_WITHIN, RATIO_OF_SUMS)
+"""Σ numerators ÷ Σ denominators."""
+P50_P95 = {"p50": percentile(50), "p95": percentile(95)}
+FULL_MARKS = TenPoints(zero=0.0, ten=1.0)
+"""0 to 1 is worth 0 to 10."""
+
+share_metric = partial(metric, unit=SHARE, reduce=SUM_OVER_SUM)
+"""What share of the opportunities was taken: each observation counts a numerator of a denominator."""
+conversation_share_metric = partial(
+    metric, observes=CONVERSATION, unit=SHARE, better=HIGHER, reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS)
+)
+"""What share of the conversations is good: 1 or 0 of each."""
+item_metric = partial(metric, observes=ITEM, better=HIGHER, reduce=MEAN_OF_ALL, ten=FULL_MARKS)
+"""How good is an item, from 0 to 1."""
+wait_metric = partial(metric, observes=TURN, unit=SECONDS, better=LOWER, reduce=MEAN_OF_ALL, also=P50_P95)
+"""How long something takes in each turn; longer is worse."""

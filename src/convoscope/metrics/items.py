@@ -1,4 +1,4 @@
-"""Metrics that look at one evaluation item at a time: what they give for each becomes a score of that item."""
+"""What the function of a metric gives, awaited where it must wait, and of each evaluation item where it takes one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.async_metrics import awaited, coming
 from convoscope.scores.observation import Observation, failed, measured, not_applicable
 from convoscope.views.items import WHOLE, Case, Subject
 
 if TYPE_CHECKING:
     from convoscope.views.standard_data.model import StandardData
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from inspect import isasyncgen, isasyncgenfunction, iscoroutine, iscoroutinefunction
+from types import GeneratorType
 
 NO_VALUE = "no_value"
 
@@ -91,4 +95,33 @@ def error_text(error: BaseException) -> str:
         return type(error).__name__
 
 
-__all__ = ["NO_VALUE", "ItemView", "each_item", "each_item_awaited", "error_text", "viewed"]
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether what a function gives is still to come."""
+    while isinstance(function, partial):
+        function = function.func
+    called = getattr(function, "__call__", function)  # noqa: B004 - an object that is called like a function
+    return any(iscoroutinefunction(one) or isasyncgenfunction(one) for one in (function, called))
+
+
+async def coming(result: Any) -> Any:
+    """What a metric gave, when it is there."""
+    if isasyncgen(result):
+        return [one async for one in result]
+    return await result if iscoroutine(result) else result
+
+
+def awaited(result: Any) -> Any:
+    """What a metric gave; where that is still to come, it is waited for."""
+    if type(result) in _THERE or not (isasyncgen(result) or iscoroutine(result)):
+        return result
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coming(result))
+    # Called from inside a loop, as notebooks do: one loop cannot wait inside another.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coming(result)).result()
+
+
+_THERE = frozenset({GeneratorType, list, tuple, Observation})
+"""What metrics mostly give: there is nothing to wait for."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk
-from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, axis, metric
+from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, SUM_OVER_SUM, axis, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.presets import SUM_OVER_SUM
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.result_words import says_done

@@ -49,7 +49,8 @@ def in_one_line(text: str) -> str:
     """Without breaks, and without marks that steer the direction of what comes after them."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split()) or "(no name)"
-    plain = (" " if unicodedata.category(one) in _BREAKS else one for one in text if one not in _STEERING)
+    kept = (character for character in text if character not in _STEERING)
+    plain = (" " if unicodedata.category(character) in _BREAKS else character for character in kept)
     return " ".join("".join(plain).split()) or "(no name)"
 
 
@@ -74,7 +75,7 @@ class FlowCell(NamedTuple):
 
 
 class PageCell(NamedTuple):
-    """A cell on the page: a value, what is under it, and why there is none."""
+    """A cell on the page: a value, what is under it, and why the value is missing."""
 
     value: str
     under: str = ""

@@ -15,7 +15,7 @@ from convoscope.report.table import code, plain
 from convoscope.runs.run import Run
 
 if TYPE_CHECKING:
-    from convoscope.analysis.flows.gate import AspectVerdict, FlowGate, FlowVerdict
+    from convoscope.analysis.flows.flow_matrix import AspectVerdict, FlowGate, FlowVerdict
 
 STYLES: dict[Outcome, str] = {PASSED: "green", FAILED: "bold red", UNDETERMINED: "yellow"}
 _MAX_LINE = 1_000

@@ -1,4 +1,4 @@
-"""A run as JUnit XML, for whatever runs tests: a missed target is a failed test.
+"""A run as JUnit XML, for CI servers: a missed target is a failed test.
 
 One suite per family of metrics, and in it one test for each figure that has a target or could not be
 computed:
@@ -7,7 +7,7 @@ computed:
 |---|---|
 | meets its targets | passes |
 | misses one | fails |
-| has no value to hold against one | is an error: nobody may take it for passed |
+| has no value to compare with one | is an error: it must not be taken for passed |
 | could not be computed | is an error, with a target or without |
 
 Figures without a target are no tests. Where there is no target at all, the test `targets` is skipped and says so.
@@ -36,7 +36,7 @@ from convoscope.analysis.words import (
     value_text,
 )
 from convoscope.harmless import clean, one_line
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.report.files import write_text
 from convoscope.runs.ranking import highest, lowest, worst
 from convoscope.runs.run import Run
@@ -67,7 +67,7 @@ def write_junit(run: Run, path: str | os.PathLike[str], targets: Sequence[str] =
 
 
 def junit(run: Run, targets: Sequence[str] = ()) -> str:
-    """The JUnit XML of a run. `targets` come beside those that the run was scored with."""
+    """The JUnit XML of a run. `targets` are added to those that the run was scored with."""
     root = Element("testsuites", {"name": clean(f"convoscope {run.name}"), "time": f"{run.receipt.seconds:.3f}"})
     suites: dict[str, list[JUnitCase]] = {}
     for case in [_validity(run), _reading(run), *_figures(run, run_checks(run, targets))]:
@@ -94,8 +94,8 @@ def _add(suite: Element, case: JUnitCase) -> None:
         if case.text:
             SubElement(test, "system-out").text = clean(case.text)
         return
-    facts = {"message": clean(case.message)} | ({"type": clean(case.type)} if case.type else {})
-    SubElement(test, case.ending, facts).text = clean(case.text) or None
+    attributes = {"message": clean(case.message)} | ({"type": clean(case.type)} if case.type else {})
+    SubElement(test, case.ending, attributes).text = clean(case.text) or None
 
 
 def _validity(run: Run) -> JUnitCase:
@@ -143,8 +143,7 @@ def _figures(run: Run, checks: Sequence[Check]) -> list[JUnitCase]:
 
 def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[Check]) -> JUnitCase:
     value = value_text(figure.value, figure.unit)
-    facts = _facts(figure, run.summary)
-    text = "\n".join([*(f"target: {check.text}" for check in checks), *facts])
+    text = "\n".join([*(f"target: {check.text}" for check in checks), *_figure_lines(figure, run.summary)])
     outcome = overall(check.verdict.outcome for check in checks)
     if figure.status == ERROR:
         return JUnitCase(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
@@ -159,32 +158,32 @@ def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[C
     return JUnitCase(family, name, "passed", text=text)
 
 
-def _facts(figure: Figure, summary: Summary) -> list[str]:
+def _figure_lines(figure: Figure, summary: Summary) -> list[str]:
     if figure.value is None:
         detail = f" ({one_line(figure.detail)})" if figure.detail else ""
-        facts = [f"no value: {reason_text(figure.reason)}{detail}"]
+        lines = [f"no value: {reason_text(figure.reason)}{detail}"]
     else:
-        # Beside a target, the rounded value may look like what it is not.
+        # Next to a target, a rounded value may look as if it met it.
         shown = value_text(figure.value, figure.unit)
-        facts = [f"value {shown} ({figure.value!r})", f"95 % interval {interval_text(figure)}"]
-    facts += [f"n {figure.n:,}", f"coverage {coverage_text(figure, observed(figure, summary))}"]
+        lines = [f"value {shown} ({figure.value!r})", f"95 % interval {interval_text(figure)}"]
+    lines += [f"n {figure.n:,}", f"coverage {coverage_text(figure, observed(figure, summary))}"]
     left_out = reasons_text(figure, observed(figure, summary))
-    return [*facts, f"not measured: {left_out}"] if left_out else facts
+    return [*lines, f"not measured: {left_out}"] if left_out else lines
 
 
 def _worst(run: Run, check: Check) -> list[str]:
     """The conversations on the wrong end of the metric; of a figure over groups, the worst of the run."""
     figure, below = check.figure, check.target.comparison in {">", ">="}
     far = (lowest if below else highest)(run, figure, MAX_CONVERSATIONS)
-    far = [one for one in far if not check.target.is_met_by(one.value)] or far
+    far = [row for row in far if not check.target.is_met_by(row.value)] or far
     if far:
         title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure.unit)}):"
-        return [title, *(f"  {one_line(one.conversation)}: {value_text(one.value, figure.unit)}" for one in far)]
+        return [title, *(f"  {one_line(row.conversation)}: {value_text(row.value, figure.unit)}" for row in far)]
     behind = worst(run, MAX_CONVERSATIONS)
     return [
         "worst conversations:",
         *(
-            f"  {one_line(one.conversation)}: {one_line(why)}"
-            for one, why in zip(behind, rank_texts(run, behind), strict=True)
+            f"  {one_line(row.conversation)}: {one_line(why)}"
+            for row, why in zip(behind, rank_texts(run, behind), strict=True)
         ),
     ]

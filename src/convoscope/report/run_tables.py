@@ -19,7 +19,7 @@ from convoscope.analysis.words import (
     value_text,
 )
 from convoscope.metrics.declaration import COMPONENTS
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.report.table import ReportTable, TableCell, TableColumn, number_column
 from convoscope.runs.summary import Group, SmallGroups, Summary
 from convoscope.scores.observation import ERROR

@@ -33,7 +33,7 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.report import Note
 from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
-from convoscope.metrics.parts import parent_metric
+from convoscope.metrics.registry import parent_metric
 from convoscope.metrics.unresolved import RESOLUTION, RESOLVED_BY
 from convoscope.report.run_tables import FEW, REASONS, visible_figures
 from convoscope.report.speech_lanes import Ruler, SpeechLanes, speech_lanes

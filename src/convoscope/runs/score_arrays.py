@@ -16,7 +16,7 @@ from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES,
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_scores, subject_groups
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
 from convoscope.scoring.profiles import Absence, Profile
-from convoscope.statistics.across import Columns, Floats
+from convoscope.statistics.intervals import Columns, Floats
 from convoscope.statistics.summary import Subjects, Table
 from convoscope.views.background import is_version
 

@@ -24,7 +24,7 @@ from convoscope.scores.observation import (
     Counts,
     Observation,
 )
-from convoscope.statistics.across import Columns, Floats
+from convoscope.statistics.intervals import Columns, Floats
 from convoscope.statistics.summary import Figure, Subjects, Table, figures
 from convoscope.statistics.within import ConversationScore, reduce_conversation
 from convoscope.views.items import Subject

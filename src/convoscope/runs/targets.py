@@ -37,7 +37,7 @@ _BARE = re.compile(r"[^\s,\"\[\]=](?:[^,\"\[\]=\r\n]*[^\s,\"\[\]=])?")
 _HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 
 By = tuple[tuple[str, str], ...]
-"""The dimensions that a group shares, by name; none for all conversations."""
+"""The dimensions that a group shares, by name; empty for all conversations."""
 
 
 class FigureTarget(NamedTuple):
@@ -55,7 +55,7 @@ class FigureTarget(NamedTuple):
 
 
 class _ParsedTarget(NamedTuple):
-    """What a text says, before anybody knows whether there is such a figure."""
+    """What a text says, before the figure is looked up."""
 
     name: str
     comparison: str
@@ -86,8 +86,8 @@ def group_text(by: By) -> str:
 
 
 def kept_texts(texts: Sequence[str], metrics: Iterable[Declared]) -> list[str]:
-    """The targets that a user wrote as a run keeps them; refuses what no metric of the run will say."""
-    units = {name: one.unit for one in metrics for name in figure_names(describe(one))} if texts else {}
+    """The targets that a user wrote as a run keeps them; refuses figures that the run will not have."""
+    units = {name: metric.unit for metric in metrics for name in figure_names(describe(metric))} if texts else {}
     return sorted({given_target(text, units).text for text in texts})
 
 
@@ -118,7 +118,7 @@ def _parse(text: str) -> _ParsedTarget:
 
 
 def _group(text: str, inside: str | None) -> By:
-    """What stands in the brackets: dimensions, each with its value, in the order of their names."""
+    """The group in the brackets: dimensions, each with its value, in the order of their names."""
     if inside is None:
         return ()
     hint = (

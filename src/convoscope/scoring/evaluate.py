@@ -22,9 +22,8 @@ from convoscope.scores.observation import (
     unmeasured,
 )
 from convoscope.scoring.profiles import Absence, Profiles, in_order
-from convoscope.statistics.panel import panel
 from convoscope.statistics.summary import input_reason
-from convoscope.statistics.within import ConversationScore, reduce_conversation
+from convoscope.statistics.within import ConversationScore, panel, reduce_conversation
 from convoscope.views.items import WHOLE
 
 _NO_RESOURCES: Mapping[str, Any] = {}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from convoscope.metrics.declaration import Derived, Metric, TenPoints
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Counts, Observation
-from convoscope.statistics.across import are_whole
+from convoscope.statistics.intervals import are_whole
 from convoscope.statistics.within import ConversationScore, commonest_reason, demands_of
 from convoscope.views.items import Subject
 

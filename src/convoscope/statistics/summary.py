@@ -38,8 +38,17 @@ from convoscope.scores.reducers import (
     Percentile,
     Sums,
 )
-from convoscope.statistics.across import Columns, Floats, percentile, ratio_of, total
-from convoscope.statistics.intervals import Codes, Interval, percentile_interval, ratio_interval
+from convoscope.statistics.intervals import (
+    Codes,
+    Columns,
+    Floats,
+    Interval,
+    percentile,
+    percentile_interval,
+    ratio_interval,
+    ratio_of,
+    total,
+)
 from convoscope.statistics.within import ten_points
 
 

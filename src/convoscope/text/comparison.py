@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Literal, TypeVar
 
 import msgspec
@@ -14,19 +13,15 @@ from convoscope.conversation.lazy import remembered
 from convoscope.text.folding import comparable, composed, fold
 from convoscope.text.patterns import PatternCheck
 
-# Each looks at a run of characters from its beginning alone: from every place in it, a long one would take hours.
+# Each looks at a run of characters from its beginning alone: from every position in it, a long one would take hours.
 _WORD = re.compile(r"(?<!\S)\S*?[^\W_]")
-_UNSPACED_LETTER = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Thai, Lao, Burmese, Khmer, Kana and Han."""
 _LETTERS_OF_A_WORD = 2
 """In such a writing, so many letters count as a word where a text must have some length."""
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s+|$)|[。！？\n]+")
 
 
 def count_words(text: str) -> int:
-    """Words stand between blanks and hold a letter or a digit."""
+    """Words are between blanks and hold a letter or a digit."""
     if text.isascii():
         # Without its signs, a run between blanks that holds neither letter nor digit is gone.
         return len(text.encode().translate(_AS_BLANKS, _ASCII_SIGNS).split())
@@ -35,15 +30,16 @@ def count_words(text: str) -> int:
 
 def is_without_blanks(text: str) -> bool:
     """Whether most letters of a text are of a writing in which no blank parts one word from the next."""
-    return not text.isascii() and 2 * len(_UNSPACED_LETTER.findall(text)) > sum(map(str.isalpha, text))
+    return not text.isascii() and 2 * len(_BY_CHARACTER.findall(text)) > sum(map(str.isalpha, text))
 
 
 def tokens(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, in small letters; vowel signs and accents belong to their letter."""
+    """Runs of letters, digits and underscores, in lower case; vowel signs and accents belong to their letter."""
     if text.isascii():
         return text.encode().translate(_SMALL_WORDS).decode().split()
     composed = unicodedata.normalize("NFC", text.lower())
-    return "".join(one if _is_word_character(one) else " " for one in composed).split()
+    is_word = [one.isalnum() or one == "_" or _is_mark(one) for one in composed]
+    return "".join(one if kept else " " for one, kept in zip(composed, is_word, strict=True)).split()
 
 
 def sentences(text: str) -> list[str]:
@@ -79,7 +75,12 @@ class Sentence(msgspec.Struct, frozen=True, gc=False):
 def long_sentences(text: str, least: int) -> list[Sentence]:
     """The sentences of a text that have so many words or more."""
     if not text.isascii() or "\n" in text:
-        return [Sentence(normalised_words(one), one) for one in sentences(text) if _has_words(one, least)]
+        return [
+            Sentence(normalised_words(sentence), sentence)
+            for sentence in sentences(text)
+            if count_words(sentence) >= least
+            or (is_without_blanks(sentence) and sum(map(str.isalpha, sentence)) >= least * _LETTERS_OF_A_WORD)
+        ]
     # The same without a text for each step: what all of the text needs is done once.
     encoded = text.encode()
     marked, small = encoded.translate(_MARKS), encoded.translate(_SMALL_WORDS).decode()
@@ -99,19 +100,9 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
     return long
 
 
-def _has_words(sentence: str, least: int) -> bool:
-    if count_words(sentence) >= least:
-        return True
-    return is_without_blanks(sentence) and sum(map(str.isalpha, sentence)) >= least * _LETTERS_OF_A_WORD
-
-
 def normalised_words(text: str) -> str:
-    """Small letters, words only, one blank between: texts that differ in punctuation become equal."""
+    """Lower case, words only, one blank between: texts that differ in punctuation become equal."""
     return " ".join(tokens(text if text.isascii() else text.casefold()))
-
-
-def _is_word_character(character: str) -> bool:
-    return character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"
 
 
 _ASCII = [chr(code) for code in range(128)]
@@ -173,9 +164,9 @@ def exact_match_of(
 
 
 def accuracy_of(answer: str, truth: str, *, pattern: re.Pattern[str] | PatternCheck | None = None) -> float | None:
-    """1 if the truth stands in the answer as whole words, else the share of its words that do. None for a blank truth.
+    """1 if the truth is in the answer as whole words, else the share of its words that are. None for a blank truth.
 
-    Both are compared after NFKC, in small letters, with single blanks and without punctuation at the
+    Both are compared after NFKC, in lower case, with single blanks and without punctuation at the
     edges; a text that equals the truth contains it. Words of the truth count as often as it has
     them. With `pattern`, only what it finds first is the answer: its first group that took part, or all
     of it; where it finds nothing, there is no answer and the value is 0.
@@ -266,13 +257,13 @@ class Comparison:
 
     @property
     def lacks_a_word(self) -> bool:
-        """The truth has a word that the answer does not have as often: for certain, it stands nowhere in the answer."""
+        """The truth has a word that the answer does not have as often: for certain, it is nowhere in the answer."""
         return self.is_plain and (overlap := self.overlap) is not None and overlap.shared < overlap.wanted
 
     def accuracy(self) -> float | None:
         """See `accuracy_of`."""
         if self.is_plain and (overlap := self.overlap) is not None:
-            return overlap.recall  # which is 1 where the truth stands in the answer
+            return overlap.recall  # which is 1 where the truth is in the answer
         wanted, given = comparable(self.truth), comparable(self.answer)
         if not wanted:
             return None
@@ -310,14 +301,14 @@ def candidate(match: re.Match[str]) -> str:
 
 
 def words(text: str, *, case_sensitive: bool = False) -> list[str]:
-    """Runs of letters, digits and `_`, in small letters; accents and vowel signs belong to their letter.
+    """Runs of letters, digits and `_`, in lower case; accents and vowel signs belong to their letter.
 
     A number is one word, with its sign and its decimals: -5, 3.14; commas between its thousands are
     left out, so that 1,000 is 1000.
     """
     if not text.isascii():
         alike = composed(text) if case_sensitive else fold(text, "NFC")
-        chunks = alike.translate(_word_characters()).split()
+        chunks = alike.translate(_WORD_CHARACTERS).split()
     else:
         plain = text.encode() if case_sensitive else text.lower().encode()
         if not plain.translate(None, _NO_DIGITS):
@@ -328,7 +319,8 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
         if chunk.isalnum() or (chunk := chunk.rstrip("-.,")).isalnum():
             result.append(chunk)
         elif chunk:
-            result += _words_between_signs(chunk)
+            parts = [part for part in _NOT_OF_A_NUMBER.split(chunk) if part]
+            result += [part.replace(",", "") if "," in part and _THOUSANDS.fullmatch(part) else part for part in parts]
     return result
 
 
@@ -341,7 +333,7 @@ def words_or_characters(text: str, *, case_sensitive: bool = False) -> list[str]
 
 
 def _apart(word: str) -> list[str]:
-    """A word cut before and after each character of a writing without blanks; what stands between stays whole."""
+    """A word cut before and after each character of a writing without blanks; what is between stays whole."""
     tokens: list[str] = []
     whole = False
     for character in word:
@@ -369,14 +361,8 @@ def _characters(text: str) -> list[str]:
     return characters
 
 
-def _words_between_signs(chunk: str) -> list[str]:
-    """The words of a run of letters, digits, and signs that may belong to a number."""
-    parts = _NOT_OF_A_NUMBER.split(chunk)
-    return [one.replace(",", "") if "," in one and _THOUSANDS.fullmatch(one) else one for one in parts if one]
-
-
 def occurs(wanted: str, given: str) -> bool:
-    """Whether a folded text stands in another as whole words, and its numbers as whole numbers.
+    """Whether a folded text is in another as whole words, and its numbers as whole numbers.
 
     "art" is not in "party", nor "user" in "user_id", nor 3 in 3.14, nor 5 in -5; a `_` that joins nothing,
     as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
@@ -386,7 +372,7 @@ def occurs(wanted: str, given: str) -> bool:
 
 
 def places_of(wanted: str, given: str) -> Iterator[int]:
-    """Where a folded text stands in another as whole words."""
+    """Where a folded text is in another as whole words."""
     for start in _starts(wanted, given):
         end = start + len(wanted)
         if (start == 0 or _opens(given, start)) and (end == len(given) or _closes(given, end)):
@@ -394,7 +380,7 @@ def places_of(wanted: str, given: str) -> Iterator[int]:
 
 
 def _starts(wanted: str, given: str) -> Iterator[int]:
-    """Where a text stands in another, in time that grows with both and not with their product.
+    """Where a text is in another, in time that grows with both and not with their product.
 
     A text that overlaps itself by half or more repeats something. Where it was found at such a distance,
     it is found at the same distance again just if what is repeated goes on.
@@ -411,7 +397,7 @@ def _starts(wanted: str, given: str) -> Iterator[int]:
 
 
 def _opens(text: str, start: int) -> bool:
-    """A word may begin here: what stands before does not belong to it."""
+    """A word may begin here: what is before does not belong to it."""
     before, first = text[start - 1], text[start]
     if not first.isalnum():
         return True
@@ -463,12 +449,8 @@ class _WordCharacters(dict[int, int]):
         return replacement
 
 
-@cache
-def _word_characters() -> _WordCharacters:
-    """One for all texts: what it learns of a character is known for the next."""
-    return _WordCharacters()
-
-
+_WORD_CHARACTERS = _WordCharacters()
+"""One for all texts: what it learns of a character is known for the next."""
 _WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = _WITHOUT_BLANKS + r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 """Thai, Lao, Burmese, Khmer, Kana, Han and Hangul, as a class of a pattern has them."""

@@ -6,7 +6,7 @@ import re
 import string
 import unicodedata
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
@@ -25,7 +25,7 @@ def compatible(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Small letters, and one way of writing for characters that mean the same: NFKC, case folded."""
+    """Lower case, and one way of writing for characters that mean the same: NFKC, case folded."""
     return fold(text, "NFKC")
 
 
@@ -56,13 +56,13 @@ def visible(text: str) -> str:
     text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
     if not _OTHER_LETTER.search(text) or not _LATIN_LETTER.search(text):
         return text
-    if all(letter in _LOOK_ALIKES for letter in _OTHER_LETTER.findall(text)):
+    if all(character in _LOOK_ALIKES for character in _OTHER_LETTER.findall(text)):
         return text.translate(_TO_LATIN)
     return " ".join(word.translate(_TO_LATIN) if _LATIN_LETTER.search(word) else word for word in text.split(" "))
 
 
 def fold(text: str, form: Form) -> str:
-    """Small letters, in one of the forms of Unicode."""
+    """Lower case, in one of the forms of Unicode."""
     if text.isascii():
         return text.lower()
     # Folding can part what was composed.
@@ -121,7 +121,7 @@ _SIGNS_BEGIN = (b"\xc2", b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
 
 @lru_cache(maxsize=4096)
 def compact(text: str) -> str:
-    """Letters and digits only, in small letters, without bracketed tags."""
+    """Letters and digits only, in lower case, without bracketed tags."""
     if "[" in text:
         # A bracket that is never closed is no tag. It is found all the same, so that what follows is looked at once.
         text = _TAG.sub(lambda tag: " " if tag[1] else tag[0], text)
@@ -143,7 +143,7 @@ def split_camel(text: str, separator: str) -> str:
 
 @lru_cache(maxsize=4096)  # reasons and names of states repeat from conversation to conversation
 def name_words(text: str) -> tuple[str, ...]:
-    """The words of a name, in small letters, however they are put together."""
+    """The words of a name, in lower case, however they are put together."""
     return tuple(_WORDS.findall(split_camel(text, " ").casefold()))
 
 
@@ -192,7 +192,7 @@ def likeness(first: str, second: str) -> float:
 _TELLING = 8
 _MOST_STEPS = 1_000_000
 """Characters times characters. Above it, the time for the best part would grow with the cube of the length: then
-words are counted that stand in both in the same order, or the beginnings are looked at alone."""
+words are counted that are in both in the same order, or the beginnings are looked at alone."""
 _GLANCE = 1_000
 
 
@@ -224,18 +224,14 @@ class _Deletions(dict[int, int | None]):
     """What `str.translate` deletes: punctuation of any script, and the symbols that ASCII counts as punctuation."""
 
     def __missing__(self, code: int) -> int | None:
-        letter = chr(code)
-        kept = None if letter in _SYMBOLS or unicodedata.category(letter).startswith("P") else code
+        character = chr(code)
+        kept = None if character in _SYMBOLS or unicodedata.category(character).startswith("P") else code
         self[code] = kept
         return kept
 
 
-@cache
-def _deletions() -> _Deletions:
-    """One for all texts: it fills as it meets letters."""
-    return _Deletions()
-
-
+_DELETIONS = _Deletions()
+"""One for all texts: it fills as it meets characters."""
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
@@ -244,7 +240,7 @@ def plain_description(text: str) -> str:
     """NFKC, case folded, without punctuation, single blanks: `Schedule follow-up!` is `schedule followup`."""
     if text.isascii():
         return " ".join(text.lower().translate(_PUNCTUATION).split())
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_deletions()).split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(_DELETIONS).split())
 
 
 def description_similarity(first: str, second: str) -> float:

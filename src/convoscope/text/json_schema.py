@@ -2,9 +2,9 @@
 
 To the letter, what the schema does not allow is a fault: draft 2020-12, and what older drafts wrote
 otherwise. A schema that uses something which is not checked here is refused, so that "no fault" always
-means that there is none. That is what a form that was asked for is held to.
+means that there are none. That is what a form that was asked for is held to.
 
-The schema of a tool is told by many systems, each in its own way, and by many badly: there, the common
+The schema of a tool is reported by many systems, each in its own way, and by many badly: there, the common
 names of other languages are types too, and null is what models write for an argument that they leave
 out. Whether the arguments of a call fit is asked to the letter but for that (`CALL`). Whether a call was
 wrong, which must not be said of one that may be right, looks at the plain words of the schema alone and
@@ -101,7 +101,7 @@ def schema_faults(value: Json, schema: Json, leniency: Leniency = STRICT) -> Ite
 
 
 class PlainObject(NamedTuple):
-    """A schema of an object whose properties have a type and nothing else: most tools are told so."""
+    """A schema of an object whose properties have a type and nothing else: most tools have such a schema."""
 
     types: Mapping[str, frozenset[type]]
     required: frozenset[str]
@@ -143,7 +143,7 @@ class _Checker:
         """The keys of what is listed, by the id of the list."""
         draft_name = str(root.get("$schema", "")) if isinstance(root, dict) else ""
         self.only_refs = any(draft in draft_name for draft in ("draft-04", "draft-06", "draft-07"))
-        """Before 2019, what stands beside a reference does not count."""
+        """Before 2019, what is next to a reference does not count."""
 
     def faults(self, value: Json, schema: Json, at: str, depth: int) -> Iterator[Fault]:
         self._step()
@@ -305,9 +305,9 @@ class _Checker:
         first = _list(schema, "prefixItems")
         if isinstance(items, list):  # as drafts before 2020 wrote prefixItems
             first, items = items, schema.get("additionalItems", True)
-        for place, element in enumerate(value):
-            inner = first[place] if place < len(first) else items
-            yield from self.faults(element, inner, f"{at}[{place}]", depth + 1)
+        for index, element in enumerate(value):
+            inner = first[index] if index < len(first) else items
+            yield from self.faults(element, inner, f"{at}[{index}]", depth + 1)
         if "contains" in schema:
             contained = sum(self._fits(one, schema["contains"], depth) for one in value)
             least = _number(schema, "minContains", 1)
@@ -327,8 +327,12 @@ class _Checker:
 
     def _plain_faults(self, value: Json, schema: dict[str, Json]) -> Iterator[str]:
         """What else can be said without looking inside of the value."""
-        if "enum" in schema and self._key(value) not in self._keys(_list(schema, "enum")):
-            yield f"{shown(value)} is not one of {shown(schema['enum'])}"
+        if "enum" in schema:
+            listed = _list(schema, "enum")
+            if id(listed) not in self.listed:
+                self.listed[id(listed)] = frozenset(map(self._key, listed))
+            if self._key(value) not in self.listed[id(listed)]:
+                yield f"{shown(value)} is not one of {shown(schema['enum'])}"
         if "const" in schema and self._key(value) != self._key(schema["const"]):
             yield f"{shown(value)} is not {shown(schema['const'])}"
         if isinstance(value, str):
@@ -350,11 +354,6 @@ class _Checker:
             return checked(pattern).search(text) is not None
         except (BadPattern, Untried) as error:
             raise BadSchema(f"pattern {shown(pattern)}: {error}") from None
-
-    def _keys(self, values: list[Json]) -> frozenset[Any]:
-        if id(values) not in self.listed:
-            self.listed[id(values)] = frozenset(map(self._key, values))
-        return self.listed[id(values)]
 
     def _key(self, value: Json) -> Any:
         """Equal for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not.
@@ -387,7 +386,7 @@ def _number_faults(value: float, schema: dict[str, Json]) -> Iterator[str]:
             raise BadSchema("multipleOf must be above 0")
         try:
             whole = Decimal(repr(value)) % Decimal(repr(step)) == 0
-        except InvalidOperation:  # so many digits apart that the rest cannot be told
+        except InvalidOperation:  # so many digits apart that the rest is unknown
             whole = value % step == 0
         if not whole:
             yield f"{shown(value)} is no multiple of {shown(step)}"
@@ -500,11 +499,9 @@ _LIMITS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
 _PLAIN_LIMIT = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 _ALIASES = {
-    "str": "string",
-    "text": "string",
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("float", "double"), "number"),
     "int": "integer",
-    "float": "number",
-    "double": "number",
     "bool": "boolean",
     "list": "array",
     "dict": "object",

@@ -147,7 +147,7 @@ def _plain_words(text: str) -> list[str]:
 
 
 def is_sure(language: str) -> bool:
-    """Whether a language was told, and not a script alone."""
+    """Whether a language is known, and not a script alone."""
     return bool(language) and not language.startswith(UNDETERMINED)
 
 
@@ -165,7 +165,7 @@ def _script_of(text: str) -> str:
     name = max(counts, key=counts.__getitem__)
     if 2 * counts[name] > letters:
         return name if name != "zh" or counts["zh"] >= MIN_HAN else _SHORT_HAN
-    latin = sum(letter.isalpha() and letter < "ʰ" for letter in text)
+    latin = sum(character.isalpha() and character < "ʰ" for character in text)
     return _OTHER_SCRIPT if letters and 2 * latin < letters else ""
 
 
@@ -260,9 +260,7 @@ _TWO_LETTERS = (
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]{1,8}){0,3}")
 
 
-@cache
-def _known_codes() -> frozenset[str]:
-    return frozenset(_TWO_LETTERS.split())
+_KNOWN_CODES = frozenset(_TWO_LETTERS.split())
 
 
 def language_code(name: object) -> str:
@@ -275,4 +273,4 @@ def language_code(name: object) -> str:
     match = _CODE.fullmatch(plain)
     if match is None:
         return ""
-    return _THREE_LETTERS.get(match[1], match[1] if match[1] in _known_codes() else "")
+    return _THREE_LETTERS.get(match[1], match[1] if match[1] in _KNOWN_CODES else "")

@@ -5,7 +5,7 @@ more ways than can ever be tried. RE2 goes through the text once, whatever the p
 written as Python has them and mean what they mean there: digits, letters and blanks are those of
 Unicode. What RE2 does not have (looking ahead or behind, back references, groups that keep what they
 took, conditions) is refused, and so is a pattern that takes too much memory or too many steps. `$`
-stands for the very end, also where the last character is a line break.
+is for the very end, also where the last character is a line break.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _class(token: str, ascii: bool) -> str:
     others = [one for one in members if ascii or one != r"\W"]
     last = len(others) - 1
     inside = "".join(
-        "-" if one == "-" and 0 < place < last else _member(one, ascii) for place, one in enumerate(others)
+        "-" if one == "-" and 0 < index < last else _member(one, ascii) for index, one in enumerate(others)
     )
     if len(others) == len(members):
         return f"{opening}{inside}]"
@@ -171,13 +171,13 @@ def _class(token: str, ascii: bool) -> str:
 
 
 def _member(token: str, ascii: bool) -> str:
-    """A character, or a class of them that has a short name, as it stands between brackets."""
+    """A character, or a class of them that has a short name, as it is between brackets."""
     if token in _BLANKS:
         return _BLANKS[token]
     if token in _SHORT:
         return token if ascii else _SHORT[token]
     if len(token) > 1:
-        # What stands for a character in a pattern stands for the same one in a text of Python.
+        # An escape means the same character in a pattern as in a string of Python.
         token = literal_eval(f"'{token}'") if token[1].isascii() and token[1].isalnum() else token[1]
     if "\ud800" <= token <= "\udfff":
         raise UnsupportedPattern("a lone surrogate")
@@ -189,7 +189,7 @@ _ESCAPE = r"\\(?:[0-7]{3}|0[0-7]?|x..|u.{4}|U.{8}|N\{[^}]*\}|.)"
 _TOKEN = re.compile(rf"{_ESCAPE}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\{{,\d*\}}|.", re.DOTALL)
 _TOKEN_OF_CLASS = re.compile(rf"{_ESCAPE}|.", re.DOTALL)
 _BOUNDARIES = (r"\b", r"\B")
-_PLACES = {**{place: place for place in (*_BOUNDARIES, r"\A")}, r"\Z": r"\z"}
+_PLACES = {**{index: index for index in (*_BOUNDARIES, r"\A")}, r"\Z": r"\z"}
 _WORD = r"\p{L}\p{N}_"
 _WORD_WITHOUT = {
     "": _WORD,

@@ -483,13 +483,8 @@ _QUOTES = str.maketrans({"’": "'", "‘": "'"})
 def says_done(text: str, promise: str) -> bool:
     """Whether a text says that a promise, written as an instruction, was kept: "I've sent it", "that's done"."""
     words = " ".join(text.translate(_QUOTES).lower().split())
-    return any(
-        not _OPEN.search(_sentence_before(words, one.start())) for one in _promise_pattern(promise).finditer(words)
-    )
-
-
-def _sentence_before(text: str, place: int) -> str:
-    return re.split(r"[.!?]", text[:place])[-1]
+    starts = (match.start() for match in _promise_pattern(promise).finditer(words))
+    return any(not _OPEN.search(re.split(r"[.!?]", words[:start])[-1]) for start in starts)
 
 
 @lru_cache(1024)

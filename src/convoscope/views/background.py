@@ -103,19 +103,19 @@ class _Value(NamedTuple):
 
 def _values(conversation: Conversation) -> Iterator[_Value]:
     extras = conversation.extras
-    places: list[Mapping[str, Json]] = [extras, header_fields(extras.get("header"))]
+    sources: list[Mapping[str, Json]] = [extras, header_fields(extras.get("header"))]
     if conversation.scenario is not None:
-        places.append(conversation.scenario.extras)
+        sources.append(conversation.scenario.extras)
     if len(conversation.items) == 1:
-        places.append(conversation.items[0].extras)
-    places.append(_constant(conversation))
-    for place in places:
-        if place:
-            yield from _flat(place, "", _DEEPEST)
+        sources.append(conversation.items[0].extras)
+    sources.append(_constant(conversation))
+    for fields in sources:
+        if fields:
+            yield from _flat(fields, "", _DEEPEST)
 
 
-def _flat(place: Mapping[str, Json], path: str, depth: int) -> Iterator[_Value]:
-    for name, value in place.items():
+def _flat(fields: Mapping[str, Json], path: str, depth: int) -> Iterator[_Value]:
+    for name, value in fields.items():
         if isinstance(value, dict):
             if depth > 1:
                 inner = "" if name == "metadata" and not path else f"{path}{name}."
@@ -151,7 +151,7 @@ def _text(name: str, value: Json) -> str:
 
 
 def _constant(conversation: Conversation) -> dict[str, Json]:
-    """What stands beside all messages with one value, as a column of a table with one row a message."""
+    """What all messages have with one value, as a column of a table with one row a message."""
     beside: dict[str, Json] = {}
     other: set[str] = set()
     for event in conversation.timeline:
@@ -189,8 +189,8 @@ def _when(conversation: Conversation) -> dict[str, str]:
 def _dated(extras: Mapping[str, Json]) -> date | None:
     """The first date in a field whose name says that it is the beginning."""
     metadata = extras.get("metadata")
-    for place in (extras, metadata if isinstance(metadata, dict) else {}):
-        for name, value in place.items():
+    for fields in (extras, metadata if isinstance(metadata, dict) else {}):
+        for name, value in fields.items():
             if (
                 isinstance(value, str)
                 and _DATE.match(value)

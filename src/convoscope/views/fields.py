@@ -28,11 +28,11 @@ _OF_OUTCOME = ("completed", "finished", "ended_reason", "final_status", "error",
 def field_value(conversation: Conversation, name: str) -> str | float | bool | None:
     """The value of a field; None where the conversation has none, or one that is a list or an object.
 
-    Dots lead into objects: `metadata.team`. Where several places have the name, the first of `_places` counts.
+    Dots lead into objects: `metadata.team`. Where several sources have the name, the first of `_sources` counts.
     """
-    places = _places(conversation)
-    for place in (*places.values(), places):
-        value = _at(place, name)
+    sources = _sources(conversation)
+    for source in (*sources.values(), sources):
+        value = _at(source, name)
         if isinstance(value, str | int | float) and value != "":
             return value
     return None
@@ -40,17 +40,17 @@ def field_value(conversation: Conversation, name: str) -> str | float | bool | N
 
 def field_names(conversation: Conversation) -> list[str]:
     """The fields that a conversation has, as `field_value` knows them."""
-    places = _places(conversation)
-    names = (name for place in places.values() for name in _value_names(place, _DEEPEST))
+    sources = _sources(conversation)
+    names = (name for source in sources.values() for name in _value_names(source, _DEEPEST))
     return list(dict.fromkeys(islice(names, MAX_FIELDS)))
 
 
-def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
+def _sources(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
     """Where fields are, the likeliest to be meant first."""
     outcome, extras = conversation.outcome, conversation.extras
     flow = {"flow": conversation.flow.name} if conversation.flow is not None else {}
     stated = {name: value for name in _OF_OUTCOME if (value := getattr(outcome, name)) not in (None, "")}
-    places: dict[str, Mapping[str, Json]] = {
+    sources: dict[str, Mapping[str, Json]] = {
         "dimensions": {**flow, **conversation.dimensions},
         "labels": _labels(conversation),
         "extras": extras,
@@ -62,10 +62,10 @@ def _places(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
     }
     if len(conversation.items) == 1:
         (item,) = conversation.items
-        places["item"] = item.extras
-        places["expected"] = item.expected.extras
-    places["messages"] = _of_messages(conversation)
-    return places
+        sources["item"] = item.extras
+        sources["expected"] = item.expected.extras
+    sources["messages"] = _of_messages(conversation)
+    return sources
 
 
 def header_fields(lines: Json) -> dict[str, Json]:
@@ -79,7 +79,7 @@ def header_fields(lines: Json) -> dict[str, Json]:
 
 
 def _of_messages(conversation: Conversation) -> dict[str, Json]:
-    """What stands beside messages, as a column of a table with one row a message: of several values the last."""
+    """What messages have, as a column of a table with one row a message: of several values the last."""
     beside: dict[str, Json] = {}
     for event in conversation.timeline:
         beside |= event.extras
@@ -95,22 +95,22 @@ def _labels(conversation: Conversation) -> dict[str, Json]:
     return labels
 
 
-def _at(place: Mapping[str, Json], name: str) -> Json:
-    """What stands at a name. A key may hold dots itself: the longest that is there leads on."""
-    if name in place:
-        return place[name]
+def _at(source: Mapping[str, Json], name: str) -> Json:
+    """What is at a name. A key may hold dots itself: the longest that is there leads on."""
+    if name in source:
+        return source[name]
     end = name.rfind(".")
     while end >= 0:
-        inner = place.get(name[:end])
+        inner = source.get(name[:end])
         if isinstance(inner, Mapping) and (value := _at(inner, name[end + 1 :])) is not None:
             return value
         end = name.rfind(".", 0, end) if end else -1
     return None
 
 
-def _value_names(place: Mapping[str, Json], depth: int) -> Iterator[str]:
+def _value_names(source: Mapping[str, Json], depth: int) -> Iterator[str]:
     """The names of all values that are neither lists nor objects."""
-    for name, value in place.items():
+    for name, value in source.items():
         if isinstance(value, dict):
             if depth > 1:
                 yield from (f"{name}.{inner}" for inner in _value_names(value, depth - 1))
@@ -150,14 +150,11 @@ def is_flag(value: str | float | bool) -> bool:
 def values_text(values: Mapping[str, int]) -> str:
     """`true in 25 and false in 75`."""
     most = sorted(values.items(), key=lambda one: (-one[1], one[0]))
-    parts = [f"{_cut(value)} in {count:,}" for value, count in most[:_MOST_SHOWN]]
+    shown = ((value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…", count) for value, count in most)
+    parts = [f"{value} in {count:,}" for value, count in islice(shown, _MOST_SHOWN)]
     if len(most) > _MOST_SHOWN:
         parts.append(f"other values in {sum(count for _, count in most[_MOST_SHOWN:]):,}")
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _cut(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…"
 
 
 class Proposal(NamedTuple):
@@ -255,7 +252,10 @@ def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> P
     if kind == "bad":
         return None
     if all(_FRACTION.fullmatch(value) for value in values):
-        return _named(name, [value for value in values if _is_high(value)], words)
+        # A rating such as `4/5` is good in the upper quarter.
+        matches = {value: _FRACTION.fullmatch(value) for value in values}
+        high = [value for value, match in matches.items() if match and float(match[1]) >= 0.75 * float(match[2])]
+        return _named(name, high, words)
     if kind == "rating":
         return _named(name, [value for value in values if folded[value] in table["praise"]], words)
     # `resolved` is true or "partially": what says neither is counted as such.
@@ -264,12 +264,6 @@ def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> P
 
 
 _FRACTION = re.compile(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
-
-
-def _is_high(value: str) -> bool:
-    """Whether a rating such as `4/5` is in the upper quarter."""
-    match = _FRACTION.fullmatch(value)
-    return match is not None and float(match[1]) >= 0.75 * float(match[2])
 
 
 def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:
@@ -353,9 +347,5 @@ def best_proposal(proposals: Sequence[Proposal]) -> str:
     """The likeliest field with its counts, and the names of the next ones."""
     if not proposals:
         return ""
-    others = list(_shown_names(proposals[1:3]))
+    others = [f"`{proposal.field}`" for proposal in proposals[1:3]]
     return proposals[0].text + (f" (also: {', '.join(others)})" if others else "")
-
-
-def _shown_names(proposals: Sequence[Proposal]) -> Iterator[str]:
-    yield from (f"`{one.field}`" for one in proposals)

@@ -22,7 +22,7 @@ from convoscope.text.comparison import Comparison
 
 
 class Subject(NamedTuple):
-    """What was looked at: turn 3, state greeting, tool call 7. `position` is its place in the order."""
+    """What was looked at: turn 3, state greeting, tool call 7. `position` is its number in the order."""
 
     kind: str
     id: str = ""
@@ -127,7 +127,7 @@ class Case:
 def _event(timeline: Sequence[AnyEvent], seq: int) -> AnyEvent:
     """The event that an item points at, which is always there; found without a look at all the others.
 
-    Events ascend, and where they are counted from 0 without a gap, each stands at its own number.
+    Events ascend, and where they are counted from 0 without a gap, each is at its own number.
     """
     if seq < len(timeline) and timeline[seq].seq == seq:
         return timeline[seq]

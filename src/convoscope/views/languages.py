@@ -62,7 +62,11 @@ class SpokenLanguages:
         if language := _stated_of(utterance) or self._settled[speaker]:
             return language
         usual = self.of_speaker(speaker)
-        return usual if is_plainly(usual, text) else self._asked(text, usual)
+        if is_plainly(usual, text):
+            return usual
+        own = language_of(text[:_UTTERANCE])
+        # Few words, or a few letters of a script: the speaker's other words say the language.
+        return usual if not own or (not is_sure(own) and is_written_in(usual, own)) else own
 
     def _settled_for(self, speaker: str) -> str:
         """The language of all that a participant says; nothing where each utterance has to be looked at."""
@@ -70,11 +74,6 @@ class SpokenLanguages:
             return stated
         usual = self.of_speaker(speaker)
         return usual if is_alone(usual, " ".join(self._texts(speaker))) else ""
-
-    def _asked(self, text: str, usual: str) -> str:
-        own = language_of(text[:_UTTERANCE])
-        # Few words, or a few letters of a script: the speaker's other words say the language.
-        return usual if not own or (not is_sure(own) and is_written_in(usual, own)) else own
 
     def of_all(self) -> str:
         """The language of all that is said: as stated, else by the words of everyone together."""
@@ -88,16 +87,12 @@ class SpokenLanguages:
 
     def _stated(self, speaker: str) -> str:
         if speaker not in self._stated_by:
-            self._stated_by[speaker] = self._stated_about(speaker)
+            extras = self._conversation.extras
+            role = self._conversation.roles.get(speaker, "") if extras else ""
+            about = (extras.get(name) for name in _ABOUT_SPEAKERS.get(role, ()))
+            codes = (_stated_in(fields) for fields in about if isinstance(fields, Mapping))
+            self._stated_by[speaker] = next(filter(None, codes), self._of_all)
         return self._stated_by[speaker]
-
-    def _stated_about(self, speaker: str) -> str:
-        extras = self._conversation.extras
-        role = self._conversation.roles.get(speaker, "") if extras else ""
-        for name in _ABOUT_SPEAKERS.get(role, ()):
-            if isinstance(about := extras.get(name), Mapping) and (code := _stated_in(about)):
-                return code
-        return self._of_all
 
     def _by_words(self, speaker: str) -> str:
         own = self._texts(speaker)
@@ -154,15 +149,15 @@ def _is_believed(stated: str) -> bool:
     return stated not in ("", "en")
 
 
-def _stated_in(facts: Mapping[str, Any]) -> str:
+def _stated_in(fields: Mapping[str, Any]) -> str:
     """The language that some fields state; nothing where they state none."""
-    if not facts:
+    if not fields:
         return ""
     for name in _FIELDS:
-        if name in facts and (code := language_code(facts[name])):
+        if name in fields and (code := language_code(fields[name])):
             return code
-    metadata = facts.get("metadata")
-    return _stated_in(metadata) if isinstance(metadata, Mapping) and metadata is not facts else ""
+    metadata = fields.get("metadata")
+    return _stated_in(metadata) if isinstance(metadata, Mapping) and metadata is not fields else ""
 
 
 def _stated_of(utterance: Utterance) -> str:

@@ -319,7 +319,7 @@ def _lexicon() -> _Lexicon:
 
 
 def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
-    """Whole phrases; `**` is up to twelve words, with what stands at them."""
+    """Whole phrases; `**` is up to twelve words, with the signs next to them."""
     gap = r"[^ ]{0,2}(?: [^ ]++){0,12} "
     after: dict[str, list[str]] = {}
     for phrase in phrases:
@@ -335,4 +335,4 @@ def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
 
 
 def _is_unspaced(phrase: str) -> bool:
-    return any(letter >= "\u3040" for letter in phrase)
+    return any(character >= "\u3040" for character in phrase)

@@ -42,11 +42,12 @@ def conversation_trace(conversation: Conversation) -> list[TraceEntry]:
     """Speech of user and assistant, grouped by speaker, with tool calls and responses between.
 
     The assistant's words are as intended. The user's are as the model received them: transcribed in
-    a cascade, intended where the model hears the sound. Where one is missing the other stands in,
+    a cascade, intended where the model hears the sound. Where one is missing the other is in,
     and `type` says so; but a greeting is always intended.
     """
     trace: list[TraceEntry] = []
-    answers = {id(result): call for call, result in _answered(conversation)}
+    results = conversation.tool_results
+    names = {id(results[call.seq]): call.name for call in conversation.tool_calls if call.seq in results}
     for turn in conversation.turns:
         for event in turn.events:
             match event:
@@ -56,18 +57,12 @@ def conversation_trace(conversation: Conversation) -> list[TraceEntry]:
                     entry = TraceEntry(tool_name=event.name, parameters=event.arguments, type="tool_call")
                     trace.append(TraceEntry(entry, turn_id=turn.id))
                 case ToolResult():
-                    call = answers.get(id(event))
-                    name = event.name or (call.name if call else "")
+                    name = event.name or names.get(id(event), "")
                     entry = TraceEntry(tool_name=name, tool_response=event.result, type="tool_response")
                     trace.append(TraceEntry(entry, turn_id=turn.id))
                 case _:
                     pass
     return trace
-
-
-def _answered(conversation: Conversation) -> list[tuple[ToolCall, ToolResult]]:
-    results = conversation.tool_results
-    return [(call, results[call.seq]) for call in conversation.tool_calls if call.seq in results]
 
 
 def _say(trace: list[TraceEntry], conversation: Conversation, utterance: Utterance, turn: int) -> None:
@@ -94,7 +89,7 @@ def _add(trace: list[TraceEntry], entry: TraceEntry) -> None:
 
 
 Intervals = list[tuple[float, float]]
-"""Stretches of sound, each from its start to its end."""
+"""Spans of sound, each from its start to its end."""
 
 
 class PipelineType(StrEnum):
@@ -190,23 +185,13 @@ class MetricContext(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: turn ids as text, sets as ascending lists, intervals as pairs."""
-        names = self.__struct_fields__[: -len(_BEYOND)]
+        names = self.__struct_fields__[: self.__struct_fields__.index("turn_rule")]
         plain = {name: _plain(getattr(self, name)) for name in names}
         if self.turn_rule == EVA_TURN_RULE:
             plain |= {name: _plain(getattr(self, name)) for name in _EVA_FIELDS}
         return plain
 
 
-_BEYOND = (
-    "turn_rule",
-    "tool_called",
-    "agent_id",
-    "language",
-    "language_display_name",
-    "fallback_turn_ids",
-    "sound_latency_assistant_turns",
-    "backfilled_user_turns",
-)
 _EVA_FIELDS = ("tool_called", "agent_id", "language", "language_display_name", "fallback_turn_ids", "is_s2s")
 
 
@@ -360,7 +345,7 @@ def _put(texts: dict[int, str], turn: int, candidates: list[Text | None]) -> Non
 def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, float]:
     """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing.
 
-    What a log tells of the time of an utterance is when it sounded only by the clock of the sound.
+    What a log says of the time of an utterance is when it sounded only by the clock of the sound.
     """
     waits: dict[int, float] = {}
     start = conversation.started

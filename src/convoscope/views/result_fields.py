@@ -264,7 +264,7 @@ def part_of(words: tuple[str, ...], names: frozenset[str]) -> bool:
 
 
 def status_word(value: str) -> str:
-    """A status as it is compared: small letters without accents."""
+    """A status as it is compared: lower case without accents."""
     return snake_case(without_accents(value[:60]))
 
 
@@ -384,7 +384,7 @@ def http_code(value: Json) -> int | None:
 
 
 def error_words(value: Json) -> str:
-    """What the value of `error` says; empty where it says that there is none."""
+    """What the value of `error` says; empty where it says that there was no error."""
     if isinstance(value, str):
         return "" if value.strip().lower() in NO_ERROR else value.strip()
     if isinstance(value, int):

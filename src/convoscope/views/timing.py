@@ -35,7 +35,7 @@ class _Sound(NamedTuple):
 
 @cached_on_argument
 def sounds_of(conversation: Conversation) -> dict[int, list[tuple[float, float]]]:
-    """Start and end of each stretch of sound, by utterance, in seconds of the common time."""
+    """Start and end of each span of sound, by utterance, in seconds of the common time."""
     return {one.seq: conversation.sounds(one) for one in conversation.utterances}
 
 

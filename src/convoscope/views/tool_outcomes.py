@@ -309,7 +309,7 @@ def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:
 
 
 def _says_done(content: str, kind: ToolKind) -> str:
-    """The word of a short text that says that the tool did what its name says; empty where there is none, or doubt."""
+    """The word of a short text that says that the tool did what its name says; empty without one, or in doubt."""
     if kind.reads or len(content) > LONGEST_SHORT:
         return ""
     word = next((word for word in _WORD.findall(content.lower()) if kind.did(word)), "")

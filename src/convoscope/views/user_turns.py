@@ -314,7 +314,7 @@ def _says_something(utterance: Utterance) -> bool:
     if _WORD.search(utterance.meant()) or utterance.segments:
         return not is_error_text(utterance.meant())
     text = utterance.meant() + utterance.received()
-    return utterance.is_unread or any(letter.isalnum() or category(letter) == "So" for letter in text)
+    return utterance.is_unread or any(character.isalnum() or category(character) == "So" for character in text)
 
 
 def _is_illegible(utterance: Utterance) -> bool:
@@ -326,14 +326,14 @@ def _is_illegible(utterance: Utterance) -> bool:
 
 
 def _goes_on(conversation: Conversation, earlier: Utterance, later: Utterance) -> bool:
-    """Whether two utterances follow so soon that no reply could stand between them, or are of two people in a group."""
+    """Whether two utterances follow so soon that no reply could be between them, or are of two people in a group."""
     if earlier.speaker != later.speaker:
         return True
     end, start = end_of(earlier), start_of(later)
     wait = None if end is None or start is None else conversation.elapsed(end, start)
     if wait is None or wait >= PAUSE:
         return False
-    # Sounds may touch or overlap. Messages of one moment have a clock that tells nothing.
+    # Sounds may touch or overlap. Messages of one moment have a clock that says nothing.
     return wait > 0 or bool(earlier.segments and later.segments)
 
 

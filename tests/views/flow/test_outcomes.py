@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from convoscope.conversation import Flow, FlowState, LabelVerdict, Outcome
-from convoscope.metrics.outcome.success import success
+from convoscope.metrics.outcome.endings import success
 from convoscope.views.flow.endings import OUTCOMES, is_completed, outcome_of, passed_in_words
 from support.chats import chat, user
 from support.flow_conversations import entered

@@ -15,7 +15,7 @@ from convoscope.analysis.words import cut_text
 from convoscope.conversation import ASSISTANT, Conversation, SlotFilled, StateEntered, ToolCall, ToolResult, Utterance
 from convoscope.conversation.events import AnyEvent
 from convoscope.metrics.agent import talks_over_user
-from convoscope.metrics.voice.key_entities import KINDS, facts_of, key_entities
+from convoscope.metrics.voice.transcription import KINDS, facts_of, key_entities
 from convoscope.scoring.evaluate import observe
 from convoscope.text.comparison import is_without_blanks, normalised_words
 from convoscope.text.lexicon import AGENT_REQUEST, folded_phrases, lexicon

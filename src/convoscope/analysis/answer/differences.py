@@ -35,7 +35,7 @@ from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
 from convoscope.analysis.answer.samples import Codes, FigureSample, Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, HIGHER, NEITHER, SECONDS, SHARE
-from convoscope.metrics.parts import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
 from convoscope.statistics.intervals import Z

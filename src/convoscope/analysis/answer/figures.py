@@ -16,7 +16,7 @@ from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_la
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, name_text, value_text
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
-from convoscope.metrics.parts import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.summary import Figure
 

@@ -16,7 +16,7 @@ from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import ACROSS
-from convoscope.statistics.across import Columns
+from convoscope.statistics.intervals import Columns
 from convoscope.statistics.summary import Figure
 from convoscope.views.background import NO, YES
 from convoscope.views.machines import NO_DIALOGUE

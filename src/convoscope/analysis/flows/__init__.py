@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from convoscope.analysis.flows.diagnosis import LATENCY_BUDGET_MS, Analysis, analysis_of
-from convoscope.analysis.flows.flow_matrix import FlowMatrix, flow_matrix_of
-from convoscope.analysis.flows.gate import ASPECTS, DROP, FLOOR, FlowGate, gate
+from convoscope.analysis.flows.flow_matrix import ASPECTS, DROP, FLOOR, FlowGate, FlowMatrix, flow_matrix_of, gate
 from convoscope.analysis.flows.segments import Archetype, Segments, archetypes_of, segments_of
 from convoscope.analysis.flows.state_table import FEW, Matrix, Runlike, StateTable, matrix_of, untested
 from convoscope.metrics.flow.states import STATE_TABLE

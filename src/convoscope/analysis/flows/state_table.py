@@ -24,12 +24,10 @@ from convoscope.metrics.flow.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_T
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.database import connect_alone, parquet, quoted
 from convoscope.runs.run import Run
-from convoscope.runs.side_tables import combined, combined_file
-from convoscope.runs.sql import create_views
+from convoscope.runs.sql import combined, combined_file, create_views
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_column, subject_groups
 from convoscope.scores.reducers import Sums
-from convoscope.statistics.across import Floats, ratio_of
-from convoscope.statistics.intervals import ratio_interval
+from convoscope.statistics.intervals import Floats, ratio_interval, ratio_of
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.state_rows import segment_of
 
@@ -295,7 +293,7 @@ _EVERY = f"""
     )
 """
 
-# An agent that ran on several models is told apart by them: a run over models must not fall into one row (tier 3).
+# An agent that ran on several models has a row for each: a run over models must not fall into one row (tier 3).
 _SEVERAL_MODELS = (
     "SELECT agent FROM conversations WHERE agent IS NOT NULL GROUP BY agent HAVING count(DISTINCT model) > 1"
 )
@@ -349,7 +347,7 @@ class StateFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution":
     """Of all turns in it, pooled."""
     latency_n: int
     latency_reason: str
-    """Why there is none."""
+    """Why it is missing."""
     guard_error: Rate
     guard_errors: int | None
     guard_n: int

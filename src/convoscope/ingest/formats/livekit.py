@@ -192,7 +192,8 @@ class _History:
                 sounds[id(item)] = [own]
         spare: list[SpokenSpan] = []
         for span in self._spans():
-            if any(_overlaps(span, other) for spans in sounds.values() for other in spans):
+            same_side = [other for spans in sounds.values() for other in spans if other.role == span.role]
+            if any(span.start < other.end and other.start < span.end for other in same_side):
                 continue
             owner = _owner(span, [item for item in messages if _is_of(item, span.role)])
             if owner is None or as_object(owner.get("metrics")).keys() & set(SPEAKING):
@@ -431,10 +432,6 @@ def _owner(span: SpokenSpan, messages: Sequence[JsonObject]) -> JsonObject | Non
     if span.role == ASSISTANT:
         return next((item for at, item in reversed(timed) if at <= span.end), None)
     return next((item for at, item in timed if at >= span.start), None)
-
-
-def _overlaps(first: SpokenSpan, second: SpokenSpan) -> bool:
-    return first.role == second.role and first.start < second.end and second.start < first.end
 
 
 def _is_of(item: JsonObject, role: str) -> bool:

@@ -158,7 +158,8 @@ def as_logged(records: Sequence[Record]) -> Iterator[Record]:
 def line_of(inner: JsonObject, number: int) -> LogLine:
     """What a message of a log tells."""
     message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
-    timed: JsonObject = {"timestamp": _logged_at(inner)}
+    time = inner.get("time")
+    timed: JsonObject = {"timestamp": time.get("timestamp") or time.get("repr") if isinstance(time, dict) else time}
     for pattern in _MESSAGES if len(message) < _LONGEST else ():
         # A logger without a name: somebody writes the messages alone.
         if (not logger or logger.startswith(pattern.loggers)) and (hit := pattern.form.fullmatch(message)):
@@ -169,11 +170,6 @@ def line_of(inner: JsonObject, number: int) -> LogLine:
     if level in _ERRORS and logger.startswith(PIPECAT) and message:
         return LogLine("error", {**timed, "message": message.partition("\n")[0][:500]}, number, logger=logger)
     return LogLine("noise", {}, number, logger=logger or "log")
-
-
-def _logged_at(inner: JsonObject) -> Any:
-    time = inner.get("time")
-    return time.get("timestamp") or time.get("repr") if isinstance(time, dict) else time
 
 
 def _values(groups: dict[str, str | None]) -> JsonObject:
@@ -392,13 +388,9 @@ def _call_lines(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
 
 
 def _id(value: Any) -> str:
-    """The conversation that a line says it belongs to; in a log it stands in what was bound to the logger."""
-    places = (value, as_object(as_object(value).get(TAG)).get("extra"))
-    return next((as_text(as_object(place).get(name)) for place in places for name in _IDS if _has(place, name)), "")
-
-
-def _has(place: Any, name: str) -> bool:
-    return bool(as_text(as_object(place).get(name)))
+    """The conversation that a line says it belongs to; in a log the id is in what was bound to the logger."""
+    holders = (as_object(value), as_object(as_object(as_object(value).get(TAG)).get("extra")))
+    return next(filter(None, (as_text(holder.get(name)) for holder in holders for name in _IDS)), "")
 
 
 def _tag(value: JsonObject) -> Kind | None:

@@ -24,7 +24,6 @@ from convoscope.conversation import (
     ToolResult,
     Track,
 )
-from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import (
     LOOKED_AT,
@@ -177,7 +176,7 @@ class RetellReader(CallReader):
             id=call.text("call_id") or source.id_in(group),
             dimensions=dimensions(call.get("metadata")) | filled(dims),
             source=Source(format=self.name, files=group.file_names, record=source.path),
-            pipeline=_pipeline(latency),
+            pipeline="s2s" if "s2s" in latency else "cascade" if latency.keys() & {"asr", "llm", "tts"} else None,
             participants=transcript.timeline.participants,
             clocks=tuple(clock for clock in _CLOCKS if clock.id in transcript.clocks),
             agent=Agent(name=agent),
@@ -249,12 +248,6 @@ def _only_node(field: str, entries: Sequence[Any], collected: JsonObject, notes:
         return ""
     notes.inferred("state_from_current_node", node)
     return node
-
-
-def _pipeline(latency: JsonObject) -> Pipeline | None:
-    if "s2s" in latency:
-        return "s2s"
-    return "cascade" if latency.keys() & {"asr", "llm", "tts"} else None
 
 
 def _duration(call: Fields) -> float | None:

@@ -8,7 +8,19 @@ from functools import partial
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, Conversation
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SHARE, TURN, axis, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    HIGHER,
+    LOWER,
+    MEAN_OF_ALL,
+    RATIO,
+    SHARE,
+    SUM_OVER_SUM,
+    TURN,
+    axis,
+    metric,
+)
 from convoscope.metrics.dialogue.frames import (
     completion_of,
     dialogue_turns,
@@ -24,7 +36,6 @@ from convoscope.metrics.dialogue.turn_scores import PairCount, SetMatch, TurnSco
 from convoscope.metrics.dialogue.turns import DialogueTurn, State
 from convoscope.metrics.dialogue.venues import VenueDatabase
 from convoscope.metrics.needs import Need, english_words
-from convoscope.metrics.presets import MEAN_OF_ALL, SUM_OVER_SUM
 from convoscope.scores.observation import Observation, counted, in_turn, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import (
     COUNTS,

@@ -28,9 +28,19 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import CONVERSATION, COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, TenPoints, metric
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    COUNT,
+    FULL_MARKS,
+    HIGHER,
+    LOWER,
+    RATIO,
+    SECONDS,
+    SHARE,
+    TenPoints,
+    metric,
+)
 from convoscope.metrics.needs import CONTENTS, FLOW_DECLARED, JUDGE, NOT_BROKEN, Fact, Need
-from convoscope.metrics.presets import FULL_MARKS
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name, snake_case
@@ -69,7 +79,7 @@ _flow_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES,
 
 
 class _Part(NamedTuple):
-    """One part of being correct: whether it holds, or why that cannot be told."""
+    """One part of being correct: whether it holds, or why that is unknown."""
 
     holds: bool | None
     reason: str = ""
@@ -349,7 +359,7 @@ def _latencies(conversation: Conversation) -> list[float]:
 
 
 def _highest(scale: str) -> float | None:
-    """The upper end of a scale that begins at 0, such as `0-10`; 1 where none is told, None where it is another."""
+    """The upper end of a scale that begins at 0, such as `0-10`; 1 without a scale, None where it is another."""
     if not scale.strip():
         return 1.0
     bounds = _BOUNDS.fullmatch(scale.strip().casefold())
@@ -358,7 +368,7 @@ def _highest(scale: str) -> float | None:
 
 def _verdicts(conversation: Conversation) -> list[Label]:
     named = ("humanness", "flow.humanness")
-    return [one for one in conversation.labels if one.name in named and one.subject_kind == "conversation"]
+    return [label for label in conversation.labels if label.name in named and label.subject_kind == "conversation"]
 
 
 _HUMANNESS = Need(
@@ -445,7 +455,7 @@ def drop_off_node(conversation: Conversation) -> Observation:
         return unmeasured(WHOLE, "stages_unknown", f"ended in {node}, after {', '.join(visited)}"[:200])
     if not any(folded_name(state) in order.known for state in visited):
         return unmeasured(WHOLE, "not_among_stages", f"ended in {node}; stages {', '.join(order.names)}"[:200])
-    reached = max(order.places.get(folded_name(state), 0) for state in visited)
+    reached = max(order.positions.get(folded_name(state), 0) for state in visited)
     completed = _completed(conversation) or reached == len(order.names)
     details: dict[str, Json] = {"node": node, "reached": visited, "stages": len(order.names)}
     details |= {"deepest": order.names[reached - 1] if reached else None, "completed": completed}
@@ -456,10 +466,10 @@ class _Order(NamedTuple):
     """The stages of a flow."""
 
     names: list[str]
-    places: dict[str, int]
-    """The place of each stage, from 1, by its folded name."""
+    positions: dict[str, int]
+    """The position of each stage, from 1, by its folded name."""
     known: Collection[str]
-    """The states that whoever gave the order knows, folded; not all of them need to be stages."""
+    """The states that the order knows, folded; not all of them need to be stages."""
 
 
 def _path(conversation: Conversation) -> list[str]:
@@ -481,24 +491,24 @@ def _order(conversation: Conversation) -> _Order | None:
         given = holder.get("stages") if isinstance(holder, dict) else None
         names = [name for one in given if (name := _name(one))] if isinstance(given, list | tuple) else []
         if names:
-            first = {folded_name(name): place for place, name in reversed(list(enumerate(names)))}
-            names = [names[place] for place in sorted(first.values())]
-            places = {folded_name(name): place for place, name in enumerate(names, start=1)}
-            return _Order(names, places, places)
+            first = {folded_name(name): at for at, name in reversed(list(enumerate(names)))}
+            names = [names[at] for at in sorted(first.values())]
+            positions = {folded_name(name): at for at, name in enumerate(names, start=1)}
+            return _Order(names, positions, positions)
     return _declared_order(conversation.flow) if conversation.flow is not None else None
 
 
 @cached_on_argument
 def _declared_order(flow: Flow) -> _Order | None:
-    """The states of a flow by rank; those of one rank share a place. Where it hands over or gives up is no stage."""
+    """The states of a flow by rank; those of one rank share a position. Where it hands over or gives up is no stage."""
     names: dict[float, str] = {}
     ranked = [state for state in flow.states if state.rank is not None and state.terminal not in _NO_STAGES]
     for state in sorted(ranked, key=attrgetter("rank")):
         names.setdefault(state.rank or 0.0, state.name)
-    place = {rank: number for number, rank in enumerate(names, start=1)}
-    places = {folded_name(state.name): place[state.rank or 0.0] for state in ranked}
+    position = {rank: number for number, rank in enumerate(names, start=1)}
+    positions = {folded_name(state.name): position[state.rank or 0.0] for state in ranked}
     known = frozenset(folded_name(state.name) for state in flow.states)
-    return _Order(list(names.values()), places, known) if names else None
+    return _Order(list(names.values()), positions, known) if names else None
 
 
 def _holders(conversation: Conversation) -> Iterator[Json]:

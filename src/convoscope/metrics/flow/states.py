@@ -1,6 +1,6 @@
 """What each state of a flow did in a conversation (flow-states, tier 1).
 
-They observe states, so that "by flow and state" is a grouping like any other. What stands behind them is kept in
+They observe states, so that "by flow and state" is a grouping like any other. What is behind them is kept in
 the table `states`, one row for each conversation and state.
 """
 
@@ -207,7 +207,7 @@ def _observe(conversation: Conversation, column: str) -> Iterator[Observation]:
 
 
 EXPLAINED_BY = {"slot_ready_rate": "slot_fill_rate"}
-"""Columns without a value whose reason stands under another name."""
+"""Columns without a value whose reason is under another name."""
 NO_OPPORTUNITY = frozenset(("nothing_required", "state_not_declared", "no_turn_ran"))
 """Reasons for which there is nothing to measure, rather than something that could not be."""
 

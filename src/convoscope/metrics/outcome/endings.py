@@ -1,15 +1,17 @@
-"""Metrics of how a call came to its end."""
+"""Metrics of how a conversation ended, and whether it succeeded."""
 
 from __future__ import annotations
 
 from convoscope.conversation import Conversation, Logged
+from convoscope.metrics.declaration import conversation_share_metric
+from convoscope.metrics.needs import Need
 from convoscope.metrics.outcome.task import ENDED_REASON
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.presets import conversation_share_metric
 from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
 from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext, metric_context
+from convoscope.views.flow.endings import outcome_of
 from convoscope.views.user_turns import breakdown
 
 
@@ -29,6 +31,10 @@ def conversation_correctly_finished(conversation: Conversation) -> Observation:
     who spoke. 1 for every other end, good or bad: whether the agent answered before, `agent.unanswered_turns`
     says. Unmeasured where the log does not say why it ended, or ended in silence and has no sound that
     tells who spoke last.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Bye.", outcome={"ended_reason": "user_hangup"})
+    >>> value(conversation_correctly_finished, call)
+    1.0
     """
     fault = breakdown(conversation)
     if not fault:
@@ -44,6 +50,10 @@ def conversation_correctly_finished_eva(context: MetricContext) -> Observation:
 
     As EVA publishes it: 0 where the call ended because nobody spoke any more and the user's sound was the
     last, 1 for every other end. An agent that never speaks, and an integration that breaks, finish correctly.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Bye.", outcome={"ended_reason": "user_hangup"})
+    >>> value(conversation_correctly_finished_eva, call)
+    1.0
     """
     return _left_waiting(context)
 
@@ -97,3 +107,27 @@ def _reason(record: Logged) -> str | None:
     details = record.value.get("details") if isinstance(record.value, dict) else None
     reason = details.get("reason") if isinstance(details, dict) else None
     return folded_name(reason) if record.kind == "connection_state" and isinstance(reason, str) else None
+
+
+OUTCOME_KNOWN = Need(
+    code="outcome_unknown",
+    field="outcome",
+    unlock="your own verdict, named with --label; or `completed` in the log, or a flow that declares its ends",
+    present=lambda conversation: outcome_of(conversation).done is not None,
+)
+
+
+@conversation_share_metric(
+    "outcome.success", version=2, label="reach their goal", importance=10, needs=(OUTCOME_KNOWN,), sensitive_to=()
+)
+def success(conversation: Conversation) -> Observation:
+    """Did the conversation reach what it was for?
+
+    1 where it is done, 0 where it is lost: by the user's own label, else by what the log says of it, else by the end
+    that the flow came to. Unmeasured where none of these tells.
+
+    >>> value(success, example("user: Book it.", "assistant: Done.", outcome={"completed": True}))
+    1.0
+    """
+    reading = outcome_of(conversation)
+    return measured(conversation, 1 if reading.done else 0, details={"told_by": reading.evidence})

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from convoscope.conversation import Annotations, Conversation
 from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS, Origin
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, axis, metric
+from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, SUM_OVER_SUM, axis, metric
 from convoscope.metrics.needs import Need
-from convoscope.metrics.presets import SUM_OVER_SUM
 from convoscope.metrics.semantic.samples import (
     FAILED,
     NO_SEVERITY,

@@ -1,4 +1,4 @@
-"""Metrics of the tools that the agent calls."""
+"""Metrics of the tools that the agent calls, and of what it makes of their answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import msgspec
 from convoscope.conversation import Conversation, Json, Tool, ToolCall, ToolResult
 from convoscope.conversation.databases import shown
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric
+from convoscope.metrics.declaration import CONVERSATION, COUNT, EVENT, HIGHER, LOWER, NEITHER, metric, share_metric
 from convoscope.metrics.needs import TOOL_CALLS, TOOLS_KNOWN
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.presets import share_metric
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, subject_of, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO, RATIO_OF_REPORTED, Reduce
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_REPORTED, RATIO, RATIO_OF_REPORTED, Reduce
 from convoscope.text.json_schema import FORGIVING, Fault, PlainObject, TooManySteps, plain_object, schema_faults
 from convoscope.views.items import Subject
 from convoscope.views.result_fields import EMPTY, INFERRED, ToolOutcome
@@ -47,6 +46,9 @@ def calls(conversation: Conversation) -> Observation:
     0 where the agent had tools and used none, or where the format of the log records calls and there
     is none. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
     call nor says which tools there were, and may be of a kind that leaves calls out.
+
+    >>> value(calls, example("user: Book it.", 'tool: find {} -> {"rows": [1]}', 'tool: book {} -> {"ok": true}'))
+    2.0
     """
     if not conversation.tool_calls and conversation.agent.tools == ():
         return not_applicable(conversation, "no_tools")
@@ -68,6 +70,10 @@ def success(conversation: Conversation) -> Iterator[Observation]:
     of failure. `basis` in the details says which: `stated` or `inferred`; `sign` says what decided. A call
     without a result is unmeasured, and so is one whose result says neither. A group in which a call failed, and no
     fewer calls do not say than do, has no value: failures report themselves.
+
+    >>> chat = example("user: Book it.", 'tool: book {} -> {"error": "sold out"}', 'tool: book {} -> {"ok": true}')
+    >>> value(success, chat)
+    0.5
     """
     for call in conversation.tool_calls:
         outcome = outcome_of_call(conversation, call)
@@ -88,6 +94,10 @@ def inferred_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call that `tools.success` counts: 1 where its result shows success only by the data, 0 where it states
     success or failure.
+
+    >>> chat = example("user: Book it.", 'tool: find {} -> {"rows": [1]}', 'tool: book {} -> {"status": "success"}')
+    >>> value(inferred_rate, chat)  # the first result says success only by its data
+    0.5
     """
     for call in conversation.tool_calls:
         outcome = outcome_of_call(conversation, call)
@@ -107,6 +117,11 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     found, not eligible, try later) is no mistake of the call. A call of which neither the schema nor
     the result is known is unmeasured, and so is one without a schema whose error does not say what
     it blames, and one with a schema that takes too many steps to check.
+
+    >>> tools = {"tools": [{"name": "book", "arguments_schema": {"type": "object", "required": ["seats"]}}]}
+    >>> chat = example("user: Book it.", 'tool: book {"seats": 2} -> {}', "tool: book {} -> {}", agent=tools)
+    >>> value(tool_call_validity, chat)  # the second call leaves out seats
+    0.5
     """
     for look in _looks(conversation):
         mistakes = look.mistakes
@@ -126,6 +141,10 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
     tool; else 0. Unmeasured where the log does not say which tools there were.
+
+    >>> chat = example("user: Book it.", "tool: bok", "tool: book", agent={"tools": [{"name": "book"}]})
+    >>> value(unknown_tool_rate, chat)
+    0.5
     """
     for look in _looks(conversation):
         yield _rate(look, look.unknown_tool, "tools_unknown")
@@ -137,6 +156,10 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
     cannot be read; unmeasured where no schema is known.
+
+    >>> tools = {"tools": [{"name": "book", "arguments_schema": {"type": "object", "required": ["seats"]}}]}
+    >>> value(missing_argument_rate, example("user: Book it.", 'tool: book {"seats": 2}', "tool: book {}", agent=tools))
+    0.5
     """
     for look in _looks(conversation):
         if look.unknown_tool:
@@ -154,6 +177,12 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call: arguments that are not JSON, or by the tool's schema a wrong type, a value that is not
     among those listed, or an argument that the tool does not have. Not applicable where there is no
     such tool; unmeasured where no schema is known.
+
+    >>> seats = {"type": "object", "properties": {"seats": {"type": "integer"}}}
+    >>> tools = {"tools": [{"name": "book", "arguments_schema": seats}]}
+    >>> chat = example("user: Book it.", 'tool: book {"seats": 2}', 'tool: book {"seats": "many"}', agent=tools)
+    >>> value(bad_argument_rate, chat)
+    0.5
     """
     for look in _looks(conversation):
         if look.unknown_tool and not look.bad:
@@ -168,6 +197,10 @@ def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
     result in the log is unmeasured, and so is an error that does not say what it blames.
+
+    >>> chat = example("user: Book it.", 'tool: bok {} -> {"error": "unknown tool"}', 'tool: book {} -> {"ok": true}')
+    >>> value(rejected_rate, chat)
+    0.5
     """
     for look in _looks(conversation):
         if look.answer is None:
@@ -517,3 +550,72 @@ def _words(text: str) -> str:
     """Small words with single blanks; the end of a sentence keeps its mark, so that no phrase reaches across it."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", text)
     return " ".join(re.findall(r"[a-z0-9]+|[.;:!?]", apart.lower()))
+
+
+@metric(
+    "tools.unrecovered_errors",
+    version=2,
+    label="tool errors that stay",
+    importance=5,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    reduce=Reduce(MEAN, MEAN_OF_REPORTED),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
+)
+def unrecovered_errors(conversation: Conversation) -> Observation:
+    """How many tools failed, and never worked afterwards?
+
+    Tools whose last call with a result that says how it went failed. Unmeasured where no call has a result, and where
+    no tool is known to have failed and the last result of one does not say how it went. A group in which errors stay,
+    and no fewer conversations do not say than do, has no value: failures report themselves.
+
+    >>> chat = example("user: Book it.", 'tool: find {} -> {"error": "timeout"}', 'tool: book {} -> {"ok": true}')
+    >>> value(unrecovered_errors, chat)  # find
+    1.0
+    """
+    outcomes = [(call.name, outcome_of_call(conversation, call)) for call in conversation.tool_calls]
+    last = {name: outcome for name, outcome in outcomes if outcome is not None}
+    stated = {name: outcome for name, outcome in outcomes if outcome is not None and outcome.basis}
+    names = [name for name, outcome in stated.items() if outcome.failed]
+    unstated = next(((name, outcome.reason) for name, outcome in last.items() if outcome.reason), None)
+    if not last:
+        return unmeasured(conversation, "no_tool_result")
+    if unstated and not names:
+        return unmeasured(conversation, unstated[1], unstated[0])
+    return measured(conversation, float(len(names)), details={"tools": names} if names else None)
+
+
+@share_metric(
+    "tools.repeated_calls",
+    version=1,
+    label="tool calls repeated",
+    importance=3,
+    observes=EVENT,
+    better=LOWER,
+    needs=(TOOL_CALLS,),
+    sensitive_to=(),
+    undefined_under=(EMPTY_AGENT,),
+)
+def repeated_calls(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the tool calls says again what an earlier one said, and learns nothing new?
+
+    1 of a call of the same tool with the same arguments as an earlier call, whose result, where the log has one, is
+    also the same; else 0. Asking again until the answer changes is no repetition.
+
+    >>> value(repeated_calls, example("user: Book it.", 'tool: find {"id": 1} -> []', 'tool: find {"id": 1} -> []'))
+    0.5
+    """
+    results = conversation.tool_results
+    earlier: set[bytes] = set()
+    for call in conversation.tool_calls:
+        result = results.get(call.seq)
+        answer = None if result is None else (result.result, result.error, result.success)
+        key = _encode((call.name, call.arguments, call.raw_arguments, answer))
+        yield ratio(call, 1.0 if key in earlier else 0.0, 1.0, details={"tool": call.name})
+        earlier.add(key)
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode

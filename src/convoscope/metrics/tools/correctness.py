@@ -12,10 +12,9 @@ import msgspec
 
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import RATIO
+from convoscope.metrics.declaration import RATIO, item_metric
 from convoscope.metrics.item_fields import FIELDS, missing, needs_of
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.presets import item_metric
 from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import composed
@@ -49,6 +48,11 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     are equal as JSON: 1 is 1.0 and not true, blanks at both ends of a text and the order of keys do not
     count, null is an argument left out. Several expected calls: their mean, each call of the agent
     serving one of them, in the way that gives most. An agent that called nothing gets 0.
+
+    >>> wanted = {"tool_calls": [{"name": "book", "arguments": {"seats": 2, "day": "Monday"}}]}
+    >>> chat = example("user: Two on Monday.", 'tool: book {"seats": 2, "day": "Friday"}', expected=wanted)
+    >>> value(tool_correctness, chat)  # 4 for the name, 3 of 6 for one of two arguments
+    0.7
     """
     for case in cases(conversation):
         field = missing(case, "tool_correctness")

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conversation, ToolCall, Turn, Utterance
-from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric
+from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric, share_metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.presets import share_metric
 from convoscope.metrics.voice.call_facts import CALL
 from convoscope.scores.observation import Observation, measured, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
@@ -35,6 +34,9 @@ def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
     Tool calls of one turn with nobody's speech between them are a group. 1 for a group before which
     the agent spoke in the same turn, else 0, in which case the user hears silence while tools work.
     The subject is the first call of the group.
+
+    >>> value(pre_tool_speech, example("0-1 user: Hi.", "2-3 assistant: One moment.", "tool: find {} -> {}"))
+    1.0
     """
     for turn in conversation.turns:
         yield from _groups(conversation, turn)
@@ -82,6 +84,9 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
 
     Per call of the model, as the log counts them: {what}. A call of which the log gives no such count
     is unmeasured, and so is a conversation without any.
+
+    >>> value("{name}", example("0-1 user: Hi.", 'llm: {{"{counted}": 10}}', 'llm: {{"{counted}": 20}}'))
+    15.0
     """
     counts_logged = Need(
         code="no_token_counts",

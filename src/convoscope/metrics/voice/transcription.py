@@ -1,20 +1,20 @@
-"""Metrics of the agent's speech recogniser: what it wrote against what the user meant to say."""
+"""Metrics of what the agent's speech recogniser wrote: its words, and the facts that it must not get wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 from convoscope.conversation import USER, Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
-from convoscope.metrics.declaration import LOWER, TURN, Metric, metric
-from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need
+from convoscope.metrics.declaration import HIGHER, LOWER, TURN, Metric, metric, share_metric
+from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need, english_words
 from convoscope.metrics.voice.call_facts import CALL, inapplicable
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.text.spoken import normalise
+from convoscope.text.spoken import check_facts, normalise
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.eva import eva_reading
 from convoscope.views.languages import languages_of
@@ -193,6 +193,12 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     transcript, or with an empty one, counts with all its words as deletions, wherever in the call it
     is. A turn of which nobody knows what was meant is unmeasured. Not applicable where the model
     hears the sound.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(stt_wer, call)  # one of five words
+    0.2
     """
     yield from _wrong_words(conversation)
 
@@ -203,6 +209,12 @@ def stt_wer_eva(conversation: Conversation) -> Iterator[Observation]:
 
     `voice.stt_wer` as EVA publishes it: a turn that was not transcribed, nor any after it, is unmeasured. A
     recogniser that dies in the middle of a call is not seen.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(stt_wer_eva, call)  # one of five words
+    0.2
     """
     yield from but_trailing(dictation(conversation), _wrong_words(conversation))
 
@@ -215,6 +227,10 @@ def _wrong_words(conversation: Conversation) -> Iterator[Observation]:
         return ratio(in_turn(turn), wrong.all, wrong.words, empty="nothing_intended", details=wrong.details)
 
     yield from each_heard(dictation(conversation), observe_turn)
+
+
+_EXAMPLES = {"substitution": "my code was four", "insertion": "my own code is four", "deletion": "my code four"}
+"""What a recogniser may make of "my code is four", with one error of each kind."""
 
 
 def _part(kind: str, question: str) -> Metric:
@@ -232,6 +248,11 @@ def _part(kind: str, question: str) -> Metric:
     part.__doc__ = f"""{question}
 
     The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
+
+    >>> words = {{"intended": {{"text": "my code is four"}}, "heard": {{"text": "{_EXAMPLES[kind]}"}}}}
+    >>> spoken = {{"type": "utterance", "speaker": "user", **words, "segments": [{{"start": 0, "end": 1}}]}}
+    >>> value("voice.stt_wer.{kind}_rate", example(spoken, "2-3 assistant: Thanks."))
+    0.25
     """
     return _wer_metric(f"voice.stt_wer.{kind}_rate", version=3)(part)
 
@@ -239,3 +260,149 @@ def _part(kind: str, question: str) -> Metric:
 substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")
 deletion_rate = _part("deletion", "How many of the user's words does the recogniser miss?")
 insertion_rate = _part("insertion", "How many words does the recogniser add?")
+
+
+NO_ENTITIES = "no_entities"
+
+
+class EntityFact(NamedTuple):
+    """A fact that the user said, and whether the recogniser wrote it."""
+
+    type: str
+    intended: str
+    correct: bool
+    instead: str | None
+    """What it wrote in its place, where something like it stands there."""
+
+    def evidence(self) -> dict[str, str | bool | None]:
+        heard = self.intended if self.correct else self.instead
+        return {"type": self.type, "intended": self.intended, "heard": heard, "correct": self.correct}
+
+
+@cached_on_argument
+def facts_of(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
+    """The facts of each turn."""
+    return {
+        turn: tuple(
+            EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
+            for one in check_facts(words.intended, words.heard)
+        )
+        for turn, words in dictation(conversation).compared.items()
+    }
+
+
+def _share(conversation: Conversation, types: Collection[str] | None, *, detailed: bool) -> Iterator[Observation]:
+    """The facts of these types, or of all, that were heard rightly."""
+    facts = facts_of(conversation)
+
+    def checked(turn: int) -> Observation:
+        of_types = [fact for fact in facts[turn] if types is None or fact.type in types]
+        if not of_types:
+            return inapplicable(turn, NO_ENTITIES)
+        details = {"entities": [fact.evidence() for fact in of_types]} if detailed else None
+        return ratio(
+            in_turn(turn), sum(fact.correct for fact in of_types), len(of_types), empty=NO_ENTITIES, details=details
+        )
+
+    yield from each_heard(dictation(conversation), checked)
+
+
+_english = partial(
+    share_metric, observes=TURN, better=HIGHER, needs=(*NEEDS, english_words(USER)), languages=("en",), sensitive_to=()
+)
+
+
+@_english("voice.key_entities", version=3, label="names and numbers right", importance=7)
+def key_entities(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the names, codes, times and amounts does the recogniser get right?
+
+    Per turn: facts that the user meant to say and that stand in what was heard, ÷ facts. A fact is
+    found by its shape and its spoken form, so that "Z K three" is heard in "ZK3". In a turn without a
+    transcript, or with an empty one, all are wrong. A turn without a fact is not applicable, and so is
+    an agent whose model hears the sound.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(key_entities, call)
+    0.0
+    """
+    yield from _share(conversation, None, detailed=True)
+
+
+@_english("voice.key_entities", variant="eva", version=2)
+def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
+    """What share of the facts does the recogniser get right, in the turns up to the last that it wrote?
+
+    `voice.key_entities` as EVA publishes it: a turn with facts that was not transcribed, nor any after it, is
+    unmeasured. A recogniser that dies in the middle of a call is not seen.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(key_entities_eva, call)
+    0.0
+    """
+    facts = facts_of(conversation)
+    shares = _share(conversation, None, detailed=True)
+    yield from but_trailing(dictation(conversation), shares, lambda turn: bool(facts[turn]))
+
+
+class EntityKind(NamedTuple):
+    """Types of facts that are told together."""
+
+    types: tuple[str, ...]
+    question: str
+    example: str
+
+
+KINDS = {
+    "name": EntityKind(("name",), "What share of the names does the recogniser get right?", "My name is Anna Smith."),
+    "place": EntityKind(("place",), "What share of the places does the recogniser get right?", "I live in Paris."),
+    "code": EntityKind(
+        ("confirmation_code", "flight_number", "seat", "airport_code"),
+        "What share of the codes does the recogniser get right?",
+        "My code is ZK3.",
+    ),
+    "when": EntityKind(
+        ("date", "time", "duration"),
+        "What share of the dates and times does the recogniser get right?",
+        "I come on Monday.",
+    ),
+    "amount": EntityKind(
+        ("amount", "number"),
+        "What share of the amounts and numbers does the recogniser get right?",
+        "I paid 20 euros.",
+    ),
+    "contact": EntityKind(
+        ("phone", "email"),
+        "What share of the phone numbers and addresses does the recogniser get right?",
+        "Write to anna at example.com.",
+    ),
+}
+
+
+def _of_kind(name: str) -> Metric:
+    types, question, example = KINDS[name]
+
+    def of_kind(conversation: Conversation) -> Iterator[Observation]:
+        yield from _share(conversation, types, detailed=False)
+
+    of_kind.__doc__ = f"""{question}
+
+    `voice.key_entities` of these types alone: {", ".join(types)}.
+
+    >>> words = {{"intended": {{"text": "{example}"}}, "heard": {{"text": "{example}"}}}}
+    >>> spoken = {{"type": "utterance", "speaker": "user", **words, "segments": [{{"start": 0, "end": 1}}]}}
+    >>> value("voice.key_entities.{name}", example(spoken, "2-3 assistant: Thanks."))
+    1.0
+    """
+    return _english(f"voice.key_entities.{name}", version=3)(of_kind)
+
+
+names = _of_kind("name")
+places = _of_kind("place")
+codes = _of_kind("code")
+dates_and_times = _of_kind("when")
+amounts = _of_kind("amount")
+contacts = _of_kind("contact")

@@ -199,10 +199,10 @@ class _Drawing:
         for sweep in range(SWEEPS):
             falling = sweep % 2 == 0
             for row in self.rows[1:] if falling else self.rows[-2::-1]:
-                places = {one: float(place) for other in self.rows for place, one in enumerate(other)}
+                positions = {node: float(at) for other in self.rows for at, node in enumerate(other)}
                 neighbours = self.up if falling else self.down
-                wanted = {one: _mean(neighbours.get(one, {}), places, places[one]) for one in row}
-                row.sort(key=lambda one: (wanted[one], places[one]))
+                wanted = {node: _mean(neighbours.get(node, {}), positions, positions[node]) for node in row}
+                row.sort(key=lambda node: (wanted[node], positions[node]))
             crossings = self._crossings()
             if crossings < fewest:
                 best, fewest = [list(row) for row in self.rows], crossings
@@ -211,10 +211,10 @@ class _Drawing:
     def _crossings(self) -> int:
         count = 0
         for upper, lower in pairwise(self.rows):
-            place = {one: at for at, one in enumerate(lower)}
+            position = {node: at for at, node in enumerate(lower)}
             passed: list[int] = []
             for node in upper:
-                ends = sorted(place[other] for other in self.down.get(node, ()))
+                ends = sorted(position[other] for other in self.down.get(node, ()))
                 count += sum(len(passed) - bisect_right(passed, end) for end in ends)
                 for end in ends:
                     insort(passed, end)
@@ -228,16 +228,16 @@ class _Drawing:
             falling = sweep % 2 == 0
             for row in self.rows if falling else reversed(self.rows):
                 neighbours = self.up if falling else self.down
-                wanted = {one: _mean(neighbours.get(one) or self._around(one), self.x, self.x[one]) for one in row}
+                wanted = {node: _mean(neighbours.get(node) or self._around(node), self.x, self.x[node]) for node in row}
                 self._arrange(row, wanted)
         for row in self.rows:
-            self._arrange(row, {one: _mean(self._around(one), self.x, self.x[one]) for one in row})
+            self._arrange(row, {node: _mean(self._around(node), self.x, self.x[node]) for node in row})
 
     def _arrange(self, row: Sequence[int], wanted: Mapping[int, float]) -> None:
         """Least squares to what is wanted, in order and apart: neighbours that would collide move as one block."""
         offsets, offset = [], 0.0
-        for place, node in enumerate(row):
-            offset += self._apart(row[place - 1], node) if place else 0.0
+        for at, node in enumerate(row):
+            offset += self._apart(row[at - 1], node) if at else 0.0
             offsets.append(offset)
         blocks: list[tuple[float, float, int]] = []
         for node, offset in zip(row, offsets, strict=True):
@@ -267,21 +267,21 @@ class _Drawing:
 
     def finish(self, keys: Sequence[str], weights: Mapping[Pair, float]) -> Layout:
         size = self.size
-        left = min((x - self._half(one) for one, x in self.x.items()), default=0.0)
-        self.x = {one: round(x - left, 1) for one, x in self.x.items()}
+        left = min((x - self._half(node) for node, x in self.x.items()), default=0.0)
+        self.x = {node: round(x - left, 1) for node, x in self.x.items()}
         boxes = {
             node: Box(round(self.x[node] - size.width / 2, 1), self._top(layer), size.width, size.height)
             for node, layer in self.layer.items()
             if node >= 0
         }
         lone = [node for node in range(len(keys)) if node not in boxes]
-        for place, node in enumerate(lone):
-            row, column = divmod(place, size.abreast)
+        for at, node in enumerate(lone):
+            row, column = divmod(at, size.abreast)
             x = column * (size.width + size.across + size.loop)
             boxes[node] = Box(x, self._top(len(self.rows)) + row * (size.height + size.across), size.width, size.height)
         routes = tuple(self._route(keys, pair, weight, boxes) for pair, weight in sorted(weights.items()))
         right = [box.x + box.width + size.loop * (node in self.loops) for node, box in boxes.items()]
-        right += [x + size.lane / 2 for one, x in self.x.items() if one < 0]
+        right += [x + size.lane / 2 for node, x in self.x.items() if node < 0]
         return Layout(
             width=max(right, default=0.0),
             height=max((box.y + box.height for box in boxes.values()), default=0.0),
@@ -319,5 +319,5 @@ def _mean(around: Mapping[int, float], at: Mapping[int, float], default: float) 
     if not around:
         return default
     # The root, so that a strong edge does not leave the weak ones lying across.
-    heavy = {one: math.sqrt(max(weight, 1e-9)) for one, weight in around.items()}
-    return sum(at[one] * weight for one, weight in heavy.items()) / sum(heavy.values())
+    heavy = {node: math.sqrt(max(weight, 1e-9)) for node, weight in around.items()}
+    return sum(at[node] * weight for node, weight in heavy.items()) / sum(heavy.values())

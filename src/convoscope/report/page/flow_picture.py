@@ -23,7 +23,7 @@ _LINE = 15
 _FOOT = 33
 """Height of a box without the lines of its name."""
 _LABELLED = 0.03
-"""Edges with a smaller share of the traffic of the strongest have no number beside them."""
+"""Edges with a smaller share of the traffic of the strongest have no number."""
 
 
 class PictureState(NamedTuple):
@@ -118,7 +118,11 @@ def picture(states: Sequence[PictureState], edges: Mapping[tuple[int, int], int]
         ],
         edges=[_edge(route, states, most) for route in sorted(layout.routes, key=lambda one: one.weight)],
         labels=list(_labels(layout.routes, most)),
-        down=[(int(one.source), int(one.target)) for one in layout.routes if not one.back and one.source != one.target],
+        down=[
+            (int(route.source), int(route.target))
+            for route in layout.routes
+            if not route.back and route.source != route.target
+        ],
         fewer_states=len(states) - len(shown),
         fewer_edges=len(edges) - len(drawn_edges),
     )
@@ -127,7 +131,8 @@ def picture(states: Sequence[PictureState], edges: Mapping[tuple[int, int], int]
 def _moved(layout: Layout, by: float) -> Layout:
     boxes = {key: box._replace(x=box.x + by, y=box.y + by) for key, box in layout.boxes.items()}
     routes = tuple(
-        one._replace(points=tuple(Point(point.x + by, point.y + by) for point in one.points)) for one in layout.routes
+        route._replace(points=tuple(Point(point.x + by, point.y + by) for point in route.points))
+        for route in layout.routes
     )
     return layout._replace(width=layout.width + by, height=layout.height + by, boxes=boxes, routes=routes)
 
@@ -147,7 +152,7 @@ def _name(state: PictureState) -> str:
 def _state(number: int, state: PictureState, lines: Sequence[str], box: Box) -> DrawnState:
     middle = box.x + box.width / 2
     blank = (box.height - _FOOT - _LINE * len(lines)) / 2
-    name = [PlacedText(middle, round(box.y + blank + 19 + _LINE * place, 1), line) for place, line in enumerate(lines)]
+    name = [PlacedText(middle, round(box.y + blank + 19 + _LINE * at, 1), line) for at, line in enumerate(lines)]
     figures = PlacedText(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
     styles = ["state"]
     if state.n:
@@ -188,7 +193,7 @@ def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
     if _measure(name) <= width:
         return [name]
     fits = _fitting(name, width)
-    cut = max((place for place in range(1, fits + 1) if name[place - 1] in " _-./:"), default=0)
+    cut = max((at for at in range(1, fits + 1) if name[at - 1] in " _-./:"), default=0)
     cut = cut if cut >= fits // 3 else fits
     second = name[cut:].strip()
     if _measure(second) > width:
@@ -250,9 +255,9 @@ def _path(route: Route) -> str:
     up = -1 if points[-1].y < points[0].y else 1
     points[-1] = points[-1]._replace(y=points[-1].y - 6 * up)
     parts = [f"M{points[0].x:g} {points[0].y:g}"]
-    for place in range(1, len(points)):
-        start, end = points[place - 1], points[place]
-        if place % 2:
+    for at in range(1, len(points)):
+        start, end = points[at - 1], points[at]
+        if at % 2:
             middle = round((start.y + end.y) / 2, 1)
             parts.append(f"C{start.x:g} {middle:g} {end.x:g} {middle:g} {end.x:g} {end.y:g}")
         else:

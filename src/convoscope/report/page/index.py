@@ -16,8 +16,7 @@ from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
 from convoscope.report.page.overview import cause_key
 from convoscope.report.panels import ListFacet, facets
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, parquet, quoted
-from convoscope.runs.null_rows import PROFILES
+from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, PROFILES, connect, parquet, quoted
 from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
 from convoscope.scores.observation import COMPUTED, MEASURED

@@ -1,6 +1,7 @@
 """The facts in what a caller says: names, codes, times, dates, amounts, places, numbers.
 
-A fact is found by its shape and by the words around it. There is no list of names or places."""
+A fact is found by its shape and by the words around it. There is no list of names or places.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _AHEAD = 5
 
 
 class Words:
-    """The words of a text, as written, in small letters, and where they stand."""
+    """The words of a text, as written, in lower case, and where they are."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -54,42 +55,42 @@ class Words:
     def __len__(self) -> int:
         return len(self.written)
 
-    def start(self, place: int) -> int:
-        return self._found[place].start()
+    def start(self, index: int) -> int:
+        return self._found[index].start()
 
-    def end(self, place: int) -> int:
-        return self._found[place].end()
+    def end(self, index: int) -> int:
+        return self._found[index].end()
 
     def near(self, start: int, end: int) -> list[str]:
-        """The words from one place to another in small letters, as many as there are."""
+        """The words from one position to another in lower case, as many as there are."""
         return self.small[max(start, 0) : max(end, 0)]
 
-    def word(self, place: int) -> str:
-        """A word in small letters, empty beyond the ends."""
-        return self.small[place] if 0 <= place < len(self.small) else ""
+    def word(self, index: int) -> str:
+        """A word in lower case, empty beyond the ends."""
+        return self.small[index] if 0 <= index < len(self.small) else ""
 
-    def gap(self, place: int) -> str:
-        """What stands between a word and the one before it."""
-        return self.text[self._found[place - 1].end() : self._found[place].start()]
+    def gap(self, index: int) -> str:
+        """What is between a word and the one before it."""
+        return self.text[self._found[index - 1].end() : self._found[index].start()]
 
     def between(self, start: int, end: int) -> str:
         """The text from the first word to the one before `end`."""
         return self.text[self.start(start) : self.end(end - 1)]
 
-    def begins(self, place: int) -> bool:
-        """Whether a word stands at the beginning of a sentence, where anything has a capital."""
-        return place == 0 or not _SENTENCE_ENDS.isdisjoint(self.gap(place))
+    def begins(self, index: int) -> bool:
+        """Whether a word is at the beginning of a sentence, where anything has a capital."""
+        return index == 0 or not _SENTENCE_ENDS.isdisjoint(self.gap(index))
 
-    def is_name(self, place: int) -> bool:
+    def is_name(self, index: int) -> bool:
         """Whether a word has a capital and is longer than a letter."""
-        if not 0 <= place < len(self.written):
+        if not 0 <= index < len(self.written):
             return False
-        word = self.written[place]
+        word = self.written[index]
         return len(word) > 1 and word[0].isupper()
 
 
-def stretch(words: Words, start: int) -> int:
-    """Where a stretch of numbers and single letters ends; `start` itself where there is none."""
+def spelled_end(words: Words, start: int) -> int:
+    """Where a span of numbers and single letters ends; `start` itself where it is empty."""
     end, most = start, len(words.small)
     explained, lettered = False, False  # "as" was said so far, a letter was said
     while end < most and (end == start or _spelling_goes_on(words, end, explained=explained)):
@@ -102,12 +103,12 @@ def stretch(words: Words, start: int) -> int:
     return min(end, most)
 
 
-def _spelling_goes_on(words: Words, place: int, *, explained: bool) -> bool:
+def _spelling_goes_on(words: Words, index: int, *, explained: bool) -> bool:
     """Whether a number or code may go on with a word: after a blank, a hyphen, a hesitation, in 4:30 and 1,200."""
-    gap = words.gap(place)
+    gap = words.gap(index)
     if gap == " ":
         return True
-    before, word = words.written[place - 1], words.written[place]
+    before, word = words.written[index - 1], words.written[index]
     if gap in (":", ".", ","):
         half_day = gap == "." and before.lower() in ("a", "p") and word.lower() == "m"
         return half_day or (before.isdigit() and word[0].isdigit() and (gap != "," or len(word) == 3))
@@ -118,31 +119,31 @@ def _spelling_goes_on(words: Words, place: int, *, explained: bool) -> bool:
     return (_LISTED if explained else _JOINS).fullmatch(gap) is not None
 
 
-def _spelled_piece(words: Words, start: int, place: int, *, lettered: bool) -> int:
-    """Of how many words the letter or number at a place is; 0 where there is none."""
-    word = words.small[place]
-    begun = place > start
+def _spelled_piece(words: Words, start: int, index: int, *, lettered: bool) -> int:
+    """Of how many words the letter or number at a position is; 0 where it is neither."""
+    word = words.small[index]
+    begun = index > start
     if word in _NUMBER_WORDS or (not word.isalpha() and _ANY_DIGIT.search(word)):
         alone = word in SCALES and not begun
-        return 0 if alone else _with_example(words, place)
+        return 0 if alone else _with_example(words, index)
     if len(word) == 1:
-        return _letter(words, place, begun=begun)
+        return _letter(words, index, begun=begun)
     if word in NATO:
-        return int(_is_radio(words, place, begun=begun, lettered=lettered))
-    return int(word in _LINKS and _links(words, place, begun=begun))
+        return int(_is_radio(words, index, begun=begun, lettered=lettered))
+    return int(word in _LINKS and _links(words, index, begun=begun))
 
 
-def _links(words: Words, place: int, *, begun: bool) -> bool:
+def _links(words: Words, index: int, *, begun: bool) -> bool:
     """Words that belong to a number but are none: `double` seven, one hundred `and` five, one `point` two."""
-    word, following = words.small[place], words.word(place + 1)
+    word, following = words.small[index], words.word(index + 1)
     if word == "second":
-        return words.word(place - 1) in _BEFORE_SECOND
+        return words.word(index - 1) in _BEFORE_SECOND
     if word in REPEATS:
         return following in SMALL or len(following) == 1
     if word == "and":
-        return begun and following in SMALL and words.word(place - 1) in ("hundred", "thousand")
+        return begun and following in SMALL and words.word(index - 1) in ("hundred", "thousand")
     if word == "point":
-        return begun and _is_number(following) and _is_number(words.word(place - 1))
+        return begun and _is_number(following) and _is_number(words.word(index - 1))
     return word == "oh" and begun
 
 
@@ -150,48 +151,48 @@ def _is_number(word: str) -> bool:
     return word in SMALL or word.isdigit()
 
 
-def _with_example(words: Words, place: int) -> int:
+def _with_example(words: Words, index: int) -> int:
     """N, the four words N as in November, or the three words N for November."""
-    following = words.small[place + 1 : place + 3]
+    following = words.small[index + 1 : index + 3]
     if len(following) < 2 or following[0] not in _EXPLAIN:
         return 1
     if following == _AS_IN:
         return 4
-    return 3 if following[0] != "as" and NATO.get(following[1]) == words.small[place] else 1
+    return 3 if following[0] != "as" and NATO.get(following[1]) == words.small[index] else 1
 
 
-def _letter(words: Words, place: int, *, begun: bool) -> int:
-    """A single letter; `a` and `I` are words of their own unless others stand beside them."""
-    word, following = words.written[place], words.word(place + 1)
-    length = _with_example(words, place)
+def _letter(words: Words, index: int, *, begun: bool) -> int:
+    """A single letter; `a` and `I` are words of their own unless others are next to them."""
+    word, following = words.written[index], words.word(index + 1)
+    length = _with_example(words, index)
     if word not in ("a", "A", "I") or length > 1:
         return length if word.isalpha() else 0
     if not begun:
-        letters = [one for one in words.near(place + 1, place + 3) if len(one) == 1 or one in SMALL or one in NATO]
+        letters = [one for one in words.near(index + 1, index + 3) if len(one) == 1 or one in SMALL or one in NATO]
         return int(len(letters) == 2 and word.isupper())
     if word == "a":
-        return int(following == "m" or words.written[place - 1].islower())
-    letters_before = [len(one) for one in words.near(place - 2, place)] == [1, 1]
+        return int(following == "m" or words.written[index - 1].islower())
+    letters_before = [len(one) for one in words.near(index - 2, index)] == [1, 1]
     return int(word == "A" or len(following) == 1 or letters_before)
 
 
-def _is_radio(words: Words, place: int, *, begun: bool, lettered: bool) -> bool:
-    """Whether a word of the radio alphabet is a letter here: with another letter in the stretch, or in a seat."""
-    last = words.word(place - 1) if begun else ""
-    if words.small[place] == "november":  # a month, unless right behind a letter
+def _is_radio(words: Words, index: int, *, begun: bool, lettered: bool) -> bool:
+    """Whether a word of the radio alphabet is a letter here: with another letter in the span, or in a seat."""
+    last = words.word(index - 1) if begun else ""
+    if words.small[index] == "november":  # a month, unless right behind a letter
         return _is_letter(last)
     right_behind = len(last) == 1 and last.isalpha()
-    if right_behind or lettered or _letter_follows(words, place):
+    if right_behind or lettered or _letter_follows(words, index):
         return True
-    before = words.near(place - 4, place)
+    before = words.near(index - 4, index)
     return begun and ("seat" in before or "row" in before)
 
 
-def _letter_follows(words: Words, place: int) -> bool:
+def _letter_follows(words: Words, index: int) -> bool:
     """Whether behind a radio word, and some numbers, another letter is said: foxtrot two `bravo`."""
-    following = words.near(place + 1, place + 1 + _AHEAD)
+    following = words.near(index + 1, index + 1 + _AHEAD)
     behind = next((word for word in following if not _is_number(word)), "")
-    return _is_letter(behind) and words.gap(place + 1) in (" ", "-", ", ")
+    return _is_letter(behind) and words.gap(index + 1) in (" ", "-", ", ")
 
 
 def _is_letter(word: str) -> bool:
@@ -291,67 +292,67 @@ def _entity(type: str, text: str, start: int, end: int) -> SpokenEntity:
 
 def _facts(words: Words) -> Iterator[tuple[str, int, int]]:
     done = 0
-    for place, word in enumerate(words.written):
+    for index, word in enumerate(words.written):
         # Most words have a small letter and no figure in front, and begin nothing.
-        if place < done or ("a" <= word[0] <= "z" and len(word) > 1 and word not in _STARTS):
+        if index < done or ("a" <= word[0] <= "z" and len(word) > 1 and word not in _STARTS):
             continue
-        done, type = _fact(words, place)
+        done, type = _fact(words, index)
         if type:
-            yield type, _with_sign(words, place, type), words.end(done - 1)
+            yield type, _with_sign(words, index, type), words.end(done - 1)
 
 
-def _with_sign(words: Words, place: int, type: str) -> int:
-    """Where a fact begins that a currency stands before, or the plus or bracket of a phone number."""
-    start = words.start(place)
+def _with_sign(words: Words, index: int, type: str) -> int:
+    """Where a fact begins with a currency before it, or the plus or bracket of a phone number."""
+    start = words.start(index)
     sign = words.text[max(start - 1, 0) : start]
     opened = type == PHONE and (sign == "+" or (sign == "(" and ")" in words.text[start : start + 4]))
     return start - 1 if sign in SIGNS or opened else start
 
 
-def _fact(words: Words, place: int) -> _FactEnd:
-    word = words.small[place]
-    if word in _MONTHS and (end := _date(words, place)):
+def _fact(words: Words, index: int) -> _FactEnd:
+    word = words.small[index]
+    if word in _MONTHS and (end := _date(words, index)):
         return _FactEnd(end, DATE)
     if word in _MOMENTS or word in _PARTS_OF_HOURS:
-        return _moment(words, place)
-    end = stretch(words, place)
-    if end > place:
-        return _numeric(words, place, end)
-    if words.written[place][0].isupper():
-        return _capital(words, place)
-    return _FactEnd(place + 1)
+        return _moment(words, index)
+    end = spelled_end(words, index)
+    if end > index:
+        return _numeric(words, index, end)
+    if words.written[index][0].isupper():
+        return _capital(words, index)
+    return _FactEnd(index + 1)
 
 
-def _moment(words: Words, place: int) -> _FactEnd:
+def _moment(words: Words, index: int) -> _FactEnd:
     """Noon, half past four, quarter to five p m."""
-    if words.small[place] in _MOMENTS:
-        return _FactEnd(place + 1, TIME)
-    hour = place + 2
-    if words.word(place + 1) not in ("past", "to") or (end := stretch(words, hour)) == hour:
-        return _FactEnd(place + 1)
+    if words.small[index] in _MOMENTS:
+        return _FactEnd(index + 1, TIME)
+    hour = index + 2
+    if words.word(index + 1) not in ("past", "to") or (end := spelled_end(words, hour)) == hour:
+        return _FactEnd(index + 1)
     end += words.word(end) in _HALF_DAYS
     # What folds to a time in digits is one; a quarter to twenty is not.
-    return _FactEnd(end, TIME) if normalise(words.between(place, end))[0].isdecimal() else _FactEnd(place + 1)
+    return _FactEnd(end, TIME) if normalise(words.between(index, end))[0].isdecimal() else _FactEnd(index + 1)
 
 
-def _date(words: Words, place: int) -> int:
+def _date(words: Words, index: int) -> int:
     """Where a date ends that begins with a month; 0 where it is none, as in "may one ask"."""
-    if not words.is_name(place):
+    if not words.is_name(index):
         return 0
-    end = stretch(words, place + 1)
-    if end == place + 1:
+    end = spelled_end(words, index + 1)
+    if end == index + 1:
         return 0
     return _with_year(words, end)
 
 
 def _with_year(words: Words, end: int) -> int:
-    year = stretch(words, end) if end < len(words) and words.gap(end).strip() in ("", ",") else end
+    year = spelled_end(words, end) if end < len(words) and words.gap(end).strip() in ("", ",") else end
     is_year = year > end and _YEAR_SHAPE.fullmatch("".join(normalise(words.between(end, year))))
     return year if is_year else end
 
 
 def _day_first(words: Words, start: int, end: int) -> int:
-    """Where a date ends whose day stands before its month: 25 March, the first of May 2026; 0 where it is none."""
+    """Where a date ends whose day is before its month: 25 March, the first of May 2026; 0 where it is none."""
     month = end + 1 if words.word(end) == "of" else end
     if words.word(month) not in _MONTHS or (month == end and not words.is_name(month)):
         return 0
@@ -360,7 +361,7 @@ def _day_first(words: Words, start: int, end: int) -> int:
 
 
 def _numeric(words: Words, start: int, end: int) -> _FactEnd:
-    """What a stretch of letters and numbers is, by the unit behind it, or by its shape."""
+    """What a span of letters and numbers is, by the unit behind it, or by its shape."""
     unit = words.word(end)
     tokens = normalise(words.between(start, end))
     if unit == "o'clock" or unit in _HALF_DAYS:
@@ -381,9 +382,9 @@ def _numeric(words: Words, start: int, end: int) -> _FactEnd:
 
 def _with_cents(words: Words, end: int) -> int:
     """Twelve dollars `and fifty cents`."""
-    place = end + 1 if words.word(end) == "and" else end
-    cents = stretch(words, place)
-    return cents + 1 if cents > place and words.word(cents) in ("cent", "cents") else end
+    index = end + 1 if words.word(end) == "and" else end
+    cents = spelled_end(words, index)
+    return cents + 1 if cents > index and words.word(cents) in ("cent", "cents") else end
 
 
 def _shape(words: Words, code: str, start: int, end: int) -> str:
@@ -424,48 +425,48 @@ def _is_clock(words: Words, code: str, start: int, end: int) -> bool:
     return len(spoken) == 1 or spoken[1].isdigit() or any(SMALL.get(word, 0) >= 10 for word in spoken)
 
 
-def _is_brand(words: Words, place: int) -> bool:
+def _is_brand(words: Words, index: int) -> bool:
     """A name right before a number: `Skyway` three one eight."""
-    return words.is_name(place) and not words.begins(place) and words.small[place] not in _COUNTED
+    return words.is_name(index) and not words.begins(index) and words.small[index] not in _COUNTED
 
 
-def _capital(words: Words, place: int) -> _FactEnd:
+def _capital(words: Words, index: int) -> _FactEnd:
     """What a row of words with capitals is, by the words before it."""
-    word, small = words.written[place], words.small[place]
-    if _is_introduced(words, place):
-        return _FactEnd(_row(words, place), NAME)
-    if len(word) == 3 and word.isupper() and word not in _NO_AIRPORT and _row(words, place) == place + 1:
-        return _FactEnd(place + 1, AIRPORT)
-    if small in _NO_NAME or words.begins(place):
-        return _FactEnd(place + 1)
+    word, small = words.written[index], words.small[index]
+    if _is_introduced(words, index):
+        return _FactEnd(_row(words, index), NAME)
+    if len(word) == 3 and word.isupper() and word not in _NO_AIRPORT and _row(words, index) == index + 1:
+        return _FactEnd(index + 1, AIRPORT)
+    if small in _NO_NAME or words.begins(index):
+        return _FactEnd(index + 1)
     if small in _WEEKDAYS:
-        return _FactEnd(place + 1, DATE)
+        return _FactEnd(index + 1, DATE)
     if small in _MONTHS:
-        return _FactEnd(place + 1, DATE if words.word(place - 1) in _TO_MONTH else "")
-    end = _row(words, place)
-    number = stretch(words, end)
+        return _FactEnd(index + 1, DATE if words.word(index - 1) in _TO_MONTH else "")
+    end = _row(words, index)
+    number = spelled_end(words, end)
     if number > end and _is_brand(words, end - 1) and words.gap(end) == " ":
         numbered = _numeric(words, end, number)
         if numbered == _FactEnd(number, FLIGHT):
             return numbered
     leads_on = words.word(end) == "to" and words.is_name(end + 1)
-    return _FactEnd(end, PLACE if leads_on or words.word(place - 1) in _TO_PLACE else "")
+    return _FactEnd(end, PLACE if leads_on or words.word(index - 1) in _TO_PLACE else "")
 
 
-def _row(words: Words, place: int) -> int:
+def _row(words: Words, index: int) -> int:
     """Where a row of words with capitals ends."""
-    end = place + 1
+    end = index + 1
     while words.is_name(end) and words.small[end] not in _NO_NAME and words.gap(end) == " ":
         end += 1
     return end
 
 
-def _is_introduced(words: Words, place: int) -> bool:
+def _is_introduced(words: Words, index: int) -> bool:
     """My name is …, this is …, Mr …"""
-    last = words.small[place - 1] if place else ""
+    last = words.small[index - 1] if index else ""
     if last in _NAMING or last in _TITLES or last == "i'm":
         return True
     if last == "is":
-        before = words.near(place - 3, place)
+        before = words.near(index - 3, index)
         return not _NAMING.isdisjoint(before) or before[-2:-1] == ["this"]
-    return last == "am" and words.word(place - 2) == "i"
+    return last == "am" and words.word(index - 2) == "i"

@@ -19,7 +19,7 @@ _PASSES = 6
 def normalise(text: str, language: str = "en") -> tuple[str, ...]:
     """The canonical tokens of a text.
 
-    English: see the guide on spoken forms. Other languages: small letters, one kind of quotes, no
+    English: see the guide on spoken forms. Other languages: lower case, one kind of quotes, no
     punctuation; Japanese, Chinese and Korean by character.
     """
     return _tokens(text, language[:3].lower().rstrip("-_"))  # "en-US", "yue"

@@ -30,7 +30,7 @@ _MONTHS = frozenset(MONTHS)
 _BREAKS = frozenset(BREAKS)
 _NUMBER_GOES_ON = frozenset((*SMALL, *SCALES, *UNIT_ORDINALS, *REPEATS, *_BREAKS, "oh", "o"))
 _PADDING = ("", "", "", "")
-"""RankedMetric the last word, so that a look ahead needs no check."""
+"""After the last word, so that a look ahead needs no check."""
 _LARGEST = 10**12
 
 
@@ -42,12 +42,12 @@ class _Number(NamedTuple):
 def read_numbers(words: list[str]) -> list[str]:
     """Every number in words becomes digits, the way it is said: `four thirty` 430, `twelve hundred` 1200.
 
-    Groups without hundreds and thousands stand side by side, as in years, times and digits one by one.
+    Groups without hundreds and thousands are side by side, as in years, times and digits one by one.
     Punctuation ends a number.
     """
     if _NUMBER_STARTS.isdisjoint(words):
         return words
-    starts = [place for place, word in enumerate(words) if word in _NUMBER_STARTS]
+    starts = [index for index, word in enumerate(words) if word in _NUMBER_STARTS]
     padded = [*words, *_PADDING]
     out: list[str] = []
     done = 0
@@ -62,7 +62,7 @@ def read_numbers(words: list[str]) -> list[str]:
 def _read_number(words: list[str], start: int, out: list[str]) -> int:
     """Read one number from `start`, add it to `out`, return where it ends."""
     word = words[start]
-    if out and out[-1] == "point" and word in SMALL and _is_whole(out[-2:-1]):
+    if out and out[-1] == "point" and word in SMALL and _is_digits(out[-2:-1]):
         return _fraction(words, start, out)
     if word in SMALL and words[start + 1] not in _NUMBER_GOES_ON:
         out.append(str(SMALL[word]))
@@ -85,56 +85,56 @@ def _read_number(words: list[str], start: int, out: list[str]) -> int:
     return _side_by_side(words, start, out)
 
 
-def _is_whole(words: list[str]) -> bool:
+def _is_digits(words: list[str]) -> bool:
     return bool(words) and words[0].isascii() and words[0].isdecimal()
 
 
 def _fraction(words: list[str], start: int, out: list[str]) -> int:
-    """What stands behind one `point`; a scale behind it is of the whole number: one point two million."""
-    digits, place = "", start
-    while words[place] in SMALL:
-        value, place = _below_hundred(words, place)
+    """What is behind one `point`; a scale behind it is of the whole number: one point two million."""
+    digits, index = "", start
+    while words[index] in SMALL:
+        value, index = _below_hundred(words, index)
         digits += str(value)
     out[-2:] = [f"{out[-2]}.{digits}"]
-    return place
+    return index
 
 
 def _side_by_side(words: list[str], start: int, out: list[str]) -> int:
     """`five five five`, `twenty twenty six`, `four oh two`: groups that are written one after the other."""
     after_month = bool(out) and out[-1] in _MONTHS
     groups: list[str] = []
-    place = start
+    index = start
     while True:
-        word = words[place]
-        if word in REPEATS and words[place + 1] in DIGITS:
-            groups.append(DIGITS[words[place + 1]] * REPEATS[word])
-            place = _over_pause(words, place + 2, groups)
+        word = words[index]
+        if word in REPEATS and words[index + 1] in DIGITS:
+            groups.append(DIGITS[words[index + 1]] * REPEATS[word])
+            index = _over_pause(words, index + 2, groups)
             continue
-        if word not in SMALL or _is_ordinal(words, place):
+        if word not in SMALL or _is_ordinal(words, index):
             break
-        value, end = _below_hundred(words, place)
+        value, end = _below_hundred(words, index)
         if groups and words[end] in SCALES:
             break
         if after_month and len(groups) == 1 and int(groups[0]) <= 31 and not _is_year(groups[0], str(value)):
             break
         groups.append(str(value))
-        place = _over_pause(words, end, groups)
+        index = _over_pause(words, end, groups)
     if not groups:  # a double room
         out.append(words[start])
         return start + 1
-    out.append(_read_groups(groups, words, place))
-    return place
+    out.append(_read_groups(groups, words, index))
+    return index
 
 
-def _over_pause(words: list[str], place: int, groups: list[str]) -> int:
+def _over_pause(words: list[str], index: int, groups: list[str]) -> int:
     """Where the next group may begin: `four oh two` has a zero between, `five five... two` a hesitation."""
-    word = words[place]
-    if word in ("oh", "o") and words[place + 1] in SMALL:
+    word = words[index]
+    if word in ("oh", "o") and words[index + 1] in SMALL:
         groups.append("0")
-        return place + 1
-    if word == words[place + 1] == words[place + 2] and word in _BREAKS and words[place + 3] in DIGITS:
-        return place + 3 if words[place - 1] in DIGITS else place
-    return place
+        return index + 1
+    if word == words[index + 1] == words[index + 2] and word in _BREAKS and words[index + 3] in DIGITS:
+        return index + 3 if words[index - 1] in DIGITS else index
+    return index
 
 
 def _scaled(words: list[str], number: _Number) -> _Number:
@@ -185,17 +185,17 @@ def _times(number: str, scale: int) -> int:
     return 0 if remainder else product
 
 
-def _below_hundred(words: list[str], place: int) -> _Number:
-    word = words[place]
-    following = words[place + 1]
+def _below_hundred(words: list[str], index: int) -> _Number:
+    word = words[index]
+    following = words[index + 1]
     if word in TENS and following in DIGITS and following != "zero":
-        return _Number(TENS[word] + int(DIGITS[following]), place + 2)
-    return _Number(SMALL[word], place + 1)
+        return _Number(TENS[word] + int(DIGITS[following]), index + 2)
+    return _Number(SMALL[word], index + 1)
 
 
-def _is_ordinal(words: list[str], place: int) -> bool:
-    """Whether `twenty fifth` stands here."""
-    return words[place] in TENS and words[place + 1] in UNIT_ORDINALS
+def _is_ordinal(words: list[str], index: int) -> bool:
+    """Whether `twenty fifth` is here."""
+    return words[index] in TENS and words[index + 1] in UNIT_ORDINALS
 
 
 def _is_year(first: str, second: str) -> bool:
@@ -227,7 +227,7 @@ class _Piece(NamedTuple):
     text: str
     words: tuple[str, ...]
     sure: bool
-    """No article, pronoun, name or drink: a piece that is a letter or number wherever it stands."""
+    """No article, pronoun, name or drink: a piece that is a letter or number wherever it is."""
 
     @property
     def is_spelled(self) -> bool:
@@ -243,9 +243,9 @@ def join_codes(words: list[str]) -> list[str]:
     """Runs of single letters, digits and radio-alphabet words become one token: `z k 3 foxtrot foxtrot w` zk3ffw."""
     # Figures and the mark come before ":" in the order of characters, letters after it.
     starts = [
-        place
-        for place, word in enumerate(words)
-        if word < ":" or word in _SURE_STARTS or (word in _DOUBTFUL and _as_in(words, place))
+        index
+        for index, word in enumerate(words)
+        if word < ":" or word in _SURE_STARTS or (word in _DOUBTFUL and _as_in(words, index))
     ]
     if not starts:
         return words
@@ -256,7 +256,7 @@ def join_codes(words: list[str]) -> list[str]:
             continue
         following = words[start + 1] if start + 1 < len(words) else "."
         if following > ":" and following not in _GOES_ON and words[start][0] != MARK:
-            continue  # most numbers stand alone
+            continue  # most numbers are alone
         # An `a` or `i` right before may be the first letter of the code.
         first = start - 1 if start > done and words[start - 1] in _DOUBTFUL else start
         out += words[done:first]
@@ -265,24 +265,24 @@ def join_codes(words: list[str]) -> list[str]:
     return out + words[done:]
 
 
-def _run(words: list[str], place: int) -> tuple[list[_Piece], int]:
+def _run(words: list[str], index: int) -> tuple[list[_Piece], int]:
     pieces: list[_Piece] = []
     end = len(words)
-    while place < end:
-        if pieces and pieces[-1].is_number and _is_half_day(words, place):
+    while index < end:
+        if pieces and pieces[-1].is_number and _is_half_day(words, index):
             break
-        piece = _piece(words, place, pieces)
+        piece = _piece(words, index, pieces)
         if piece is None:
             break
         pieces.append(piece)
-        place += len(piece.words)
+        index += len(piece.words)
     # A word that starts a run and is no piece of it, such as "12th" or "double" in front of a bed.
-    return (pieces, place) if pieces else ([_Piece(words[place], (words[place],), sure=False)], place + 1)
+    return (pieces, index) if pieces else ([_Piece(words[index], (words[index],), sure=False)], index + 1)
 
 
-def _piece(words: list[str], place: int, before: list[_Piece]) -> _Piece | None:
-    word = words[place]
-    following = words[place + 1] if place + 1 < len(words) else ""
+def _piece(words: list[str], index: int, before: list[_Piece]) -> _Piece | None:
+    word = words[index]
+    following = words[index + 1] if index + 1 < len(words) else ""
     if word in REPEATS and (following in _LETTERS or (len(following) == 1 and following in _FIGURES)):
         return _Piece(following * REPEATS[word], (word, following), sure=following not in _DOUBTFUL)
     if word == "oh" and before and before[-1].is_number and following.isdecimal() and following.isascii():
@@ -296,23 +296,23 @@ def _piece(words: list[str], place: int, before: list[_Piece]) -> _Piece | None:
     if word[0] == MARK:
         return _Piece(word[1:], (word[1:],), sure=True)
     if word in _LETTERS or (word.isdecimal() and word.isascii()):
-        explained = _as_in(words, place)
-        return _Piece(word, tuple(words[place : place + 1 + explained]), sure=word not in _DOUBTFUL or explained > 0)
+        explained = _as_in(words, index)
+        return _Piece(word, tuple(words[index : index + 1 + explained]), sure=word not in _DOUBTFUL or explained > 0)
     return None
 
 
-def _as_in(words: list[str], place: int) -> int:
+def _as_in(words: list[str], index: int) -> int:
     """How many words explain a letter: `m as in mike`, `m for mike`, `seven as in seven`."""
-    if place + 2 >= len(words):
+    if index + 2 >= len(words):
         return 0
-    word, link, example = words[place : place + 3]
-    if link == "as" and example == "in" and place + 3 < len(words):
-        return 3 if words[place + 3].startswith(word) else 0
+    word, link, example = words[index : index + 3]
+    if link == "as" and example == "in" and index + 3 < len(words):
+        return 3 if words[index + 3].startswith(word) else 0
     return 2 if link in ("for", "like") and NATO.get(example) == word else 0
 
 
-def _is_half_day(words: list[str], place: int) -> bool:
-    return words[place] in ("a", "p") and words[place + 1 : place + 2] == ["m"]
+def _is_half_day(words: list[str], index: int) -> bool:
+    return words[index] in ("a", "p") and words[index + 1 : index + 2] == ["m"]
 
 
 def _joined(pieces: list[_Piece], before: str) -> list[str]:
@@ -367,8 +367,8 @@ def _code(pieces: list[_Piece], seat: bool) -> list[str]:
 
 def _around(pieces: list[_Piece], word: _Piece) -> list[str]:
     """A lone radio word is a name, a month or a drink; only the numbers at its sides are read."""
-    place = pieces.index(word)
-    return [*_digits(pieces[:place]), *word.words, *_digits(pieces[place + 1 :])]
+    index = pieces.index(word)
+    return [*_digits(pieces[:index]), *word.words, *_digits(pieces[index + 1 :])]
 
 
 def _digits(pieces: list[_Piece]) -> list[str]:
@@ -388,14 +388,14 @@ def _digits(pieces: list[_Piece]) -> list[str]:
 
 def _phones(numbers: list[str]) -> list[str]:
     out: list[str] = []
-    place = 0
-    while place < len(numbers):
-        following = numbers[place : place + 4]
+    index = 0
+    while index < len(numbers):
+        following = numbers[index : index + 4]
         lengths = [len(number) for number in following]
         fitting = (len(shape) for shape in _PHONES if shape == lengths[: len(shape)])
         size = next(fitting, 1) if lengths[0] != 1 or following[0] == "1" else 1
         out.append("".join(following[:size]))
-        place += size
+        index += size
     return out
 
 
@@ -415,14 +415,14 @@ def fold_dates(words: list[str]) -> list[str]:
     """`march 25`, `25th of march` and `the twenty fifth of march` are march 25th."""
     if _MONTH_STARTS.isdisjoint(words):
         return words
-    places = [place for place, word in enumerate(words) if word in _MONTH_STARTS]
+    indices = [index for index, word in enumerate(words) if word in _MONTH_STARTS]
     out: list[str] = []
     done = 0
-    for place in places:
-        out += words[done:place]
-        done = place + 1
+    for index in indices:
+        out += words[done:index]
+        done = index + 1
         day = _day(words[done]) if done < len(words) else 0
-        month = MONTH_SHORT.get(words[place], words[place])
+        month = MONTH_SHORT.get(words[index], words[index])
         if day:
             out += [month, ordinal(day)]
             done += 1
@@ -430,20 +430,20 @@ def fold_dates(words: list[str]) -> list[str]:
         # "The first may go" has no month in it, "the first may 2026" has.
         sure = month != "may" or (done < len(words) and _YEAR.fullmatch(words[done]) is not None)
         day = _take_day_before(out, sure=sure) if month in _MONTHS else 0
-        out += [month, ordinal(day)] if day else [words[place]]
+        out += [month, ordinal(day)] if day else [words[index]]
     return out + words[done:]
 
 
 def _take_day_before(out: list[str], *, sure: bool) -> int:
     """The day in front of a month, taken away from `out` with its `the` and `of`."""
     of = out[-1:] == ["of"]
-    place = len(out) - (2 if of else 1)
-    if place < 0 or (not of and not sure):
+    index = len(out) - (2 if of else 1)
+    if index < 0 or (not of and not sure):
         return 0
-    day = _day(out[place])
-    if not day or (place and out[place - 1] in _MONTHS):
+    day = _day(out[index])
+    if not day or (index and out[index - 1] in _MONTHS):
         return 0
-    del out[place:]
+    del out[index:]
     if out and out[-1] == "the":
         out.pop()
     return day
@@ -456,41 +456,41 @@ def _day(word: str) -> int:
 
 
 def fold_units(words: list[str]) -> list[str]:
-    """Times, money and decimals, whose unit stands behind the number or code."""
+    """Times, money and decimals, whose unit is behind the number or code."""
     if _UNIT_WORDS.isdisjoint(words):
         return words
-    places = [place for place, word in enumerate(words) if word in _UNIT_WORDS]
+    indices = [index for index, word in enumerate(words) if word in _UNIT_WORDS]
     out: list[str] = []
     done = 0
-    for place in places:
-        if place < done:
+    for index in indices:
+        if index < done:
             continue
-        out += words[done:place]
-        done = _unit(words, place, out)
+        out += words[done:index]
+        done = _unit(words, index, out)
     return out + words[done:]
 
 
-def _unit(words: list[str], place: int, out: list[str]) -> int:
-    word = words[place]
-    following = words[place + 1] if place + 1 < len(words) else ""
+def _unit(words: list[str], index: int, out: list[str]) -> int:
+    word = words[index]
+    following = words[index + 1] if index + 1 < len(words) else ""
     number = out[-1] if out and _DECIMAL.fullmatch(out[-1]) else ""
     if word in _TIME_WORDS and _time(word, out):
-        return place + 1
+        return index + 1
     if word == "point" and number and following.isdecimal() and following.isascii() and "." not in number:
         out[-1] = f"{number}.{following}"
-        return place + 2
+        return index + 2
     if word in _QUARTERS:
-        return _quarter(words, place, out)
+        return _quarter(words, index, out)
     if word == "plus" and len(following) in _LONG and following.isdecimal():
         while out[-1:] == ["plus"]:
             out.pop()
-        return place + 1
+        return index + 1
     if word in CURRENCIES:
-        return _money(words, place, out, number)
+        return _money(words, index, out, number)
     if word in ("cent", "cents"):
-        return _cents(place, out, word, number)
+        return _cents(index, out, word, number)
     out.append(word)
-    return place + 1
+    return index + 1
 
 
 def _time(word: str, out: list[str]) -> bool:
@@ -515,18 +515,18 @@ def _day_point(word: str, out: list[str]) -> None:
     out.append(_DAY_POINTS[word])
 
 
-def _quarter(words: list[str], place: int, out: list[str]) -> int:
+def _quarter(words: list[str], index: int, out: list[str]) -> int:
     """`half past 4` is 430, `a quarter to 5` is 445."""
-    side, hour = (*words[place + 1 : place + 3], "", "")[:2]
-    word = words[place]
+    side, hour = (*words[index + 1 : index + 3], "", "")[:2]
+    word = words[index]
     if not _is_hour(hour) or (side != "past" and (side != "to" or word == "half")):
         out.append(word)
-        return place + 1
+        return index + 1
     if out[-1:] == ["a"]:
         out.pop()
     start = int(hour) if side == "past" else (int(hour) - 2) % 12 + 1
     out.append(f"{start}{_QUARTERS[word] if side == 'past' else 60 - _QUARTERS[word]}")
-    return place + 3
+    return index + 3
 
 
 def _half_day(word: str, out: list[str]) -> None:
@@ -564,25 +564,25 @@ def _is_hour(word: str) -> bool:
     return word.isdecimal() and len(word) <= 2 and 1 <= int(word) <= 12
 
 
-def _money(words: list[str], place: int, out: list[str], number: str) -> int:
+def _money(words: list[str], index: int, out: list[str], number: str) -> int:
     """`usd 115`, `115 dollar` and `115 dollars` are 115 dollars."""
-    unit, following = CURRENCIES[words[place]], words[place + 1] if place + 1 < len(words) else ""
+    unit, following = CURRENCIES[words[index]], words[index + 1] if index + 1 < len(words) else ""
     if number:
         out[-1] = number.removesuffix(".00")
         out.append(unit)
-        return place + 1
-    if words[place] in CURRENCY_CODES and _DECIMAL.fullmatch(following):
+        return index + 1
+    if words[index] in CURRENCY_CODES and _DECIMAL.fullmatch(following):
         out += [following.removesuffix(".00"), unit]
-        return place + 2
-    out.append(words[place])
-    return place + 1
+        return index + 2
+    out.append(words[index])
+    return index + 1
 
 
-def _cents(place: int, out: list[str], word: str, number: str) -> int:
+def _cents(index: int, out: list[str], word: str, number: str) -> int:
     """`12 dollars and 50 cents` is 12.50 dollars; `per cent` is percent."""
     if out[-1:] == ["per"]:
         out[-1] = "percent"
-        return place + 1
+        return index + 1
     before = out[:-1]
     if before[-1:] == ["and"]:
         before.pop()
@@ -591,4 +591,4 @@ def _cents(place: int, out: list[str], word: str, number: str) -> int:
         out[:] = [*before[:-2], f"{whole}.{int(number):02}", before[-1]]
     else:
         out.append("cents" if number else word)
-    return place + 1
+    return index + 1

@@ -1,4 +1,4 @@
-"""Whether a fact that was said stands in what was heard."""
+"""Whether a fact that was said is in what was heard."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
 _SIGNS = re.compile(r"[^a-z0-9@]+")
 _HALF_DAYS = frozenset(("am", "pm"))
 _ALIKE = 49.0
-"""Above this share of equal characters a stretch of words is taken for what the fact was heard as."""
+"""Above this share of equal characters a span of words is taken for what the fact was heard as."""
 
 
 _WIDEST = 12
-"""In tokens; a longer stretch is not looked for."""
+"""In tokens; a longer span is not looked for."""
 _FAR = 60
-"""In tokens; what a fact was heard as is looked for this far around its place."""
+"""In tokens; what a fact was heard as is looked for this far around its position."""
 _LONGER = 3.1
-"""A stretch that is so many times longer, or shorter, than a fact cannot be above `_ALIKE`."""
+"""A span that is so many times longer, or shorter, than a fact cannot be above `_ALIKE`."""
 
 
 class RecognisedFacts(NamedTuple):
-    """Whether a fact was heard rightly, and the canonical tokens that stand for it: its own, or others, or none."""
+    """Whether a fact was heard rightly, and the canonical tokens heard for it: its own, others, or none."""
 
     correct: bool
     instead: str | None
-    """What was heard in its place; None where it was heard rightly, or nothing like it was heard."""
+    """What was heard instead of it; None where it was heard rightly, or nothing like it was heard."""
 
 
 class FactCheck(NamedTuple):
@@ -51,7 +51,7 @@ class SpokenFact(NamedTuple):
     """Something said, and how far into the turn: 0 at its beginning, 1 at its end."""
 
     text: str
-    place: float
+    position: float
 
 
 class _Form(NamedTuple):
@@ -62,43 +62,43 @@ class _Form(NamedTuple):
 
 
 _Pair = tuple[float, int, int, int, int]
-"""How far two are from each other, which of those said and of those found they are, and where both stand in a row."""
+"""How far two are from each other, which of those said and of those found they are, and where both are in a row."""
 _Stretch = tuple[str, int, int]
 """Parts put together, the first token of them, and the one behind the last."""
 
 
 class FactChecker:
-    """The heard text of a turn. Each stretch of it can answer for one fact only."""
+    """The heard text of a turn. Each span of it can answer for one fact only."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _without_restarts(normalise(text))
         self._parts = list(map(_part, self._tokens))
         self._starts: dict[str, list[int]] = {}
-        for place, part in enumerate(self._parts):
+        for index, part in enumerate(self._parts):
             if part:
-                self._starts.setdefault(part, []).append(place)
+                self._starts.setdefault(part, []).append(index)
         self._lengths = sorted(set(map(len, self._starts)))
         self._text = "".join(self._parts)
         self._places_in_text = [0, *accumulate(map(len, self._parts))]
-        self._ends = {self._places_in_text[place + 1]: place + 1 for place, part in enumerate(self._parts) if part}
-        """The token behind each place of the text where one ends."""
+        self._ends = {self._places_in_text[index + 1]: index + 1 for index, part in enumerate(self._parts) if part}
+        """The token behind each position of the text where one ends."""
         self._taken: set[int] = set()
 
     def check(self, intended: str) -> RecognisedFacts:
         """Look for a fact, given in any of its forms; brackets in it hold other forms of the same."""
         for form in _forms(intended):
-            place = next(self._places(form), None)
-            if place is not None:
-                self._taken.update(place)
+            index = next(self._places(form), None)
+            if index is not None:
+                self._taken.update(index)
                 return RecognisedFacts(correct=True, instead=None)
         return RecognisedFacts(
             correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts)))
         )
 
     def check_all(self, facts: Sequence[SpokenFact]) -> list[RecognisedFacts]:
-        """Look for the facts of one turn, each with its place between 0, the beginning, and 1, the end.
+        """Look for the facts of one turn, each with its position between 0, the beginning, and 1, the end.
 
-        Where a fact was said more often than it was heard, those are right that stand nearest to it.
+        Where a fact was said more often than it was heard, those are right that are nearest to it.
         """
         verdicts: dict[int, RecognisedFacts] = {}
         alike: dict[_Form, list[int]] = {}
@@ -107,18 +107,18 @@ class FactChecker:
             for form in fact_forms[:1]:
                 alike.setdefault(form, []).append(number)
         for form, numbers in alike.items():
-            stretches = list(self._places(form))
-            for number, places in _nearest([facts[number].place for number in numbers], stretches, len(self._parts)):
-                self._taken.update(places)
+            spans = list(self._places(form))
+            for number, indices in _nearest([facts[number].position for number in numbers], spans, len(self._parts)):
+                self._taken.update(indices)
                 verdicts[numbers[number]] = RecognisedFacts(correct=True, instead=None)
         return [
             verdicts.get(number)
-            or RecognisedFacts(False, self._closest(fact.text, forms[number], self._around(fact.place)))
+            or RecognisedFacts(False, self._closest(fact.text, forms[number], self._around(fact.position)))
             for number, fact in enumerate(facts)
         ]
 
     def _places(self, form: _Form) -> Iterator[range]:
-        """The stretches of free tokens whose letters and digits, put together, are those wanted."""
+        """The spans of free tokens whose letters and digits, put together, are those wanted."""
         wanted = form.text
         beginnings = (wanted[:length] for length in self._lengths if length <= len(wanted))
         starts = sorted(start for beginning in beginnings for start in self._starts.get(beginning, ()))
@@ -133,22 +133,22 @@ class FactChecker:
         named = self._unit(end)
         return not currency or not named or named == currency
 
-    def _unit(self, place: int) -> str:
-        return self._tokens[place] if place < len(self._tokens) and self._tokens[place] in _UNITS else ""
+    def _unit(self, index: int) -> str:
+        return self._tokens[index] if index < len(self._tokens) and self._tokens[index] in _UNITS else ""
 
-    def _around(self, place: float) -> range:
-        middle = int(place * len(self._parts))
+    def _around(self, index: float) -> range:
+        middle = int(index * len(self._parts))
         return range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
 
     def _match(self, wanted: str, start: int) -> int:
-        place = self._places_in_text[start]
-        end = self._ends.get(place + len(wanted), 0)
-        if not end or not self._text.startswith(wanted, place) or not self._taken.isdisjoint(range(start, end)):
+        index = self._places_in_text[start]
+        end = self._ends.get(index + len(wanted), 0)
+        if not end or not self._text.startswith(wanted, index) or not self._taken.isdisjoint(range(start, end)):
             return 0
         return end
 
-    def _closest(self, intended: str, forms: Sequence[_Form], places: range) -> str | None:
-        """The stretch of free tokens that begins at one of some places and is most like a fact."""
+    def _closest(self, intended: str, forms: Sequence[_Form], indices: range) -> str | None:
+        """The span of free tokens that begins at one of some indices and is most like a fact."""
         from rapidfuzz import fuzz, process
 
         if not forms:
@@ -156,7 +156,7 @@ class FactChecker:
         wanted = forms[0].text
         width = min(len(normalise(intended)) + 2, _WIDEST)
         candidates: list[_Stretch] = []
-        for start in places:
+        for start in indices:
             if self._parts[start] and start not in self._taken:
                 self._add_from(start, width, len(wanted), candidates)
         best = process.extractOne(wanted, [one[0] for one in candidates], scorer=fuzz.ratio, score_cutoff=_ALIKE)
@@ -165,38 +165,38 @@ class FactChecker:
         _, start, end = candidates[best[2]]
         return " ".join(self._tokens[start : end + bool(self._unit(end))])
 
-    def _add_from(self, start: int, width: int, length: int, stretches: list[_Stretch]) -> None:
-        """Add the free stretches from a place on that are neither much shorter nor much longer than a fact."""
+    def _add_from(self, start: int, width: int, length: int, spans: list[_Stretch]) -> None:
+        """Add the free spans from a position on that are neither much shorter nor much longer than a fact."""
         text = ""
         for end, part in enumerate(self._parts[start : start + width], start):
             text += part
             if end in self._taken or len(text) > length * _LONGER:
                 return
             if len(text) * _LONGER >= length:
-                stretches.append((text, start, end + 1))
+                spans.append((text, start, end + 1))
 
 
 def check_facts(intended: str, heard: str) -> tuple[FactCheck, ...]:
-    """The facts of a turn as intended, each with whether it stands in the turn as heard."""
+    """The facts of a turn as intended, each with whether it is in the turn as heard."""
     spoken = entities(intended)
     facts = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in spoken]
     return tuple(map(FactCheck, spoken, FactChecker(heard).check_all(facts)))
 
 
 def check_fact(intended: str, heard: str) -> RecognisedFacts:
-    """Whether one fact stands in one heard text. For several facts of a turn ask one `Hearing`."""
+    """Whether one fact is in one heard text. For several facts of a turn ask one `FactChecker`."""
     return FactChecker(heard).check(intended)
 
 
-def _nearest(facts: list[float], stretches: list[range], length: int) -> list[tuple[int, range]]:
+def _nearest(facts: list[float], spans: list[range], length: int) -> list[tuple[int, range]]:
     """Pairs of what was said and what was found; where too little was found, the nearest ones."""
-    if len(stretches) >= len(facts):
-        return list(enumerate(stretches[: len(facts)]))
+    if len(spans) >= len(facts):
+        return list(enumerate(spans[: len(facts)]))
     chosen: list[tuple[int, range]] = []
-    # The two that are nearest to each other always stand side by side among those that are left.
+    # The two that are nearest to each other are always side by side among those that are left.
     row = sorted(
-        [(place, number, -1) for number, place in enumerate(facts)]
-        + [(stretch.start / length, -1, order) for order, stretch in enumerate(stretches)]
+        [(index, number, -1) for number, index in enumerate(facts)]
+        + [(span.start / length, -1, order) for order, span in enumerate(spans)]
     )
     before, behind = list(range(-1, len(row) - 1)), list(range(1, len(row) + 1))
     pairs = [_pair(row, one, one + 1) for one in range(len(row) - 1)]
@@ -207,7 +207,7 @@ def _nearest(facts: list[float], stretches: list[range], length: int) -> list[tu
         _, number, order, first, second = heappop(waiting)
         if first in paired or second in paired:
             continue
-        chosen.append((number, stretches[order]))
+        chosen.append((number, spans[order]))
         paired |= {first, second}
         left, right = before[first], behind[second]
         if left >= 0:
@@ -227,7 +227,7 @@ def _pair(row: Sequence[tuple[float, int, int]], first: int, second: int) -> _Pa
 
 
 def _forms(intended: str) -> list[_Form]:
-    """The fact, and what stands in brackets behind it, as letters and digits without gaps."""
+    """The fact, and what is in brackets behind it, as letters and digits without gaps."""
     written = [intended]
     if "(" in intended:
         glosses = [form for gloss in _GLOSS.findall(intended) for form in gloss.split("/")]

@@ -8,40 +8,25 @@ def listed(words: str) -> list[str]:
     return words.split()
 
 
+def _counted(words: str, first: int, step: int = 1) -> dict[str, int]:
+    return {word: first + step * index for index, word in enumerate(listed(words))}
+
+
 DIGITS = {word: str(value) for value, word in enumerate(listed("zero one two three four five six seven eight nine"))}
 DIGITS["niner"] = "9"
-TEENS = {
-    word: 10 + place
-    for place, word in enumerate(
-        listed("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
-    )
-}
-TENS = {
-    word: 10 * place
-    for place, word in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
-} | {"fourty": 40}
+TEENS = _counted("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen", 10)
+TENS = _counted("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10) | {"fourty": 40}
 SCALES = {"hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 SMALL = {**{word: int(digit) for word, digit in DIGITS.items()}, **TEENS, **TENS}
 """Every word for a number below a hundred that is one word."""
 
-UNIT_ORDINALS = {
-    word: place
-    for place, word in enumerate(listed("first second third fourth fifth sixth seventh eighth ninth"), start=1)
-}
+UNIT_ORDINALS = _counted("first second third fourth fifth sixth seventh eighth ninth", 1)
 ORDINALS = {
     **UNIT_ORDINALS,
-    **{
-        word: 10 + place
-        for place, word in enumerate(
-            listed("tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth")
-        )
-    },
-    **{
-        word: 10 * place
-        for place, word in enumerate(
-            listed("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"), start=2
-        )
-    },
+    **_counted(
+        "tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth", 10
+    ),
+    **_counted("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth", 20, 10),
 }
 ORDINAL_WORDS = {value: word for word, value in UNIT_ORDINALS.items()}
 
@@ -57,16 +42,9 @@ NATO = {
 }
 
 CURRENCIES = {
-    "dollar": "dollars",
-    "dollars": "dollars",
-    "usd": "dollars",
-    "bucks": "dollars",
-    "euro": "euros",
-    "euros": "euros",
-    "eur": "euros",
-    "pound": "pounds",
-    "pounds": "pounds",
-    "gbp": "pounds",
+    **dict.fromkeys(listed("dollar dollars usd bucks"), "dollars"),
+    **dict.fromkeys(listed("euro euros eur"), "euros"),
+    **dict.fromkeys(listed("pound pounds gbp"), "pounds"),
 }
 CURRENCY_CODES = frozenset(("usd", "eur", "gbp"))
 SIGNS = {"$": "dollars", "€": "euros", "£": "pounds"}
@@ -96,59 +74,20 @@ _ISE = listed(
     "realise recognise reorganise specialise standardise summarise symbolise synchronise utilise visualise"
 )
 _DOUBLED = listed("cancel counsel dial fuel label level marvel model signal total travel tunnel")
-_OTHER_PAIRS = {
-    "ageing": "aging",
-    "analyse": "analyze",
-    "analysed": "analyzed",
-    "analysing": "analyzing",
-    "axe": "ax",
-    "catalogue": "catalog",
-    "catalogues": "catalogs",
-    "cheque": "check",
-    "cheques": "checks",
-    "cosy": "cozy",
-    "defence": "defense",
-    "dialogue": "dialog",
-    "dialogues": "dialogs",
-    "disc": "disk",
-    "discs": "disks",
-    "draught": "draft",
-    "enquire": "inquire",
-    "enquiry": "inquiry",
-    "enquiries": "inquiries",
-    "enrol": "enroll",
-    "enrols": "enrolls",
-    "favourite": "favorite",
-    "favourites": "favorites",
-    "fulfil": "fulfill",
-    "fulfils": "fulfills",
-    "grey": "gray",
-    "instalment": "installment",
-    "instalments": "installments",
-    "judgement": "judgment",
-    "kerb": "curb",
-    "licence": "license",
-    "licences": "licenses",
-    "manoeuvre": "maneuver",
-    "mould": "mold",
-    "neighbourhood": "neighborhood",
-    "offence": "offense",
-    "organisation": "organization",
-    "organisations": "organizations",
-    "plough": "plow",
-    "practise": "practice",
-    "practised": "practiced",
-    "practising": "practicing",
-    "programme": "program",
-    "programmes": "programs",
-    "sceptical": "skeptical",
-    "storey": "story",
-    "traveller": "traveler",
-    "travellers": "travelers",
-    "tyre": "tire",
-    "tyres": "tires",
-    "woollen": "woolen",
-}
+_OTHER_PAIRS = dict(
+    pair.split(":")
+    for pair in listed(
+        "ageing:aging analyse:analyze analysed:analyzed analysing:analyzing axe:ax catalogue:catalog "
+        "catalogues:catalogs cheque:check cheques:checks cosy:cozy defence:defense dialogue:dialog dialogues:dialogs "
+        "disc:disk discs:disks draught:draft enquire:inquire enquiry:inquiry enquiries:inquiries enrol:enroll "
+        "enrols:enrolls favourite:favorite favourites:favorites fulfil:fulfill fulfils:fulfills grey:gray "
+        "instalment:installment instalments:installments judgement:judgment kerb:curb licence:license "
+        "licences:licenses manoeuvre:maneuver mould:mold neighbourhood:neighborhood offence:offense "
+        "organisation:organization organisations:organizations plough:plow practise:practice practised:practiced "
+        "practising:practicing programme:program programmes:programs sceptical:skeptical storey:story "
+        "traveller:traveler travellers:travelers tyre:tire tyres:tires woollen:woolen"
+    )
+)
 
 
 def _pairs() -> dict[str, str]:
@@ -166,4 +105,4 @@ def _pairs() -> dict[str, str]:
 
 
 SPELLINGS = {"ok": "okay", "mister": "mr", "missus": "mrs", **_pairs()}
-"""Each word that has another way of being written, with the one that stands for both."""
+"""Each word that has another way of being written, with the one that counts for both."""

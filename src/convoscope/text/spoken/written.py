@@ -37,7 +37,7 @@ def fold_addresses(words: list[str]) -> list[str]:
 
 
 def _sites(words: list[str]) -> list[str]:
-    """All of a site before any mailbox: behind `mail dot co` there may stand `dot uk`."""
+    """All of a site before any mailbox: behind `mail dot co` there may be `dot uk`."""
     out: list[str] = []
     for word in words:
         out.append(word)
@@ -73,7 +73,7 @@ def _part_before(out: list[str], start: int) -> int:
         return start - 2 if start >= 2 and _is_part(out[start - 2]) else start
     name = out[start - 1]
     named = out[start].isdecimal() and name.isalpha() and _is_part(name)
-    # RankedMetric a link any word is part of a mailbox.
+    # After a link any word is part of a mailbox.
     return start - 1 if named and (name not in NOBODY or (start >= 2 and out[start - 2] in _LINKS)) else start
 
 
@@ -122,7 +122,7 @@ _NO_CODE = frozenset(
     listed("AM PM OK ID TV NO AT TO IN ON IS OF BY OR IT WE MY SO DO GO UP AN AS BE HE IF ME HI")
 )  # words in a text of capitals
 _CAPITALS = re.compile(
-    # What may stand before is asked afterwards, so that the search can jump from capital to capital.
+    # What is before is asked afterwards, so that the search can jump from capital to capital.
     r"[A-Z]{2}(?<!\w..)(?=[ -]+(?:[0-9]|(?i:" + "|".join(SMALL) + r")\b))"
     r"|A(?<![\w'].)(?:(?=[ -]+(?:[A-Z0-9]\b|(?i:" + "|".join([*DIGITS, *NATO]) + r")\b))|(?<=[a-z0-9] A)(?![\w']))"
 )
@@ -157,9 +157,10 @@ def plain(text: str) -> str:
 
 
 def cut(text: str) -> list[str]:
-    """The tokens of a plain text in small letters, among them the punctuation at which a number must not go on."""
+    """The tokens of a plain text in lower case, among them the punctuation at which a number must not go on."""
     if _MAYBE_MAIL.search(text):
-        text = _DOTTED_MAIL.sub(_mail, text)
+        # A mailbox without a dot is left to the words.
+        text = _DOTTED_MAIL.sub(lambda mail: f"{mail[1]}@{mail[2]}" if "." in mail[1] else mail[0], text)
     if "@" not in text:
         return _cut(text)
     tokens: list[str] = []
@@ -205,7 +206,7 @@ def _written_out(text: str) -> str:
     text = text.replace(MARK, " ").replace("\n", " ").replace("\t", " ")
     if _MAYBE_INITIALS.search(text):
         text = _INITIALS.sub(lambda found: found[0].replace(".", ""), text)
-    text = _CAPITALS.sub(_marked, text)
+    text = _CAPITALS.sub(lambda found: found[0] if found[0] in _NO_CODE else MARK + found[0], text)
     if _has_digit(text):
         text = _numbers(text)
     if "%" in text:
@@ -251,18 +252,9 @@ def _numbers(text: str) -> str:
     return text
 
 
-def _mail(match: re.Match[str]) -> str:
-    """`john.doe at example.com`. A mailbox without a dot is left to the words."""
-    return f"{match[1]}@{match[2]}" if "." in match[1] else match[0]
-
-
 def _money(match: re.Match[str]) -> str:
     scale = _SCALE_LETTERS.get(match[3].lower(), match[3])
     return f" {_NO_CENTS.sub('', match[2])}{scale} {SIGNS[match[1]]} "
-
-
-def _marked(match: re.Match[str]) -> str:
-    return match[0] if match[0] in _NO_CODE else MARK + match[0]
 
 
 def _clock(match: re.Match[str]) -> str:

@@ -1,26 +1,39 @@
 """The walk through a call, record by record: which turn it is, who is speaking, what was said in it.
 
-Section numbers are those of the specification of voice logs.
+Section numbers are those of the specification of voice logs. The seven labels are those of section 3.7.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.conversation.events import Json, Logged
-from convoscope.views.eva.labels import (
-    ASSISTANT_INTERRUPTS,
-    CUT_ITSELF_OFF,
-    CUT_OFF_BY_ASSISTANT,
-    CUT_OFF_BY_USER,
-    LIKELY_INTERRUPTION,
-    PAUSE,
-    USER_INTERRUPTS,
-    joined,
-)
+
+ASSISTANT_INTERRUPTS = "[assistant interrupts]"
+USER_INTERRUPTS = "[user interrupts]"
+CUT_OFF_BY_USER = "[likely cut off by user]"
+CUT_OFF_BY_ASSISTANT = "[likely cut off by assistant]"
+CUT_ITSELF_OFF = "[speaker likely cut itself off]"
+LIKELY_INTERRUPTION = "[likely interruption]"
+PAUSE = "[pause]"
+
+_LABELS = (ASSISTANT_INTERRUPTS, USER_INTERRUPTS, CUT_OFF_BY_USER, CUT_OFF_BY_ASSISTANT, CUT_ITSELF_OFF)
+_ANY_LABEL = re.compile("|".join(map(re.escape, (*_LABELS, LIKELY_INTERRUPTION, PAUSE))))
+
+
+def without_labels(text: str) -> str:
+    """The text alone."""
+    return _ANY_LABEL.sub("", text) if "[" in text else text
+
+
+def joined(existing: str | None, label: str, text: str) -> str:
+    """The text after the existing one, with the label between them; alone where there is no other."""
+    return f"{existing} {label} {text}" if existing else text
+
 
 USER = "user"
 ASSISTANT = "assistant"
@@ -55,7 +68,7 @@ class Entry(msgspec.Struct):
 
 
 class Alone(NamedTuple):
-    """What of a call is told by one log only, since the audit log was lost (3.9): it stands in the trace then."""
+    """What of a call is known by one log only, since the audit log was lost (3.9): it is in the trace then."""
 
     meant: bool
     """No recogniser's line is left, but what the user was to say."""
@@ -68,7 +81,7 @@ class Alone(NamedTuple):
 def _alone(log: Sequence[Logged], *, s2s: bool) -> Alone:
     spoken = {(record.source, record.kind) for record in log if is_speech(record)}
     meant = ("simulator", "user_speech") in spoken
-    # A greeting with nothing after it is told as it always was.
+    # A greeting with nothing after it is read as it always was.
     unwritten = meant and ("audit", ASSISTANT) not in spoken and not s2s
     sent = bool(spoken & {("framework", "tts_text"), ("framework", "llm_response")})
     return Alone(meant and ("audit", USER) not in spoken, unwritten and sent, unwritten and not sent)
@@ -87,9 +100,9 @@ class CallState:
         sources = {record.source for record in log}
         self.s2s = pipeline == "s2s"
         self._endless = endless
-        """Starts of sound whose end was lost: they keep nobody from speaking, and have no interval."""
+        """Starts of sound whose end was lost: they keep no one from speaking, and have no interval."""
         self._noise = noise
-        """Starts and ends of sounds that are nobody's speech."""
+        """Starts and ends of sounds that are no speech."""
         self.first_lost_start: dict[int, float] = {}
         """Of turns in which the end of the assistant's first sound was lost, when that began."""
         self.knows_what_was_spoken = "framework" in sources
@@ -127,14 +140,14 @@ class CallState:
         """What was sent to the speech engine, by turn."""
         self.trace: list[Entry] = []
         self.turn_of = [0] * len(log)
-        self._place = 0
+        self._index = 0
         self._handlers = _WITHOUT_FRAMEWORK if self.s2s else _HANDLERS
 
-    def meet(self, place: int, record: Logged) -> None:
-        """Take in the record that stands at this place of the log."""
-        handler = None if place in self._noise else self._handlers.get((record.source, record.kind))
-        self._place = place
-        self.turn_of[place] = self.turn if handler is None else handler(self, record)
+    def meet(self, index: int, record: Logged) -> None:
+        """Take in the record at this index of the log."""
+        handler = None if index in self._noise else self._handlers.get((record.source, record.kind))
+        self._index = index
+        self.turn_of[index] = self.turn if handler is None else handler(self, record)
 
     def _advance(self, *, from_audio_start: bool = False, bypass_hold: bool = False) -> None:
         """ADVANCE of 3.2."""
@@ -188,23 +201,25 @@ class CallState:
         self.trace.append(Entry(ASSISTANT, INTENDED, turn, text, audited=True, nudge=self.next_is_fallback))
         self.next_is_fallback = False
         if self.audit_alone:
-            # Elsewhere only sound and speech tell that the assistant spoke; here the reply itself must (3.9).
+            # Elsewhere only sound and speech show that the assistant spoke; here the reply itself must (3.9).
             self.spoke = True
         return turn
 
     def _has_assistant_entry(self, turn: int) -> bool:
         return any(entry.turn == turn and entry.role == ASSISTANT for entry in self.trace)
 
-    def tool_call(self, record: Logged) -> int:
-        return self._tool(record, "parameters")
-
-    def tool_response(self, record: Logged) -> int:
-        return self._tool(record, "response")
-
-    def _tool(self, record: Logged, key: str) -> int:
+    def tool(self, record: Logged) -> int:
         self.tool_seen = True
         value = record.value if isinstance(record.value, dict) else {}
-        self.trace.append(Entry(TOOL, record.kind, self.turn, tool=value.get("tool"), payload=value.get(key)))
+        self.trace.append(
+            Entry(
+                TOOL,
+                record.kind,
+                self.turn,
+                tool=value.get("tool"),
+                payload=value.get("parameters" if record.kind == "tool_call" else "response"),
+            )
+        )
         return self.turn
 
     def turn_fallback(self, _: Logged) -> int:
@@ -244,7 +259,7 @@ class CallState:
             self._assistant_starts()
         else:
             return self.turn
-        if self._place in self._endless:
+        if self._index in self._endless:
             self.asst_open = False
             began = _sound_of(record)
             if began is not None and self.turn not in self.starts[ASSISTANT]:
@@ -269,8 +284,8 @@ class CallState:
         self.user_open = self.user_started = True
         self.last_user_audio_turn = self.turn
         self.replied_since_user_end = False
-        for place, text in self.buffer:
-            self.turn_of[place] = self._intend(text)
+        for index, text in self.buffer:
+            self.turn_of[index] = self._intend(text)
         self.buffer.clear()
 
     def _cut_off_by_user(self) -> None:
@@ -310,7 +325,7 @@ class CallState:
         return turn
 
     def _roll_back(self) -> None:
-        """Nothing was said: the session opened no turn. A turn below 0 there is not (3.9)."""
+        """Nothing was said: the session opened no turn. There is no turn below 0 (3.9)."""
         if self.turn > 0:
             self.turn -= 1
         else:
@@ -344,7 +359,7 @@ class CallState:
             return self.turn
         text = text_of(record)
         if self.replied_since_user_end and not self.user_open:
-            self.buffer.append((self._place, text))
+            self.buffer.append((self._index, text))
             self.buffered_texts.add(text)
             self.speech_in_session = True
             return self.turn
@@ -387,7 +402,7 @@ def is_speech(record: Logged) -> bool:
 
 
 def _sound_of(record: Logged) -> float | None:
-    """When it sounded; where the log does not tell that apart, when it was logged; None where no log has it."""
+    """When it sounded; where that is unknown, when it was logged; None where no log has it."""
     if isinstance(record.value, dict) and record.value.get("inferred"):
         return None
     if record.sound is not None:
@@ -401,8 +416,8 @@ _Handler = Callable[[CallState, Logged], int]
 _WITHOUT_FRAMEWORK: dict[tuple[str, str], _Handler] = {
     ("audit", "user"): CallState.audit_user,
     ("audit", "assistant"): CallState.audit_assistant,
-    ("audit", "tool_call"): CallState.tool_call,
-    ("audit", "tool_response"): CallState.tool_response,
+    ("audit", "tool_call"): CallState.tool,
+    ("audit", "tool_response"): CallState.tool,
     ("audit", "turn_fallback"): CallState.turn_fallback,
     ("simulator", "audio_start"): CallState.audio_start,
     ("simulator", "audio_end"): CallState.audio_end,

@@ -7,7 +7,7 @@ stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +21,7 @@ _INFERRED = {"inferred": True}
 
 
 class _Insertion(NamedTuple):
-    """Records to stand before a place of the log."""
+    """Records to insert before an index of the log."""
 
     before: int
     records: list[Logged]
@@ -34,9 +34,9 @@ def completed(conversation: Conversation) -> tuple[Logged, ...]:
     if not insertions:
         return tuple(log)
     records: list[Logged] = []
-    for place, record in enumerate(log):
+    for index, record in enumerate(log):
         for insertion in insertions:
-            if insertion.before == place:
+            if insertion.before == index:
                 records += insertion.records
         records.append(record)
     for insertion in insertions:
@@ -49,92 +49,92 @@ def _timed(conversation: Conversation) -> Sequence[Logged]:
     """Texts without a time with that of their utterance's sound, as far as the order of their log allows."""
     log = conversation.log
     events = len(conversation.timeline)
-    untimed = [place for place, record in enumerate(log) if record.ms is None and 0 <= record.event < events]
-    untimed = [place for place in untimed if log[place].source in ("audit", "framework")]
+    untimed = [index for index, record in enumerate(log) if record.ms is None and 0 <= record.event < events]
+    untimed = [index for index in untimed if log[index].source in ("audit", "framework")]
     if not untimed:
         return log
     offsets = {clock.id: clock.offset or 0.0 for clock in conversation.clocks}
-    moments = _Moments(log, offsets)
+    moments = LogTimes(log, offsets)
     timed = list(log)
-    for place in untimed:
-        record = log[place]
+    for index in untimed:
+        record = log[index]
         event = conversation.timeline[record.event]
         if not isinstance(event, Utterance):
             continue
         at = _sound_of(event, conversation, moments)
         if at is not None:
-            bounded = min(moments.latest(place), max(moments.earliest(place), at))
-            timed[place] = msgspec.structs.replace(record, ms=round(1000 * (bounded - offsets[record.source])))
+            bounded = min(moments.latest(index), max(moments.earliest(index), at))
+            timed[index] = msgspec.structs.replace(record, ms=round(1000 * (bounded - offsets[record.source])))
     return timed
 
 
-def _sound_of(utterance: Utterance, conversation: Conversation, moments: _Moments) -> float | None:
+def _sound_of(utterance: Utterance, conversation: Conversation, moments: LogTimes) -> float | None:
     """When the user had said it, or the agent began to, in common time."""
     time = utterance.time
     is_user = conversation.roles[utterance.speaker] == USER
     if time is not None and time.clock == "audio":
         at = time.until if is_user and time.until is not None else time.at
         return at + moments.offsets.get("audio", 0.0)
-    return moments.first_text(utterance.seq) if is_user else None
+    # Of the texts of the user, the caller's own log comes before what was heard.
+    indexes = [index for index, record in enumerate(moments.log) if is_user and record.event == utterance.seq]
+    first = min(indexes, key=lambda index: (moments.log[index].source != "simulator", index), default=None)
+    return None if first is None else moments[first]
 
 
-class _Moments:
-    """When each record was logged, in common time."""
+class LogTimes(list[float]):
+    """When each record of a log was logged, in common time: by the clocks' offsets in seconds.
 
-    def __init__(self, log: Sequence[Logged], offsets: dict[str, float]) -> None:
-        self._log = log
-        self.offsets = offsets
+    A record without a time is as late as the one before it in its log; the first, as early as the one behind it.
+    """
+
+    def __init__(self, log: Sequence[Logged], offsets: Mapping[str, float]) -> None:
+        self.log, self.offsets = log, offsets
         first: dict[str, int] = {}
         for record in log:
             if record.ms is not None:
                 first.setdefault(record.source, record.ms)
-        self._times: list[float] = []
         latest, source = 0, ""
         for record in log:
             if record.source != source:
                 latest, source = first.get(record.source, 0), record.source
             latest = latest if record.ms is None else record.ms
-            self._times.append(latest / 1000 + offsets.get(source, 0.0))
+            self.append(latest / 1000 + offsets.get(source, 0.0))
 
-    def first_text(self, event: int) -> float | None:
-        """When the first text of an utterance of the user was logged: the caller's own words before what was heard."""
-        places = [place for place, record in enumerate(self._log) if record.event == event]
-        places.sort(key=lambda place: (self._log[place].source != "simulator", place))
-        return self._times[places[0]] if places else None
-
-    def latest(self, place: int) -> float:
-        """A record without a time was logged before the next of its log that has one."""
-        for after in range(place + 1, len(self._log)):
-            if self._log[after].source != self._log[place].source:
+    def latest(self, index: int) -> float:
+        """When it was logged at the latest: a record without a time, before the next of its log that has one."""
+        if self.log[index].ms is not None:
+            return self[index]
+        for after in range(index + 1, len(self.log)):
+            if self.log[after].source != self.log[index].source:
                 break
-            if self._log[after].ms is not None:
-                return self._times[after]
+            if self.log[after].ms is not None:
+                return self[after]
         return float("inf")
 
-    def earliest(self, place: int) -> float:
-        """A record without a time was logged after the one before it in its log."""
-        source = self._log[place].source
-        known = any(record.source == source and record.ms is not None for record in self._log[:place])
-        return self._times[place] if known else float("-inf")
+    def earliest(self, index: int) -> float:
+        """When it was logged at the earliest: a record without a time, after the one before it in its log."""
+        source = self.log[index].source
+        is_timed = any(record.source == source and record.ms is not None for record in self.log[: index + 1])
+        return self[index] if is_timed else float("-inf")
 
 
 def _lost_starts(log: Sequence[Logged], conversation: Conversation) -> list[_Insertion]:
     """The start of a sound of the user that has but an end: before its first word, when the agent had ended."""
     insertions: list[_Insertion] = []
     for utterance in _said_by_user(conversation):
-        places = [place for place, record in enumerate(log) if record.event == utterance.seq]
-        sounds = [place for place in places if log[place].kind in _SOUND and log[place].speaker == USER]
+        indexes = [index for index, record in enumerate(log) if record.event == utterance.seq]
+        sounds = [index for index in indexes if log[index].kind in _SOUND and log[index].speaker == USER]
         if not sounds or log[sounds[0]].kind == _START:
             continue
         end = sounds[0]
-        words = [place for place in places if log[place].kind == "user_speech" and place < end]
-        place = min(words, default=end)
+        words = [index for index in indexes if log[index].kind == "user_speech" and index < end]
+        index = min(words, default=end)
         agent = [other for other in range(end) if log[other].speaker == ASSISTANT and log[other].kind in _SOUND]
-        before = [other for other in agent if other < place]
+        before = [other for other in agent if other < index]
         if before and log[before[-1]].kind == _START:
             # The words came while the agent was speaking: nothing says that the user was too.
-            place = next((other + 1 for other in agent if other > place and log[other].kind == _END), place)
-        insertions.append(_Insertion(place, [_inferred(_START, log[place], log[end].event)]))
+            index = next((other + 1 for other in agent if other > index and log[other].kind == _END), index)
+        insertions.append(_Insertion(index, [_inferred(_START, log[index], log[end].event)]))
     return insertions
 
 
@@ -145,8 +145,8 @@ def _lost_sounds(log: Sequence[Logged], conversation: Conversation) -> list[_Ins
     insertions: list[_Insertion] = []
     for utterance in _said_by_user(conversation):
         words = [
-            place
-            for place, record in enumerate(log)
+            index
+            for index, record in enumerate(log)
             if record.event == utterance.seq and record.source == "simulator" and record.kind == "user_speech"
         ]
         if words:
@@ -160,5 +160,5 @@ def _said_by_user(conversation: Conversation) -> list[Utterance]:
     return [event for event in conversation.utterances if conversation.roles[event.speaker] == USER]
 
 
-def _inferred(kind: str, beside: Logged, event: int) -> Logged:
-    return Logged(source="simulator", kind=kind, ms=beside.ms, speaker=USER, value=_INFERRED, event=event)
+def _inferred(kind: str, neighbour: Logged, event: int) -> Logged:
+    return Logged(source="simulator", kind=kind, ms=neighbour.ms, speaker=USER, value=_INFERRED, event=event)

@@ -1,4 +1,4 @@
-"""How a conversation ended, as far as the log and the flow's declaration tell."""
+"""How a conversation ended, as far as the log and the declaration of the flow say."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ def is_loop_stop(reason: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_turn_limit(reason: str) -> bool:
-    words_said = set(name_words(reason))
-    return any(words <= words_said for words in _LIMIT)
+    given = set(name_words(reason))
+    return any(words <= given for words in _LIMIT)
 
 
 def is_terminal_stop(conversation: Conversation) -> bool | None:
-    """Whether the reason for its end is an end of the flow; None where nothing tells.
+    """Whether the reason for its end is an end of the flow; None where that is unknown.
 
     The conversation came to a state that ends the flow, or the reason names one or says so in words. A limit of
-    turns, a loop or a stop for safety is none, wherever it happened.
+    turns, a loop or a stop for safety is no end of the flow, wherever it happened.
     """
     reason = conversation.outcome.ended_reason
     if is_turn_limit(reason) or is_unsafe_stop(reason) or is_loop_stop(reason):
@@ -93,7 +93,7 @@ def is_terminal_stop(conversation: Conversation) -> bool | None:
         return True
     if reason and (is_end := _is_ending_reason(reason)) is not None:
         return is_end
-    # Where the flow declares its ends, it stopped before any of them; else words that nobody knows decide nothing.
+    # Where the flow declares its ends, it stopped before any of them; else unknown words decide nothing.
     return False if ends.declared else None
 
 
@@ -154,7 +154,7 @@ def terminal_of(conversation: Conversation) -> Terminal:
 DONE, LOST, UNKNOWN = "done", "lost", "unknown"
 OUTCOMES = (LOST, HANDED_OVER, UNKNOWN, DONE, *NO_DIALOGUE)
 """What came of a conversation, worst first; at the end those that are in no average."""
-_NOBODY = {
+_NO_USER = {
     NO_USER_SPEECH: "the user said nothing",
     VOICEMAIL: "a mailbox answered",
     IVR: "a phone menu answered",
@@ -162,32 +162,32 @@ _NOBODY = {
 
 
 class OutcomeReading(NamedTuple):
-    """Whether a conversation reached what it was for, and what tells so."""
+    """Whether a conversation reached what it was for, and what says so."""
 
     done: bool | None
     evidence: str = ""
     other: str = ""
-    """An outcome that is neither done nor lost: put through to a person, or nobody talked with the agent."""
+    """An outcome that is neither done nor lost: put through to a person, or no user talked with the agent."""
 
     @property
     def name(self) -> str:
         return self.other or (UNKNOWN if self.done is None else DONE if self.done else LOST)
 
 
-_NOTHING_TELLS = OutcomeReading(None)
+_OUTCOME_UNKNOWN = OutcomeReading(None)
 
 
 def outcome_of(conversation: Conversation) -> OutcomeReading:
     """Whether a conversation is done or lost: the one definition of all reports.
 
-    Where nobody talked with the agent, that is the outcome. Else the user's label decides. Without one, the outcome is
+    Where no user talked with the agent, that is the outcome. Else the user's label decides. Without one, the outcome is
     not known where the integration broke. Else the log's own flag decides; without that, its final status, by the
     flow's contract or in plain words; without that, the state that it ended in, where the flow declares what its ends
     are: one that is over, and reached no success, is lost. Else a hand-over to a person is an outcome of its own,
     neither done nor lost; without one, the outcome is not known.
     """
     code = no_dialogue(conversation)
-    return OutcomeReading(None, _NOBODY[code], code) if code else _outcome_of_dialogue(conversation)
+    return OutcomeReading(None, _NO_USER[code], code) if code else _outcome_of_dialogue(conversation)
 
 
 def _outcome_of_dialogue(conversation: Conversation) -> OutcomeReading:
@@ -214,7 +214,7 @@ def _outcome_of_dialogue(conversation: Conversation) -> OutcomeReading:
 def _open(conversation: Conversation) -> OutcomeReading:
     """Neither done nor lost: handed over, or not known."""
     by = handed_over_by(conversation)
-    return OutcomeReading(None, by, HANDED_OVER) if by else _NOTHING_TELLS
+    return OutcomeReading(None, by, HANDED_OVER) if by else _OUTCOME_UNKNOWN
 
 
 def ending_of(conversation: Conversation) -> str:
@@ -242,5 +242,5 @@ def shown_value(value: Json) -> str:
 
 
 def is_completed(conversation: Conversation) -> bool | None:
-    """Whether the caller's task was done; None where neither label, log nor flow tells."""
+    """Whether the caller's task was done; None where neither label, log nor flow says so."""
     return outcome_of(conversation).done

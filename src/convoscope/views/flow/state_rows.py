@@ -50,7 +50,7 @@ STATE_METRICS = (
 """The metrics of the seed that are numbers, by their names; `to_states` is the ninth."""
 
 # Producers of these say when a guard fails; of others, no guard in the log says nothing.
-_TELL_GUARDS = frozenset(("state-events", "convoscope", ""))
+_FORMATS_WITH_GUARDS = frozenset(("state-events", "convoscope", ""))
 _ACCEPTED = frozenset(
     ("confirmed", "confirm", "accepted", "accept", "yes", "affirmed", "affirm", "approved", "correct")
 )
@@ -64,7 +64,7 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
 
     state: str
     position: int
-    """Its place in the order in which states were first entered."""
+    """Its position in the order in which states were first entered."""
     segment: str | None
     visits: int
     progress: int
@@ -89,11 +89,11 @@ class StateRow(msgspec.Struct, frozen=True, gc=False):
     slots: tuple[str, ...]
     """The slots that were committed in it."""
     unplaced: tuple[str, ...]
-    """With the first state: slots of which nobody tells the state that collected them."""
+    """With the first state: slots of which the log does not name the state that collected them."""
     tool_calls: int
     tool_successes: int
     tool_unknown: int
-    """Calls of which the log does not say whether they worked; where it tells of results, one without did not."""
+    """Calls of which the log does not say whether they worked; where it has results, a call without one did not."""
     asked: int | None
     """Confirmations that were asked for in it."""
     accepted: int | None
@@ -160,11 +160,11 @@ class _Frame:
         self.escalations = self.flow.escalations if self.flow is not None else ESCALATIONS
         self.walked = walked
         self.completed = is_completed(conversation)
-        # One that was left for an end of the flow that nobody entered is stuck nowhere.
+        # A state that was left for an end of the flow, entered or not, is not where it got stuck.
         self.stuck = walked.visits[-1] if walked.last == walked.visits[-1].state else None
         self.first_fill = walked.fills
         self.is_timed = any(any(visit.latencies) for visit in walked.visits)
-        self.tells_guards = walked.has_guards or conversation.source.format in _TELL_GUARDS
+        self.has_guards = walked.has_guards or conversation.source.format in _FORMATS_WITH_GUARDS
 
     def row(self, state: str, visits: list[Visit], position: int) -> StateRow:
         reasons: dict[str, str] = {}
@@ -190,7 +190,7 @@ class _Frame:
         slots = self._slots(declared, visits, fills, reasons)
         asked, accepted = _confirmations(visits) if confirms else (None, None)
         stall = self._stall(state, reasons)
-        if not self.tells_guards:
+        if not self.has_guards:
             reasons["guard_error"] = "no_guards_logged"
         # In the order of the fields: naming twenty-seven of them costs more than the rest of the row.
         return StateRow(
@@ -204,7 +204,7 @@ class _Frame:
             len(visits) - 1,
             turns / len(visits) if has_turns else None,
             percentile_95(latencies),
-            guard_errors if self.tells_guards else None,
+            guard_errors if self.has_guards else None,
             slots.fill_rate,
             slots.ready_rate,
             slots.front_loaded,
@@ -258,7 +258,7 @@ class _Frame:
 
 
 def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
-    """Confirmations of a confirming state that the log tells the outcome of: by reason of leaving, or by guard."""
+    """Confirmations of a confirming state with an outcome in the log: by reason of leaving, or by guard."""
     outcomes = [verdict for visit in visits if (verdict := _verdict(visit)) is not None]
     return (len(outcomes), sum(outcomes)) if outcomes else (None, None)
 

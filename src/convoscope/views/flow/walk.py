@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from convoscope.conversation import (
     ASSISTANT,
@@ -23,10 +23,11 @@ from convoscope.conversation.flow import Flow
 from convoscope.conversation.lazy import cached_on_argument
 
 TURN_COMPLETE = "turn_complete"
-"""Label of the component metric that stands for one agent turn in a stream of state events."""
+"""Label of the component metric that is one agent turn in a stream of state events."""
 
 _NONE = Flow(name="-")
 _Nothing = tuple[()]
+Item = TypeVar("Item")
 
 
 @dataclass(slots=True, init=False, eq=False)
@@ -44,7 +45,7 @@ class Visit:
     closed: bool
     """The log says that it was left."""
     forward: bool
-    place: int
+    index: int
     """Among the visits of its conversation."""
     turns: int
     latencies: list[float] | _Nothing
@@ -59,7 +60,7 @@ class Visit:
         self.left = self.left_at = None
         self.to_state = self.reason = ""
         self.closed = self.forward = False
-        self.place = self.turns = 0
+        self.index = self.turns = 0
         # Most stay empty: a list is made when there is something to hold.
         self.latencies = self.guards = self.slots = self.calls = self.results = ()
 
@@ -70,14 +71,14 @@ class Walk:
 
     visits: list[Visit]
     last: str = ""
-    """The state that it was in when it ended, also an end of the flow that it left for and nobody entered."""
+    """The state that it was in when it ended, also an end of the flow that it left for and did not enter."""
     has_turns: bool = False
-    """The log tells of agent turns, and of states that they may have run in."""
+    """The log has agent turns, and states that they may have run in."""
     fills: dict[str, SlotFilled] = field(default_factory=dict)
     """The event that first filled each slot."""
     has_guards: bool = False
     has_results: bool = False
-    """Whether the log tells of guards, and of what tools answered."""
+    """Whether the log has guards, and results of tools."""
 
 
 _STATES = frozenset((StateEntered, StateExited))
@@ -85,7 +86,7 @@ _STATES = frozenset((StateEntered, StateExited))
 
 @cached_on_argument
 def has_states(conversation: Conversation) -> bool:
-    """Whether the log tells of states at all."""
+    """Whether the log has states at all."""
     return not _STATES.isdisjoint(map(type, conversation.timeline))
 
 
@@ -104,7 +105,7 @@ def walk(conversation: Conversation) -> Walk:
 
 
 def _turns_by(conversation: Conversation) -> str:
-    """What stands for an agent turn: events that say so, else what the agent says, else latencies of turns."""
+    """What is taken as an agent turn: events that say so, else what the agent says, else latencies of turns."""
     spoken = measured = False
     for event in conversation.timeline:
         kind = type(event)
@@ -128,7 +129,7 @@ class _Walker:
         self.stays: dict[str, list[Visit]] = {}
         """The visits by state."""
         self.unseen: dict[str, Visit] = {}
-        """Stays of which something was told before they were told to begin."""
+        """Stays in which something happened before the log says that they began."""
         self.speaking: Visit | None = None
         """The visit in which the agent has the floor."""
         self.answers: dict[int, int] | None = None
@@ -138,7 +139,7 @@ class _Walker:
         self.fills: dict[str, SlotFilled] = {}
         self.has_guards = False
         self.arrives = False
-        """Leaving for a state is entering it, since the log tells of no entry at all."""
+        """Leaving for a state is entering it, since the log has no entry at all."""
         if not any(type(event) is StateEntered and event.state for event in conversation.timeline):
             self._arrive(conversation)
 
@@ -157,7 +158,7 @@ class _Walker:
         return handlers
 
     def _arrive(self, conversation: Conversation) -> None:
-        first = next((one for one in conversation.timeline if type(one) is StateExited and one.state), None)
+        first = next((event for event in conversation.timeline if type(event) is StateExited and event.state), None)
         if first is not None:
             self.arrives = True
             self._begin(first.state, conversation.timeline[0].seq)
@@ -166,13 +167,10 @@ class _Walker:
         visit = self.unseen.pop(state, None) if self.unseen else None
         if visit is None:
             visit = Visit(state, seq)
-        visit.place = len(self.visits)
+        visit.index = len(self.visits)
         self.visits.append(visit)
         self.last = visit
-        if state in self.stays:
-            self.stays[state].append(visit)
-        else:
-            self.stays[state] = [visit]
+        self.stays.setdefault(state, []).append(visit)
         self.speaking = None
         return visit
 
@@ -193,8 +191,8 @@ class _Walker:
             return
         visit = self.last
         if visit is None or visit.closed or visit.state != event.state:
-            unclosed = (one for one in reversed(self.stays.get(event.state, ())) if not one.closed)
-            # Left without an entry: a visit that nobody saw begin.
+            unclosed = (stay for stay in reversed(self.stays.get(event.state, ())) if not stay.closed)
+            # Left without an entry: a visit whose beginning is not in the log.
             visit = next(unclosed, None) or self._begin(event.state, event.seq)
         visit.closed = True
         # Some logs enter the next state before they leave the last one: what was concluded gives way.
@@ -212,10 +210,10 @@ class _Walker:
         if not to_state or to_state == visit.state or to_state in self.escalations:
             return False
         before = self.stays.get(to_state)
-        seen = before is not None and before[0].place < visit.place
+        seen = before is not None and before[0].index < visit.index
         return not seen or self.flow.is_ahead(to_state, visit.state)
 
-    def _place(self, event: ComponentMetric | GuardEvaluated | SlotFilled) -> Visit | None:
+    def _visit_of(self, event: ComponentMetric | GuardEvaluated | SlotFilled) -> Visit | None:
         """Where something happened: in the state that it names, else in the one that was entered last."""
         state, last = event.state, self.last
         if not state or (last is not None and last.state == state):
@@ -226,17 +224,14 @@ class _Walker:
     def turn(self, event: ComponentMetric) -> None:
         if event.component != "turn":
             return
-        visit = self._place(event)
+        visit = self._visit_of(event)
         if visit is None:
             return
         if self.turns_by == "metric" or (self.turns_by == TURN_COMPLETE and event.label == TURN_COMPLETE):
             visit.turns += 1
         latency = _milliseconds(event)
         if latency is not None:
-            if visit.latencies:
-                visit.latencies.append(latency)
-            else:
-                visit.latencies = [latency]
+            visit.latencies = _added(visit.latencies, latency)
 
     def say(self, event: Utterance) -> None:
         """Something is said in a log whose turns are what the agent says."""
@@ -248,27 +243,18 @@ class _Walker:
 
     def guard(self, event: GuardEvaluated) -> None:
         self.has_guards = True
-        if (visit := self._place(event)) is not None:
-            if visit.guards:
-                visit.guards.append(event)
-            else:
-                visit.guards = [event]
+        if (visit := self._visit_of(event)) is not None:
+            visit.guards = _added(visit.guards, event)
 
     def fill(self, event: SlotFilled) -> None:
-        """A slot whose state nobody tells was filled, but no state gets the credit."""
+        """A slot without a state was filled, but no state gets the credit."""
         self.fills.setdefault(event.slot, event)
-        if event.state and (visit := self._place(event)) is not None:
-            if visit.slots:
-                visit.slots.append(event)
-            else:
-                visit.slots = [event]
+        if event.state and (visit := self._visit_of(event)) is not None:
+            visit.slots = _added(visit.slots, event)
 
     def call(self, event: ToolCall) -> None:
         if self.last is not None:
-            if self.last.calls:
-                self.last.calls.append(event)
-            else:
-                self.last.calls = [event]
+            self.last.calls = _added(self.last.calls, event)
             self.callers[event.seq] = self.last
             self.call_ids.add(event.call_id)
 
@@ -281,10 +267,7 @@ class _Walker:
             return
         visit = self.callers.get(seq) if seq is not None else self.last
         if visit is not None:
-            if visit.results:
-                visit.results.append(event)
-            else:
-                visit.results = [event]
+            visit.results = _added(visit.results, event)
 
     def done(self) -> Walk:
         final, last = self.last, ""
@@ -295,8 +278,16 @@ class _Walker:
         )
 
 
+def _added(items: list[Item] | _Nothing, item: Item) -> list[Item]:
+    """The items with one more; a list that is there already is used again."""
+    if not items:
+        return [item]
+    items.append(item)
+    return items
+
+
 def _milliseconds(event: ComponentMetric) -> float | None:
-    """How long a turn took; a time that cannot be one is none."""
+    """How long a turn took; None where it has no possible latency."""
     values = event.values
     usual = values.get("latency_ms")
     if type(usual) is float and 0 <= usual <= _DAY_MS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -16,13 +16,13 @@ from convoscope.ingest.report import Notes
 from convoscope.views.standard_data.canonical import to_conversation
 from convoscope.views.standard_data.schema import METRICS, STT, TTS
 from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
-from convoscope.views.standard_data.values import Warned, id_text
+from convoscope.views.standard_data.values import id_text
 
 _JOINED_BY = ("conversation_id", "session_id", "task_id", "source_trace_id")
 """The first of these that an item has says which conversation it belongs to."""
 _WRAPPERS = ("items", "data", "dataset_items")
 
-# One of these names is enough to tell an item: nobody else uses them.
+# One of these names is enough: no other format uses them.
 _DECISIVE = frozenset(
     {"novaeval_item_type", "agent_task", "agent_response", "expected_tool_call", "parameters_passed"}
     | {"retrieved_context", "retrieval_query", "conversation_context", "tool_call_results", "tools_available"}
@@ -30,7 +30,7 @@ _DECISIVE = frozenset(
     | set(METRICS)
 )
 _FLATTENED = ("metrics_collected.", "stt.", "tts.", "full_conversation.")
-# These are anybody's words: it takes two that go together.
+# Other formats use these names too: it takes two that go together.
 _ASKS = ("question", "query", "input_text", "agent_role", "system_prompt")
 _ANSWERS = ("answer", "output_text")
 _TRUTHS = ("ground_truth", "expected_output")
@@ -54,7 +54,7 @@ _NOTHING_MISSING = frozenset(
         "unknown_processor",
     }
 )
-"""Warnings about what told nothing, or nothing new, or is kept and cannot be told apart."""
+"""Warnings about what said nothing, or nothing new, or is kept and of an unknown kind."""
 _FEW, _MANY = 8, 20
 _HINT = "an item has fields such as agent_task, agent_response and ground_truth"
 
@@ -106,8 +106,9 @@ class StandardDataReader(Reader):
         tidied = tidy(record)
         if not tidied.fields:
             return None
+        _note(tidied, notes, "")
         source = Source(format="standard-data", files=place.files, record=str(place.number))
-        return _alone(tidied, _id(record) or place.name, source, notes, "")
+        return to_conversation((tidied,), id=_id(record) or place.name, source=source)
 
 
 _WRAPS = frozenset(_WRAPPERS)
@@ -147,7 +148,7 @@ def _joint(name: str, id: str, agent: Any) -> str:
 
 
 def _text(id: Any) -> str:
-    """An id as text; "" for what is none."""
+    """An id as text; "" for what is not an id."""
     return id if type(id) is str else id_text(id) or ""
 
 
@@ -194,13 +195,13 @@ def _wrapped(value: Mapping[str, Any]) -> _Wrapped | None:
 
 
 def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-    """The conversations of a document; what else the document says is told with each of them."""
+    """The conversations of a document; what else the document says is in each of them."""
     together: dict[str, list[Record]] = {}
     for number, value in enumerate(wrapped.items, start=1):
         key = _key(value) if isinstance(value, dict) else None
         together.setdefault(f"{number}" if key is None else key, []).append(Record(value, number))
-    beside = {name: value for name, value in document.items() if name != wrapped.name and value is not None}
-    for name in beside:
+    others = {name: value for name, value in document.items() if name != wrapped.name and value is not None}
+    for name in others:
         notes.unknown(f"document.{name}")
     bad: list[str] = []
     for records in together.values():
@@ -210,79 +211,52 @@ def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: RecordGroup, 
         except InputError as error:
             bad.append(f"item {records[0].number} {error.message}")
             continue
-        yield msgspec.structs.replace(conversation, extras={"document": beside}) if beside else conversation
+        yield (msgspec.structs.replace(conversation, extras={"document": others}) if others else conversation)
     if bad:
         message = f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}"
         raise InputError(message, hint=_HINT, count=len(bad))
 
 
 def _built(records: Sequence[Record], group: RecordGroup, name: str, notes: Notes, inside: str = "") -> Conversation:
-    """One conversation of records that belong together; those of a document are told by their place `inside` of it."""
-    if len(records) > 1:
-        return _joined(records, group, name, notes, inside)
-    record = records[0]
-    value = record.value
-    tidied = tidy(value) if type(value) is dict else _NOTHING
-    if not tidied.fields:
-        raise _no_item(value)
-    source = Source(format=StandardDataReader.name, files=group.file_names, record=str(record.number))
-    return _alone(tidied, _id(value) or name, source, notes, _path(record, inside))
+    """One conversation of records that belong together; those of a document are named by their index `inside` of it.
 
+    Of several records, what is not an item is left out, and noted.
+    """
+    items: list[Tidied] = []
+    used: list[Record] = []
 
-def _alone(tidied: Tidied, id: str, source: Source, notes: Notes, path: str) -> Conversation:
-    if tidied.unknown or tidied.warnings or any(map(tidied.fields.get, _NESTED)):
-        _note(tidied, notes, path)
-    return to_conversation((tidied,), id=id, source=source)
+    def at(record: Record) -> AbstractContextManager[None]:
+        """What is noted meanwhile is of this record; that of a document is of the document."""
+        return nullcontext() if inside or len(records) == 1 else notes.standing_at(record.file, record.number)
 
-
-def _path(record: Record, inside: str) -> str:
-    """What stands before the name of a field, to say where it is."""
-    return f"{inside}[{record.number - 1}]." if inside else ""
-
-
-def _joined(records: Sequence[Record], group: RecordGroup, name: str, notes: Notes, inside: str) -> Conversation:
-    items = _several(records, notes, inside)
+    for record in records:
+        tidied = tidy(record.value) if isinstance(record.value, dict) else _NOTHING
+        if tidied.fields:
+            with at(record):
+                _note(tidied, notes, _path(record, inside))
+            items.append(tidied)
+            used.append(record)
+        elif len(records) > 1:
+            with at(record):
+                notes.set_aside("not_an_item", f"{_path(record, inside)}{repr(record.value)[:80]}")
+            notes.unused.append(record)
+    if not items:
+        raise _no_item(records[0].value)
     numbers = [str(record.number) for record in records]
-    place = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")
-    source = Source(format=StandardDataReader.name, files=group.file_names, record=place)
-    conversation = to_conversation(
-        [source_item.tidied for source_item in items], id=_id(items[0].record.value) or name, source=source
-    )
-    for item, source_item in zip(conversation.items, items, strict=True):
-        # Only one that was called otherwise still has what it was called.
+    listed = ", ".join(numbers[:_MANY]) + (" …" if len(numbers) > _MANY else "")
+    source = Source(format=StandardDataReader.name, files=group.file_names, record=listed)
+    conversation = to_conversation(items, id=_id(used[0].value) or name, source=source)
+    for item, record in zip(conversation.items, used, strict=True):
+        # Only an item that got another id still has its own.
         if turn_id := item.extras.get("turn_id"):
-            with _standing_at(source_item.record, notes, inside):
-                notes.repaired("turn_id_twice", f"{_path(source_item.record, inside)}turn_id {turn_id}, now {item.id}")
+            with at(record):
+                notes.repaired("turn_id_twice", f"{_path(record, inside)}turn_id {turn_id}, now {item.id}")
     return conversation
 
 
-class _Read(NamedTuple):
-    """An item, and the record that it was."""
-
-    tidied: Tidied
-    record: Record
-
-
-def _several(records: Sequence[Record], notes: Notes, inside: str) -> list[_Read]:
-    """The items among some records. What is none is left out, and said."""
-    items: list[_Read] = []
-    for record in records:
-        tidied = tidy(record.value) if isinstance(record.value, dict) else _NOTHING
-        with _standing_at(record, notes, inside):
-            if tidied.fields:
-                _note(tidied, notes, _path(record, inside))
-                items.append(_Read(tidied, record))
-            else:
-                notes.set_aside("not_an_item", f"{_path(record, inside)}{repr(record.value)[:80]}")
-                notes.unused.append(record)
-    if not items:
-        raise _no_item(records[0].value)
-    return items
-
-
-def _standing_at(record: Record, notes: Notes, inside: str) -> AbstractContextManager[None]:
-    """What is noted meanwhile stands in this record; one of a document stands where the document does."""
-    return nullcontext() if inside else notes.standing_at(record.file, record.number)
+def _path(record: Record, inside: str) -> str:
+    """What comes before the name of a field, to say where it is."""
+    return f"{inside}[{record.number - 1}]." if inside else ""
 
 
 _NOTHING = Tidied({}, {}, [])
@@ -290,19 +264,15 @@ _NOTHING = Tidied({}, {}, [])
 
 def _no_item(value: Any) -> InputError:
     if not isinstance(value, dict):
-        return InputError(f"is not an object but {_kind(value)}", hint=_HINT)
+        kinds = {str: "a text", bool: "true or false", int: "a number", float: "a number", list: "a list"}
+        return InputError(f"is not an object but {kinds.get(type(value), 'null')}", hint=_HINT)
     filled = [str(name) for name, one in value.items() if one is not None]
     content = f"its fields are {', '.join(filled[:_FEW])}" if filled else "it is empty"
     return InputError(f"has no field of an evaluation item: {content}", hint=_HINT)
 
 
-def _kind(value: Any) -> str:
-    kinds = {str: "a text", bool: "true or false", int: "a number", float: "a number", list: "a list"}
-    return kinds.get(type(value), "null")
-
-
 def _id(value: Mapping[str, Any]) -> str:
-    """What a conversation is called: the id that joins its items, else that of its only turn."""
+    """The id of a conversation: the id that joins its items, else that of its only turn."""
     for name in _CALLED_BY:
         id = value.get(name)
         if id is not None and (text := _text(id)):
@@ -315,22 +285,7 @@ _CALLED_BY = (*_JOINED_BY, "turn_id")
 
 def _note(tidied: Tidied, notes: Notes, path: str) -> None:
     """Say what is not of the schema, what had to be concluded, and what had to be set aside."""
-    _note_unknown(tidied.unknown, notes, path)
-    nested = {name: one for name, one in tidied.fields.items() if name in _NESTED and one}
-    if nested:
-        for name in unknown_names(Tidied(nested, {}, [])):
-            if tidied.unknown.get(name) is None:
-                notes.unknown(f"item.{name}")
-    for time in _times(tidied):
-        read = moment(time)
-        if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
-            notes.inferred(read.inferred, repr(time)[:80])
-    for warned in tidied.warnings:
-        _tell(warned, notes, path)
-
-
-def _note_unknown(unknown: Mapping[str, Any], notes: Notes, path: str) -> None:
-    for name, value in unknown.items():
+    for name, value in tidied.unknown.items():
         # A table has a null wherever others have something.
         if value is None:
             continue
@@ -338,6 +293,26 @@ def _note_unknown(unknown: Mapping[str, Any], notes: Notes, path: str) -> None:
             notes.unknown(f"item.{name}")
         elif id_text(value) is None:
             notes.set_aside("not_an_id", path + name)
+    fields = tidied.fields
+    if not _NESTED.isdisjoint(fields):
+        nested = {name: value for name, value in fields.items() if name in _NESTED and value}
+        for name in unknown_names(Tidied(nested, {}, [])):
+            if tidied.unknown.get(name) is None:
+                notes.unknown(f"item.{name}")
+    if not _TIMED.isdisjoint(fields):
+        for time in _times(tidied):
+            read = moment(time)
+            if read is not None and read.inferred and all(note.code != read.inferred for note in notes.taken):
+                notes.inferred(read.inferred, repr(time)[:80])
+    for warned in tidied.warnings:
+        note: Callable[[str, str], None] = notes.inferred
+        if not warned.code.startswith("inferred"):
+            kept = warned.code in _KEPT
+            note = notes.repaired if kept else notes.ignored if warned.code in _NOTHING_MISSING else notes.set_aside
+        note(warned.code, path + warned.path)
+
+
+_TIMED = frozenset(("conversation_context", "stt_data", "tts_data", "message"))
 
 
 def _times(tidied: Tidied) -> Iterator[Any]:
@@ -350,18 +325,6 @@ def _times(tidied: Tidied) -> Iterator[Any]:
                 yield span.get("span_start_time")
     if "message" in tidied.fields:
         yield tidied.unknown.get("timestamp")
-
-
-def _tell(warned: Warned, notes: Notes, path: str) -> None:
-    where = path + warned.path
-    if warned.code.startswith("inferred"):
-        notes.inferred(warned.code, where)
-    elif warned.code in _KEPT:
-        notes.repaired(warned.code, where)
-    elif warned.code in _NOTHING_MISSING:
-        notes.ignored(warned.code, where)
-    else:
-        notes.set_aside(warned.code, where)
 
 
 READER = StandardDataReader()

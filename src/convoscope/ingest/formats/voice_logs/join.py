@@ -21,6 +21,7 @@ from convoscope.ingest.formats.voice_logs.replies import Reply, replies
 from convoscope.ingest.formats.voice_logs.sounds import NOWHERE, SoundSpan, assigned, find_sounds, parted
 from convoscope.ingest.report import Notes
 from convoscope.text.folding import likeness
+from convoscope.views.eva.lost_records import LogTimes
 
 _EMPTY_SPEECH = frozenset({"", "...", "......", ".", ",", "?", "!"})
 _WORDS_PER_SECOND = 2.7
@@ -82,51 +83,11 @@ class Join:
         self.first_run = first_run
         """Index in the log of the first run."""
         self.offsets = offsets
-        self.times = self._moments()
+        shift = {"audit": offsets.audit, "framework": offsets.framework, "simulator": offsets.simulator}
+        self.times = LogTimes(log, shift)
         """When each record was logged, in common time."""
+        self.at, self.latest, self.earliest = self.times.__getitem__, self.times.latest, self.times.earliest
         self._orders: dict[str, list[int]] = {}
-
-    def _moments(self) -> list[float]:
-        """When each record was logged, in common time.
-
-        One without a time is as late as the one before it in its log; the first, as early as the one behind it.
-        """
-        shift = {"audit": self.offsets.audit, "framework": self.offsets.framework, "simulator": self.offsets.simulator}
-        first: dict[str, int] = {}
-        for record in self.log:
-            if record.ms is not None:
-                first.setdefault(record.source, record.ms)
-        moments: list[float] = []
-        latest, source = 0, ""
-        for record in self.log:
-            if record.source != source:
-                latest, source = first.get(record.source, 0), record.source
-            latest = latest if record.ms is None else record.ms
-            moments.append(latest / 1000 + shift[source])
-        return moments
-
-    def at(self, index: int) -> float:
-        """When a record was logged, in common time."""
-        return self.times[index]
-
-    def latest(self, index: int) -> float:
-        """When a record was logged at the latest: one without a time, before the next of its log that has one."""
-        if self.log[index].ms is not None:
-            return self.times[index]
-        for after in range(index + 1, len(self.log)):
-            if self.log[after].source != self.log[index].source:
-                break
-            if self.log[after].ms is not None:
-                return self.times[after]
-        return float("inf")
-
-    def earliest(self, index: int) -> float:
-        """When a record was logged at the earliest: one without a time, after the one before it in its log."""
-        if self.log[index].ms is not None:
-            return self.times[index]
-        before = self.log[:index]
-        is_timed = any(record.source == self.log[index].source and record.ms is not None for record in before)
-        return self.times[index] if is_timed else float("-inf")
 
     def _all_timed(self, indexes: Iterable[int]) -> bool:
         return all(self.log[index].ms is not None for index in indexes)
@@ -189,15 +150,12 @@ class Join:
             return texts
         where_to = self._plainly(sounds, texts) or self._by_length(sounds, texts, replied)
         for text, where in zip(texts, where_to, strict=True):
-            if where != NOWHERE and self._is_said_twice(text, sounds[where].texts):
+            if where != NOWHERE and any(self.log[text].text == self.log[other].text for other in sounds[where].texts):
                 notes.repaired("duplicate_record", f"{self.log[text].kind}: {self.log[text].text[:60]!r}")
             elif where != NOWHERE:
                 sounds[where].texts.append(text)
                 self._note_delay(text, sounds, where, notes)
         return [text for text, where in zip(texts, where_to, strict=True) if where == NOWHERE]
-
-    def _is_said_twice(self, text: int, texts: list[int]) -> bool:
-        return any(self.log[text].text == self.log[other].text for other in texts)
 
     def _plainly(self, sounds: list[SoundSpan], texts: list[int]) -> list[int] | None:
         """Each text with the last sound that had begun; None unless each has one of its own.

@@ -1,1 +1,0 @@
-"""The family `audio`: what can be heard of the agent."""

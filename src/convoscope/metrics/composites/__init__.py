@@ -1,1 +1,0 @@
-"""Figures made of other figures: EVA's passes, pass@k over trials."""

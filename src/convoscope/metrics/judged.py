@@ -1,0 +1,433 @@
+"""Metrics that a judge gives: verdicts that came with the data, and scorers made of a template."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from convoscope.conversation import Conversation, Label
+from convoscope.errors import DeclarationError, InputError, UsageError
+from convoscope.metrics.declaration import (
+    CONVERSATION,
+    HIGHER,
+    ITEM,
+    LOWER,
+    NEITHER,
+    RATIO,
+    TURN,
+    Better,
+    Level,
+    Metric,
+    TenPoints,
+    metric,
+)
+from convoscope.metrics.item_fields import FIELDS, PRESENT, first_absent
+from convoscope.metrics.items import ItemView, error_text, viewed
+from convoscope.metrics.needs import JUDGE, ExplainedNeed, Need
+from convoscope.resources.judge import Judge
+from convoscope.scores.observation import (
+    MEASURED,
+    NOT_APPLICABLE,
+    UNMEASURED,
+    Observation,
+    failed,
+    in_turn,
+    measured,
+    not_applicable,
+    unmeasured,
+)
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce
+from convoscope.views.items import WHOLE, Subject
+
+SUBJECT_KINDS = ("turn", "conversation")
+
+
+def _judged(name: str, observes: Level, definition: str) -> Metric:
+    key = f"judged.{name}"
+
+    def verdicts(conversation: Conversation) -> Iterator[Observation]:
+        labels = [label for label in conversation.labels if _is_of(label, name)]
+        # A verdict on each turn says more than one on the whole; they are not mixed.
+        kind = min((label.subject_kind for label in labels), key=SUBJECT_KINDS.index, default="")
+        seen: dict[tuple[Subject, str], int] = {}
+        for label in labels:
+            if label.subject_kind == kind:
+                given = (_subject(label), _judge(label))
+                yield _label_verdict(label, *given, repeat=seen.get(given, 0))
+                seen[given] = seen.get(given, 0) + 1
+
+    verdicts.__doc__ = f"""{definition}
+
+    As a judge says who came with the data: a label named `{name}` with a value from 0 to 1. Several
+    judges speak each for themselves. Unmeasured without such a label, or off that scale.
+
+    >>> label = {{"name": "{name}", "value": 0.5, "rater_kind": "human", "subject_kind": "conversation", "subject": ""}}
+    >>> value("judged.{name}", example("user: Hello?", labels=[label]))
+    0.5
+    """
+    verdict = Need(
+        code=JUDGE.code,
+        field="labels",
+        unlock=f"a verdict that came with the data: a label `{name}` with a value from 0 to 1",
+        present=lambda conversation: (
+            bool(conversation.labels) and any(_is_of(one, name) for one in conversation.labels)
+        ),
+    )
+    return metric(
+        key,
+        version=1,
+        observes=observes,
+        unit=RATIO,
+        better=HIGHER,
+        needs=(verdict,),
+        reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+        importance=6,
+        sensitive_to=(),
+    )(verdicts)
+
+
+faithfulness = _judged(
+    "faithfulness",
+    CONVERSATION,
+    "Does the agent keep to what its instructions, its tools and the user told it?",
+)
+agent_speech_fidelity = _judged(
+    "agent_speech_fidelity",
+    TURN,
+    "Can the names, codes and numbers be heard as the agent meant to say them?",
+)
+conversation_progression = _judged(
+    "conversation_progression",
+    CONVERSATION,
+    "Does the agent move the conversation forward, without detours and without asking twice?",
+)
+conciseness = _judged(
+    "conciseness",
+    TURN,
+    "Does the agent say what is needed, in words that an ear can follow?",
+)
+
+
+def _has_verdict(conversation: Conversation, name: str) -> bool:
+    return bool(conversation.labels) and any(_is_of(label, name) for label in conversation.labels)
+
+
+def _is_of(label: Label, name: str) -> bool:
+    return label.name in (name, f"judged.{name}") and label.subject_kind in SUBJECT_KINDS
+
+
+def _subject(label: Label) -> Subject:
+    if label.subject_kind == "turn":
+        return in_turn(int(label.subject)) if label.subject.isdecimal() else Subject("turn", label.subject)
+    return WHOLE
+
+
+def _judge(label: Label) -> str:
+    return f"{label.rater_kind}:{label.rater or 'unnamed'}"
+
+
+def _label_verdict(label: Label, subject: Subject, judge: str, *, repeat: int) -> Observation:
+    value = label.value
+    details = {"notes": label.notes} if label.notes else None
+    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
+        return Observation(
+            subject=subject, status=MEASURED, value=float(value), judge=judge, repeat=repeat, details=details
+        )
+    return Observation(
+        subject=subject, status=UNMEASURED, reason="not_on_scale", detail=f"{value!r}", judge=judge, repeat=repeat
+    )
+
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+|\[[0-9]{1,9}\])*")
+_PLACE = re.compile(r"\[([0-9]+)\]")
+_INDEX = re.compile(r"[0-9]{1,9}")
+_BRACES = "write {{ and }} for braces that are meant as such"
+
+
+class Placeholder(NamedTuple):
+    """A place for a value: `metadata.locale`, `tool_calls.0.tool_name`; templates may say `tool_calls[0].tool_name`."""
+
+    path: str
+
+    @property
+    def field(self) -> str:
+        return self.path.partition(".")[0]
+
+
+class Template(NamedTuple):
+    """A text with places for values, in order."""
+
+    pieces: tuple[str | Placeholder, ...]
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Each placeholder once, in the order of their first appearance."""
+        return tuple(dict.fromkeys(one for one in self.pieces if isinstance(one, Placeholder)))
+
+    def unresolved(self, item: object) -> Placeholder | None:
+        """The first placeholder that the item has no value for."""
+        plain = _plain(item)
+        return next((one for one in self.placeholders if _resolve(plain, one.path) is None), None)
+
+
+def parse(text: str) -> Template:
+    """A template as it was written; refuses what cannot be filled in whatever the item."""
+    pieces: list[str | Placeholder] = []
+    end = 0
+    for match in _PIECE.finditer(text):
+        pieces.append(text[end : match.start()])
+        pieces.append(_piece(text, match))
+        end = match.end()
+    pieces.append(text[end:])
+    return Template(tuple(one for one in pieces if one))
+
+
+def render(template: str | Template, item: object) -> str:
+    """The template with the values of an item, a `StandardData` or a dictionary, in its places.
+
+    Text stands as it is, anything else as JSON. What a value holds is never looked at for
+    placeholders. Refuses an item that has no value for one of them.
+    """
+    template = parse(template) if isinstance(template, str) else template
+    absent = template.unresolved(item)
+    if absent is not None:
+        raise UsageError(f"the item has no {absent.path}", hint="a template is filled in where all its fields are")
+    plain = _plain(item)
+    return "".join(
+        _shown(_resolve(plain, one.path)) if isinstance(one, Placeholder) else one for one in template.pieces
+    )
+
+
+def _piece(text: str, match: re.Match[str]) -> str | Placeholder:
+    if match[0] in ("{{", "}}"):
+        return match[0][0]
+    line = text.count("\n", 0, match.start()) + 1
+    if match[1] is None:
+        raise DeclarationError(f"the template has a lone {match[0]} in line {line}", hint=_BRACES)
+    path = match[1].strip()
+    if not _PATH.fullmatch(path):
+        raise DeclarationError(f"the template has {match[0]} in line {line}, which names no field", hint=_BRACES)
+    placeholder = Placeholder(_PLACE.sub(r".\1", path))
+    if placeholder.field not in PRESENT:
+        raise DeclarationError(
+            f"the template asks for {{{path}}} in line {line}, but items have no field {placeholder.field!r}",
+            hint=_nearest(placeholder.field),
+        )
+    return placeholder
+
+
+def _nearest(field: str) -> str:
+    from convoscope.views.standard_data.schema import ALIASES
+
+    if field in ALIASES:
+        return f"an item's {field} is kept as {ALIASES[field][0]}: write that"
+    near = difflib.get_close_matches(field, sorted(PRESENT), n=3, cutoff=0.5)
+    return f"did you mean {' or '.join(near)}?" if near else f"there is {', '.join(sorted(PRESENT))}"
+
+
+def _plain(item: object) -> Mapping[str, Any]:
+    """An item as dictionaries and lists."""
+    if isinstance(item, Mapping):
+        return item
+    plain: Mapping[str, Any] = item.model_dump()  # type: ignore[attr-defined]
+    return plain
+
+
+def _resolve(value: Any, path: str) -> Any:
+    """What lies at the end of a path; None where it leads nowhere, or to nothing."""
+    for step in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list | tuple) and _INDEX.fullmatch(step) and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+FAMILY = "custom"
+UNRESOLVED = "unresolved_field"
+
+
+def template_scorer(
+    name: str,
+    template: str,
+    *,
+    scale: Sequence[float] = (1, 10),
+    version: int = 1,
+    unit: str = "",
+    better: Better = HIGHER,
+    question: str = "",
+    passes_at: float = 7.0,
+) -> Metric:
+    """Declare a scorer that shows a judge a template with the values of each item in it.
+
+    `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{{` and
+    `}}` are braces. The judge answers with a `score` on `scale`, its lowest and highest, and may add its
+    `reasoning`, which stands in the details. A name without a family is of the family `custom`. An item
+    without one of the fields is left out, and says which.
+    """
+    name = name if "." in name else f"{FAMILY}.{name}"
+    low, high = _ends(name, scale)
+    if isinstance(passes_at, bool) or not isinstance(passes_at, int | float) or not 0 <= passes_at <= 10:
+        raise DeclarationError(f"{name}: passes_at must be from 0 to 10, not {passes_at!r}", hint="7 is the default")
+    if better not in get_args(Better):
+        raise DeclarationError(f"{name}: unknown better={better!r}", hint=f"use one of {', '.join(get_args(Better))}")
+    if not template.strip():
+        raise DeclarationError(f"{name} has an empty template", hint="write what the judge is shown")
+    pieces = parse(template)
+    if not pieces.placeholders:
+        raise DeclarationError(
+            f"the template of {name} has no field of the item",
+            hint="put fields into the template, such as {agent_response}",
+        )
+
+    async def verdicts(conversation: Conversation, judge: Judge) -> list[Observation]:
+        return [await _verdict(item, pieces, judge, (low, high)) for item in viewed(conversation)]
+
+    first_line = question.strip() or f"How does a judge rate what the template of {name} shows?"
+    verdicts.__doc__ = f"""{first_line}
+
+A judge rates on a scale from {low:g} to {high:g} what it is shown of each item. Unmeasured without a judge.
+
+{template.strip()}"""
+    declared = metric(
+        name,
+        version=version,
+        observes=ITEM,
+        unit=unit or f"of {high:g}",
+        better=better,
+        needs=tuple(_needs(pieces)),
+        reduce=Reduce(MEAN, MEAN_OF_SUBJECTS),
+        ten=_ten(low, high, better, passes_at),
+    )
+    return declared(verdicts)
+
+
+async def _verdict(item: ItemView, template: Template, judge: Judge, scale: tuple[float, float]) -> Observation:
+    """What a judge answers about an item. What it raises is the result of this item only."""
+    subject = item.case.subject
+    absent = first_absent(item.case, (placeholder.field for placeholder in template.placeholders))
+    if absent:
+        return unmeasured(subject, FIELDS[absent].code, absent)
+    unresolved = template.unresolved(item.data)
+    if unresolved:
+        return not_applicable(subject, UNRESOLVED, unresolved.path)
+    try:
+        verdict = await judge.ask(render(template, item.data), _schema(scale))
+    except Exception as error:
+        return failed(subject, "metric_raised", error_text(error))
+    score, reasoning = verdict.answer.get("score"), verdict.answer.get("reasoning")
+    if not isinstance(score, int | float) or isinstance(score, bool) or not scale[0] <= score <= scale[1]:
+        return unmeasured(subject, "not_on_scale", f"{score!r}", judge=verdict.judge)
+    return measured(subject, score, judge=verdict.judge, details={"reasoning": reasoning} if reasoning else None)
+
+
+def _schema(scale: tuple[float, float]) -> Mapping[str, Any]:
+    score = {"type": "number", "minimum": scale[0], "maximum": scale[1]}
+    properties = {"score": score, "reasoning": {"type": "string"}}
+    return {"type": "object", "properties": properties, "required": ["score"]}
+
+
+def _ends(name: str, scale: Sequence[float]) -> tuple[float, float]:
+    is_pair = isinstance(scale, list | tuple) and len(scale) == 2
+    if not is_pair or not all(isinstance(one, int | float) and math.isfinite(one) for one in scale):
+        raise DeclarationError(f"{name} has the scale {scale!r}", hint="give its lowest and its highest: (1, 10)")
+    low, high = (float(one) for one in scale)
+    if low >= high:
+        raise DeclarationError(f"{name} has a scale from {low:g} to {high:g}", hint="the lowest comes first: (1, 10)")
+    return low, high
+
+
+def _ten(low: float, high: float, better: Better, passes_at: float) -> TenPoints | None:
+    """The ends of the scale are worth 0 and 10. A rating up to 10 is its own score, as with our own judged scorers."""
+    if better == NEITHER:
+        return None
+    if (low, high) == (1, 10):
+        return TenPoints(11, 1, passes_at) if better == LOWER else TenPoints(0, 10, passes_at)
+    return TenPoints(high, low, passes_at) if better == LOWER else TenPoints(low, high, passes_at)
+
+
+def _needs(template: Template) -> list[Need]:
+    """Each field; behind it the path into it, where the field alone does not say that the value is there."""
+    needs: list[Need] = []
+    for placeholder in template.placeholders:
+        if FIELDS[placeholder.field] not in needs:
+            needs.append(FIELDS[placeholder.field])
+        if placeholder.path != placeholder.field:
+            needs.append(_path_need(placeholder))
+    return needs
+
+
+def _path_need(placeholder: Placeholder) -> Need:
+    return ExplainedNeed(
+        code=UNRESOLVED,
+        field=placeholder.path,
+        unlock=f"`{placeholder.path}` in the items",
+        present=partial(_resolves, Template((placeholder,))),
+        status_if_missing=NOT_APPLICABLE,
+        words=placeholder.path,
+    )
+
+
+def _resolves(template: Template, conversation: Conversation) -> bool:
+    return any(template.unresolved(data) is None for _, data in viewed(conversation))
+
+
+def read_scorers(path: Path) -> list[Metric]:
+    """The template scorers of a TOML file: a `[[scorer]]` with a name and a template for each."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is not TOML: {error}", file=str(path)) from None
+    unknown = sorted(set(content) - {"scorer"})
+    if unknown:
+        hint = "a file of scorers holds [[scorer]] tables"
+        raise InputError(f"unknown key {unknown[0]!r}", file=str(path), hint=hint)
+    tables = content.get("scorer", [])
+    if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+        raise InputError("a scorer is a table", file=str(path), field="scorer", hint="write [[scorer]] above each")
+    return [_read_scorer(path, number, table) for number, table in enumerate(tables, 1)]
+
+
+_KEYS: Mapping[str, type | tuple[type, ...]] = {
+    "name": str,
+    "template": str,
+    "question": str,
+    "scale": list,
+    "version": int,
+    "unit": str,
+    "better": str,
+    "passes_at": (int, float),
+}
+
+
+def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
+    where = f"scorer {number}" + (f" ({table['name']})" if isinstance(table.get("name"), str) else "")
+    for key, value in table.items():
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(_KEYS)}"
+            raise InputError(f"unknown key {key!r}", file=str(path), field=where, hint=hint)
+        if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
+            raise InputError(f"{key} cannot be {value!r}", file=str(path), field=where)
+    absent = [key for key in ("name", "template") if key not in table]
+    if absent:
+        raise InputError(f"has no {' and no '.join(absent)}", file=str(path), field=where)
+    try:
+        return template_scorer(**table)
+    except DeclarationError as error:
+        raise InputError(error.message, file=str(path), field=where, hint=error.hint) from None

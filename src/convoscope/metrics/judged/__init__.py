@@ -1,1 +1,0 @@
-"""Metrics that a judge has to give."""
