@@ -221,6 +221,12 @@ def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     Per user turn that got a reply: from the first tick after the user's speech to the first tick of
     the agent's next segment. A turn without a reply has no wait. Turns are the user's segments that
     are no backchannel and after which the agent is silent for at least one tick.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(response_latency_mean, call)  # 1 s and 3 s
+    2.0
     """
     events, tick = _panel(conversation)
     yield from _waits(conversation, events.responses, tick, "no_turn_to_answer", "no_response")
@@ -232,6 +238,12 @@ def yield_latency_mean(conversation: Conversation) -> Iterator[Observation]:
 
     Per interruption that the agent yielded to: from the first tick of the user's segment to the
     first silent tick of the agent, less than 2 s. Why the agent stopped is not asked.
+
+    >>> call = example(
+    ...     "0-3 assistant: Let me read.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(yield_latency_mean, call)  # from 2 s to 3 s
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _waits(conversation, events.yields, tick, "no_interruption", "no_yield")
@@ -250,6 +262,12 @@ def response_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per user turn: 1 where an agent segment starts after it and not after the next turn's start, 0
     where the next turn comes first. A last turn that nobody follows is no event.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(response_rate, call)
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.responses, tick, "no_turn_to_answer")
@@ -267,6 +285,12 @@ def yield_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per user segment that starts while the agent speaks, and that is no backchannel and carries no
     insert: 1 where the agent falls silent in less than 2 s, else 0.
+
+    >>> call = example(
+    ...     "0-3 assistant: Let me read.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(yield_rate, call)  # silent 1 s after the user begins
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.yields, tick, "no_interruption")
@@ -278,6 +302,12 @@ def selectivity_backchannel(conversation: Conversation) -> Iterator[Observation]
 
     Per backchannel that starts while the agent speaks: 0 where the agent falls silent in less than
     1 s, else 1.
+
+    >>> murmur = {"type": "utterance", "speaker": "user", "manner": "backchannel", "intended": {"text": "Mhm."}}
+    >>> murmur["segments"] = [{"start": 2.5, "end": 3}]
+    >>> call = example("0-1 user: Hi.", "2-4 assistant: Hi.", murmur, "20 marker: recording_ended")
+    >>> value(selectivity_backchannel, call)  # the agent goes on for 1.5 s
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.backchannels, tick, "no_backchannel")
@@ -307,31 +337,66 @@ def selectivity_non_directed(conversation: Conversation) -> Iterator[Observation
 
 @_total("interaction.response_total", version=1)
 def response_total(conversation: Conversation) -> Observation:
-    """How many user turns were there that the agent answered or failed to answer?"""
+    """How many user turns were there that the agent answered or failed to answer?
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(response_total, call)
+    2.0
+    """
     return measured(conversation, len(_panel(conversation).events.responses))
 
 
 @_total("interaction.yield_total", version=1)
 def yield_total(conversation: Conversation) -> Observation:
-    """How many times did the user interrupt the agent?"""
+    """How many times did the user interrupt the agent?
+
+    >>> call = example(
+    ...     "0-3 assistant: Let me read.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(yield_total, call)
+    1.0
+    """
     return measured(conversation, len(_panel(conversation).events.yields))
 
 
 @_total("interaction.backchannel_total", version=1)
 def backchannel_total(conversation: Conversation) -> Observation:
-    """How many backchannels of the user put the agent to the test?"""
+    """How many backchannels of the user put the agent to the test?
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(backchannel_total, call)
+    0.0
+    """
     return measured(conversation, len(_panel(conversation).events.backchannels))
 
 
 @_total("interaction.vocal_tic_total", version=1)
 def vocal_tic_total(conversation: Conversation) -> Observation:
-    """How many vocal tics of the user put the agent to the test?"""
+    """How many vocal tics of the user put the agent to the test?
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(vocal_tic_total, call)
+    0.0
+    """
     return measured(conversation, len(_panel(conversation).events.vocal_tics))
 
 
 @_total("interaction.non_directed_total", version=1)
 def non_directed_total(conversation: Conversation) -> Observation:
-    """How many words of the user to somebody else put the agent to the test?"""
+    """How many words of the user to somebody else put the agent to the test?
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(non_directed_total, call)
+    0.0
+    """
     return measured(conversation, len(_panel(conversation).events.non_directed))
 
 
@@ -341,6 +406,12 @@ def agent_interrupts_count(conversation: Conversation) -> Observation:
 
     Both may start in the same tick: that counts. Whether the user made a turn or a backchannel, and
     who then stopped, is not asked.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(agent_interrupts_count, call)
+    0.0
     """
     return measured(conversation, len(_panel(conversation).events.interruptions))
 
@@ -363,6 +434,12 @@ def agent_interruption_rate(
 
     All interruptions ÷ all turns of the group, so that a conversation with interruptions and no
     turn counts, too. It may exceed 1.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(agent_interruption_rate, call)  # 0 of 2 turns
+    0.0
     """
     del answered
     return _sum(interruptions) / _sum(turns)
@@ -391,6 +468,12 @@ def selectivity(*given: list[GroupSample]) -> float | None:
 
     The plain mean of the three selectivities: backchannels, vocal tics, words to somebody else.
     Null unless all three have a value, each from ten events or more.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(selectivity, call)  # there are no events
+    'fewer_than_ten_events'
     """
     shares, totals = given[:3], given[3:]
     if any(_sum(total) < LEAST_EVENTS for total in totals):
