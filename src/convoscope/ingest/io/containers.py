@@ -55,7 +55,7 @@ class ByteRange(NamedTuple):
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's text as UTF-8 bytes, unpacked. Compression is told by content, not by name."""
+    """The file's text as UTF-8 bytes, unpacked. Compression is recognised by content, not by name."""
     head = _magic(path)
     if head.startswith(_GZIP):
         return cast("IO[bytes]", gzip.GzipFile(path, "rb"))
@@ -260,7 +260,7 @@ def ranges_of_texts(texts: Iterable[bytes | BrokenEnd], size: int, between: byte
 
 
 class BrokenEnd(NamedTuple):
-    """In place of a record: why its file cannot be read further."""
+    """Instead of a record: why its file cannot be read further."""
 
     problem: str
     hint: str = ""
