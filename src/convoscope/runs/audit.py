@@ -11,7 +11,7 @@ import msgspec
 
 from convoscope.conversation import from_json
 from convoscope.runs.database import CONVERSATIONS, connect, quoted
-from convoscope.runs.parquet_columns import BETWEEN
+from convoscope.runs.part_files import BETWEEN
 from convoscope.runs.run import Run
 from convoscope.runs.subjects import none_of
 from convoscope.scores.side_tables import SideTable
