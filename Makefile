@@ -7,7 +7,7 @@ BIN     = $(VENV)/bin
 # Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test lint docs screenshots bench signatures schema clean
+.PHONY: demo test lint docs screenshots bench weight signatures schema clean
 
 demo: $(VENV)/demo
 	@$(BIN)/convoscope demo
@@ -34,6 +34,10 @@ screenshots: $(VENV)/browser
 # Small by default; FULL=1 for the figures in benchmarks/README.md.
 bench: $(VENV)/ready $(VENV)/browser
 	$(BIN)/python -m benchmarks $(if $(FULL),--full)
+
+# Lines, files, functions and classes by package; PASSED=1 for what one input passes on its way.
+weight: $(VENV)/ready
+	$(BIN)/python -m benchmarks.weight $(if $(PASSED),--passed)
 
 # After a metric was changed and its version raised; SAME=1 after a refactoring that keeps every number.
 signatures: $(VENV)/ready

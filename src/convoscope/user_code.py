@@ -31,10 +31,10 @@ def load(name: str) -> ModuleType:
     try:
         if path.suffix == ".py" and path.is_file():
             return _loaded(path.resolve(), content_hash(path))
+        if path.is_file() and path.suffix != ".toml":
+            raise UsageError(f"{name} is neither Python nor TOML", hint=WHAT)
         if path.suffix in (".py", ".toml") or len(path.parts) > 1:
             raise UsageError(f"{name}: there is no such file", hint=WHAT)
-        if path.is_file():
-            raise UsageError(f"{name} is neither Python nor TOML", hint=WHAT)
         return _module(name)
     except InputError as error:
         # The user knows the file by the name they gave.

@@ -145,8 +145,12 @@ class TestScore:
 
 class TestInspect:
     def test_says_what_it_is_what_can_be_measured_and_what_is_missing(self, scored: Path) -> None:
-        ended = convoscope("inspect", "chats.jsonl", cwd=scored)
-        assert ended.code == 0
+        short = convoscope("inspect", "chats.jsonl", cwd=scored)
+        assert short.code == 0
+        assert 'chats.jsonl: openai-chat, "messages"' in short.out
+        assert len(short.out.splitlines()) <= 40
+        assert max(map(len, short.out.splitlines())) <= 80
+        ended = convoscope("inspect", "chats.jsonl", "--full", cwd=scored)
         assert 'openai-chat  "messages"' in ended.out
         assert "the right answer, as `ground_truth` beside the messages" in ended.out
 
@@ -327,7 +331,7 @@ def test_files_that_gave_nothing_are_named(tmp_path: Path) -> None:
     write_lines(tmp_path / "chats.jsonl", range(2))
     for number in range(4):
         (tmp_path / f"other-{number}.json").write_text('{"unheard": "of"}')
-    ended = convoscope("inspect", tmp_path, cwd=tmp_path)
+    ended = convoscope("inspect", tmp_path, "--full", cwd=tmp_path)
     assert "4 files gave none: other-0.json, other-1.json, other-2.json and 1 more" in ended.out
 
 

@@ -48,7 +48,7 @@ def test_it_counts_what_was_planted(ended: Ended) -> None:
 def test_its_logs_can_be_scored_again(ended: Ended, folder: Path) -> None:
     (run,) = (path for path in (folder / "runs").iterdir() if path.name != "logs")
     assert (run / "report.html").exists()
-    again = convoscope("score", "runs/logs/demo", "--by", "agent", cwd=folder)
+    again = convoscope("score", "runs/logs/demo", "--by", "agent", "--out", "runs/demo", cwd=folder)
     # The same logs and settings are the same run; the demo has a line above and one below.
     assert ended.out.splitlines()[1:-1] == again.out.splitlines()
 

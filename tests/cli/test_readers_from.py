@@ -32,7 +32,7 @@ def test_score(folder: Path) -> None:
 
 def test_inspect(folder: Path) -> None:
     ended = command(folder, "inspect", "talk.txt", "--readers-from", "my_notes.py")
-    assert "talk.txt  notes   lines of who | what" in ended.out
+    assert "talk.txt: notes, lines of who | what" in ended.out
 
 
 @pytest.mark.parametrize("view", ["trace", "timeline", "metric-context"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
-from convoscope.errors import InputError, NothingReadable
+from convoscope.errors import InputError, NothingReadable, UsageError
 from convoscope.ingest.io import streams
 from support.command_line import convoscope as command
 from support.logs import CHAT, chat, read, write, write_json, write_lines
@@ -166,8 +166,19 @@ class TestEncodings:
         assert outcome.problem.line == 2
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(NothingReadable, match="there is no file in it"):
-            read(tmp_path)
+        (tmp_path / "logs").mkdir()
+        with pytest.raises(NothingReadable, match="logs: is an empty folder"):
+            read(tmp_path / "logs")
+
+    def test_a_folder_of_hidden_files(self, tmp_path: Path) -> None:
+        write(tmp_path / "logs" / ".cache", "x")
+        with pytest.raises(NothingReadable, match="logs: holds no file; hidden files and runs are not read"):
+            read(tmp_path / "logs")
+
+    @pytest.mark.parametrize("begin", [b"\x89PNG\r\n", b"%PDF-1.4\n1 0 obj\nendobj\n", b"\xff\xd8\xff\xe0 JFIF"])
+    def test_a_binary_file_with_few_control_characters(self, begin: bytes, tmp_path: Path) -> None:
+        with pytest.raises(NothingReadable, match="is a binary file"):
+            read(write(tmp_path / "file.bin", begin))
 
 
 class TestMaps:
@@ -183,6 +194,11 @@ class TestMaps:
         map_file = write(tmp_path / "a.toml", f"a = {'[' * 5000}{']' * 5000}")
         with pytest.raises(InputError, match="is nested too deeply"):
             convoscope.read(write_json(tmp_path / "a.json", CHAT), readers_from=map_file)
+
+    def test_another_ending_in_python(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "map.yaml", "a: 1\n")
+        with pytest.raises(UsageError, match=r"map\.yaml is neither Python nor TOML"):
+            convoscope.read(write_json(tmp_path / "a.json", CHAT), readers_from=path)
 
     def test_another_ending(self, tmp_path: Path) -> None:
         write(tmp_path / "map.yaml", "a: 1\n")

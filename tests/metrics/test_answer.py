@@ -21,7 +21,7 @@ from convoscope.metrics.answer.text import (
 )
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import observe
-from convoscope.scoring.plan import plan
+from convoscope.scoring.profiles import plan
 from support.chats import agent, chat, told, user
 
 FOUR = [exact_match, accuracy, multi_pattern_accuracy, f1]

@@ -20,7 +20,7 @@ from convoscope.metrics.signatures import signature
 from convoscope.resources import Judge, Verdict
 from convoscope.resources.registry import JUDGE
 from convoscope.scoring.evaluate import evaluate, observe
-from convoscope.scoring.plan import plan
+from convoscope.scoring.profiles import plan
 from convoscope.views.standard_data import tidy, to_conversation
 from support.chats import agent, chat, told, user
 

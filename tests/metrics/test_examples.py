@@ -18,20 +18,11 @@ OURS = {
 }
 PENDING = frozenset(
     {
-        "agent",
-        "answer",
         "audio",
-        "conversation",
-        "eva",
         "interaction",
-        "judged",
-        "latency",
         "outcome",
-        "retrieval",
         "telephony",
-        "timing",
         "tools",
-        "user",
         "voice",
     }
 )

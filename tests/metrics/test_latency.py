@@ -18,7 +18,7 @@ from convoscope.metrics.latency.components import (
 from convoscope.scores.observation import Observation
 from convoscope.scores.reducers import MEAN_OF_SUBJECTS
 from convoscope.scoring.evaluate import evaluate, observe
-from convoscope.scoring.plan import plan
+from convoscope.scoring.profiles import plan
 from support.chats import agent, chat, told, user
 from support.stacks import items, part, stack
 

@@ -10,8 +10,7 @@ import pytest
 
 from convoscope.errors import UsageError
 from convoscope.runs.make import make_run
-from convoscope.runs.rows import _check_installed
-from convoscope.runs.run import Run
+from convoscope.runs.run import Run, _check_installed
 
 TURNS = "agent.words_per_turn"
 

@@ -18,8 +18,8 @@ from benchmarks import asking
 from benchmarks.slow_server import SlowServer, slow_server
 
 import convoscope
-from convoscope.runs.answer_files import AnswerFile
 from convoscope.runs.make import make_run
+from convoscope.runs.partial import AnswerFile
 
 ASKING = Path(asking.__file__)
 METRICS = "asking.politeness,conversation.turns"

@@ -17,8 +17,7 @@ from convoscope.errors import UsageError
 from convoscope.ingest.split import Partition
 from convoscope.metrics import COUNT, LOWER, Observation, measured, metric
 from convoscope.runs.make import make_run
-from convoscope.scoring.engines.engine import Engine
-from convoscope.scoring.engines.local import LocalEngine
+from convoscope.scoring.engines import Engine, LocalEngine
 from convoscope.scoring.partition import PartDone
 from support.generated import FEW, write_lines
 

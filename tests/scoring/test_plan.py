@@ -8,7 +8,7 @@ from convoscope.conversation import Agent, Conversation, Expected, Item, Tool
 from convoscope.metrics import CONVERSATION, HIGHER, Derived, Metric, Need, derived, metric
 from convoscope.metrics.needs import JUDGE
 from convoscope.metrics.registry import installed
-from convoscope.scoring.plan import Missing, Plan, Planned, plan
+from convoscope.scoring.profiles import Missing, Plan, Planned, plan
 from support.chats import agent, call, chat, user
 
 

@@ -263,7 +263,7 @@ class TestOnTheCommandLine:
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_each_process_makes_its_own_and_closes_it(start: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convoscope.scoring.engines.local import LocalEngine
+    from convoscope.scoring.engines import LocalEngine
 
     monkeypatch.chdir(folder)
     Path("my_judge.py").rename(f"my_{start}ed_judge.py")

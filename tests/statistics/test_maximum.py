@@ -4,7 +4,7 @@ from convoscope.metrics import unmeasured
 from convoscope.runs.summary import describe
 from convoscope.runs.targets import figure_names
 from convoscope.scores.reducers import MAXIMUM_OF_SUBJECTS
-from convoscope.scoring.check_declarations import check_declarations
+from convoscope.scoring.job import check_declarations
 from support.tables import headline, reduced_by, summary, turn, values
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from convoscope.cli.main import main
+from convoscope.report import score
 from support import warm_process
 
 
@@ -33,6 +38,27 @@ def convoscope(*arguments: object, cwd: Path | None = None, **environment: str) 
         ended = Ended(code, *(_text(stream) for stream in (out, err)))
     assert "Traceback" not in ended.err, ended.err
     return ended
+
+
+def convoscope_here(*arguments: object) -> Ended:
+    """The same inside of this process, which need not prepare what is used first; without the page of a run.
+
+    For tests of what a command prints: the process, its streams and the page have tests of their own.
+    """
+    out, err = io.StringIO(), io.StringIO()
+    argv, thresholds, write_page = sys.argv, gc.get_threshold(), score.write_page
+    sys.argv = ["convoscope", *map(str, arguments)]
+    score.write_page = lambda *_, **__: None  # type: ignore[assignment]
+    code: object = 0
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        sys.argv, score.write_page = argv, write_page
+        gc.set_threshold(*thresholds)
+    return Ended(int(code or 0), out.getvalue(), err.getvalue())  # type: ignore[call-overload]
 
 
 def run(arguments: Sequence[object], *, cwd: Path | None, streams: Sequence[IO[bytes]], **environment: str) -> int:

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from support.command_line import convoscope
+from convoscope.analysis.answer import make_answer
+from convoscope.runs.run import Run
+from support.command_line import convoscope, convoscope_here
 
 Record = Mapping[str, Any]
 
@@ -53,7 +55,9 @@ def check(scenario: Scenario, folder: Path) -> None:
         text = content if isinstance(content, str) else "".join(json.dumps(one) + "\n" for one in content)
         path.write_text(text, encoding="utf-8")
     options = [str(one).replace("{folder}", str(logs)) for one in scenario.options]
-    ended = convoscope("score", logs, "--out", run, *options)
+    # User code is imported under its own name, once in a process.
+    command = convoscope if any(option.endswith(".py") for option in options) else convoscope_here
+    ended = command("score", logs, "--out", run, *options)
     terminal = " ".join(f"{ended.out} {ended.err}".split())
     assert ended.code == scenario.code, f"{scenario.reader}\n{ended.out}{ended.err}"
     for pattern in scenario.says:
@@ -63,8 +67,8 @@ def check(scenario: Scenario, folder: Path) -> None:
     if scenario.code != 2:  # 2: nothing could be read, or the command was wrong
         _check_summary(scenario, json.loads((run / "summary.json").read_text()))
     if scenario.worst is not None:
-        shown = json.loads(convoscope("score", logs, "--out", run, *options, "--json").out)["answer"]
-        assert [one["conversation"] for one in shown["worst"]][: len(scenario.worst)] == list(scenario.worst)
+        worst = make_answer(Run.open(run)).worst
+        assert [one.conversation for one in worst][: len(scenario.worst)] == list(scenario.worst)
 
 
 def _check_summary(scenario: Scenario, summary: Mapping[str, Any]) -> None:

@@ -22,8 +22,7 @@ from convoscope.conversation import (
 )
 from convoscope.metrics.needs import DIALOGUE
 from convoscope.metrics.registry import installed
-from convoscope.scoring.plan import plan
-from convoscope.scoring.profiles import Profiles
+from convoscope.scoring.profiles import Profiles, plan
 from convoscope.views.flow.endings import outcome_of
 from convoscope.views.machines import is_silence, no_dialogue
 from support.chats import agent, chat, user

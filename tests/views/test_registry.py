@@ -15,7 +15,7 @@ from convoscope.errors import DeclarationError
 from convoscope.metrics import CONVERSATION, NEITHER, STATE, Metric, Observation, measured, metric
 from convoscope.metrics.registry import registered
 from convoscope.metrics.signatures import computed
-from convoscope.scoring.check_declarations import check_declarations
+from convoscope.scoring.job import check_declarations
 from convoscope.views.flow.state_rows import StateRow
 from convoscope.views.registry import view_for
 from support.chats import agent, chat, told, user

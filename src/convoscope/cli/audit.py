@@ -7,26 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import (
-    Flows,
-    Format,
-    Json,
-    Markdown,
-    Metrics,
-    MetricsFrom,
-    ReadersFrom,
-    SessionGap,
-    SpeechTools,
-    ToolFailed,
-    Turns,
-    split,
-)
+from convoscope.cli.options import Json, Markdown, Metrics, MetricsFrom, ReadOptions, split, with_read_options
 from convoscope.cli.targets import exit_with
 
 if TYPE_CHECKING:
     from convoscope.analysis.vacuity import VacuityAudit
 
 
+@with_read_options
 def audit_command(
     paths: Annotated[
         list[Path],
@@ -34,6 +22,7 @@ def audit_command(
             help="Log files, or folders of them; - is standard input. Or the folder of one run, which keeps the audit."
         ),
     ],
+    reading: ReadOptions,
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     target: Annotated[
@@ -43,13 +32,6 @@ def audit_command(
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="Make nonsense of the first N conversations.", min=1)] = 200,
-    format: Format = None,
-    readers_from: ReadersFrom = None,
-    turns: Turns = None,
-    tool_failed: ToolFailed = None,
-    speech_tools: SpeechTools = None,
-    session_gap: SessionGap = None,
-    flows: Flows = None,
     markdown: Markdown = None,
     json: Json = False,
 ) -> None:
@@ -73,13 +55,7 @@ def audit_command(
             metrics_from=metrics_from or (),
             targets=target or (),
             limit=limit,
-            format=format,
-            readers_from=readers_from or (),
-            turns=turns,
-            flows=flows or (),
-            tool_failed=tool_failed or (),
-            speech_tools=speech_tools or (),
-            session_gap=session_gap,
+            **reading.arguments,
         )
     screen = Screen()
     if json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,50 +11,34 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import (
-    Flows,
-    Format,
-    Json,
-    Map,
-    Metrics,
-    MetricsFrom,
-    ReadersFrom,
-    SessionGap,
-    SpeechTools,
-    ToolFailed,
-    Turns,
-    sources,
-    split,
-)
+from convoscope.cli.options import Json, Metrics, MetricsFrom, Paths, ReadOptions, split, with_read_options
 
 if TYPE_CHECKING:
     from convoscope.conversation import Conversation
     from convoscope.ingest.report import FileRead
     from convoscope.report.screen import Screen
-    from convoscope.scoring.plan import Plan, Planned
+    from convoscope.scoring.profiles import Plan, Planned
 
 _MAX_FILES = 20
+_MAX_FILES_IN_SHORT = 5
+_MAX_DIMENSIONS = 4
+_MAX_REASONS = 6
+_WIDTH = 80
 _MAX_MEMBERS = 3
 """So many metrics of a family that need the same thing have a row each."""
 
 
+@with_read_options
 def inspect(
-    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")],
+    paths: Paths,
+    reading: ReadOptions,
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     limit: Annotated[int, typer.Option("--limit", help="Look at the first N conversations.", min=1)] = 1000,
-    format: Format = None,
-    readers_from: ReadersFrom = None,
-    map: Map = None,
     suggest_map: Annotated[
-        bool,
-        typer.Option("--suggest-map", help="Print a mapping for a log that nobody knows, to be corrected: see --map."),
+        bool, typer.Option("--suggest-map", help="Print a mapping for an unknown format, to be corrected: see --map.")
     ] = False,
-    turns: Turns = None,
-    tool_failed: ToolFailed = None,
-    speech_tools: SpeechTools = None,
-    session_gap: SessionGap = None,
-    flows: Flows = None,
+    full: Annotated[bool, typer.Option("--full", help="List every file, metric and reason.")] = False,
     json: Json = False,
 ) -> None:
     """Say what these files are, what can be measured in them, and what would unlock the rest."""
@@ -64,38 +49,28 @@ def inspect(
     from convoscope.report.run_terminal import print_reading, print_warnings
     from convoscope.report.screen import Screen
     from convoscope.scoring.job import choose
-    from convoscope.scoring.plan import Planner
+    from convoscope.scoring.profiles import Planner
     from convoscope.views.fields import LabelSearch, best_proposal
     from convoscope.views.flow.endings import outcome_of
 
     chosen = choose(split(metrics), metrics_from or ())
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
-    reading = read(
-        paths,
-        format=format,
-        limit=limit,
-        turns=turns,
-        tool_failed=tool_failed or (),
-        speech_tools=speech_tools or (),
-        session_gap=session_gap,
-        flows=flows or (),
-        readers_from=sources(readers_from, map),
-    )
-    planner = Planner(chosen.metrics, frozenset(chosen.resources_with(reading.venues)))
+    stream = read(paths, limit=limit, **reading.arguments)
+    planner = Planner(chosen.metrics, frozenset(chosen.resources_with(stream.venues)))
     search, known = LabelSearch(), 0
-    for conversation in reading:
+    for conversation in stream:
         planner.see(conversation)
         search.see(conversation)
         known += outcome_of(conversation).done is not None
         _count(conversation, contents, dimensions)
     plan = planner.plan()
     labels = [] if known else search.proposals(first=plan.conversations == limit)
-    screen = Screen()
+    screen = Screen() if full or json else _narrow_screen()
     if json:
         screen.json(
             {
-                "read_report": reading.report.ordered(),
+                "read_report": stream.report.ordered(),
                 "contents": dict(contents),
                 "dimensions": {name: dict(values.most_common(20)) for name, values in dimensions.items()},
                 "labels": [proposal.text for proposal in labels],
@@ -103,18 +78,37 @@ def inspect(
             }
         )
     else:
-        print_files(screen, reading.report.files)
-        print_reading(screen, reading.report)
+        print_files(screen, stream.report.files, full=full)
+        print_reading(screen, stream.report)
         if plan.conversations == limit:
             screen.line(f"looked at the first {limit:,} conversations; --limit looks further")
         screen.line("holds " + ", ".join(f"{count:,} {what}" for what, count in contents.items() if count))
-        for name, values in dimensions.items():
-            some = ", ".join(f"{value} ({count:,})" for value, count in values.most_common(5))
-            screen.line(f"{name}: {some}{', …' if len(values) > 5 else ''}")
+        for name, values in list(dimensions.items())[: None if full else _MAX_DIMENSIONS]:
+            most = 5 if full else 3
+            some = ", ".join(f"{value} ({count:,})" for value, count in values.most_common(most))
+            screen.line(f"{name}: {some}{', …' if len(values) > most else ''}")
         if labels:
             screen.line(best_proposal(labels))
-        print_plan(screen, plan)
-    print_warnings(Screen(sys.stderr), reading.report)
+        if full:
+            print_plan(screen, plan)
+        else:
+            print_short_plan(screen, plan)
+    print_warnings(Screen(sys.stderr), stream.report)
+
+
+def _narrow_screen() -> Screen:
+    """A screen of 80 columns, whose longer lines go on below."""
+    from convoscope.harmless import one_line
+    from convoscope.report.screen import Screen
+
+    class NarrowScreen(Screen):
+        def line(self, text: str = "", style: str = "") -> None:
+            indent = " " * (2 + len(text) - len(text.lstrip()))
+            lines = textwrap.wrap(one_line(text, None), _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+            for part in lines or [""]:
+                super().line(part, style)
+
+    return NarrowScreen()
 
 
 def _suggest_map(paths: Sequence[Path]) -> None:
@@ -131,26 +125,70 @@ def _suggest_map(paths: Sequence[Path]) -> None:
             files.folder.cleanup()
 
 
-def print_files(screen: Screen, files: dict[str, FileRead]) -> None:
+def print_files(screen: Screen, files: dict[str, FileRead], *, full: bool) -> None:
     """What each file was taken for, and why; many files in short."""
     from convoscope.report.table import print_table, text_table
 
     rows = [(name, file.format or "not read", file.why or file.skipped) for name, file in sorted(files.items())]
+    if not full:
+        for name, format, why in rows[:_MAX_FILES_IN_SHORT]:
+            screen.line(f"{name}: {format}, {why}")
+        if len(rows) > _MAX_FILES_IN_SHORT:
+            counts = Counter(format for _, format, _ in rows[_MAX_FILES_IN_SHORT:])
+            others = ", ".join(f"{count:,} {format}" for format, count in counts.most_common())
+            screen.line(f"and {len(rows) - _MAX_FILES_IN_SHORT:,} more files: {others}")
+        return
     more = len(rows) - _MAX_FILES
     notes = [f"and {more:,} more files"] if more > 0 else []
     print_table(screen, text_table(("file", "format", "because"), rows[:_MAX_FILES], notes=notes))
     screen.line()
 
 
+def print_short_plan(screen: Screen, plan: Plan) -> None:
+    """How many metrics of each family can be measured, and what would unlock most of the others."""
+    from convoscope.analysis.words import reason_text
+    from convoscope.metrics.registry import whole_metrics
+    from convoscope.report.table import number_column, print_table, text_table
+
+    wholes = _wholes(plan)
+    ready = whole_metrics(metric.metric for metric in wholes if metric.applies_to)
+    families = Counter(name.partition(".")[0] for name in ready)
+    screen.line()
+    listed = ", ".join(f"{family} {count}" for family, count in families.most_common())
+    total = len(whole_metrics(metric.metric for metric in wholes))
+    screen.line(f"{len(ready)} of {total} metrics can be measured: {listed or 'none'}")
+    # A variant has the reason of its metric.
+    locked = {
+        metric.metric.partition("@")[0]: metric.missing[0]
+        for metric in wholes
+        if metric.missing and metric.metric.partition("@")[0] not in ready
+    }
+    reasons = Counter((gap.code, gap.unlock) for gap in locked.values())
+    if reasons:
+        rows = [
+            (f"{count}", reason_text(code), textwrap.shorten(unlock, 40, placeholder=" …"))
+            for (code, unlock), count in reasons.most_common(_MAX_REASONS)
+        ]
+        screen.line()
+        print_table(screen, text_table((number_column("not measured"), "reason", "how to enable"), rows))
+    screen.line()
+    screen.line("--full lists every metric, and what each one needs")
+
+
+def _wholes(plan: Plan) -> list[Planned]:
+    """The metrics without their parts: a part can be measured where the whole can."""
+    from convoscope.metrics.registry import parent_metric
+
+    names = {metric.metric for metric in plan.metrics}
+    return [metric for metric in plan.metrics if not parent_metric(metric.metric, names)]
+
+
 def print_plan(screen: Screen, plan: Plan) -> None:
     """What can be measured, and what would unlock the rest."""
-    from convoscope.metrics.registry import parent_metric
     from convoscope.report.table import number_column, print_table, text_table
 
     screen.line()
-    names = {metric.metric for metric in plan.metrics}
-    # A part of a metric can be measured where the whole can.
-    wholes = [metric for metric in plan.metrics if not parent_metric(metric.metric, names)]
+    wholes = _wholes(plan)
     conversations = number_column("conversations")
     rows = [
         (metric.metric, f"{metric.applies_to:,} of {metric.conversations:,}", metric.question)

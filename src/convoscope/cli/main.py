@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import errno
 import gc
 import io
@@ -11,60 +10,68 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from convoscope import __version__
-from convoscope.cli import (
-    audit,
-    benchmark,
-    demo,
-    dialogue,
-    formats,
-    inspect,
-    metrics,
-    plot,
-    report,
-    runs,
-    score,
-    show,
-    sql,
-    states,
-    view,
-)
-from convoscope.cli.grouped_help import GroupedHelp
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
-from convoscope.report.screen import close_pipe
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
 BAD_USAGE = 2
 INTERRUPTED = 130
 
-app = typer.Typer(
-    help="How good are these conversations, and exactly where do they break?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("score", cls=GroupedHelp)(score.score_command)
-app.command("audit")(audit.audit_command)
-app.command("report")(report.report)
-app.command("show")(show.show)
-app.command("plot")(plot.plot_command)
-app.add_typer(view.app, name="view")
-app.command("inspect")(inspect.inspect)
-app.command("metrics")(metrics.metrics)
-app.command("formats")(formats.formats)
-app.add_typer(runs.app, name="runs")
-app.add_typer(dialogue.app, name="dialogue")
-app.add_typer(states.app, name="states")
-app.add_typer(benchmark.app, name="benchmark")
-app.command("sql")(sql.sql)
-app.command("demo")(demo.demo)
+COMMANDS = {
+    "score": "score.score_command",
+    "audit": "audit.audit_command",
+    "report": "report.report",
+    "show": "show.show",
+    "plot": "report.plot_command",
+    "view": "view.app",
+    "inspect": "inspect.inspect",
+    "metrics": "metrics.metrics",
+    "formats": "metrics.formats",
+    "runs": "runs.app",
+    "dialogue": "dialogue.app",
+    "states": "states.app",
+    "benchmark": "benchmark.app",
+    "sql": "sql.sql",
+    "demo": "score.demo",
+}
+"""Where each command lives, in the order of the help. Only what is asked for is imported."""
+
+
+def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with these commands."""
+    app = typer.Typer(
+        help="How good are these conversations, and exactly where do they break?",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        callback=_options,
+    )
+    for name in names:
+        module, _, attribute = COMMANDS[name].partition(".")
+        command = getattr(import_module(f"convoscope.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        elif name == "score":
+            from convoscope.cli.options import GroupedHelp
+
+            app.command(name, cls=GroupedHelp)(command)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return make_app()
+    raise AttributeError(name)
 
 
 def _version(wanted: bool) -> None:
@@ -73,7 +80,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -90,17 +96,10 @@ def main() -> None:
     # A command makes very many objects and few circles: to look for these as often as usual costs more than it frees.
     gc.set_threshold(100_000, 20, 20)
     try:
-        _with_only(sys.argv[1:2])()
+        asked = [name for name in sys.argv[1:2] if name in COMMANDS]
+        make_app(asked or COMMANDS)()
     except BaseException as error:
         _end(error)
-
-
-def _with_only(name: Sequence[str]) -> typer.Typer:
-    """The command line with the one command that was asked for: typer takes 3 ms to prepare each of them."""
-    asked = copy.copy(app)
-    asked.registered_commands = [one for one in app.registered_commands if one.name in name]
-    asked.registered_groups = [one for one in app.registered_groups if one.name in name]
-    return asked if asked.registered_commands or asked.registered_groups else app
 
 
 def _end(error: BaseException) -> None:
@@ -141,6 +140,8 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
+        from convoscope.report.screen import close_pipe
+
         close_pipe(sys.stdout)
 
 

@@ -1,11 +1,15 @@
-"""Options that several commands share."""
+"""Options that several commands share, each declared once."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 
 from convoscope.errors import UsageError
 
@@ -90,9 +94,68 @@ def split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
-def sources(readers_from: list[str] | None, map: str | None) -> list[str]:
-    """Where readers come from: code that was named, and a mapping, which makes one."""
-    if map is not None and not map.endswith(".toml"):
-        hint = "docs/guides/mapping.md shows one"
-        raise UsageError(f"--map {map}: a mapping is a TOML file, with the ending .toml", hint=hint)
-    return [*(readers_from or ()), *([map] if map is not None else ())]
+Paths = Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run. Default: one under runs/.")]
+
+
+class ReadOptions(NamedTuple):
+    """How logs are read: the options that score, inspect, audit and view share."""
+
+    format: Format = None
+    readers_from: ReadersFrom = None
+    map: Map = None
+    turns: Turns = None
+    tool_failed: ToolFailed = None
+    speech_tools: SpeechTools = None
+    session_gap: SessionGap = None
+    flows: Flows = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What was given, as arguments of `convoscope.read`, `score` and `audit`. A mapping makes a reader."""
+        if self.map is not None and not self.map.endswith(".toml"):
+            hint = "docs/guides/mapping.md shows one"
+            raise UsageError(f"--map {self.map}: a mapping is a TOML file, with the ending .toml", hint=hint)
+        readers = [*(self.readers_from or ()), *([self.map] if self.map is not None else ())]
+        given = {**self._asdict(), "readers_from": readers}
+        return {name: value for name, value in given.items() if value is not None and name != "map"}
+
+
+def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with all of `ReadOptions`, which it takes as one argument, `reading`."""
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        given = {name: values.pop(name) for name in ReadOptions._fields if name in values}
+        command(reading=ReadOptions(**given), **values)
+
+    own = inspect.signature(command, eval_str=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [one.replace(kind=keyword) for one in own.parameters.values() if one.name != "reading"]
+    types = get_type_hints(ReadOptions, include_extras=True)
+    parameters += [inspect.Parameter(name, keyword, default=None, annotation=types[name]) for name in types]
+    run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
+OPTION_GROUPS = {
+    "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
+    "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
+    "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --max-concurrency --workers",
+}
+
+
+class GroupedHelp(TyperCommand):
+    """The help of `convoscope score`, which has many options: they are listed by what they are for."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        params = {param.opts[0]: param for param in self.get_params(ctx)}
+        groups = {heading: names.split() for heading, names in OPTION_GROUPS.items()}
+        grouped = {name for names in groups.values() for name in names}
+        arguments = [name for name, param in params.items() if param.param_type_name == "argument"]
+        others = [name for name in params if name not in grouped and name not in arguments]
+        for heading, names in {"Arguments": arguments, **groups, "Options": others}.items():
+            records = [record for name in names if (record := params[name].get_help_record(ctx)) is not None]
+            with formatter.section(heading):
+                formatter.write_dl(records)

@@ -18,6 +18,7 @@ RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
 @app.command("list")
 def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
     """List the runs in a folder."""
+    from convoscope.metrics.registry import whole_metrics
     from convoscope.report.screen import Screen
     from convoscope.report.table import number_column, print_table, text_table
     from convoscope.runs.run import find_runs
@@ -40,7 +41,7 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
             str(run.folder),
             run.receipt.finished_at,
             f"{run.summary.conversations:,}",
-            str(len(run.receipt.metrics)),
+            str(len(whole_metrics(run.receipt.metrics))),
             "valid" if run.receipt.valid else f"INVALID: {run.receipt.invalid_reason}",
         )
         for run in runs

@@ -1,4 +1,4 @@
-"""`convoscope score`: read logs, score them, keep the run, print it."""
+"""`convoscope score` and `convoscope demo`: read logs, score them, keep the run, print it."""
 
 from __future__ import annotations
 
@@ -15,51 +15,44 @@ if TYPE_CHECKING:
 
 from convoscope.cli.options import (
     Contexts,
-    Flows,
-    Format,
     Full,
     Json,
     Junit,
-    Map,
     Markdown,
     Metrics,
     MetricsFrom,
-    ReadersFrom,
-    SessionGap,
-    SpeechTools,
+    Out,
+    Paths,
+    ReadOptions,
     Targets,
-    ToolFailed,
-    Turns,
-    sources,
     split,
+    with_read_options,
 )
 from convoscope.cli.targets import ReportFiles, exit_by
 from convoscope.errors import keeping
 
+LOGS = Path("runs/logs/demo")
+DEMO = Path("runs/demo")
 
+
+@with_read_options
 def score_command(
-    paths: Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")],
+    paths: Paths,
+    reading: ReadOptions,
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder of the run. Default: one under runs/.")
-    ] = None,
+    out: Out = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N conversations.")] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Processes. Default: all cores.")] = None,
     max_concurrency: Annotated[
-        int, typer.Option("--at-once", help="Questions in flight, for metrics that wait for an answer.", min=1)
+        int,
+        typer.Option(
+            "--max-concurrency", "--at-once", help="Questions in flight, for metrics that wait for an answer.", min=1
+        ),
     ] = 200,
     by: Annotated[
         list[str] | None, typer.Option("--by", help="Group by these fields, e.g. flow,agent. May be repeated.")
     ] = None,
-    format: Format = None,
-    readers_from: ReadersFrom = None,
-    map: Map = None,
-    turns: Turns = None,
-    tool_failed: ToolFailed = None,
-    speech_tools: SpeechTools = None,
-    session_gap: SessionGap = None,
-    flows: Flows = None,
     label: Annotated[
         str | None,
         typer.Option("--label", help="The field that is your own verdict, e.g. resolved, or 'csat >= 4' for a number."),
@@ -83,14 +76,14 @@ def score_command(
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
-    from convoscope.report.score import score
+    from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
+    from convoscope.scoring.settings import ScoreSettings
 
     files = ReportFiles(junit, markdown)
     files.check()
     with progress_bar() as progress:
-        run = score(
-            paths,
+        settings = ScoreSettings(
             metrics=_chosen(metrics, metrics_from or (), k),
             metrics_from=metrics_from or (),
             out=out,
@@ -99,25 +92,46 @@ def score_command(
             max_concurrency=max_concurrency,
             strict=strict,
             by=None if not by else [split(one) or [] for one in by],
-            format=format,
-            readers_from=sources(readers_from, map),
-            turns=turns,
-            tool_failed=tool_failed or (),
-            speech_tools=speech_tools or (),
-            session_gap=session_gap,
-            flows=flows or (),
             label=label,
             annotate=annotate,
             targets=target or (),
             progress=progress,
+            **reading.arguments,
         )
+        run = score_with(paths, settings)
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
             _audit(run, metrics_from or ())
-        _tell(run, files, contexts=contexts, full=full, json=json)
+        _print_run(run, files, contexts=contexts, full=full, json=json)
 
 
-def _tell(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: bool) -> None:
+def demo(
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the run. Default: runs/demo, where it is free.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Score invented calls of a voice agent in two versions, and print what comes out."""
+    from convoscope.demo import COMPANY, make_calls, write_logs
+    from convoscope.errors import RunError
+    from convoscope.report.screen import Screen
+
+    calls = list(make_calls())
+    write_logs(calls, LOGS)
+    if not json:
+        Screen().line(f"scoring {len(calls)} invented calls of {COMPANY}: {LOGS}")
+    try:
+        score_command(paths=[LOGS], by=["agent"], out=out or DEMO, json=json)
+    except RunError:
+        if out is not None:
+            raise
+        # The demo of another version of Convoscope is there.
+        score_command(paths=[LOGS], by=["agent"], json=json)
+    if not json:
+        Screen().line("next  convoscope score YOUR-LOGS")
+
+
+def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: bool) -> None:
     """Print the run and write its reports; end with what its targets came to."""
     from convoscope.analysis.answer import make_answer
     from convoscope.analysis.targets import run_checks

@@ -82,8 +82,8 @@ def find_inputs(
 ) -> FoundInput:
     """Every input below the paths, in the order of names: the order of `paths` does not matter.
 
-    `flows` are definitions of flows, or where they lie; those that lie below the paths are found.
-    `readers_from` are Python files and modules whose readers come beside the installed ones.
+    `flows` are definitions of flows, or their paths; those below the paths are found.
+    `readers_from` are Python files and modules whose readers are added to the installed ones.
     """
     registry = registered(readers_from)
     readers = chosen_readers(registry.by_name, format)
@@ -96,22 +96,26 @@ def find_inputs(
         path = Path(given)
         if not path.exists():
             raise InputError("there is no such file or folder", file=str(given))
-        for below, place in _walk(path, readers, report):
-            name, is_named = _utf8(below), place == path
-            item = _folder_input(name, place, readers) if place.is_dir() else None
+        entries = list(_walk(path, readers, report))
+        if not entries and path.is_dir() and not report.files:
+            what = "holds no file; hidden files and runs are not read" if any(path.iterdir()) else "is an empty folder"
+            report.files[_utf8(_name(path))] = FileRead(skipped=what)
+        for below, entry in entries:
+            name, is_named = _utf8(below), entry == path
+            item = _folder_input(name, entry, readers) if entry.is_dir() else None
             if item is None:
-                item = _file_input(name, place, [*readers.values(), *kinds], report, is_named=is_named)
+                item = _file_input(name, entry, [*readers.values(), *kinds], report, is_named=is_named)
             if item is None or _is_loaded(item, kinds, is_named=is_named):
                 continue
             # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
-            real = str(place.resolve())
+            real = str(entry.resolve())
             inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
-    beside = [item for item in inputs.values() if item.grouping == "companion"]
-    for companion in beside:
+    held = [item for item in inputs.values() if item.grouping == "companion"]
+    for companion in held:
         report.files[companion.name] = FileRead(companion.reader, companion.why, is_beside=True)
     logs = {real: item for real, item in inputs.items() if item.grouping != "companion"}
-    labels = [item for item in beside if item.reader == gold.FORMAT]
-    others = [item for item in beside if item.reader != gold.FORMAT]
+    labels = [item for item in held if item.reader == gold.FORMAT]
+    others = [item for item in held if item.reader != gold.FORMAT]
     named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels))
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows, venues.tables)
 
@@ -130,11 +134,11 @@ def _distinct_names(inputs: Mapping[str, Input]) -> list[Input]:
     """
     names = {real: item.name for real, item in inputs.items()}
     while clashing := _clashing(names):
-        for place, real in enumerate(clashing):
+        for number, real in enumerate(clashing, 1):
             whole = _utf8("/".join(Path(real).parts[1:]))
             folders = whole.split("/")[: -len(names[real].split("/"))]
             # Names that are not UTF-8 may be alike to the end.
-            names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{place + 1}"
+            names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{number}"
     return [msgspec.structs.replace(item, name=names[real]) for real, item in inputs.items()]
 
 
@@ -147,21 +151,19 @@ def _utf8(name: str) -> str:
     return name.encode("utf-8", "replace").decode()
 
 
-def _accompanied(logs: Mapping[str, Input], beside: Sequence[Input], readers: Mapping[str, Reader]) -> dict[str, Input]:
+def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapping[str, Reader]) -> dict[str, Input]:
     """Each input with the companions that it is read together with.
 
     A companion belongs to the inputs below its folder, the nearest first; one that lies above none
     was given for all of them. One that a reader claimed is for that reader's inputs only.
     """
-    free = [companion for companion in beside if not any(_is_above(companion, item, readers) for item in logs.values())]
+    free = [companion for companion in held if not any(_is_above(companion, item, readers) for item in logs.values())]
     free.sort(key=lambda companion: Path(companion.path).resolve())
-    return {real: _with_companions(item, beside, free, readers) for real, item in logs.items()}
+    return {real: _with_companions(item, held, free, readers) for real, item in logs.items()}
 
 
-def _with_companions(
-    item: Input, beside: Sequence[Input], free: Sequence[Input], readers: Mapping[str, Reader]
-) -> Input:
-    near = [companion for companion in beside if _is_above(companion, item, readers)]
+def _with_companions(item: Input, held: Sequence[Input], free: Sequence[Input], readers: Mapping[str, Reader]) -> Input:
+    near = [companion for companion in held if _is_above(companion, item, readers)]
     near.sort(key=lambda companion: (-len(Path(companion.path).resolve().parts), Path(companion.path).resolve()))
     paths = [companion.path for companion in (*near, *free) if _is_for(companion, item, readers)]
     if item.grouping == "folder":
@@ -175,10 +177,10 @@ def _labelled(logs: dict[str, Input], labels: Sequence[Input]) -> dict[str, Inpu
     """Each input with the gold labels of its sample, wherever these lie."""
     if not labels:
         return logs
-    beside = gold.divide([(one.path, one.name) for one in labels], [item.name for item in logs.values()])
+    divided = gold.divide([(one.path, one.name) for one in labels], [item.name for item in logs.values()])
     labelled: dict[str, Input] = {}
     for real, item in logs.items():
-        paths = (*beside.own.get(gold.stem(item.name), ()), *beside.loose)
+        paths = (*divided.own.get(gold.stem(item.name), ()), *divided.loose)
         labelled[real] = msgspec.structs.replace(item, companions=item.companions + paths) if paths else item
     return labelled
 
@@ -215,7 +217,7 @@ def fingerprint(item: Input) -> str:
     whole = hashlib.sha256()
     if not path.is_dir():
         whole.update(f"{_digest(path)}\n".encode())
-    for inner in sorted(place for place in path.rglob("*") if place.is_file()):
+    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
         whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
     for companion in item.companions:
         whole.update(f"{_digest(Path(companion))}\n".encode())
@@ -377,7 +379,7 @@ def _is_log_name(name: str) -> bool:
 def _file_input(
     name: str, path: Path, claimants: Sequence[Reader | Companion], report: ReadReport, *, is_named: bool
 ) -> Input | None:
-    """How a file will be read; None, and a word in the report, where nobody can read it.
+    """How a file will be read; None, and an entry in the report, where no reader knows it.
 
     That is a problem where the file was named, or is a log by its own name.
     """
@@ -483,7 +485,7 @@ def _surest(claims: Iterable[Claim]) -> Claim | None:
 
 
 def _container(name: str, head: bytes) -> Container:
-    """Lines of JSON, one array, or one document, told by the first lines; in doubt, by the name."""
+    """Lines of JSON, one array, or one document, by the first lines; in doubt, by the name."""
     one_value: Container = "array" if head.lstrip().startswith(b"[") else "document"
     lines = head.lstrip().split(b"\n")
     if not any(line.strip() for line in lines[1:]):

@@ -32,19 +32,8 @@ _ID_OF_CALL = re.compile(r"(?:chatcmpl|cmpl|msg|resp|req|gen|batch_req)[-_].|run
 _CALL_FIELDS = frozenset({"request", "response", "choices", "request_id", "response_id", "completion_id"})
 _EMPTY_IDS = frozenset({"", "null", "none", "undefined", "nan", "n/a", "-"})
 _TALKS = frozenset(
-    {
-        "conversation",
-        "convo",
-        "conv",
-        "dialogue",
-        "dialog",
-        "thread",
-        "ticket",
-        "session",
-        "chat",
-        "call",
-        "interaction",
-    }
+    {"conversation", "convo", "conv", "dialogue", "dialog", "thread", "ticket", "session", "chat", "call"}
+    | {"interaction"}
 )
 _SESSIONS = frozenset({"session", "chat"})
 _ID_WORDS = frozenset(
@@ -207,10 +196,10 @@ def is_call(record: Any) -> bool:
     return not _CALL_FIELDS.isdisjoint(record) or record.get("object") in ("chat.completion", "response")
 
 
-def kept_apart(*facts: Any) -> Hashable:
+def kept_apart(*records: Any) -> Hashable:
     """The labels, trials and owners that some mappings name: records in which they differ are never one."""
     values: list[tuple[str, str]] = []
-    for mapping in facts:
+    for mapping in records:
         for path, name, value in islice(_scalars(mapping), _MOST_FIELDS):
             if name == "model":
                 continue
@@ -241,9 +230,9 @@ def _scalars(mapping: Any, above: str = "", depth: int = 0) -> Iterator[tuple[st
                     yield from _scalars(inner, f"{path}.", depth + 1)
 
 
-def has_label(facts: Mapping[str, Any]) -> bool:
+def has_label(record: Mapping[str, Any]) -> bool:
     """Whether a field says how a conversation went."""
-    return any(_is_scalar(value) and not _LABELS.isdisjoint(_words(name)) for name, value in facts.items())
+    return any(_is_scalar(value) and not _LABELS.isdisjoint(_words(name)) for name, value in record.items())
 
 
 def _is_scalar(value: Any) -> bool:
@@ -300,10 +289,10 @@ def comparable(record: Any) -> Any:
     if not isinstance(record, dict):
         return record
     left_out = is_storage_time if is_session(record) else is_time_field
-    facts = {name: _plain_id(name, value) for name, value in record.items() if not left_out(name)}
-    if isinstance(facts.get("metadata"), dict):
-        facts["metadata"] = {name: value for name, value in facts["metadata"].items() if not left_out(name)}
-    return facts
+    fields = {name: _plain_id(name, value) for name, value in record.items() if not left_out(name)}
+    if isinstance(fields.get("metadata"), dict):
+        fields["metadata"] = {name: value for name, value in fields["metadata"].items() if not left_out(name)}
+    return fields
 
 
 def _plain_id(name: str, value: Any) -> Any:

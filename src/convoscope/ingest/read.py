@@ -32,7 +32,7 @@ _SAMPLE = 100
 
 
 class ReadStream:
-    """Iterates over the conversations; `report` tells what reading did, and grows on the way."""
+    """Iterates over the conversations; `report` says what reading did, and grows on the way."""
 
     def __init__(
         self,
@@ -65,17 +65,17 @@ class ReadStream:
 
     def with_notes(self) -> Iterator[Read]:
         """The conversations with what was done to read each."""
-        # A second iteration tells its own story, not the sum of both.
+        # A second iteration has a report of its own, not the sum of both.
         self.report = msgspec.json.decode(msgspec.json.encode(self._found.report), type=ReadReport)
-        beside = {Path(path) for item in self._found.inputs for path in item.companions}
+        companions = {Path(path) for item in self._found.inputs for path in item.companions}
         ids: list[str] = []
         for read in islice(self._all(), self._limit):
-            if beside:
+            if companions:
                 ids.append(read.conversation.id)
             yield read
-        self.report.add_notes(unread_records(beside))
+        self.report.add_notes(unread_records(companions))
         if self._limit is None:
-            self.report.add_notes(without_dialogue(beside, ids))
+            self.report.add_notes(without_dialogue(companions, ids))
         if not self.report.conversations:
             raise nothing_readable(self.report)
 
@@ -99,9 +99,9 @@ def read(
 ) -> ReadStream:
     """Read the conversations of a file, a folder, or several of them; `-` is standard input.
 
-    The format is told by content unless `format` names one. `turns` is the rule that turns are cut
-    by, `exchange` or `eva`. `flows` are files and folders of flow definitions, beside those that lie
-    among the logs. `readers_from` are Python files and modules whose readers come beside the
+    The format is recognised by content unless `format` names one. `turns` is the rule that turns are cut
+    by, `exchange` or `eva`. `flows` are files and folders of flow definitions, besides those
+    among the logs. `readers_from` are Python files and modules whose readers are added to the
     installed ones. `tool_failed` are patterns of tool results that mean failure, `speech_tools` the tools
     through which the agent speaks, `session_gap` the hours of silence after which a session id is another
     conversation. The result is an iterator of `Conversation`, with the read report at hand as
@@ -163,8 +163,6 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
     """The error for a read that gave no conversation, with what stood in the way."""
     reasons = [str(problem) for problem in report.problems[:10]]
     reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
-    if not reasons and not report.files:
-        reasons.append("there is no file in it, but for hidden ones and runs")
     if not reasons:
         reasons += [
             f"{name}: {file.why}; the logs that it belongs to are missing" for name, file in report.files.items()

@@ -24,7 +24,7 @@ Container = Literal["lines", "array", "members", "document", "table", "text", "f
 
 
 class Record(NamedTuple):
-    """One JSON value of a file; `number` is its line, or its place in an array or a table.
+    """One JSON value of a file; `number` is its line, or its position in an array or a table.
 
     Of a file of plain text, a line of it.
     """
@@ -62,9 +62,9 @@ class FolderSample(NamedTuple):
 class Detection(NamedTuple):
     """A reader's claim on a file or folder: how sure, why, and which records belong together.
 
-    record: each stands for itself. file: all of a file are one conversation. key: those that
+    record: each is a conversation by itself. file: all of a file are one conversation. key: those that
     `Reader.key` gives the same key are one. folder: the files of a folder are one. companion: no
-    conversation, but something that the same reader needs beside its folders, such as a dataset.
+    conversation, but something that the same reader needs with its folders, such as a dataset.
     """
 
     confidence: float
@@ -82,7 +82,7 @@ class RecordGroup(NamedTuple):
     files: tuple[str, ...] = ()
     """Their names, where records of several files were brought together."""
     companions: tuple[Path, ...] = ()
-    """Files beside it that this reader claimed as such."""
+    """Companion files that this reader claimed."""
 
     @property
     def file_names(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class RecordGroup(NamedTuple):
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where a record stands that is a conversation by itself."""
+    """Where a record is that is a conversation by itself."""
 
     name: str
     """An id for a conversation that brings none."""
@@ -145,7 +145,7 @@ class Reader:
     name = ""
     title = ""
     settings = ""
-    """What decides beside its source what it reads, in short: a run with others is another run."""
+    """What decides, besides its source, what it reads: a run with other settings is another run."""
     unkeyed_record_is_conversation = False
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
     logs_calls = False
@@ -191,7 +191,7 @@ class Reader:
         return None
 
     def quick_key(self, text: bytes) -> str | None:
-        """The key of a record that is still JSON text; told without decoding all of it where a reader knows how."""
+        """The key of a record that is still JSON text; without decoding all of it where a reader knows how."""
         return self.key(decode(text).value)
 
     def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:

@@ -15,7 +15,7 @@ MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
 MERGED, JOINED, COPIES, SPLIT, EQUAL, OVERLAP = "merged", "joined", "copies", "split", "equal", "overlap"
-"""What can be said of a record beside that it is a conversation: see `ReadReport.same`."""
+"""What a record may be, other than a conversation: see `ReadReport.same`."""
 
 Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
 
@@ -43,11 +43,10 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True, order=True):
     field: str = ""
     hint: str = ""
     count: int = 1
-    """How many records it stands for."""
+    """How many records it is about."""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        where = f"{place} {self.field}" if self.field else place
+        where = _where(self.file, self.line, self.field)
         return one_line(f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else ""), None)
 
 
@@ -68,7 +67,7 @@ class FileRead(msgspec.Struct):
     format: str = ""
     why: str = ""
     conversations: int = 0
-    """Those that it told something of: a conversation of several files is counted for each of them."""
+    """Those with something of it: a conversation of several files is counted for each of them."""
     skipped: str = ""
     """Why nothing was read from it."""
     is_beside: bool = False
@@ -76,7 +75,7 @@ class FileRead(msgspec.Struct):
 
 
 class ReadReport(msgspec.Struct):
-    """The whole story of a read. Reports of parts add up to the same whatever their order."""
+    """All that a read did. Reports of parts add up to the same whatever their order."""
 
     files: dict[str, FileRead] = {}
     conversations: int = 0
@@ -84,7 +83,7 @@ class ReadReport(msgspec.Struct):
     records_used: int = 0
     ignored: dict[str, int] = {}
     set_aside: dict[str, NoteTally] = {}
-    """Values that could not be used: what they should have told is not known."""
+    """Values that could not be used: what they should say is unknown."""
     repaired: dict[str, NoteTally] = {}
     inferred: dict[str, NoteTally] = {}
     unknown: dict[str, int] = {}
@@ -153,7 +152,7 @@ class ReadReport(msgspec.Struct):
 
     @property
     def tallies(self) -> dict[str, dict[str, NoteTally]]:
-        """What is told with examples, by the kind of note."""
+        """What is reported with examples, by the kind of note."""
         return {"set_aside": self.set_aside, "repaired": self.repaired, "inferred": self.inferred}
 
     def add_notes(self, notes: Iterable[Note]) -> None:
@@ -167,7 +166,7 @@ class ReadReport(msgspec.Struct):
                 tally = tallies.get(note.code) or tallies.setdefault(note.code, NoteTally())
                 tally.count += 1
                 if len(tally.examples) < MAX_EXAMPLES:
-                    tally.examples.append(_place(note))
+                    tally.examples.append(_where(note.file, note.line, note.detail))
 
     def merge(self, other: ReadReport) -> None:
         """Add what another part of the same read saw."""
@@ -191,17 +190,9 @@ class ReadReport(msgspec.Struct):
 
     def ordered(self) -> ReadReport:
         """The same, in an order that does not depend on how the work was divided."""
-        return msgspec.structs.replace(
-            self,
-            files=dict(sorted(self.files.items())),
-            ignored=dict(sorted(self.ignored.items())),
-            set_aside=dict(sorted(self.set_aside.items())),
-            repaired=dict(sorted(self.repaired.items())),
-            inferred=dict(sorted(self.inferred.items())),
-            unknown=dict(sorted(self.unknown.items())),
-            same=dict(sorted(self.same.items())),
-            problems=sorted(self.problems)[:MAX_PROBLEMS],
-        )
+        counted = ("files", "ignored", "set_aside", "repaired", "inferred", "unknown", "same")
+        in_order = {name: dict(sorted(getattr(self, name).items())) for name in counted}
+        return msgspec.structs.replace(self, problems=sorted(self.problems)[:MAX_PROBLEMS], **in_order)
 
 
 class Notes:
@@ -219,7 +210,7 @@ class Notes:
         """The id of the conversation is that of a session, which may go on days later."""
 
     def begin(self, file: str, line: int) -> None:
-        """Begin another conversation, which stands here; nothing is noted of it yet."""
+        """Begin another conversation, which is here; nothing is noted of it yet."""
         self.file = file
         self.line = line
         if self.taken:
@@ -242,18 +233,18 @@ class Notes:
         self._take("ignored", what, detail, seq, count)
 
     def set_aside(self, code: str, detail: str = "", seq: int = -1) -> None:
-        """A value could not be used: what it should have told is missing."""
+        """A value could not be used: what it should say is missing."""
         self._take("set_aside", code, detail, seq)
 
     @contextmanager
     def standing_at(self, file: str, line: int) -> Iterator[None]:
-        """What is noted meanwhile stands here; "" is the same file as before."""
-        place = self.file, self.line
+        """What is noted meanwhile is about this line; "" is the same file as before."""
+        before = self.file, self.line
         self.file, self.line = file or self.file, line
         try:
             yield
         finally:
-            self.file, self.line = place
+            self.file, self.line = before
 
     def unknown(self, name: str, seq: int = -1) -> None:
         """A name was met that this reader does not know; its value is in `extras`."""
@@ -272,6 +263,6 @@ class Notes:
         return notes
 
 
-def _place(note: Note) -> str:
-    place = f"{note.file}:{note.line}" if note.line else note.file
-    return f"{place} {note.detail}" if note.detail else place
+def _where(file: str, line: int, detail: str) -> str:
+    where = f"{file}:{line}" if line else file
+    return f"{where} {detail}" if detail else where

@@ -1,4 +1,4 @@
-"""Who speaks in a transcript: `Agent: …`, `[00:12] Caller: …`, `[SPEAKER_00]: …`, and the role that a label tells."""
+"""Who speaks in a transcript: `Agent: …`, `[00:12] Caller: …`, `[SPEAKER_00]: …`, and the role that a label says."""
 
 from __future__ import annotations
 
@@ -11,28 +11,17 @@ from convoscope.ingest.record import ROLES
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 UNKNOWN = "unknown"
-"""The role of a speaker whose label does not tell one."""
+"""The role of a speaker whose label says none."""
 
 _TRANSCRIPT_ROLES = {
     **ROLES,
-    "rep": "assistant",
-    "csr": "assistant",
-    "support": "assistant",
-    "service": "assistant",
-    "sales": "assistant",
-    "soporte": "assistant",
-    "suporte": "assistant",
-    "seller": "assistant",
-    "doctor": "assistant",
-    "nurse": "assistant",
-    "buyer": "user",
-    "guest": "user",
-    "patient": "user",
-    "subscriber": "user",
+    **dict.fromkeys(("rep", "csr", "support", "service", "sales", "soporte", "suporte", "seller"), "assistant"),
+    **dict.fromkeys(("doctor", "nurse"), "assistant"),
+    **dict.fromkeys(("buyer", "guest", "patient", "subscriber"), "user"),
 }
 _SPEAKERS = frozenset({"user", "assistant", "system"})
 _SERVICE = frozenset({"support", "service", "care", "success", "rep", "representative", "agent", "advisor"})
-"""After "customer" or "client", these name somebody who serves them."""
+"""After "customer" or "client", these name an agent who serves them."""
 _HELP = frozenset({"service", "servicio", "serviço", "atención", "atencion", "atendimento", "soporte", "suporte"})
 """Before "client" or "cliente", these name those who serve: `Service client`, `Atención al cliente`."""
 _CLIENTS = frozenset({"client", "cliente", "clientes", "clients"})
@@ -73,7 +62,7 @@ class LabelledLine(NamedTuple):
     at: float | None = None
     """Seconds, where the line has a time."""
     is_chat: bool = False
-    """The line itself says that the label is somebody's name."""
+    """The line itself says that the label is a name."""
 
 
 def labelled(line: str) -> LabelledLine | None:
@@ -92,7 +81,7 @@ def _sender(label: str) -> str:
     first, *words = label.split() or [""]
     if first != "From":
         return ""
-    end = next((place for place, word in enumerate(words) if place and word in ("to", "To")), len(words))
+    end = next((index for index, word in enumerate(words) if index and word in ("to", "To")), len(words))
     return " ".join(words[:end])
 
 
@@ -105,7 +94,7 @@ def clock_seconds(text: str) -> float:
 
 
 def role_of(label: str) -> str:
-    """The role that a label tells, such as `Agent 2` or `spk_customer`; unknown where it tells none, or two."""
+    """The role that a label says, such as `Agent 2` or `spk_customer`; unknown where it says none, or two."""
     words = _WORDS.findall(label.casefold())
     if words[1:] and words[0] in ("customer", "client") and words[1] in _SERVICE:
         return "assistant"
@@ -131,17 +120,17 @@ def is_numbered(label: str) -> bool:
 def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> frozenset[str]:
     """Which labels are of speakers.
 
-    Those that tell a role, number a speaker, write in a chat or begin at least two lines; and, where those of a role
+    Those that say a role, number a speaker, write in a chat or begin at least two lines; and, where those of a role
     are all in capitals, any other single word in capitals. What is left is text such as "Note: …".
-    Where two roles or more are told in capitals, such as DOCTOR and PATIENT, a label in small letters is text too.
-    `are_all` says that whoever wrote the lines labels every speaker: then one line is enough.
+    Where two roles or more are in capitals, such as DOCTOR and PATIENT, a label in lower case is text too.
+    `are_all`: every speaker is labelled, so one line is enough.
     """
     lines = list(lines)
     counts = Counter(line.label for line in lines)
     chatting = {line.label for line in lines if line.is_chat}
     roles = {label for label in counts if role_of(label) != UNKNOWN}
-    telling = roles | {label for label in counts if is_numbered(label)}
-    are_capitals = bool(telling) and all(label.isupper() for label in telling)
+    known = roles | {label for label in counts if is_numbered(label)}
+    are_capitals = bool(known) and all(label.isupper() for label in known)
     only_capitals = are_capitals and len(roles) > 1
     again = {
         label
@@ -149,7 +138,7 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
         if (are_all or count > 1) and (label == label.upper() or not only_capitals)
     }
     capitals = {label for label in counts if are_capitals and label.isupper() and label.isalpha()}
-    return frozenset(telling | again | capitals | chatting)
+    return frozenset(known | again | capitals | chatting)
 
 
 def speaker(timeline: TimelineBuilder, label: str) -> str:

@@ -71,6 +71,9 @@ def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
     digit. A turn without a word of the agent is not applicable. One in a writing without blanks, as Japanese, is
     unmeasured.
+
+    >>> value(words_per_turn, example("user: Where is it?", "assistant: It left on Monday."))
+    4.0
     """
     for turn in conversation.turns:
         text = turn.assistant_text
@@ -100,6 +103,10 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
     Repeated sentences ÷ sentences, per turn. A sentence counts from four words on (eight letters, in a writing
     without blanks); it is repeated when an earlier sentence of the agent, in this turn or before, is equal but for
     case and punctuation. A turn without such a sentence is not applicable.
+
+    >>> chat = example("user: Hi.", "assistant: It left on Monday.", "user: When?", "assistant: It left on Monday.")
+    >>> value(repetition, chat)  # the second of two sentences
+    0.5
     """
     earlier: set[str] = set()
     for turn in conversation.turns:
@@ -140,6 +147,10 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     the agent said nothing and called a tool that looks as if it speaks to the user, or the log has something of the
     agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is none. Backchannels, and
     words to somebody else, are no turns; a picture of the user is one.
+
+    >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
+    >>> round(value(unanswered_turns, chat), 3)  # one of three turns: the agent spoke after the others
+    0.333
     """
     turns = user_turns(conversation)
     if not turns:
@@ -162,6 +173,10 @@ def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's questions gets no reply?
 
     `agent.unanswered_turns` of the turns that end with a question mark. Not applicable where there is none.
+
+    >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
+    >>> value(ignored_questions, chat)  # one of two questions
+    0.5
     """
     questions = [turn for turn in user_turns(conversation) if turn.is_question]
     if not questions:
@@ -198,6 +213,10 @@ def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     nothing but "okay", "mhm" and the like lets the other go on: not applicable. A turn without sound is
     unmeasured, and one of up to three words in a language without a lexicon. Where the language is not known, a word
     of any lexicon may be such a word.
+
+    >>> call = example("0-6 assistant: Let me read it.", "1-3 user: Stop, I have to go.", "8-9 user: Are you done?")
+    >>> value(talks_over_user, call)  # it talks on for 5 s over the first of two turns
+    0.5
     """
     sounds = sounds_of(conversation)
     agent = _AgentSound(conversation)
@@ -271,6 +290,9 @@ def declined(conversation: Conversation) -> Observation:
     something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
     depends on the request: to decline what the rules forbid is right. Where it depends on words of a language without
     a lexicon, it is unmeasured.
+
+    >>> value(declined, example("user: Refund me.", "assistant: I cannot do that."))
+    1.0
     """
     call = hand_over_call(conversation) if conversation.tool_calls else None
     words = _words_of_declining(conversation)

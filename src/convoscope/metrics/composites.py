@@ -84,15 +84,27 @@ def repeats(metric_key: str, *, passes_at: float, k: int) -> Repeats:
     whose metrics are registered.
     """
     return Repeats(
-        _over_trials(metric_key, passes_at, k, ".pass_at", pass_at_k, _PASS_AT),
-        _over_trials(metric_key, passes_at, k, ".pass_hat", pass_hat_k, _PASS_HAT),
-        _over_trials(metric_key, passes_at, k, ".pass_hat_theoretical", pass_hat_k_theoretical, _THEORETICAL),
+        _over_trials(metric_key, passes_at, k, ".pass_at", pass_at_k),
+        _over_trials(metric_key, passes_at, k, ".pass_hat", pass_hat_k),
+        _over_trials(metric_key, passes_at, k, ".pass_hat_theoretical", pass_hat_k_theoretical),
     )
 
 
-_PASS_AT = "Does at least one of {k} trials of a scenario pass?"
-_PASS_HAT = "Do all of {k} trials of a scenario pass?"
-_THEORETICAL = "Would all of {k} further trials of a scenario pass, at the rate that was observed?"
+_QUESTIONS: dict[Callable[[int, int, int], float | None], tuple[str, str]] = {
+    pass_at_k: (
+        "Does at least one of {k} trials of a scenario pass?",
+        ">>> pass_at_k(trials=4, passed=1, k=3)  # 1 - 1 of 4 ways to draw three that all fail\n    0.75",
+    ),
+    pass_hat_k: (
+        "Do all of {k} trials of a scenario pass?",
+        ">>> pass_hat_k(trials=4, passed=3, k=3)  # 1 of 4 ways to draw three\n    0.25",
+    ),
+    pass_hat_k_theoretical: (
+        "Would all of {k} further trials of a scenario pass, at the rate that was observed?",
+        ">>> pass_hat_k_theoretical(trials=4, passed=2, k=3)  # half to the power of 3\n    0.125",
+    ),
+}
+"""What each figure asks, and an example of it."""
 
 
 def _over_trials(
@@ -101,14 +113,17 @@ def _over_trials(
     k: int,
     suffix: str,
     figure: Callable[[int, int, int], float | None],
-    question: str,
 ) -> Derived:
+    question, example = _QUESTIONS[figure]
+
     def per_scenario(samples: list[GroupSample]) -> Mapping[str, float | None]:
         return {name: figure(*tally, k) for name, tally in by_scenario(samples, passes_at).items()}
 
     per_scenario.__doc__ = f"""{question.format(k=k)}
 
     A trial passes where {metric_key} is at least {passes_at:g}. {figure.__doc__} The mean over scenarios.
+
+    {example}
     """
     name, _, variant = metric_key.partition("@")
     return derived(
@@ -197,6 +212,9 @@ def _passes(name: str, question: str, parts: tuple[CompositePart, ...], audit: _
     passes.__doc__ = f"""{question}
 
     1 where {conditions}; else 0. No value while one of them has none.
+
+    >>> {name.removeprefix("eva.")}.function({", ".join(f"{at:g}" for at in thresholds)})
+    1.0
     """
     return derived(
         name, version=2, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts), **audit._asdict()
@@ -212,6 +230,9 @@ def _mean(name: str, question: str, parts: tuple[CompositePart, ...], audit: _Au
     mean.__doc__ = f"""{question}
 
     The mean of {", ".join(_names(parts))}. No value while one of them has none.
+
+    >>> {name.removeprefix("eva.")}.function({", ".join(["0.0, 0.5, 1.0"] * (len(parts) // 3))})
+    0.5
     """
     return derived(
         name, version=2, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts), **audit._asdict()

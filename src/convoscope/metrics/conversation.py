@@ -28,5 +28,8 @@ def turns(conversation: Conversation) -> Observation:
 
     Turns in which the user speaks, by the conversation's turn rule. The agent's greeting (turn 0)
     is not one. A conversation in which only the agent speaks has 0.
+
+    >>> value(turns, example("user: Hello?", "assistant: Hello.", "user: Good bye."))
+    2.0
     """
     return measured(conversation, sum(1 for turn in conversation.turns if turn.user))

@@ -15,6 +15,7 @@ from convoscope.metrics.registry import known
 from convoscope.scores.observation import ERROR, MEASURED, UNMEASURED
 
 _LINE = re.compile(r"(?:(?P<at>[\d.]+)(?:-(?P<until>[\d.]+))? )?(?P<role>[a-z]+): (?P<text>.*)", re.DOTALL)
+_COMPONENTS = ("eou", "llm", "stt", "tts", "vad")
 _TOOL = re.compile(r"(?P<name>[^\s{]+)\s*(?P<arguments>\{.*?\})?(?: -> (?P<result>.*))?", re.DOTALL)
 
 
@@ -22,9 +23,10 @@ def example(*events: str | Mapping[str, Any], id: str = "example", **fields: Any
     """A conversation of a few lines: who speaks and what they say, and the tools that are called.
 
     A line may begin with its seconds: `3 user: hello`, or `3-4.5 user: hello` for a sound with its end. A tool has
-    its arguments and its result as JSON, both as they may be missing: `tool: book {"seats": 2} -> {"ok": true}`.
-    `state: greet` enters a state of a flow. An event of another type is a mapping, as the JSON of a conversation has
-    it. Further fields are those of a `Conversation`, as JSON.
+    its arguments and its result as JSON, where it has them: `tool: book {"seats": 2} -> {"ok": true}`. What a part
+    of the stack reports is JSON, too: `llm: {"ttft": 0.4}`. `state: greet` enters a state of a flow, and
+    `20 marker: recording_ended` is a moment of the sound. An event of another type is a mapping, as the JSON of a
+    conversation has it. Further fields are those of a `Conversation`, as JSON.
 
     >>> [turn.user_text for turn in example("user: Hello?", "assistant: Hello.", "user: Good bye.").turns]
     ['Hello?', 'Good bye.']
@@ -36,7 +38,7 @@ def example(*events: str | Mapping[str, Any], id: str = "example", **fields: Any
         for entry in [dict(event)] if isinstance(event, Mapping) else _entries(event):
             timeline.append({**entry, "seq": len(timeline)})
     roles = dict.fromkeys(entry["speaker"] for entry in timeline if entry["type"] == "utterance")
-    clocks = [{"id": kind, "kind": kind, "offset": 0.0} for kind in ("wall", "audio")]
+    clocks = [{"id": kind, "kind": kind, "offset": 0.0, "resolution": 0.5} for kind in ("wall", "audio")]
     whole = {"participants": [{"id": role, "role": role} for role in roles], "clocks": clocks, "timeline": timeline}
     return msgspec.convert({**whole, **fields, "id": id}, Conversation)
 
@@ -50,6 +52,10 @@ def _entries(line: str) -> list[dict[str, Any]]:
     entry: dict[str, Any] = {}
     if at is not None:
         entry["time"] = {"at": float(at), "clock": "audio" if until else "wall"}
+    if role in _COMPONENTS:
+        return [{**entry, "type": "component_metric", "component": role, "values": msgspec.json.decode(text)}]
+    if role == "marker":
+        return [{"type": "marker", "name": text, "time": {"at": float(at or 0), "clock": "audio"}}]
     if role == "state":
         return [{**entry, "type": "state_entered", "state": text}]
     if role != "tool":

@@ -68,6 +68,10 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
 
     As a judge says who came with the data: a label named `{name}` with a value from 0 to 1. Several
     judges speak each for themselves. Unmeasured without such a label, or off that scale.
+
+    >>> label = {{"name": "{name}", "value": 0.5, "rater_kind": "human", "subject_kind": "conversation", "subject": ""}}
+    >>> value("judged.{name}", example("user: Hello?", labels=[label]))
+    0.5
     """
     verdict = Need(
         code=JUDGE.code,

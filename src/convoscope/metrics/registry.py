@@ -184,6 +184,16 @@ def parent_metric(name: str, names: Collection[str]) -> str:
     return ""
 
 
+def whole_metrics(keys: Iterable[str]) -> list[str]:
+    """The metrics that these keys are of, each once: neither a variant (`a.b@c`) nor a part (`a.b.c`) counts.
+
+    Wherever a number of metrics is printed, it is the length of this.
+    """
+    names = list(dict.fromkeys(key.partition("@")[0] for key in keys))
+    known = set(names)
+    return [name for name in names if not parent_metric(name, known)]
+
+
 def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:
     """What is installed, and what these files and modules declare: `my_scorers.py`, `my.scorers`, `scorers.toml`.
 

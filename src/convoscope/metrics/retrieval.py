@@ -36,6 +36,11 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     Per query the average precision of its ranked chunks: the mean, over the relevant ones, of the share
     of relevant chunks down to that rank; 0 where none is relevant. The value is the mean of the queries
     that gave chunks. Words are compared, not what they mean.
+
+    >>> found = {"type": "retrieval", "query": "capital", "chunks": ["Rome is old.", "Paris is the capital."]}
+    >>> chat = example("user: Capital?", found, "assistant: Paris.", expected={"ground_truth": "Paris is the capital"})
+    >>> value(contextual_precision, chat)  # the second of two is relevant
+    0.5
     """
     for case in cases(conversation):
         wanted = _wanted(case, "contextual_precision@lexical")
@@ -63,6 +68,11 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
 
     Distinct content words of the ground truth that stand in any retrieved chunk ÷ all of them. Nothing
     retrieved is 0: the words were to be found, and were not. Words are compared, not what they mean.
+
+    >>> found = {"type": "retrieval", "query": "capital", "chunks": ["Rome is old.", "Paris is the capital."]}
+    >>> chat = example("user: Capital?", found, "assistant: Paris.", expected={"ground_truth": "Paris is the capital"})
+    >>> value(contextual_recall, chat)
+    1.0
     """
     for case in cases(conversation):
         wanted = _wanted(case, "contextual_recall@lexical")
@@ -95,6 +105,11 @@ def mrr(conversation: Conversation) -> Iterator[Observation]:
 
     1 ÷ the rank of the first document that is relevant, which is one with a relevance above 0; 0 where
     there are relevant documents and none was ranked. Over items, the mean: the mean reciprocal rank.
+
+    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
+    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
+    >>> value(mrr, chat)  # the second rank
+    0.5
     """
     yield from _ranked(conversation, lambda ranking: ranking.reciprocal_rank)
 
@@ -105,6 +120,11 @@ def average_precision(conversation: Conversation) -> Iterator[Observation]:
 
     The sum, over the relevant documents that were ranked, of the share of relevant ones down to that
     rank, ÷ all relevant documents. Relevant is a relevance above 0. Over items, the mean: MAP.
+
+    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
+    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
+    >>> value(average_precision, chat)  # one of two documents, at the second rank
+    0.5
     """
     yield from _ranked(conversation, lambda ranking: ranking.average_precision)
 
@@ -115,48 +135,37 @@ def ndcg(conversation: Conversation) -> Iterator[Observation]:
 
     DCG = the sum of relevance ÷ log2(rank + 1) over the ranked documents, ÷ the DCG of the best order
     of all relevant documents in a list of the same depth. Relevance may be graded.
+
+    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
+    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
+    >>> round(value(ndcg, chat), 3)  # 1 ÷ log2(3), where 1 ÷ log2(2) is best
+    0.631
     """
     yield from _ranked(conversation, lambda ranking: ranking.ndcg)
 
 
-@_recall_metric(variant="1")
-def recall_at_1(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents stands first?
+def _recall(depth: int, question: str, ranks: str) -> Metric:
+    def recall(conversation: Conversation) -> Iterator[Observation]:
+        yield from _ranked(conversation, lambda ranking: ranking.recall(depth), all_within=depth)
 
-    Relevant documents at rank 1 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
+    recall.__doc__ = f"""{question}
+
+    Relevant documents at {ranks} ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
     to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
+
+    >>> ranked = {{"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}}  # the second
+    >>> chat = example("user: Where?", "assistant: Here.", items=[{{"id": "1", "extras": {{"context": ranked}}}}])
+    >>> value(recall_at_{depth}, chat)
+    {float(depth > 1)}
     """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(1), all_within=1)
+    return _recall_metric(variant=f"{depth}")(recall)
 
 
-@_recall_metric(variant="3")
-def recall_at_3(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents is among the first 3?
-
-    Relevant documents at ranks 1 to 3 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
-    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
-    """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(3), all_within=3)
-
-
-@_recall_metric(variant="5")
-def recall_at_5(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents is among the first 5?
-
-    Relevant documents at ranks 1 to 5 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
-    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
-    """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(5), all_within=5)
-
-
-@_recall_metric(variant="10")
-def recall_at_10(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents is among the first 10?
-
-    Relevant documents at ranks 1 to 10 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
-    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
-    """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(10), all_within=10)
+recall_at_1 = _recall(1, "What share of the relevant documents stands first?", "rank 1")
+recall_at_3, recall_at_5, recall_at_10 = (
+    _recall(depth, f"What share of the relevant documents is among the first {depth}?", f"ranks 1 to {depth}")
+    for depth in (3, 5, 10)
+)
 
 
 # The words of the truth in the chunks

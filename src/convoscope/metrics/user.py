@@ -64,6 +64,9 @@ def pushback(conversation: Conversation) -> Iterator[Observation]:
     and facts that the agent asks for are not asked again, however often they are said. A turn without words of the
     user is not applicable, and one before which the agent said nothing. A turn in a language without a lexicon is
     unmeasured, unless the user says nothing but one question, again and again.
+
+    >>> value(pushback, example("user: Where is it?", "assistant: On Monday.", "user: That is not what I asked."))
+    1.0
     """
     turns = [turn for turn in conversation.turns if turn.user]
     if not turns:
@@ -242,6 +245,9 @@ def effort(conversation: Conversation) -> Observation:
     task, and read it beside what came of them, as a user who is sent away said little. Unmeasured where the user
     writes without blanks between words, as in Japanese. Not applicable where no message of theirs has words, as with
     pictures.
+
+    >>> value(effort, example("user: Where is it?", "assistant: It left on Monday.", "user: Thank you."))  # 3 + 2 words
+    5.0
     """
     texts = [turn.user_text for turn in conversation.turns]
     without_blanks = next((text for text in texts if not text.isascii() and is_without_blanks(text)), "")

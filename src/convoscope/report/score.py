@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 from convoscope.errors import keeping
 from convoscope.harmless import clean
 from convoscope.report.page import write_page
-from convoscope.runs.make import Progress, make_run
+from convoscope.runs.make import run_with, with_settings
 from convoscope.runs.run import PAGE, Run
+from convoscope.scoring.settings import ScoreSettings
 
 if TYPE_CHECKING:
     from convoscope.analysis.answer import Answer
@@ -76,27 +76,17 @@ def _text(value: object) -> str:
 Run.html = run_html
 
 
-P = ParamSpec("P")
+def score_with(source: Any, settings: ScoreSettings) -> Run:
+    """Score the conversations of a source, keep the run, and write its page."""
+    run = run_with(source, settings)
+    # A page that is there already may be larger by choice.
+    if not (run.folder / PAGE).exists():
+        # The run is safe by now, whatever becomes of the page.
+        with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
+            settings.report("writing the page", run.summary.conversations)
+            write_page(run)
+    run.held.clear()
+    return run
 
 
-def _named_score(make: Callable[P, Run]) -> Callable[P, Run]:
-    """`make_run` followed by the page, with its arguments and documentation, under the name that users know."""
-
-    @wraps(make)
-    def score(*args: P.args, **kwargs: P.kwargs) -> Run:
-        run = make(*args, **kwargs)
-        # A page that is there already may be larger by choice.
-        if not (run.folder / PAGE).exists():
-            # The run is safe by now, whatever becomes of the page.
-            with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
-                progress = kwargs.get("progress")
-                if callable(progress):
-                    progress(Progress("writing the page", run.summary.conversations))
-                write_page(run)
-        return run
-
-    score.__name__ = score.__qualname__ = "score"
-    return score
-
-
-score = _named_score(make_run)
+score = with_settings(score_with, ScoreSettings)

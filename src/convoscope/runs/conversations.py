@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from convoscope.conversation import Conversation, from_json
-from convoscope.conversation.lazy import cached_on_argument
 from convoscope.ingest.report import Note
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect, parquet, quoted
-from convoscope.runs.null_rows import PROFILES
+from convoscope.runs.database import (
+    CONVERSATION_SCORES,
+    CONVERSATIONS,
+    PROFILES,
+    SCORES,
+    Tables,
+    connect,
+    parquet,
+    quoted,
+)
 from convoscope.runs.run import SCORE_COLUMNS, Run, named, score_of
 from convoscope.scores.observation import COMPUTED, Score, Status
 from convoscope.views.fields import field_names
@@ -97,7 +104,7 @@ def first_conversations(run: Run, most: int, most_bytes: int = 8_000_000) -> Ite
     They are kept for `records`, so that a small run is decoded once.
     """
     size = 0
-    kept = _decoded(run)
+    kept = run.held
     with connect(run.folder) as connection:
         rows = connection.execute(f"SELECT number, body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {most}")
         while size <= most_bytes and (batch := rows.fetchmany(50)):
@@ -106,12 +113,6 @@ def first_conversations(run: Run, most: int, most_bytes: int = 8_000_000) -> Ite
                 if number not in kept:
                     kept[number] = from_json(body)
                 yield kept[number]
-
-
-@cached_on_argument
-def _decoded(_: Run) -> dict[int, Conversation]:
-    """Conversations that were decoded and are not yet given out, by number."""
-    return {}
 
 
 def conversation_ids(tables: Tables) -> list[str]:
@@ -139,16 +140,16 @@ def _batch(run: Run, numbers: Sequence[int], filter_by: ScoreFilter | None) -> I
                 by_number[row[0]].append(row[1:])
             return by_number
 
-        bodies = rows("conversation, notes, body, profile", CONVERSATIONS)
+        body = "NULL" if all(number in run.held for number in numbers) else "body"
+        bodies = rows(f"conversation, notes, {body}, profile", CONVERSATIONS)
         parts = ", ".join(map(quoted, sorted(filter_by.parts))) if filter_by is not None else ""
         where = f"WHERE subject_kind = 'conversation' OR metric NOT IN ({parts})" if parts else ""
         scores = rows(SCORE_COLUMNS, SCORES, where)
         reduced = rows(_REDUCED, CONVERSATION_SCORES)
         absent = _absences(connection, run)
-    decoded = _decoded(run)
     for number in numbers:
         ((id, notes, body, profile),) = bodies[number]
-        conversation = named(decoded.pop(number) if number in decoded else from_json(body), id)
+        conversation = named(run.held.pop(number) if number in run.held else from_json(body), id)
         kept: Iterable[ScoreRow] = (
             filter(filter_by.wanted(conversation), scores[number]) if filter_by is not None else scores[number]
         )

@@ -1,21 +1,53 @@
-"""DuckDB, as we use it: one thread by default, little memory, Parquet in and out."""
+"""The folder of a run and its tables: DuckDB with one thread by default and little memory, Parquet in and out."""
 
 from __future__ import annotations
 
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convoscope.conversation import DIMENSIONS
 from convoscope.errors import RunError
 from convoscope.harmless import is_utf8
+from convoscope.scores.observation import COMPUTED
 from convoscope.scores.side_tables import is_side_table_name
 
 if TYPE_CHECKING:
     import duckdb
+
+
+INSIDE = ".partial"
+"""The folder in which a run is made, where the folder of the run is there already."""
+ANSWERS = "answers"
+"""What metrics that wait were answered, in the folder of an unfinished run."""
+SCRATCH = "scratch"
+_OWN = (INSIDE, ANSWERS, SCRATCH)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder of a run that holds anything but plain files and folders.
+
+    A link would lead reading and writing out of it, and a pipe would wait for ever.
+    """
+    for entry in _entries(folder):
+        if entry.is_symlink() or not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+            what = "a link" if entry.is_symlink() else "neither a file nor a folder"
+            raise RunError(
+                f"{entry.path} is {what}: a run holds plain files only",
+                hint="do not use a run folder that you do not trust; or score the logs again, into another folder",
+            )
+
+
+def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    """What lies in it and in the folders that a run writes. Other folders are not opened by any command."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False) and (entry.name in _OWN or entry.name.endswith(".parquet")):
+                yield from _entries(entry.path)
 
 
 def connect(folder: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -38,9 +70,20 @@ def _shared(folder: Path | None) -> duckdb.DuckDBPyConnection:
         while len(databases) >= _MOST_OPEN:
             databases.pop(next(iter(databases)))
         # A file that was written anew is read anew.
-        databases[folder] = _database(2048, 1, {"enable_external_file_cache": False})
-        _shut_in(databases[folder], [] if folder is None else [folder])
+        database = _database(2048, 1, {"enable_external_file_cache": False})
+        # An unfinished run and the run that it becomes are one: to open a database takes as long as to score a call.
+        folders = [] if folder is None else list(dict.fromkeys((folder, _published(folder))))
+        _shut_in(database, folders)
+        databases[folder] = database
+        databases.update(dict.fromkeys(folders, database))
     return databases[folder]
+
+
+def _published(folder: Path) -> Path:
+    """Where a run is put when it is finished; the folder itself, where it is."""
+    if folder.name == INSIDE:
+        return folder.parent
+    return folder.with_name(folder.name.removesuffix(INSIDE))
 
 
 def connect_alone(
@@ -102,6 +145,8 @@ SCORES = "scores"
 CONVERSATION_SCORES = "conversation_scores"
 TABLES = (CONVERSATIONS, SCORES, CONVERSATION_SCORES)
 """Every part has a file of these; of side tables, only where it has rows."""
+PROFILES = "profiles.parquet"
+"""For each profile, the metrics that cannot be measured in its conversations, and why."""
 RENAMED = "renamed.parquet"
 """The conversations of which another has the id already, and the names that they got."""
 
@@ -201,3 +246,42 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, query: str, path: Path,
     unfinished = path.with_suffix(".unfinished")
     connection.execute(f"COPY ({query}) TO {quoted(unfinished.resolve())} (FORMAT parquet, {options})")
     unfinished.rename(path)
+
+
+def _absent(tables: Tables, paths: Sequence[Path] | None, columns: str) -> str:
+    conversations = tables.table(CONVERSATIONS, paths)
+    return (
+        f"SELECT c.conversation, c.number, p.metric, p.variant, {columns} "
+        f"FROM {conversations} AS c JOIN {parquet(tables.folder / PROFILES)} AS p USING (profile)"
+    )
+
+
+def all_scores(tables: Tables, part: int | None = None) -> str:
+    """The scores with a row for each metric that could not look at a conversation; of one part if given."""
+    absent = (
+        f"'conversation' AS subject_kind, '' AS subject, 0::BIGINT AS position, {quoted(COMPUTED)} AS judge, "
+        "0 AS repeat, "
+        "p.status, NULL::DOUBLE AS value, NULL::DOUBLE AS numerator, NULL::DOUBLE AS denominator, "
+        "NULL::DOUBLE AS tp, NULL::DOUBLE AS fp, NULL::DOUBLE AS fn, "
+        "p.reason, p.detail, NULL::VARCHAR AS details"
+    )
+    return _together(tables, SCORES, part, absent)
+
+
+def all_conversation_scores(tables: Tables) -> str:
+    """The scores of conversations with a row for each metric that could not look at one."""
+    absent = (
+        f"{quoted(COMPUTED)} AS judge, p.status, NULL::DOUBLE AS value, NULL::DOUBLE AS score, p.unit, 0 AS n, "
+        "0.0::DOUBLE AS total, 0.0::DOUBLE AS numerator, 0.0::DOUBLE AS denominator, "
+        "0.0::DOUBLE AS tp, 0.0::DOUBLE AS fp, 0.0::DOUBLE AS fn, "
+        "(p.status = 'not_applicable')::INTEGER AS not_applicable, "
+        "(p.status <> 'not_applicable')::INTEGER AS unmeasured, "
+        "0 AS errors, p.reason, p.detail"
+    )
+    return _together(tables, CONVERSATION_SCORES, None, absent)
+
+
+def _together(tables: Tables, table: str, part: int | None, absent: str) -> str:
+    observed = tables.table(table, None if part is None else tables.of_part(table, part))
+    missing = _absent(tables, None if part is None else tables.of_part(CONVERSATIONS, part), absent)
+    return f"({f'SELECT * FROM {observed} UNION ALL BY NAME ' if observed else ''}{missing})"

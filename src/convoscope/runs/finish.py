@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 from convoscope.metrics.registry import Declared
 from convoscope.runs.database import (
     CONVERSATIONS,
+    PROFILES,
     RENAMED,
     Tables,
     connect,
@@ -19,9 +20,9 @@ from convoscope.runs.database import (
     table_folders,
     write_parquet,
 )
-from convoscope.runs.null_rows import write_profiles
-from convoscope.runs.parquet_columns import ColumnBuffer
+from convoscope.runs.part_files import ColumnBuffer
 from convoscope.scoring.partition import PartDone
+from convoscope.scoring.profiles import Profiles
 
 if TYPE_CHECKING:
     import duckdb
@@ -136,3 +137,22 @@ def _write_names(tables: Tables, numbers: Sequence[int], names: Sequence[str]) -
     columns.texts("name", names)
     with connect(tables.folder) as connection:
         columns.write(connection, tables.folder / RENAMED)
+
+
+def write_profiles(
+    folder: Path, metrics: Sequence[Declared], keys: Iterable[str], resources: frozenset[str] = frozenset()
+) -> None:
+    """One row for each profile and each metric that cannot look at conversations of that profile."""
+    profiles = Profiles(metrics, resources)
+    rows = [
+        (key, metrics[place].name, metrics[place].variant, metrics[place].unit, *absence)
+        for key in sorted(keys)
+        for place, absence in sorted(profiles.with_key(key).absent.items())
+    ]
+    columns = ColumnBuffer(len(rows))
+    names = ("profile", "metric", "variant", "unit", "status", "reason", "detail")
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    for name, column in zip(names, values, strict=True):
+        columns.texts(name, [text or None for text in column] if name == "detail" else column)
+    with connect(folder) as connection:
+        columns.write(connection, folder / PROFILES)

@@ -1,17 +1,22 @@
-"""The receipt of a run: when, with what, from what. And whether it still holds."""
+"""The receipt of a run: when, with what, from what, and whether it is valid. With the same input, settings, metrics,
+version and sources, a run would come out the same."""
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from convoscope.ingest.discover import Input
+from convoscope.ingest.reader import Reader, reader_named
 
 
 class InputHash(msgspec.Struct, frozen=True):
@@ -81,3 +86,48 @@ def versions() -> Mapping[str, str]:
 
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+_SHOWS_ONLY = ("cli", "report", "emit")
+"""Packages that cannot change a number: they print what was computed, or write logs."""
+
+
+@cache
+def sources() -> str:
+    """A hash of everything of ours that can change a number: readers, metrics, statistics, all but what shows them."""
+    root = Path(__file__).parents[1]
+    files = (
+        path
+        for path in root.rglob("*")
+        if path.suffix in (".py", ".json", ".toml", ".yaml")
+        and path.relative_to(root).parts[0] not in (*_SHOWS_ONLY, "examples")
+    )
+    return _hash(root, files)
+
+
+def reader_sources(names: Iterable[str]) -> dict[str, str]:
+    """A hash of the source of each reader that is not ours, and of the settings of those that have any."""
+    hashes: dict[str, str] = {}
+    for name in sorted(set(names)):
+        reader = reader_named(name)
+        if not type(reader).__module__.startswith("convoscope."):
+            hashes[name] = _reader_hash(reader)
+        if reader.settings:
+            hashes[name] = hashes.get(name, "") + reader.settings
+    return hashes
+
+
+def _reader_hash(reader: Reader) -> str:
+    """The module of a reader; where that is part of a package of its own, all of that package."""
+    path = inspect.getsourcefile(type(reader))
+    if path is None:
+        return ""
+    file = Path(path)
+    return _hash(file.parent, file.parent.rglob("*.py") if "." in type(reader).__module__ else [file])
+
+
+def _hash(root: Path, files: Iterable[Path]) -> str:
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return "sha256:" + whole.hexdigest()

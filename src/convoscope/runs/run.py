@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from convoscope.conversation import Conversation, Flow, from_json
-from convoscope.errors import RunError
+from convoscope.errors import RunError, UsageError
 from convoscope.harmless import one_line
 from convoscope.ingest.report import Note, ReadReport
 from convoscope.metrics.registry import installed
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, connect
-from convoscope.runs.folder import INSIDE, check_folder
-from convoscope.runs.null_rows import all_conversation_scores, all_scores
+from convoscope.runs.database import (
+    CONVERSATION_SCORES,
+    CONVERSATIONS,
+    INSIDE,
+    SCORES,
+    Tables,
+    all_conversation_scores,
+    all_scores,
+    check_folder,
+    connect,
+)
 from convoscope.runs.receipt import Receipt, now
-from convoscope.runs.rows import RunTable, ScoreTable
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
+from convoscope.scoring.session import HeldConversations
 from convoscope.views.items import Subject
+
+if TYPE_CHECKING:
+    from convoscope.runs.ranking import RankedConversation
+    from convoscope.statistics.summary import Figure
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
@@ -38,12 +52,75 @@ SCORE_ORDER = "ORDER BY number, metric, variant, position, subject, judge, repea
 _ROWS = 10_000
 
 
+class RunTable:
+    """A table of a run. Nothing is read before one of the methods is called."""
+
+    def __init__(self, folder: Path, query: str, values: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._query = query
+        self._values = list(values)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of a run: to_pandas(), to_arrow(), to_list()>"
+
+    def __len__(self) -> int:
+        with connect(self._folder) as connection:
+            ((count,),) = connection.execute(f"SELECT count(*) FROM ({self._query})", self._values).fetchall()
+        return int(count)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The rows as dicts, by the names of the columns."""
+        with connect(self._folder) as connection:
+            answer = connection.execute(self._query, self._values)
+            names = [column[0] for column in answer.description]
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame. What was not measured has no value: NaN, and its status says why."""
+        _check_installed("pandas")
+        with connect(self._folder) as connection:
+            return connection.execute(self._query, self._values).df()
+
+    def to_arrow(self) -> Any:
+        """The rows as a pyarrow Table."""
+        _check_installed("pyarrow")
+        with connect(self._folder) as connection:
+            return connection.sql(self._query, params=self._values).to_arrow_table()
+
+
+class ScoreTable(RunTable):
+    """Score rows; to go over them gives a `Score` each, a few at a time."""
+
+    def __init__(self, folder: Path, query: str, values: Sequence[str], scores: Callable[[], Iterator[Score]]) -> None:
+        super().__init__(folder, query, values)
+        self._scores = scores
+
+    def __iter__(self) -> Iterator[Score]:
+        return self._scores()
+
+
+def _check_installed(package: str) -> None:
+    if find_spec(package) is None:
+        raise UsageError(f"this needs {package}", hint=f"pip install {package}; to_list() needs nothing")
+
+
 class Run:
     """A run folder. `summary` is what it found; `scores()` are the rows behind it."""
 
     def __init__(self, folder: Path, receipt: Receipt) -> None:
         self.folder = folder
         self.receipt = receipt
+        self.held: dict[int, Conversation] = {}
+        """The conversations of a small run that this process has just made, by number, as they were scored.
+
+        Reports take them from here: `conversations.records` reads back only what is missing.
+        """
+
+    def hold(self, conversations: HeldConversations | None) -> None:
+        """Keep the conversations of a run that was just made, until they were shown."""
+        if conversations is not None and len(conversations.by_row) == sum(self.receipt.parts):
+            firsts = self.tables.firsts
+            self.held = {firsts[part] + row: one for (part, row), one in conversations.by_row.items()}
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
@@ -91,6 +168,24 @@ class Run:
         if not fits:
             raise RunError(f"{path} is damaged: it does not fit the rest of the run", hint="score the logs again")
         return summary
+
+    def __getitem__(self, name: str) -> Figure:
+        """The figure of a metric over all conversations: `run["tools.success"]`, `run["timing.response_latency p95"]`.
+
+        Where judges speak, that of the panel, else of the last judge.
+        """
+        by_name = {f"{figure.key} {figure.reduction}".strip(): figure for figure in self.summary.figures}
+        if name in by_name:
+            return by_name[name]
+        close = difflib.get_close_matches(name, by_name, n=3, cutoff=0.5)
+        close += [known for known in by_name if known.rpartition(".")[2] == name and known not in close]
+        raise KeyError(f"{self.folder} has no figure {name!r}" + (f"; close: {', '.join(close)}" if close else ""))
+
+    def worst(self, limit: int = 10) -> list[RankedConversation]:
+        """The conversations to look at first, with what puts them there; without those whose integration broke."""
+        from convoscope.runs.ranking import worst
+
+        return worst(self, limit)
 
     @cached_property
     def tables(self) -> Tables:
@@ -153,33 +248,22 @@ class Run:
 
     def conversation(self, id: str) -> Conversation:
         """One conversation, by its id in the run."""
-        row = next(
-            _rows(self.folder, f"SELECT body FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
-        )
-        if row is None:
-            raise self._unknown(id)
-        return named(from_json(row[0]), id)
+        return named(from_json(self._value("body", id)), id)
 
     def number(self, id: str) -> int:
         """The place of a conversation in the order of the input, which its rows carry in every table."""
-        row = next(
-            _rows(self.folder, f"SELECT number FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
-        )
-        if row is None:
-            raise self._unknown(id)
-        return int(row[0])
+        return int(self._value("number", id))
 
-    def _row(self, columns: str, id: str) -> tuple[Any, ...] | None:
-        query = f"SELECT {columns} FROM {self.table(CONVERSATIONS)} WHERE conversation = ?"
-        return next(_rows(self.folder, query, [id]), None)
-
-    def _unknown(self, id: str) -> RunError:
+    def _value(self, column: str, id: str) -> Any:
+        """What the table of conversations holds of one."""
+        source = self.table(CONVERSATIONS)
+        for row in _rows(self.folder, f"SELECT {column} FROM {source} WHERE conversation = ?", [id]):
+            return row[0]
         close = (
-            f"SELECT conversation FROM {self.table(CONVERSATIONS)} "
-            "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
+            f"SELECT conversation FROM {source} ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
         )
         names = ", ".join(one_line(row[0]) for row in _rows(self.folder, close, [id]))
-        return RunError(f"{self.folder} has no conversation {id!r}", hint=f"similar ids: {names}" if names else "")
+        raise RunError(f"{self.folder} has no conversation {id!r}", hint=f"similar ids: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""

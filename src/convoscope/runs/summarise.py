@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.errors import UsageError
-from convoscope.metrics.declaration import AXES, Derived
+from convoscope.ingest.companions import gold
+from convoscope.ingest.discover import Input
+from convoscope.ingest.report import ReadReport
+from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.runs.absent_samples import counted_in
-from convoscope.runs.database import Tables, connect_alone
-from convoscope.runs.outcomes import LabelCounts, count_outcomes
+from convoscope.metrics.semantic.findings import GOLD_LABELS
+from convoscope.runs.database import CONVERSATIONS, Tables, connect, connect_alone
 from convoscope.runs.score_arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
 from convoscope.runs.subjects import SubjectGroup, axis_of
-from convoscope.runs.summary import SCHEMA, Group, SmallGroups, Summary, describe, not_measured
+from convoscope.runs.summary import (
+    SCHEMA,
+    Group,
+    LabelCounts,
+    OutcomeCounts,
+    SmallGroups,
+    Summary,
+    describe,
+    not_measured,
+)
+from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profiles
 from convoscope.statistics.summary import Figure, Given, absent_figure, derived_figure, figures
 
@@ -39,7 +52,10 @@ def summarise(
     `absent` are samples that have gold labels and no conversation.
     """
     planned = Profiles(metrics, resources)
-    with connect_alone(scratch, folders=[tables.folder]) as connection:
+    # What is small needs no database of its own that could spill to the disk.
+    is_small = sum(tables.parts) <= SMALL_RUN
+    opened = connect(tables.folder) if is_small else connect_alone(scratch, folders=[tables.folder])
+    with opened as connection:
         arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]
@@ -130,6 +146,8 @@ def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
     return axes
 
 
+SMALL_RUN = 5000
+"""Conversations that are summarised in memory."""
 MAX_SUBJECTS = 1000
 """Of a kind of subjects with more names than this, those of the fewest conversations are counted."""
 MAX_ASKED = 200
@@ -179,3 +197,78 @@ def _group_figure(arrays: Arrays, declared: Derived, by_key: Mapping[str, Declar
             figure = next(figures(needed, judge, table, rows))
             given.append((figure, arrays.samples(table, rows) if figure.value is not None else []))
     return derived_figure(declared, given)
+
+
+NO_CONVERSATION = "no_conversation"
+
+
+def absent_samples(inputs: Iterable[Input], tables: Tables, report: ReadReport) -> list[str]:
+    """The samples of usable gold files that no conversation has the id of, nor a file that was read the name."""
+    inputs = list(inputs)
+    paths = sorted({path for item in inputs for path in item.companions if path.endswith(gold.FILE_ENDING)})
+    if not paths:
+        return []
+    with connect(tables.folder) as connection:
+        rows = connection.execute(f"SELECT conversation FROM {tables.table(CONVERSATIONS)}").fetchall()
+    present = {name for (id,) in rows for name in (id, gold.stem(id))}
+    present |= {gold.stem(item.name) for item in inputs if _is_read(item, report)}
+    return sorted(gold.load([Path(path) for path in paths]).by_sample.keys() - present)
+
+
+def _is_read(item: Input, report: ReadReport) -> bool:
+    file = report.files.get(item.name)
+    return file is not None and file.conversations > 0
+
+
+def counted_in(figure: Figure, declared: Declared, absent: int) -> Figure:
+    """A figure that needs gold, with the samples that have nothing but gold among those without a value."""
+    if not absent or not isinstance(declared, Metric) or GOLD_LABELS not in declared.needs:
+        return figure
+    total = figure.samples_total + absent
+    applicable = total - figure.samples_not_applicable
+    return msgspec.structs.replace(
+        figure,
+        coverage=figure.samples_measured / applicable,
+        samples_total=total,
+        samples_skipped=figure.samples_skipped + absent,
+        skipped_reasons={**figure.skipped_reasons, NO_CONVERSATION: absent},
+        bounds=None,
+    )
+
+
+MAX_NAMED = 5
+"""So many texts that say neither pass nor fail are named."""
+
+
+def count_outcomes(tables: Tables) -> OutcomeCounts:
+    """Count the outcomes of all conversations."""
+    with connect(tables.folder) as connection:
+        query = f"SELECT outcome, count(*) FROM {tables.table(CONVERSATIONS)} GROUP BY outcome"
+        return OutcomeCounts(**dict(connection.execute(query).fetchall()))
+
+
+class LabelReading(msgspec.Struct, frozen=True):
+    """What a label comes to in a run, and what has to be said about it."""
+
+    counts: LabelCounts
+    warnings: list[str]
+
+
+def read_label(tables: Tables, rule: LabelRule, warning: str) -> LabelReading:
+    """Count what the label says, and tell of conversations that it says nothing of."""
+    query = f"SELECT label, count(*) FROM {tables.table(CONVERSATIONS)} WHERE label IS NOT NULL GROUP BY 1 ORDER BY 1"
+    with connect(tables.folder) as connection:
+        values: list[tuple[str, int]] = connection.execute(query).fetchall()
+    passed = sum(count for text, count in values if rule.passed(text))
+    failed = sum(count for text, count in values if rule.passed(text) is False)
+    conversations, total = sum(count for _, count in values), sum(tables.parts)
+    warnings = [warning] if warning else []
+    if conversations < total:
+        warnings.append(f"label {rule.field}: {total - conversations:,} of {total:,} conversations do not have it")
+    silent = [(text, count) for text, count in values if rule.passed(text) is None]
+    if silent and not warning:
+        some = ", ".join(repr(text) for text, _ in silent[:MAX_NAMED]) + (", …" if len(silent) > MAX_NAMED else "")
+        count = sum(count for _, count in silent)
+        warnings.append(f"label {rule.field}: {count:,} of {total:,} say neither pass nor fail: {some}")
+    counts = LabelCounts(label=rule.text, conversations=conversations, passed=passed, failed=failed)
+    return LabelReading(counts, warnings)

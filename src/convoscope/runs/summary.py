@@ -12,7 +12,6 @@ import msgspec
 
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
 from convoscope.metrics.registry import Declared
-from convoscope.runs.outcomes import LabelCounts, OutcomeCounts
 from convoscope.scores.observation import COMPUTED, Status
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
@@ -20,6 +19,31 @@ from convoscope.statistics.summary import Figure
 SCHEMA = "convoscope.summary/2"
 DERIVED = "(derived)"
 """Stands for a judge in figures that are derived over a group."""
+
+
+class LabelCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """The label of a run, and how many conversations it passes and fails."""
+
+    label: str
+    """As it was given: `reward`, or `csat >= 4`."""
+    conversations: int
+    """Those that have it."""
+    passed: int
+    failed: int
+
+
+class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many conversations are lost, done, and so on; together all of them."""
+
+    lost: int = 0
+    handed_over: int = 0
+    """Put through to a person, and neither label nor log nor flow says whether that is a loss."""
+    unknown: int = 0
+    done: int = 0
+    no_user_speech: int = 0
+    """The user never said a word. These and the next two are in no average."""
+    voicemail: int = 0
+    ivr: int = 0
 
 
 class NotMeasured(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,26 +1,31 @@
-"""A partition in, a part out: conversations are read, scored, and handed to whoever keeps them."""
+"""A partition in, a part out: conversations are read, scored, and handed to a writer."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+import os
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
-from convoscope.annotate.annotator import Annotator, annotated
+from convoscope.annotate.annotator import annotated, annotator_named
 from convoscope.conversation import Conversation, Flow, to_json
+from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.report import Problem, ReadReport
-from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings
 from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
+from convoscope.metrics.registry import registered as registered_metrics
+from convoscope.resources.registry import Resource
 from convoscope.scores.observation import cut
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
 from convoscope.scoring.session import Session
+from convoscope.scoring.settings import ScoreSettings
 
 LARGEST = 128 * 1024 * 1024
 """Characters that a conversation may take as JSON: what is larger is too much for the reports that show it."""
@@ -38,6 +43,13 @@ class Timings(msgspec.Struct):
     def add(self, other: Timings) -> None:
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Count the seconds of a block."""
+        began = perf_counter()
+        yield
+        setattr(self, name, getattr(self, name) + perf_counter() - began)
 
 
 class PartDone(msgspec.Struct, kw_only=True):
@@ -60,7 +72,7 @@ class PartWriter(Protocol):
 
     @property
     def answers(self) -> Answers:
-        """What metrics that wait were told in an earlier attempt, and are told in this one."""
+        """The answers to metrics that wait, of an earlier attempt and of this one."""
 
     def add(self, read: Read, body: str, profile: Profile, report: ReadReport) -> None:
         """Keep a conversation, with its JSON; it has the next row. What cannot be kept is reported."""
@@ -76,103 +88,122 @@ class Writer(Protocol):
     """Keeps the parts of a run. It goes with the work, to another process or another machine."""
 
     def part(self, number: int) -> PartWriter:
-        """Who keeps the part of this number."""
+        """The writer of the part of this number."""
 
 
-def score_partition(
-    partition: Partition,
-    metrics: Sequence[Declared],
-    writer: Writer,
-    *,
-    settings: ReadSettings = DEFAULT_SETTINGS,
-    flows: Sequence[Flow] = (),
-    session: Session | None = None,
-    limit: int | None = None,
-    label: LabelRule | None = None,
-    annotator: Annotator | None = None,
-) -> PartDone:
-    """Read, score and keep one partition; of more conversations than `limit`, only the first are scored."""
-    with closing(writer.part(partition.number)) as part_writer, _without_collecting():
-        part = _Part(part_writer, metrics, session)
-        clock = perf_counter
-        reads = read_partition(partition, part.report, settings, flows)
-        while True:
-            began = clock()
-            read = next(reads, None)
-            part.timings.reading += clock() - began
-            if read is None:
-                break
-            if limit is not None and part.scored >= limit:
-                part.left_out += 1
-            else:
+class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Call it with a partition to get the part: conversations are read, scored and written.
+
+    It can be sent to another process or another machine, which first loads the code that the user named.
+    """
+
+    metrics: Sequence[Declared]
+    writer: Writer
+    settings: ScoreSettings = ScoreSettings()
+    """Without what cannot be sent, and with names of files that hold anywhere: `ScoreSettings.portable`."""
+    flows: Sequence[Flow] = ()
+    label: LabelRule | None = None
+    resources: Mapping[str, Resource] = {}
+    """What is handed to metrics that ask for a type, by the name of the type."""
+
+    def __call__(self, partition: Partition) -> PartDone:
+        annotator = annotator_named(self.settings.annotate) if self.settings.annotate else None
+        with closing(self.writer.part(partition.number)) as part_writer, _without_collecting():
+            part = _Part(partition.number, part_writer, self.metrics, self.session)
+            reads = read_partition(partition, part.report, self.settings.reading, self.flows)
+            left_out = 0
+            while True:
+                began = perf_counter()
+                read = next(reads, None)
+                part.timings.reading += perf_counter() - began
+                if read is None:
+                    break
+                if self.settings.limit is not None and len(part.batch) >= self.settings.limit:
+                    left_out += 1
+                    continue
                 if annotator is not None:
-                    began = clock()
-                    read = read._replace(conversation=annotated(read.conversation, annotator))
-                    part.timings.annotating += clock() - began
-                part.add(read if label is None else read._replace(conversation=label.applied(read.conversation)))
-        began = clock()
-        columns = part.batch.columns()
-        part.timings.metrics += clock() - began
-        began = clock()
-        tables = part_writer.write(columns) if part.scored else ()
-        part.timings.writing += clock() - began
-    return PartDone(
-        part=partition.number,
-        conversations=part.scored + part.left_out,
-        tables=tables,
-        profiles=tuple(sorted(part.profiles)),
-        report=part.report,
-        timings=part.timings,
-        flows=part.flows,
-    )
+                    with part.timings.of("annotating"):
+                        read = read._replace(conversation=annotated(read.conversation, annotator))
+                if self.label is not None:
+                    read = read._replace(conversation=self.label.applied(read.conversation))
+                part.add(read)
+            with part.timings.of("metrics"):
+                columns = part.batch.columns()
+            with part.timings.of("writing"):
+                tables = part_writer.write(columns) if len(part.batch) else ()
+        return PartDone(
+            part=partition.number,
+            conversations=len(part.batch) + left_out,
+            tables=tables,
+            profiles=tuple(sorted(part.profiles)),
+            report=part.report,
+            timings=part.timings,
+            flows=part.flows,
+        )
+
+    @property
+    def session(self) -> Session:
+        """What this process scores with. One that was inherited belongs to another process."""
+        session: Session | None = self.__dict__.get("_session")
+        if session is None or session.process != os.getpid():
+            session = self.__dict__["_session"] = Session(self.resources, self.settings.max_concurrency)
+        return session
+
+    def use(self, session: Session) -> None:
+        """Score with what this process has already."""
+        self.__dict__["_session"] = session
+
+    def __reduce__(self) -> tuple[Callable[..., PartitionTask], tuple[Any, ...]]:
+        # Metrics are looked up by name: the code that declares them is loaded first.
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return (_restored, (self.settings.metrics_from, self.settings.readers_from, pickle.dumps(fields)))
+
+
+def _restored(metrics_from: Sequence[str], readers_from: Sequence[str], fields: bytes) -> PartitionTask:
+    registered_metrics(metrics_from)
+    registered_readers(readers_from)
+    return PartitionTask(**pickle.loads(fields))
 
 
 class _Part:
     """A part while it is being scored."""
 
-    def __init__(self, writer: PartWriter, metrics: Sequence[Declared], session: Session | None) -> None:
-        self.writer = writer
+    def __init__(self, number: int, writer: PartWriter, metrics: Sequence[Declared], session: Session) -> None:
+        self._number = number
+        self._writer = writer
+        self._session = session
         self.batch = Batch(metrics, session, writer.answers)
         self.report = ReadReport()
         self.timings = Timings()
         self.profiles: set[str] = set()
         self.flows: dict[str, Flow] = {}
-        self.left_out = 0
-
-    @property
-    def scored(self) -> int:
-        return len(self.batch)
 
     def add(self, read: Read) -> None:
         """Score a conversation. One that cannot be written is a problem, and has no row."""
         conversation = read.conversation
         began = perf_counter()
-        body = self._body(conversation, read.exact)
-        if body is None:
-            return
-        encoded = perf_counter()
-        profile = self.batch.add(conversation, len(body))
-        self.profiles.add(profile.key)
-        if conversation.flow is not None:
-            self.flows.setdefault(conversation.flow.name, conversation.flow)
-        self.writer.add(read, body, profile, self.report)
-        self.timings.encoding += encoded - began
-        self.timings.metrics += perf_counter() - encoded
-
-    def _body(self, conversation: Conversation, finite: bool) -> str | None:
         try:
-            body = to_json(conversation, finite=finite).decode()
+            body = to_json(conversation, finite=read.exact).decode()
             if len(body) > LARGEST:
                 raise ValueError(f"as JSON it has {len(body):,} characters, more than {LARGEST:,}")
         except (ValueError, TypeError, RecursionError) as error:
             self.report.conversations -= 1
             self.report.problem(problem_of(conversation, f"cannot be kept: {cut(str(error))}"))
-            return None
-        return body
+            return
+        encoded = perf_counter()
+        if self._session.held is not None:
+            self._session.held.add(self._number, len(self.batch), conversation, len(body))
+        profile = self.batch.add(conversation, len(body))
+        self.profiles.add(profile.key)
+        if conversation.flow is not None:
+            self.flows.setdefault(conversation.flow.name, conversation.flow)
+        self._writer.add(read, body, profile, self.report)
+        self.timings.encoding += encoded - began
+        self.timings.metrics += perf_counter() - encoded
 
 
 def problem_of(conversation: Conversation, message: str) -> Problem:
-    """A problem with one conversation, at the place of its record."""
+    """A problem with one conversation, with the file and line of its record."""
     name, record = cut(conversation.id, 100), conversation.source.record
     file = next(iter(conversation.source.files), name)
     line = record.removeprefix(f"{file}:") if record.startswith(f"{file}:") else ""
@@ -189,6 +220,3 @@ def _without_collecting() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-__all__ = ["PartDone", "PartWriter", "Timings", "Writer", "score_partition"]

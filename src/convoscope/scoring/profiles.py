@@ -1,12 +1,16 @@
-"""Absence is a plan: what a conversation lacks decides which metrics can speak of it, and what the others say.
+"""What a conversation lacks decides which metrics can be measured in it, and which reason the others give.
 
-Conversations that meet the same needs have one profile. It is made once, and stored once in a run.
+Conversations that meet the same needs have one profile. It is made once, and stored once in a run. The plan of a log
+counts the profiles of its conversations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
@@ -101,11 +105,15 @@ class Profiles:
 
     def with_key(self, key: str) -> Profile:
         """The profile that has this key."""
-        answers: list[int] = []
-        for character in key:
-            code = _DIGITS.index(character)
-            answers += [code % _ANSWERS, code // _ANSWERS]
-        return self._make(tuple(answers[: len(self._needs)]))
+        return self._make(self._answers(key))
+
+    def first_unmet(self, declared: Metric, key: str) -> Need | None:
+        """The first need of a metric that conversations of a profile do not meet; one that raises is not met."""
+        return self._first_unmet(declared, self._answers(key))[0]
+
+    def _answers(self, key: str) -> tuple[int, ...]:
+        codes = [_DIGITS.index(character) for character in key]
+        return tuple(answer for code in codes for answer in (code % _ANSWERS, code // _ANSWERS))[: len(self._needs)]
 
     def _make(self, answers: tuple[int, ...]) -> Profile:
         ready: list[tuple[int, Metric]] = []
@@ -166,3 +174,97 @@ def in_order(metrics: Sequence[Declared]) -> list[tuple[int, Derived]]:
 def _key(answers: tuple[int, ...]) -> str:
     pairs = zip(answers[::2], (*answers[1::2], _UNMET), strict=False)
     return "".join(_DIGITS[first + _ANSWERS * second] for first, second in pairs)
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """A need that some conversations do not meet."""
+
+    code: str
+    field: str
+    unlock: str
+    conversations: int
+    status: str
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One metric: in how many conversations it can be measured, and what is missing in the others."""
+
+    metric: str
+    question: str
+    conversations: int
+    applies_to: int
+    missing: tuple[Missing, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What these metrics can do with these conversations."""
+
+    conversations: int
+    metrics: tuple[Planned, ...]
+
+    @property
+    def ready(self) -> tuple[Planned, ...]:
+        return tuple(one for one in self.metrics if one.applies_to)
+
+    @property
+    def locked(self) -> tuple[Planned, ...]:
+        return tuple(one for one in self.metrics if not one.applies_to)
+
+
+class Planner:
+    """Counts the profiles of conversations, one by one, so that a reader may do something else with them too."""
+
+    def __init__(self, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()) -> None:
+        self._metrics = metrics
+        self._profiles = Profiles(metrics, resources)
+        self._seen: Counter[str] = Counter()
+
+    def see(self, conversation: Conversation) -> None:
+        self._seen[self._profiles.of(conversation).key] += 1
+
+    def plan(self) -> Plan:
+        """What the conversations that were seen support; nothing is measured."""
+        applies: Counter[str] = Counter()
+        missing: dict[str, dict[tuple[str, str], tuple[Need, int]]] = {declared.key: {} for declared in self._metrics}
+        for key, count in self._seen.items():
+            ready: set[str] = set()
+            for declared in self._metrics:
+                need = self._profiles.first_unmet(declared, key) if isinstance(declared, Metric) else None
+                if need is not None:
+                    # Two needs may have one reason, and differ in what they miss.
+                    reason = (need.code, need.detail)
+                    _, before = missing[declared.key].get(reason, (need, 0))
+                    missing[declared.key][reason] = (need, before + count)
+                elif isinstance(declared, Metric):
+                    ready.add(declared.key)
+            derived = [declared for declared in self._metrics if isinstance(declared, Derived)]
+            while usable := [one for one in derived if one.key not in ready and ready.issuperset(one.inputs)]:
+                ready.update(one.key for one in usable)
+            applies.update(dict.fromkeys(ready, count))
+        total = self._seen.total()
+        return Plan(
+            total,
+            tuple(
+                Planned(
+                    declared.key,
+                    declared.question,
+                    total,
+                    applies[declared.key],
+                    tuple(
+                        Missing(need.code, need.field, need.unlock, count, need.status_if_missing)
+                        for need, count in missing[declared.key].values()
+                    ),
+                )
+                for declared in self._metrics
+            ),
+        )
+
+
+def plan(
+    metrics: Sequence[Declared], conversations: Iterable[Conversation], resources: frozenset[str] = frozenset()
+) -> Plan:
+    """What a log supports, from declarations alone: what can be measured, what is missing, what would unlock it."""
+    planner = Planner(metrics, resources)
+    for conversation in conversations:
+        planner.see(conversation)
+    return planner.plan()

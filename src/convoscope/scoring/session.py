@@ -1,14 +1,18 @@
-"""What one process scores with: the resources that it made, and the loop in which its metrics wait."""
+"""What one process scores with: the resources that it made, and the event loop in which its metrics wait."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
 from multiprocessing.util import Finalize
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError, UsageError
@@ -16,12 +20,37 @@ from convoscope.metrics.declaration import Metric
 from convoscope.resources.registry import Resource
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
-from convoscope.scoring.event_loop import EventLoop
 
 DEFAULT_CONCURRENCY = 200
 """Questions in flight at the same time, over all workers, unless the user says otherwise."""
 
 Keep = Callable[[Sequence[Observation]], None]
+_NOTHING: Mapping[str, Any] = {}
+
+
+class HeldConversations:
+    """The conversations of a small run, as they were scored: its page need not read them back from JSON.
+
+    The process that makes the run fills it, `Run.held` hands it on, and `runs.conversations.records` takes
+    conversations from it. Of a run with more conversations or more text than this, none are held.
+    """
+
+    MOST = 400
+    MOST_CHARACTERS = 8_000_000
+
+    def __init__(self) -> None:
+        self.by_row: dict[tuple[int, int], Conversation] = {}
+        """By the part and the row of the part."""
+        self._characters = 0
+
+    def add(self, part: int, row: int, conversation: Conversation, characters: int) -> None:
+        self._characters += characters
+        if len(self.by_row) >= self.MOST:
+            self._characters = self.MOST_CHARACTERS + 1
+        if self._characters > self.MOST_CHARACTERS:
+            self.by_row.clear()
+        else:
+            self.by_row[part, row] = conversation
 
 
 class Session:
@@ -30,8 +59,10 @@ class Session:
     def __init__(
         self, resources: Mapping[str, Resource] | None = None, max_concurrency: int = DEFAULT_CONCURRENCY
     ) -> None:
-        self._resources = resources or {}
+        self.resources = resources or {}
         self.max_concurrency = max_concurrency
+        self.held: HeldConversations | None = None
+        """Where this process makes the run."""
         self._made: dict[int, Any] = {}
         """What each resource made, by the identity of its declaration."""
         self._opened: dict[int, Any] = {}
@@ -39,12 +70,12 @@ class Session:
         self._given: dict[str, Mapping[str, Any]] = {}
         self._end: Finalize | None = None
         self.process = os.getpid()
-        self.names = frozenset(self._resources)
+        self.names = frozenset(self.resources)
 
     def identities(self) -> dict[str, str]:
         """What each resource says that its answers depend on."""
         identities: dict[str, str] = {}
-        for name, resource in self._resources.items():
+        for name, resource in self.resources.items():
             identity = getattr(self._make(resource), "identity", None)
             if not isinstance(identity, str) or not identity:
                 raise UsageError(
@@ -60,13 +91,13 @@ class Session:
             return _NOTHING
         resources = self._given.get(declared.key)
         if resources is None:
-            there = {name: asked for name, asked in declared.resources.items() if asked in self._resources}
-            resources = {name: self._open(self._resources[asked]) for name, asked in there.items()}
+            there = {name: asked for name, asked in declared.resources.items() if asked in self.resources}
+            resources = {name: self._open(self.resources[asked]) for name, asked in there.items()}
             self._given[declared.key] = resources
         return resources
 
     def ask(self, declared: Metric, conversation: Conversation, keep: Keep) -> Future[Sequence[Observation]]:
-        """What a metric that waits will say of a conversation. What it says is kept as soon as it is there."""
+        """The answer of a metric that waits to a conversation. It is kept as soon as it is there."""
         given = self.given(declared)
 
         async def ask() -> Sequence[Observation]:
@@ -80,11 +111,11 @@ class Session:
         """End what runs, and close what was made. A session that is asked again afterwards starts afresh."""
         if self._end is not None:
             self._end.cancel()
-        ours = {id(one): one.is_ours for one in self._resources.values()}
-        for place, instance in self._made.items():
-            if ours[place]:
+        ours = {id(one): one.is_ours for one in self.resources.values()}
+        for key, instance in self._made.items():
+            if ours[key]:
                 with suppress(Exception):  # what was scored is kept, whatever goes wrong now
-                    self._close(place, instance)
+                    self._close(key, instance)
         if "_loop" in self.__dict__:
             self._loop.close()
             del self.__dict__["_loop"]
@@ -112,11 +143,11 @@ class Session:
         return self._made[id(resource)]
 
     def _open(self, resource: Resource) -> Any:
-        place, instance = id(resource), self._make(resource)
-        if place not in self._opened:
+        key, instance = id(resource), self._make(resource)
+        if key not in self._opened:
             is_opened = resource.is_ours and hasattr(instance, "__aenter__")
-            self._opened[place] = self._run(instance.__aenter__(), resource) if is_opened else instance
-        return self._opened[place]
+            self._opened[key] = self._run(instance.__aenter__(), resource) if is_opened else instance
+        return self._opened[key]
 
     def _run(self, coroutine: Coroutine[Any, Any, Any], resource: Resource) -> Any:
         try:
@@ -124,9 +155,9 @@ class Session:
         except (Exception, SystemExit) as error:  # whatever the user's object raises
             raise UsageError(f"{resource.home} cannot be opened: {say(error)}") from None
 
-    def _close(self, place: int, instance: Any) -> None:
+    def _close(self, key: int, instance: Any) -> None:
         if hasattr(instance, "__aenter__"):
-            if place in self._opened:
+            if key in self._opened:
                 self._loop.run(instance.__aexit__(None, None, None))
         elif hasattr(instance, "aclose"):
             self._loop.run(instance.aclose())
@@ -134,5 +165,79 @@ class Session:
             instance.close()
 
 
-_NOTHING: Mapping[str, Any] = {}
-__all__ = ["DEFAULT_CONCURRENCY", "Session"]
+Answer = TypeVar("Answer")
+
+_SWITCH_SECONDS = 0.0001
+"""How long the loop's thread stands in line behind one that computes. It has little to do each time, but often."""
+
+_PATIENCE = 5.0
+"""Seconds to wait for those that are given up."""
+
+
+class EventLoop:
+    """Runs coroutines side by side, at most `max_concurrency` of them; the others stand in line, in order."""
+
+    def __init__(self, max_concurrency: int) -> None:
+        self._max_concurrency = max_concurrency
+        self._line: deque[tuple[Future[Any], Callable[[], Coroutine[Any, Any, Any]]]] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+        self._is_called = False
+        """The loop was told to look at the line, and has not done so yet."""
+        self._switch_before = sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH_SECONDS, self._switch_before))
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="convoscope-event-loop", daemon=True)
+        self._thread.start()
+
+    def submit(self, start: Callable[[], Coroutine[Any, Any, Answer]]) -> Future[Answer]:
+        """What a coroutine will give; it is started when its turn has come."""
+        answer: Future[Answer] = Future()
+        self._line.append((answer, start))
+        # Where all places are taken, whoever gets done looks at the line: nobody is woken for it.
+        if not self._is_called and len(self._running) < self._max_concurrency:
+            self._is_called = True
+            self._loop.call_soon_threadsafe(self._look)
+        return answer
+
+    def run(self, coroutine: Coroutine[Any, Any, Answer]) -> Answer:
+        """What a coroutine gives, at once and waited for."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def close(self) -> None:
+        """Give up what is not done yet, and end the thread; one that a metric blocks is left behind."""
+        sys.setswitchinterval(self._switch_before)
+        try:
+            asyncio.run_coroutine_threadsafe(self._cancel(), self._loop).result(_PATIENCE)
+        except TimeoutError:
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _look(self) -> None:
+        self._is_called = False
+        self._start()
+
+    def _start(self) -> None:
+        while self._line and len(self._running) < self._max_concurrency:
+            answer, start = self._line.popleft()
+            self._running.add(self._loop.create_task(self._answer(answer, start)))
+
+    async def _answer(self, answer: Future[Any], start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        try:
+            answer.set_result(await start())
+        except BaseException as error:  # whoever asked is told
+            answer.set_exception(error)
+        finally:
+            task = asyncio.current_task()
+            if task is not None:
+                self._running.discard(task)
+            self._start()
+
+    async def _cancel(self) -> None:
+        self._line.clear()
+        tasks = [*self._running]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()

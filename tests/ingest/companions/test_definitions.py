@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from convoscope.ingest.report import Notes, ReadReport
 from convoscope.ingest.split import cut
 from convoscope.runs.make import make_run as score
 from convoscope.runs.part_files import RunFiles
-from convoscope.scoring.partition import PartDone, score_partition
+from convoscope.scoring.partition import PartDone, PartitionTask
 from convoscope.views.flow.endings import is_completed
 from support.command_line import convoscope as command
 from support.logs import CHAT, EXAMPLES, counts, write_json, write_text
@@ -270,7 +269,7 @@ class TestRuns:
     def test_workers_that_inherit_nothing_have_them(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a", flow="x_y"))
         (partition,) = cut(find_inputs([path]).inputs, ReadReport(), tmp_path / "scratch")
-        work = partial(score_partition, metrics=[], writer=RunFiles(tmp_path), flows=(X,))
+        work = PartitionTask(metrics=[], writer=RunFiles(tmp_path), flows=(X,))
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             done: PartDone = pool.submit(work, partition).result()
         assert done.flows == {"x_y": X}

@@ -344,10 +344,10 @@ class TestMistakes:
         [
             ("flow: x\nstates:\n\ta: {}\n", 3, "is not YAML"),
             ("flow: x\nstates: [a\n", 3, "is not YAML"),
-            ("flow: x\nstates:\n  a: {}\n  b: {}\n  a: {}\n", 5, "'a' stands here twice"),
+            ("flow: x\nstates:\n  a: {}\n  b: {}\n  a: {}\n", 5, "'a' occurs twice"),
             ("flow: x\nstates: !!python/name:os.system\n", 2, "the tag !!python/name:os.system is not read here"),
             ("flow: x\nstates: !include other.yaml\n", 2, "the tag !include is not read here"),
-            ("flow: x\nstates: *other\n", 2, "*other stands for nothing"),
+            ("flow: x\nstates: *other\n", 2, "*other names nothing"),
             ("flow: x\nstates: [\x01]\n", 2, "holds a character that YAML does not allow"),
         ],
     )

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import (
-    ComponentMetric,
     Conversation,
     Marker,
     StateEntered,
@@ -17,11 +16,11 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.livekit import READER
-from convoscope.ingest.reader import Record, RecordGroup, Sample
-from convoscope.ingest.report import Notes
+from convoscope.ingest.reader import Sample
 from convoscope.metrics.latency.components import LATENCIES
 from convoscope.scoring.evaluate import observe
 from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_FIELDS
+from support.exports import built_one, codes, metrics
 from support.logs import EXAMPLES, read, write_json
 
 EXAMPLE = EXAMPLES / "livekit"
@@ -60,22 +59,8 @@ def report(*items: Any, events: Any = (), **more: Any) -> dict[str, Any]:
     }
 
 
-def build(value: Any) -> tuple[Conversation, Notes]:
-    notes = Notes()
-    (conversation,) = READER.build(RecordGroup("log", Path("log.json"), (Record(value),)), notes)
-    return conversation, notes
-
-
 def only(value: Any) -> Conversation:
-    return build(value)[0]
-
-
-def codes(notes: Notes) -> set[str]:
-    return {note.code for note in notes.taken}
-
-
-def metrics(conversation: Conversation) -> list[ComponentMetric]:
-    return [one for one in conversation.timeline if isinstance(one, ComponentMetric)]
+    return built_one(READER, value)[0]
 
 
 def spans(utterance: Utterance) -> list[tuple[float, float]]:
@@ -106,7 +91,7 @@ class TestStates:
         assert first.state == "greeter"
 
     def test_a_handoff_from_somebody_else_is_put_right(self) -> None:
-        made, notes = build(report(handoff(None, "a", 0), handoff("b", "c", 1)))
+        made, notes = built_one(READER, report(handoff(None, "a", 0), handoff("b", "c", 1)))
         assert [(one.state, one.to_state) for one in made.timeline if isinstance(one, StateExited)] == [("a", "c")]
         assert "handoff_from_another_agent" in codes(notes)
 
@@ -153,7 +138,7 @@ class TestSound:
 
     def test_it_cannot_stop_before_it_started(self) -> None:
         told = {"started_speaking_at": T + 2, "stopped_speaking_at": T + 1}
-        made, notes = build(report(message("user", "x", 3, metrics=told)))
+        made, notes = built_one(READER, report(message("user", "x", 3, metrics=told)))
         assert made.utterances[0].segments == ()
         assert "stopped_before_started" in codes(notes)
 
@@ -201,15 +186,16 @@ class TestLatency:
         assert {(one.speech_id, one.state) for one in metrics(made)} == {("reply", "desk")}
 
     def test_values_that_say_none(self) -> None:
-        made, notes = build(
+        made, notes = built_one(
+            READER,
             report(
                 message("user", "a", 1, metrics={"end_of_turn_delay": 0.0, "transcription_delay": 0.0}),
                 message("assistant", "b", 2, metrics={"llm_node_ttft": -1, "e2e_latency": 1.0}),
-            )
+            ),
         )
         assert [one.values for one in metrics(made)] == [{"transcription_delay": 0.0}, {"e2e_latency": 1.0}]
         assert [one.extras for one in metrics(made)] == [{"end_of_turn_delay": 0.0}, {"llm_node_ttft": -1}]
-        assert codes(notes) >= {"end_of_turn_delay_says_none", "llm_node_ttft_says_none"}
+        assert set(codes(notes)) >= {"end_of_turn_delay_says_none", "llm_node_ttft_says_none"}
 
     def test_models_are_told_by_the_metrics(self) -> None:
         told = {"llm_metadata": {"model_name": "m1"}, "tts_metadata": {"model_name": "v1"}, "e2e_latency": 1.0}
@@ -305,12 +291,12 @@ class TestJavaScript:
             },
             {"id": "4", "type": "function_call_output", "callId": "c", "output": "no", "isError": True},
         ]
-        made, notes = build(report(*items))
+        made, notes = built_one(READER, report(*items))
         assert spans(made.utterances[0]) == [(1.0, 2.5)]
         assert [one.values for one in metrics(made)] == [{"e2e_latency": 0.9}]
         assert made.tool_calls[0].arguments == {"a": 1}
         assert made.tool_results[made.tool_calls[0].seq].success is False
-        assert codes(notes) >= {"names_in_camel_case", "time_in_epoch_ms", "metrics_in_milliseconds"}
+        assert set(codes(notes)) >= {"names_in_camel_case", "time_in_epoch_ms", "metrics_in_milliseconds"}
 
     def test_short_waits_beside_milliseconds_are_seconds(self) -> None:
         item = {"id": "2", "type": "message", "role": "assistant", "content": ["Hi"], "createdAt": int(T * 1000)}
@@ -365,7 +351,7 @@ class TestEventsAndTheEnd:
         ]
         whole = report(events=events)
         del whole["chat_history"]
-        made, notes = build(whole)
+        made, notes = built_one(READER, whole)
         assert [made.text(one) for one in made.utterances] == ["Find it", "Found"]
         assert len(made.tool_calls) == 1
         assert "item_from_an_event" in codes(notes)

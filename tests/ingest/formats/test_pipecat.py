@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import (
-    ComponentMetric,
     Conversation,
     Marker,
     SlotFilled,
@@ -24,8 +23,8 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.pipecat import READER
-from convoscope.ingest.reader import Record, RecordGroup, Sample
-from convoscope.ingest.report import Notes
+from convoscope.ingest.reader import Sample
+from support.exports import built, built_one, codes, metrics
 from support.logs import EXAMPLES, read, write_lines
 from support.tool_outcomes import stated
 
@@ -60,19 +59,8 @@ def logged(message: str, at: float = 0.0, name: str = MANAGER) -> dict[str, Any]
     return {"text": f"… - {message}\n", "record": inner}
 
 
-def build(*values: Any) -> tuple[list[Conversation], Notes]:
-    notes = Notes()
-    records = tuple(Record(value, number) for number, value in enumerate(values, 1))
-    return list(READER.build(RecordGroup("log", Path("log.jsonl"), records), notes)), notes
-
-
 def only(*values: Any) -> Conversation:
-    (conversation,), _ = build(*values)
-    return conversation
-
-
-def codes(notes: Notes) -> set[str]:
-    return {note.code for note in notes.taken}
+    return built_one(READER, *values)[0]
 
 
 def path(conversation: Conversation) -> list[str]:
@@ -85,10 +73,6 @@ def path(conversation: Conversation) -> list[str]:
         elif isinstance(event, Utterance):
             told.append(conversation.text(event))
     return told
-
-
-def metrics(conversation: Conversation) -> list[ComponentMetric]:
-    return [one for one in conversation.timeline if isinstance(one, ComponentMetric)]
 
 
 def markers(conversation: Conversation) -> list[str]:
@@ -168,7 +152,7 @@ class TestTheLogOfFlows:
 
     def test_others_may_write_the_same_words(self) -> None:
         with pytest.raises(InputError, match="holds no record of Pipecat"):
-            build(logged("Setting node: a", name="my.bot"))
+            built(READER, logged("Setting node: a", name="my.bot"))
 
     def test_records_may_be_logged_as_json_with_and_without_their_name(self) -> None:
         named = json.dumps({"record": "AssistantTurnStoppedMessage", "content": "Hi", "timestamp": T})
@@ -177,7 +161,9 @@ class TestTheLogOfFlows:
         assert [(made.text(one), len(one.segments)) for one in made.utterances] == [("Hi", 1)]
 
     def test_the_observers_records_count_more(self) -> None:
-        made, notes = build(logged("Function called: find", 0), function("started", 0), function("completed", 1))
+        made, notes = built(
+            READER, logged("Function called: find", 0), function("started", 0), function("completed", 1)
+        )
         assert len(made[0].tool_calls) == 1
         assert "function_in_the_log" in codes(notes)
 
@@ -216,7 +202,7 @@ class TestWordsAndSound:
 
     def test_a_message_that_two_events_tell_is_one(self) -> None:
         again = line("UserTurnMessageAddedMessage", 1, content="Hello", user_id=None)
-        made, notes = build(said("user", "Hello", 1), again)
+        made, notes = built(READER, said("user", "Hello", 1), again)
         assert len(made[0].utterances) == 1
         assert "message_repeated" in codes(notes)
 
@@ -291,7 +277,7 @@ class TestLatency:
 
     def test_zero_before_anything_was_said_is_no_measurement(self) -> None:
         first = line("ServiceLatencyRecord", 0, kind="ttfb", processor="OpenAILLMService#0", seconds=0.0)
-        made, notes = build(first, said("assistant", "Hi", 1))
+        made, notes = built(READER, first, said("assistant", "Hi", 1))
         assert metrics(made[0]) == []
         assert "zero_at_the_start" in codes(notes)
 
@@ -344,7 +330,7 @@ class TestPlainText:
         assert [result.success for result in made.tool_results.values()] == [True]
 
     def test_times_are_those_of_the_lines(self) -> None:
-        made, notes = build(set_node("a", 1.5))
+        made, notes = built(READER, set_node("a", 1.5))
         assert [event.time.at for event in made[0].timeline if event.time] == [1773253801.5]
         assert "time_zone_taken_as_utc" in codes(notes)
 
@@ -448,7 +434,9 @@ class TestPlainText:
         assert made.utterances[0].segments == ()
 
     def test_lines_that_tell_nothing_are_counted_by_who_logged_them(self) -> None:
-        made, notes = build(set_node("a"), text("Linking A -> B"), text("Linking B -> C"), text("x", name="my.bot"))
+        made, notes = built(
+            READER, set_node("a"), text("Linking A -> B"), text("Linking B -> C"), text("x", name="my.bot")
+        )
         ignored = {note.code: note.count for note in notes.taken if note.kind == "ignored"}
         assert ignored == {"log.pipecat.x": 2, "log.my.bot": 1}
         assert len(made) == 1
@@ -473,7 +461,7 @@ class TestPlainText:
 
     def test_a_record_tells_more_than_the_log(self) -> None:
         value = logged("T#0: Generating TTS [Hi.]", 1, "pipecat.services.tts")
-        made, notes = build(value, said("assistant", "Hi.", 1.2))
+        made, notes = built(READER, value, said("assistant", "Hi.", 1.2))
         assert [one.spoken and one.spoken.text for one in made[0].utterances] == ["Hi."]
         assert "told_by_a_record" in codes(notes)
 
@@ -534,7 +522,7 @@ class TestFiles:
     def test_lines_without_an_id_belong_to_the_conversation_before_them(self) -> None:
         values = [{**said("user", "a", 0), "conversation_id": "c"}, said("assistant", "b", 1)]
         values += [{**said("user", "d", 2), "conversation_id": "e"}]
-        assert [(one.id, len(one.utterances)) for one in build(*values)[0]] == [("c", 2), ("e", 1)]
+        assert [(one.id, len(one.utterances)) for one in built(READER, *values)[0]] == [("c", 2), ("e", 1)]
 
     def test_an_id_may_be_bound_to_the_logger(self) -> None:
         value = logged("Setting node: a")
@@ -542,7 +530,7 @@ class TestFiles:
         assert READER.key(value) == "c9"
 
     def test_an_unknown_record_is_kept(self) -> None:
-        made, notes = build(said("user", "a", 0), line("CoffeeEvent", 1, cups=2))
+        made, notes = built(READER, said("user", "a", 0), line("CoffeeEvent", 1, cups=2))
         assert markers(made[0]) == ["CoffeeEvent"]
         assert "record=CoffeeEvent" in codes(notes)
 
@@ -565,5 +553,5 @@ def test_whatever_a_log_holds_it_is_read_or_refused(data: st.DataObject) -> None
         lines[place] = lines[place][:cut] + odd + lines[place][cut + data.draw(st.integers(0, 9)) :]
     READER.detect(Sample(Path("x.log"), "text", lines))
     with contextlib.suppress(InputError):
-        for made in build(*lines)[0]:
+        for made in built(READER, *lines)[0]:
             assert from_json(to_json(made)) == made

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import (
-    ComponentMetric,
     Conversation,
     Marker,
     SlotFilled,
@@ -17,13 +16,12 @@ from convoscope.conversation import (
     StateExited,
     ToolCall,
     ToolResult,
-    Utterance,
     to_json,
 )
 from convoscope.errors import InputError, NothingReadable
 from convoscope.ingest.formats.retell import READER
-from convoscope.ingest.reader import Record, RecordGroup, Sample
-from convoscope.ingest.report import Notes
+from convoscope.ingest.reader import Sample
+from support.exports import built_one, codes, steps
 from support.logs import EXAMPLES, counts, read, write_json, write_lines
 
 REASONS = {
@@ -72,41 +70,8 @@ def a_call(*entries: Any, **beside: Any) -> dict[str, Any]:
     return {"call_id": "c-1", "transcript_with_tool_calls": list(entries), **beside}
 
 
-def build(value: Any) -> tuple[Conversation, Notes]:
-    notes = Notes()
-    (conversation,) = READER.build(RecordGroup("log", Path("log.json"), (Record(value),)), notes)
-    return conversation, notes
-
-
 def one(*entries: Any, **beside: Any) -> Conversation:
-    return build(a_call(*entries, **beside))[0]
-
-
-def codes(notes: Notes, kind: str) -> list[str]:
-    return [note.code for note in notes.taken if note.kind == kind]
-
-
-def steps(conversation: Conversation) -> list[str]:
-    """The timeline in short: `+A` enters, `A>B` leaves, `slot=value@state`."""
-    told: list[str] = []
-    for event in conversation.timeline:
-        if isinstance(event, StateEntered):
-            told.append(f"+{event.state}")
-        elif isinstance(event, StateExited):
-            told.append(f"{event.state}>{event.to_state} {event.reason}".strip())
-        elif isinstance(event, SlotFilled):
-            told.append(f"{event.slot}={event.value}@{event.state}")
-        elif isinstance(event, Utterance):
-            told.append(f"{event.speaker}: {conversation.text(event)}")
-        elif isinstance(event, ToolCall):
-            told.append(f"{event.name}()")
-        elif isinstance(event, ToolResult):
-            told.append(f"-> {event.success}")
-        elif isinstance(event, Marker):
-            told.append(f"[{event.name}]")
-        elif isinstance(event, ComponentMetric):
-            told.append(f"{event.component} {event.label} {event.values}")
-    return told
+    return built_one(READER, a_call(*entries, **beside))[0]
 
 
 class TestSpeech:
@@ -134,7 +99,7 @@ class TestSpeech:
         assert [(seg.start, seg.end) for seg in user.segments] == [(1.0, 2.4)]
 
     def test_times_that_cannot_be_are_set_aside(self) -> None:
-        call, notes = build(a_call(said("user", "a b c", (2.0, 1.0), (-1.0, 0.0), (3.0, 3.5))))
+        call, notes = built_one(READER, a_call(said("user", "a b c", (2.0, 1.0), (-1.0, 0.0), (3.0, 3.5))))
         assert [(seg.start, seg.end) for seg in call.utterances[0].segments] == [(3.0, 3.5)]
         assert codes(notes, "set_aside") == ["word_times"] * 2
 
@@ -150,7 +115,7 @@ class TestSpeech:
 
     def test_an_interrupt_with_the_words_that_overlap(self) -> None:
         cut = said("agent", "Our offers are", (1.0, 1.4), (1.4, 1.8), (1.8, 2.4), metadata={"interrupt_id": 3})
-        call, notes = build(a_call(cut, said("user", "Stop.", (2.1, 2.5))))
+        call, notes = built_one(READER, a_call(cut, said("user", "Stop.", (2.1, 2.5))))
         assert [who.cut_off_by for who in call.utterances] == ["user", ""]
         assert call.utterances[0].extras == {"interrupt_id": 3}
         assert codes(notes, "inferred") == ["cut_off_by_times"]
@@ -167,12 +132,12 @@ class TestSpeech:
 
     def test_words_stand_in_for_missing_text(self) -> None:
         entry = said("user", "My bike.", (2.0, 2.2), (2.2, 2.5))
-        call, notes = build(a_call({**entry, "content": None}))
+        call, notes = built_one(READER, a_call({**entry, "content": None}))
         assert steps(call) == ["user: My bike."]
         assert codes(notes, "repaired") == ["text_from_words"]
 
     def test_an_empty_utterance_is_left_out(self) -> None:
-        call, notes = build(a_call(HELLO, {"role": "user", "content": "", "words": []}))
+        call, notes = built_one(READER, a_call(HELLO, {"role": "user", "content": "", "words": []}))
         assert len(call.timeline) == 1
         assert codes(notes, "ignored") == ["empty_utterance"]
 
@@ -212,7 +177,7 @@ class TestNodes:
         assert "+2" in steps(one(HELLO, moved("1/A", "2/")))
 
     def test_a_gap_in_the_log_is_closed_and_told(self) -> None:
-        call, notes = build(a_call(HELLO, moved("1/A", "2/B"), moved("3/C", "4/D")))
+        call, notes = built_one(READER, a_call(HELLO, moved("1/A", "2/B"), moved("3/C", "4/D")))
         assert steps(call)[2:] == ["A>B normal", "+B", "B>C", "+C", "C>D normal", "+D"]
         assert codes(notes, "inferred") == ["transition_not_logged"]
 
@@ -221,12 +186,12 @@ class TestNodes:
         assert steps(one(entry, HELLO)) == ["+A", "assistant: Hello there."]
 
     def test_a_transition_to_nowhere_is_kept_as_a_marker(self) -> None:
-        call, notes = build(a_call(HELLO, moved("1/A", "/")))
+        call, notes = built_one(READER, a_call(HELLO, moved("1/A", "/")))
         assert steps(call) == ["+A", "assistant: Hello there.", "[node_transition]"]
         assert codes(notes, "set_aside") == ["transition_without_node"]
 
     def test_a_call_that_never_moved_is_in_its_current_node(self) -> None:
-        call, notes = build(a_call(HELLO, collected_dynamic_variables={"current_node": "Greet"}))
+        call, notes = built_one(READER, a_call(HELLO, collected_dynamic_variables={"current_node": "Greet"}))
         assert steps(call) == ["+Greet", "assistant: Hello there."]
         assert codes(notes, "inferred") == ["state_from_current_node"]
 
@@ -234,7 +199,7 @@ class TestNodes:
         beside = {"collected_dynamic_variables": {"current_node": "End", "previous_node": "Greet"}}
         assert steps(one(HELLO, **beside)) == ["assistant: Hello there."]
         plain = {"call_id": "c", "transcript_object": [HELLO], "collected_dynamic_variables": {"current_node": "End"}}
-        assert steps(build(plain)[0]) == ["assistant: Hello there."]
+        assert steps(built_one(READER, plain)[0]) == ["assistant: Hello there."]
 
     def test_the_flow_is_the_agent_that_owns_the_nodes(self) -> None:
         beside = {"agent_id": "a-1", "agent_name": "Desk", "agent_version": 3}
@@ -271,8 +236,9 @@ class TestToolsAndSlots:
         """Variables are text: 2 and "2", true and "True" are the same; another value is not."""
         given = {"bay": 2, "free": True, "day": "Sunday", "gone": None}
         collected = {"bay": "2", "free": "True", "day": "Monday", "gone": ""}
-        call, notes = build(
-            a_call(tool("t", "find", {}), answer("t", given, True), HELLO, collected_dynamic_variables=collected)
+        call, notes = built_one(
+            READER,
+            a_call(tool("t", "find", {}), answer("t", given, True), HELLO, collected_dynamic_variables=collected),
         )
         assert [step for step in steps(call) if "=" in step] == ["bay=2@", "free=True@", "day=Monday@", "gone=@"]
         assert codes(notes, "inferred") == ["slot_from_tool_result"] * 2 + ["slot_place_not_told"] * 2
@@ -327,7 +293,8 @@ class TestToolsAndSlots:
 class TestWhichTranscript:
     def test_the_scrubbed_one_is_preferred(self) -> None:
         clean = [said("user", "I am [NAME].")]
-        call, notes = build(
+        call, notes = built_one(
+            READER,
             a_call(
                 said("user", "I am Ravi."),
                 scrubbed_transcript_with_tool_calls=clean,
@@ -335,7 +302,7 @@ class TestWhichTranscript:
                 transcript_object=[said("user", "I am Ravi.")],
                 recording_url="https://x.invalid/a.wav",
                 scrubbed_recording_url="https://x.invalid/b.wav",
-            )
+            ),
         )
         assert "Ravi" not in to_json(call).decode()
         assert steps(call) == ["user: I am [NAME]."]
@@ -355,13 +322,15 @@ class TestWhichTranscript:
 
     def test_then_the_object_then_the_text(self) -> None:
         plain = "Agent: Hello.\nUser: Hi,\nit is me.\nTransfer Target: Yes?\n"
-        assert steps(build({"call_id": "c", "transcript_object": [ASK], "transcript": plain})[0]) == ["user: My bike."]
-        call, notes = build({"call_id": "c", "transcript": plain})
+        assert steps(built_one(READER, {"call_id": "c", "transcript_object": [ASK], "transcript": plain})[0]) == [
+            "user: My bike."
+        ]
+        call, notes = built_one(READER, {"call_id": "c", "transcript": plain})
         assert steps(call) == ["assistant: Hello.", "user: Hi,\nit is me.", "transfer_target: Yes?"]
         assert codes(notes, "inferred") == ["turns_from_text"]
 
     def test_text_without_speakers_is_still_text(self) -> None:
-        assert steps(build({"call_id": "c", "transcript": "Hello?"})[0]) == ["unknown: Hello?"]
+        assert steps(built_one(READER, {"call_id": "c", "transcript": "Hello?"})[0]) == ["unknown: Hello?"]
 
     def test_one_in_which_nobody_speaks_gives_way_and_is_kept(self) -> None:
         call = one(tool("t", "find", {}), transcript_object=[ASK])
@@ -383,7 +352,7 @@ class TestBesideTheTranscript:
         assert sum(len(listed.split()) for listed in REASONS.values()) == 39
 
     def test_a_code_of_tomorrow(self) -> None:
-        call, notes = build(a_call(HELLO, disconnection_reason="bored"))
+        call, notes = built_one(READER, a_call(HELLO, disconnection_reason="bored"))
         assert (call.outcome.finished, call.outcome.error) == (None, "")
         assert codes(notes, "unknown") == ["disconnection_reason=bored"]
         assert one(HELLO, disconnection_reason="error_new").outcome.error == "error_new"
@@ -392,13 +361,13 @@ class TestBesideTheTranscript:
     def test_how_long_it_took(self) -> None:
         assert one(HELLO, duration_ms=5120).outcome.duration == 5.12
         assert one(HELLO, start_timestamp=1772700000000, end_timestamp=1772700003500).outcome.duration == 3.5
-        call, notes = build(a_call(HELLO, duration_ms=-4))
+        call, notes = built_one(READER, a_call(HELLO, duration_ms=-4))
         assert call.outcome.duration is None
         assert codes(notes, "set_aside") == ["duration"]
 
     def test_latencies_are_of_the_call_and_in_seconds(self) -> None:
         latency = {"e2e": {"p50": 900, "values": [900, 1250.5]}, "llm": {"values": [400, "?", -1]}, "tts": None}
-        call, notes = build(a_call(HELLO, latency=latency))
+        call, notes = built_one(READER, a_call(HELLO, latency=latency))
         assert steps(call)[1:] == [
             "call e2e {'e2e_latency': 0.9}",
             "call e2e {'e2e_latency': 1.2505}",
@@ -417,7 +386,7 @@ class TestBesideTheTranscript:
             "call_summary": "Short.",
             "custom_analysis_data": {"kind": "brakes", "note": None},
         }
-        call, notes = build(a_call(HELLO, call_analysis=analysis))
+        call, notes = built_one(READER, a_call(HELLO, call_analysis=analysis))
         assert [(label.name, label.value, label.rater, label.rater_kind) for label in call.labels] == [
             ("call_successful", False, "retell", "external"),
             ("user_sentiment", "Negative", "retell", "external"),
@@ -441,7 +410,7 @@ class TestBesideTheTranscript:
         }
 
     def test_what_is_unknown_is_kept_and_told(self) -> None:
-        call, notes = build(a_call(HELLO, mood="calm", from_number="+12025550142", duration_ms="long"))
+        call, notes = built_one(READER, a_call(HELLO, mood="calm", from_number="+12025550142", duration_ms="long"))
         assert call.extras == {"mood": "calm", "from_number": "+12025550142", "duration_ms": "long"}
         assert codes(notes, "unknown") == ["call.mood"]
 
@@ -477,13 +446,15 @@ class TestEnvelopes:
         assert outcome.report.ignored["earlier_webhook"] == 2
 
     def test_a_call_without_a_transcript_but_with_an_end(self) -> None:
-        call, notes = build({"call_id": "c", "call_status": "not_connected", "disconnection_reason": "dial_busy"})
+        call, notes = built_one(
+            READER, {"call_id": "c", "call_status": "not_connected", "disconnection_reason": "dial_busy"}
+        )
         assert (call.timeline, call.outcome.finished) == ((), False)
         assert codes(notes, "set_aside") == ["no_transcript"]
 
     def test_a_call_that_has_only_begun_is_no_conversation(self) -> None:
         with pytest.raises(InputError, match="no transcript and no end"):
-            build({"event": "call_started", "call": {"call_id": "c", "call_status": "ongoing"}})
+            built_one(READER, {"event": "call_started", "call": {"call_id": "c", "call_status": "ongoing"}})
 
     def test_a_bad_call_in_a_list_costs_itself(self, tmp_path: Path) -> None:
         listed = {"items": [a_call(HELLO), 7, {"call_id": "c-9", "call_status": "ongoing"}]}
@@ -495,12 +466,12 @@ class TestEnvelopes:
 
     def test_an_empty_list(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="empty list"):
-            build({"items": []})
+            built_one(READER, {"items": []})
         with pytest.raises(NothingReadable):
             read(write_json(tmp_path / "list.json", {"items": []}))
 
     def test_a_call_without_an_id_is_called_by_its_place(self) -> None:
-        assert build({"transcript_object": [ASK]})[0].id == "log"
+        assert built_one(READER, {"transcript_object": [ASK]})[0].id == "log"
 
 
 class TestDetection:

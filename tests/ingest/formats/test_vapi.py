@@ -11,18 +11,15 @@ import pytest
 from convoscope.conversation import (
     ComponentMetric,
     Conversation,
-    Marker,
     SlotFilled,
     StateEntered,
-    StateExited,
     ToolCall,
     ToolResult,
-    Utterance,
 )
 from convoscope.errors import InputError
 from convoscope.ingest.formats.vapi import READER
-from convoscope.ingest.reader import Record, RecordGroup, Sample
-from convoscope.ingest.report import Notes
+from convoscope.ingest.reader import Sample
+from support.exports import built_one, codes, steps
 from support.logs import EXAMPLES, counts, read, write_json, write_lines
 from support.tool_outcomes import stated
 
@@ -59,41 +56,8 @@ def a_call(*messages: Any, **beside: Any) -> dict[str, Any]:
     return {"id": "v-1", "orgId": "o", "endedReason": "customer-ended-call", "artifact": artifact, **beside}
 
 
-def build(value: Any) -> tuple[Conversation, Notes]:
-    notes = Notes()
-    (conversation,) = READER.build(RecordGroup("log", Path("log.json"), (Record(value),)), notes)
-    return conversation, notes
-
-
 def one(*messages: Any, **beside: Any) -> Conversation:
-    return build(a_call(*messages, **beside))[0]
-
-
-def codes(notes: Notes, kind: str) -> list[str]:
-    return [note.code for note in notes.taken if note.kind == kind]
-
-
-def steps(conversation: Conversation) -> list[str]:
-    """The timeline in short: `+A` enters, `A>B` leaves, `slot=value@state`."""
-    told: list[str] = []
-    for event in conversation.timeline:
-        if isinstance(event, StateEntered):
-            told.append(f"+{event.state}")
-        elif isinstance(event, StateExited):
-            told.append(f"{event.state}>{event.to_state}")
-        elif isinstance(event, SlotFilled):
-            told.append(f"{event.slot}={event.value}@{event.state}")
-        elif isinstance(event, Utterance):
-            told.append(f"{event.speaker}: {conversation.text(event)}")
-        elif isinstance(event, ToolCall):
-            told.append(f"{event.name}()")
-        elif isinstance(event, ToolResult):
-            told.append(f"-> {event.success}")
-        elif isinstance(event, Marker):
-            told.append(f"[{event.name}]")
-        elif isinstance(event, ComponentMetric):
-            told.append(f"{event.component} {event.values} @{event.state}")
-    return told
+    return built_one(READER, a_call(*messages, **beside))[0]
 
 
 def node(name: str, /, *messages: Any, **variables: Any) -> dict[str, Any]:
@@ -126,13 +90,13 @@ class TestMessages:
     def test_without_an_end_the_length_is_read_by_its_size(self, duration: float, seconds: float, code: str) -> None:
         message = {**HELLO, "duration": duration}
         del message["endTime"]
-        call, notes = build(a_call(message))
+        call, notes = built_one(READER, a_call(message))
         (segment,) = call.utterances[0].segments
         assert segment.end - segment.start == pytest.approx(seconds)
         assert code in codes(notes, "inferred")
 
     def test_an_end_before_its_start_is_set_aside(self) -> None:
-        call, notes = build(a_call({**HELLO, "endTime": START - 5000, "duration": None}))
+        call, notes = built_one(READER, a_call({**HELLO, "endTime": START - 5000, "duration": None}))
         assert call.utterances[0].segments == ()
         assert codes(notes, "set_aside") == ["end_before_start"]
 
@@ -165,7 +129,7 @@ class TestMessages:
         assert one({"role": "tool_call_result", "error": "gone"}, HELLO).timeline[0].error == "gone"  # type: ignore[union-attr]
 
     def test_a_stranger_among_messages_is_kept(self) -> None:
-        call, notes = build(a_call(7, {"role": "mood", "message": "?"}, HELLO))
+        call, notes = built_one(READER, a_call(7, {"role": "mood", "message": "?"}, HELLO))
         assert steps(call) == ["[not_a_message]", "[mood]", "assistant: Hello."]
         assert (codes(notes, "ignored"), codes(notes, "unknown")) == (["not_a_message"], ["role=mood"])
 
@@ -175,13 +139,13 @@ class TestMessages:
             {"role": "tool", "tool_call_id": "t", "content": "done"},
         ]
         base = {"id": "v", "endedReason": "x"}
-        assert steps(build({**base, "messages": [ASK]})[0]) == ["user: My knee."]
-        assert steps(build({**base, "artifact": {"messagesOpenAIFormatted": openai}})[0]) == [
+        assert steps(built_one(READER, {**base, "messages": [ASK]})[0]) == ["user: My knee."]
+        assert steps(built_one(READER, {**base, "artifact": {"messagesOpenAIFormatted": openai}})[0]) == [
             "assistant: Hi.",
             "f()",
             "-> None",
         ]
-        call, notes = build({**base, "artifact": {"transcript": "AI: Hi.\nUser: Hello\nthere.\n"}})
+        call, notes = built_one(READER, {**base, "artifact": {"transcript": "AI: Hi.\nUser: Hello\nthere.\n"}})
         assert steps(call) == ["assistant: Hi.", "user: Hello\nthere."]
         assert codes(notes, "inferred") == ["turns_from_text"]
 
@@ -249,12 +213,12 @@ class TestAssistants:
 
     def test_hand_overs_tell_it_where_messages_do_not(self) -> None:
         messages = (HELLO, called("h", "handoff_to_billing", {}), gave("h", "handoff_to_billing", "ok"), REPLY)
-        call, notes = build(a_call(*messages, artifact={"assistantActivations": self.BOTH}))
+        call, notes = built_one(READER, a_call(*messages, artifact={"assistantActivations": self.BOTH}))
         assert steps(call)[-3:] == ["Desk>Billing", "+Billing", "assistant: Which one?"]
         assert "assistant_from_hand_over" in codes(notes, "inferred")
 
     def test_where_nothing_tells_it_no_state_is_claimed(self) -> None:
-        call, notes = build(a_call(HELLO, artifact={"assistantActivations": self.BOTH}))
+        call, notes = built_one(READER, a_call(HELLO, artifact={"assistantActivations": self.BOTH}))
         assert steps(call) == ["assistant: Hello.", "[assistant_activation]", "[assistant_activation]"]
         assert codes(notes, "set_aside") == ["activation_place_not_told"] * 2
 
@@ -287,8 +251,9 @@ class TestLatencies:
                 latency(990),
             ]
         }
-        call, notes = build(
-            a_call(HELLO, ASK, REPLY, *again, artifact={"nodes": [node("a", HELLO)], "performanceMetrics": figures})
+        call, notes = built_one(
+            READER,
+            a_call(HELLO, ASK, REPLY, *again, artifact={"nodes": [node("a", HELLO)], "performanceMetrics": figures}),
         )
         assert steps(call)[3:] == [
             "turn {'e2e_latency': 1.26} @a",
@@ -310,7 +275,14 @@ class TestLatencies:
         again = (said("user", "Left.", 6.0), said("bot", "Ah.", 8.0))
         figures = {"turnLatencies": [latency(1000, 400)] * count}
         call = one(HELLO, ASK, REPLY, *again, artifact={"performanceMetrics": figures})
-        assert steps(call)[5:] == ["call {'e2e_latency': 1.0} @", "call {'modelLatency': 0.4} @"] * count
+        assert (
+            steps(call)[5:]
+            == [
+                "call turnLatency {'e2e_latency': 1.0}",
+                "call modelLatency {'modelLatency': 0.4}",
+            ]
+            * count
+        )
 
     def test_averages_are_kept_beside(self) -> None:
         figures = {"turnLatencies": [], "turnLatencyAverage": 1200, "numUserInterrupted": 0}
@@ -347,7 +319,7 @@ class TestBesideTheMessages:
         ],
     )
     def test_how_it_ended(self, reason: str, finished: bool | None, broken: bool) -> None:
-        call, notes = build(a_call(HELLO, endedReason=reason))
+        call, notes = built_one(READER, a_call(HELLO, endedReason=reason))
         outcome = call.outcome
         assert (outcome.ended_reason, outcome.finished, outcome.error) == (reason, finished, reason if broken else "")
         assert codes(notes, "unknown") == ([f"endedReason={reason}"] if finished is None else [])
@@ -409,7 +381,7 @@ class TestBesideTheMessages:
         assert steps(call)[-1] == "[transfer]"
 
     def test_what_is_unknown_is_kept_and_told(self) -> None:
-        call, notes = build(a_call(HELLO, mood="calm", cost=0.1))
+        call, notes = built_one(READER, a_call(HELLO, mood="calm", cost=0.1))
         assert call.extras == {"orgId": "o", "mood": "calm", "cost": 0.1}
         assert codes(notes, "unknown") == ["call.mood"]
 
@@ -433,7 +405,7 @@ class TestEnvelopes:
         assert read(write_lines(tmp_path / "calls.jsonl", self.report(first), second)).ids == ["v-1", "v-2"]
 
     def test_the_type_of_a_report_is_not_the_calls(self) -> None:
-        call, _ = build(self.report(a_call(HELLO), timestamp=5))
+        call, _ = built_one(READER, self.report(a_call(HELLO), timestamp=5))
         assert (call.extras["type"], call.extras["timestamp"]) == ("webCall", 5)
 
     def test_of_the_webhooks_of_a_call_the_report_tells_all(self, tmp_path: Path) -> None:
@@ -443,13 +415,13 @@ class TestEnvelopes:
         assert outcome.report.ignored["message.type=status-update"] == 2
 
     def test_a_call_without_messages_but_with_an_end(self) -> None:
-        call, notes = build({"id": "v", "endedReason": "customer-busy", "artifact": {}})
+        call, notes = built_one(READER, {"id": "v", "endedReason": "customer-busy", "artifact": {}})
         assert (call.timeline, call.outcome.finished) == ((), False)
         assert codes(notes, "set_aside") == ["no_messages"]
 
     def test_a_call_that_goes_on_is_no_conversation(self) -> None:
         with pytest.raises(InputError, match="no messages and no end"):
-            build(self.report({"id": "v-1", "orgId": "o"}, "status-update"))
+            built_one(READER, self.report({"id": "v-1", "orgId": "o"}, "status-update"))
 
     def test_a_bad_call_in_a_list_costs_itself(self, tmp_path: Path) -> None:
         listed = {"results": [a_call(HELLO), {"id": "v-2"}, "x"]}

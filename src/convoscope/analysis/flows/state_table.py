@@ -24,8 +24,7 @@ from convoscope.metrics.flow.states import EXPLAINED_BY, NO_OPPORTUNITY, STATE_T
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.database import connect_alone, parquet, quoted
 from convoscope.runs.run import Run
-from convoscope.runs.side_tables import combined, combined_file
-from convoscope.runs.sql import create_views
+from convoscope.runs.sql import combined, combined_file, create_views
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_column, subject_groups
 from convoscope.scores.reducers import Sums
 from convoscope.statistics.intervals import Floats, ratio_interval, ratio_of

@@ -144,7 +144,7 @@ def _fill(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         if "<" not in value:
             return value
-        return _PLACEHOLDER.sub(lambda found: found[1] if found[1] else names.get(found[2], found[0]), value)
+        return _PLACEHOLDER.sub(lambda match: match[1] if match[1] else names.get(match[2], match[0]), value)
     if isinstance(value, list):
         return [_fill(one, names) for one in value]
     if isinstance(value, dict):
@@ -179,9 +179,9 @@ def scenario(record: Mapping[str, Any], language: str, notes: Notes) -> Scenario
 
 
 def _rules(record: Mapping[str, Any], truth: Any, notes: Notes) -> ChangeRules | None:
-    for place in (truth, record):
+    for holder in (truth, record):
         for key in _RULES:
-            rules = place.get(key) if isinstance(place, dict) else None
+            rules = holder.get(key) if isinstance(holder, dict) else None
             if rules is None:
                 continue
             try:
@@ -192,7 +192,7 @@ def _rules(record: Mapping[str, Any], truth: Any, notes: Notes) -> ChangeRules |
 
 
 def _patterns(rules: Any) -> Any:
-    """A path alone stands for a pattern of it."""
+    """A path alone is a pattern of it."""
     if not isinstance(rules, dict):
         return rules
     return {
@@ -217,17 +217,17 @@ def agent(record: Mapping[str, Any]) -> Agent:
 
 
 def tool(definition: Mapping[str, Any]) -> Tool:
-    """A tool, whether its arguments are told as JSON Schema or as lists of required and optional ones."""
+    """A tool, whether its arguments are given as JSON Schema or as lists of required and optional ones."""
     inner = definition.get("function") if isinstance(definition.get("function"), dict) else definition
     schema = inner.get("parameters", inner.get("input_schema")) if isinstance(inner, dict) else None
     if not isinstance(schema, dict) and ("required_parameters" in definition or "optional_parameters" in definition):
         schema = _schema(definition.get("required_parameters"), definition.get("optional_parameters"))
-    facts = inner if isinstance(inner, dict) else definition
+    fields = inner if isinstance(inner, dict) else definition
     used = {"name", "description", "parameters", "input_schema", "function", "tool_type", "type"}
     return Tool(
         # The id is what the model calls it by, the name what people do.
-        name=str(facts.get("id") or facts.get("name") or ""),
-        description=str(facts.get("description") or ""),
+        name=str(fields.get("id") or fields.get("name") or ""),
+        description=str(fields.get("description") or ""),
         arguments_schema=schema,
         kind=str(definition.get("tool_type") or ""),
         extras={key: value for key, value in definition.items() if key not in used and value is not None},
@@ -241,8 +241,8 @@ def _schema(required: Any, optional: Any) -> dict[str, Any]:
         for parameter in listed if isinstance(listed, list) else []:
             name = parameter.get("name") if isinstance(parameter, dict) else parameter
             if isinstance(name, str) and name:
-                facts = parameter if isinstance(parameter, dict) else {}
+                fields = parameter if isinstance(parameter, dict) else {}
                 copied = ("type", "description", "enum", "items", "format")
-                properties[name] = {key: facts[key] for key in copied if facts.get(key) is not None}
+                properties[name] = {key: fields[key] for key in copied if fields.get(key) is not None}
                 names += [name] if needed else []
     return {"type": "object", "properties": properties, "required": names}

@@ -1,6 +1,6 @@
 """Predictions of a dialogue system, one kind of companion: what it made of each turn of dialogues that others held.
 
-Truth and prediction stand side by side in a conversation. A turn that has no prediction gets one that is empty and says
+A conversation holds both truth and prediction. A turn that has no prediction gets one that is empty and says
 why: it counts, and scores as empty.
 """
 
@@ -41,22 +41,10 @@ FAILURE = ("error", "failure")
 _PREDICTED = ("slots_values", "active_domains", "response", "system_response", "policy_compliant", *FAILURE)
 _ANSWER = ("response", "state")
 _SPOKEN = frozenset(
-    {
-        "user",
-        "user_message",
-        "role",
-        "speaker",
-        "text",
-        "content",
-        "utterance",
-        "message",
-        "messages",
-        "prompt",
-        "query",
-    }
-    | {"question", "input"}
+    {"user", "user_message", "role", "speaker", "text", "content", "utterance", "message", "messages", "prompt"}
+    | {"query", "question", "input"}
 )
-"""What a log has beside a response, and an answer of the standard evaluator has not."""
+"""What a log has with a response, and an answer of the standard evaluator has not."""
 _NO_INTENT = "none"
 
 
@@ -120,7 +108,7 @@ def _is_answers(value: Any) -> bool:
 
 
 def _is_answer(value: Any) -> bool:
-    """A response or a state, and nothing that somebody else says."""
+    """A response or a state, and nothing that another speaker says."""
     if not isinstance(value, dict) or not _SPOKEN.isdisjoint(value):
         return False
     return any(name in value for name in (*_ANSWER, *FAILURE))
@@ -135,16 +123,16 @@ def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction
     by_dialogue: dict[str, list[TurnPrediction]] = {}
     unread = 0
     for value in values:
-        facts = as_object(value)
-        turns = facts.get("turns") if isinstance(facts.get("turns"), list) else None
-        for record in turns if turns is not None else [value] if _has(facts, DIALOGUE) else ():
+        fields = as_object(value)
+        turns = fields.get("turns") if isinstance(fields.get("turns"), list) else None
+        for record in turns if turns is not None else [value] if _has(fields, DIALOGUE) else ():
             if isinstance(record, dict) and _has(record, DIALOGUE) and _has(record, TURN):
                 id = next(as_text(record[name]) for name in DIALOGUE if as_text(record.get(name)))
                 by_dialogue.setdefault(dialogue_key(id), []).append(_of_turn(record))
             else:
                 unread += 1
-        if turns is None and not _has(facts, DIALOGUE):
-            for id, answers in facts.items():
+        if turns is None and not _has(fields, DIALOGUE):
+            for id, answers in fields.items():
                 if isinstance(answers, list):
                     held = by_dialogue.setdefault(dialogue_key(id), [])
                     held += [_prediction("", dict(as_object(one))) for one in answers]
@@ -155,49 +143,49 @@ def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction
 
 
 def _of_turn(record: JsonObject) -> TurnPrediction:
-    facts = dict(record)
+    fields = dict(record)
     turn = ""
     for name in (*DIALOGUE, *TURN):
-        value = as_text(facts.pop(name, None))
+        value = as_text(fields.pop(name, None))
         turn = value if name in TURN and value else turn
-    return _prediction(turn, facts)
+    return _prediction(turn, fields)
 
 
-def _prediction(turn: str, facts: JsonObject) -> TurnPrediction:
+def _prediction(turn: str, fields: JsonObject) -> TurnPrediction:
     """What a record predicts; what else it says is kept. A field that cannot be read is predicted to be empty."""
-    failure = _take(facts, FAILURE)
+    failure = _take(fields, FAILURE)
     predicted: dict[str, Any] = {}
     unreadable: list[str] = []
     for field, names, read, is_whole in _READERS:
-        name = next((name for name in names if facts.get(name) is not None), "")
+        name = next((name for name in names if fields.get(name) is not None), "")
         if name:
-            value = facts[name] if not is_whole(facts[name]) else facts.pop(name)
-            if name in facts:
+            value = fields[name] if not is_whole(fields[name]) else fields.pop(name)
+            if name in fields:
                 unreadable.append(f"{name} is {_kind(value)}")
             predicted[field] = read(value)
             if predicted[field] is None:
                 predicted[field] = EMPTY.get(field, ())
     if failure:
-        return TurnPrediction(turn, failure=as_text(failure)[:200] or "failed", extras=filled(facts))
+        return TurnPrediction(turn, failure=as_text(failure)[:200] or "failed", extras=filled(fields))
     if not predicted:
-        return TurnPrediction(turn, failure="nothing predicted", extras=filled(facts))
-    return TurnPrediction(turn, **predicted, extras=filled(facts), unreadable=tuple(unreadable))
+        return TurnPrediction(turn, failure="nothing predicted", extras=filled(fields))
+    return TurnPrediction(turn, **predicted, extras=filled(fields), unreadable=tuple(unreadable))
 
 
 EMPTY: dict[str, Any] = {"state": {}, "response": ""}
 """What is predicted where nothing is; of other fields it is an empty list."""
 
 
-def _take(facts: JsonObject, names: Sequence[str]) -> Any:
+def _take(fields: JsonObject, names: Sequence[str]) -> Any:
     """The first of these fields that is there and not null, taken out."""
     for name in names:
-        if facts.get(name) is not None:
-            return facts.pop(name)
+        if fields.get(name) is not None:
+            return fields.pop(name)
     return None
 
 
 def _kind(value: Any) -> str:
-    """What a value is that should be something else, in words."""
+    """What a value is that should be something else."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} that holds something else than expected"
     return f"{type(value).__name__} {str(value)[:40]!r}"
@@ -318,8 +306,8 @@ _FIRST_ROWS = 5
 PLAIN_RESPONSES = "plain_responses"
 """Among the extras of a conversation: no response of its predictions, nor of others of that file, has a placeholder."""
 PREDICTED_BESIDE = "predicted_beside"
-"""Among the extras of an annotated conversation: its predictions lie in a file of their own, so its words are not those
-of the system that predicts."""
+"""Among the extras of an annotated conversation: its predictions are in a file of their own, so its texts are not
+those of the system that predicts."""
 MISSING = TurnPrediction(failure="missing")
 
 
@@ -449,7 +437,7 @@ _FIELDS = ("domains", "intents", "state", "requested", "acts", "response")
 def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -> Conversation:
     """The dialogue with a prediction of each of its turns.
 
-    A dialogue without any truth that nobody predicts is none of these.
+    A dialogue without truth and without predictions is not one of these.
     """
     predicted = predictions.by_dialogue.get(dialogue_key(conversation.id))
     annotated = {frame.seq for frame in conversation.frames if frame.origin == "gold"}
@@ -464,12 +452,12 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
             if exchange.answer is None and exchange.user.seq not in annotated:
                 continue
             prediction = MISSING
-        place = f"{conversation.id} turn {exchange.user.id or number}"
+        turn = f"{conversation.id} turn {exchange.user.id or number}"
         if prediction.failure:
             code = "prediction_missing" if prediction is MISSING else "prediction_failed"
-            notes.set_aside(code, f"{place}: {prediction.failure}", exchange.user.seq)
+            notes.set_aside(code, f"{turn}: {prediction.failure}", exchange.user.seq)
         for field in prediction.unreadable:
-            notes.set_aside("prediction_unreadable", f"{place}: {field}", exchange.user.seq)
+            notes.set_aside("prediction_unreadable", f"{turn}: {field}", exchange.user.seq)
         if conversation.source.format == "multiwoz":
             prediction = _with_names_of_multiwoz(prediction)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
@@ -510,7 +498,7 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
 def _placed(
     dialogue: str, predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes
 ) -> dict[int, TurnPrediction]:
-    """The prediction of each exchange. One that belongs to none, or comes second, is set aside and told."""
+    """The prediction of each exchange. One that belongs to none, or comes second, is set aside and noted."""
     placed: dict[int, TurnPrediction] = {}
     place_of = _places(predicted, exchanges, notes)
     for order, prediction in enumerate(predicted):

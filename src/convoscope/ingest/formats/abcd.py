@@ -29,18 +29,13 @@ class ABCDReader(Reader):
     title = "Action-Based Conversations Dataset"
 
     def detect(self, sample: Sample) -> Detection | None:
-        if any(_is_chat(value) for value in sample.values):
+        if any(_is_turn(one) for value in sample.values for one in as_list(as_object(value).get("original"))):
             return Detection(1.0, '"original" is a list of agent, customer and action with their words')
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             yield _conversation(record.value, group, notes)
-
-
-def _is_chat(value: Any) -> bool:
-    original = value.get("original") if isinstance(value, dict) else None
-    return any(_is_turn(one) for one in as_list(original))
 
 
 def _is_turn(value: Any) -> bool:

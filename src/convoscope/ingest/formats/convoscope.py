@@ -1,4 +1,4 @@
-"""Our own conversation JSON."""
+"""Convoscope's own conversation JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NativeReader(Reader):
     title = "Convoscope conversation JSON"
 
     def detect(self, sample: Sample) -> Detection | None:
-        if any(_is_ours(value) for value in sample.values):
+        if any(_is_native(value) for value in sample.values):
             return Detection(1.0, f'"schema" is {_KIND}')
         return None
 
@@ -41,12 +41,12 @@ class NativeReader(Reader):
             yield _build(record.value, group, notes)
 
 
-def _is_ours(value: Any) -> bool:
+def _is_native(value: Any) -> bool:
     return isinstance(value, dict) and str(value.get("schema", "")).startswith(_KIND)
 
 
 def _build(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
-    if not _is_ours(value):
+    if not _is_native(value):
         raise InputError(f'no "schema": "{SCHEMA_ID}"', field="schema", hint="add it, or move the record elsewhere")
     if value["schema"] != SCHEMA_ID:
         version = str(value["schema"]).rpartition("/")[2]
@@ -74,31 +74,24 @@ def _build(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
 
 
 def _with_possible_sounds(conversation: Conversation, notes: Notes) -> Conversation:
-    """Without segments and ends that lie before their starts: nothing sounds for less than no time."""
-    timeline = tuple(
-        _with_possible_segments(_with_possible_time(event, notes), notes) for event in conversation.timeline
-    )
+    """Without segments and ends that are before their starts: no sound has a negative length."""
+    timeline = tuple(_with_possible_times(event, notes) for event in conversation.timeline)
     return msgspec.structs.replace(conversation, timeline=timeline)
 
 
-def _with_possible_time(event: AnyEvent, notes: Notes) -> AnyEvent:
+def _with_possible_times(event: AnyEvent, notes: Notes) -> AnyEvent:
     time = event.time
-    if time is None or time.until is None or time.until >= time.at:
+    if time is not None and time.until is not None and time.until < time.at:
+        notes.set_aside("end_before_start", f"time: {time.at} to {time.until}", event.seq)
+        event = msgspec.structs.replace(event, time=Time(time.at, time.clock))
+    wrong = [one for one in event.segments if one.end < one.start] if isinstance(event, Utterance) else []
+    if not isinstance(event, Utterance) or not wrong:
         return event
-    notes.set_aside("end_before_start", f"time: {time.at} to {time.until}", event.seq)
-    return msgspec.structs.replace(event, time=Time(time.at, time.clock))
-
-
-def _with_possible_segments(event: AnyEvent, notes: Notes) -> AnyEvent:
-    if not isinstance(event, Utterance) or all(one.start <= one.end for one in event.segments):
-        return event
-    wrong = [one for one in event.segments if one.end < one.start]
     for segment in wrong:
         notes.set_aside("end_before_start", f"segment: {segment.start} to {segment.end}", event.seq)
     extras = {**event.extras, "segments": [msgspec.to_builtins(one) for one in wrong]}
-    return msgspec.structs.replace(
-        event, segments=tuple(one for one in event.segments if one not in wrong), extras=extras
-    )
+    possible = tuple(one for one in event.segments if one not in wrong)
+    return msgspec.structs.replace(event, segments=possible, extras=extras)
 
 
 READER = NativeReader()

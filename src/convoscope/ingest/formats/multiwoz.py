@@ -87,18 +87,19 @@ def read_acts(value: dict[str, Any]) -> Acts:
     acts: list[Act] = []
     is_whole = True
     for type, listed in value.items():
-        pairs = [pair for pair in listed if _is_pair(pair)] if isinstance(listed, list) else []
+        pairs = [
+            pair
+            for pair in as_list(listed)
+            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
+        ]
         is_whole &= isinstance(listed, list) and len(pairs) == len(listed)
-        acts.append(Act(type, tuple(_slot(domain_of(type), *pair) for pair in pairs if pair[0].lower() != _NOTHING)))
+        slots = (
+            SlotValue(slot_name(domain_of(type), name), None if value == _REQUESTED else value)
+            for name, value in pairs
+            if name.lower() != _NOTHING
+        )
+        acts.append(Act(type, tuple(slots)))
     return Acts(tuple(acts), is_whole)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, str) for one in value)
-
-
-def _slot(domain: str, name: str, value: str) -> SlotValue:
-    return SlotValue(slot_name(domain, name), None if value == _REQUESTED else value)
 
 
 def read_spans(value: list[Any], text: str, *, in_words: bool) -> Spans:

@@ -52,7 +52,9 @@ class PlainTextReader(Reader):
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         lines = [(record, labelled(str(record.value))) for record in group.records]
         speakers = speaker_labels(line for _, line in lines if line is not None)
-        first = _first_utterance(lines, speakers)
+        # What is before the first line of a speaker is a header.
+        spoken = (index for index, (_, line) in enumerate(lines) if line is not None and line.label in speakers)
+        first = next(spoken, len(lines))
         timeline = TimelineBuilder(notes)
         utterance: _Utterance | None = None
         is_timed = False
@@ -89,7 +91,7 @@ def _is_machine_text(lines: list[LabelledLine], known: list[LabelledLine]) -> bo
 
 
 def _is_talk(known: list[LabelledLine], sample: Sample) -> bool:
-    """Whether people of unknown roles talk: half of all lines are theirs, and two or more take turns, in sentences."""
+    """Whether people of unknown roles talk: half the lines are labelled, and two or more take turns, in sentences."""
     labels = [line.label for line in known]
     if len(set(labels)) < 2 or 2 * len(known) < len(sample.values):
         return False
@@ -100,12 +102,6 @@ def _is_talk(known: list[LabelledLine], sample: Sample) -> bool:
     sentences = sum(line.text.endswith(_SENTENCE_ENDS) for line in known)
     are_sentences = words >= _FEW_WORDS * len(known) or 2 * sentences >= len(known)
     return changes >= 2 and are_sentences and not any(label[0].islower() for label in labels)
-
-
-def _first_utterance(lines: list[tuple[Record, LabelledLine | None]], speakers: frozenset[str]) -> int:
-    """What stands before the first line of a speaker is a header."""
-    places = (place for place, (_, line) in enumerate(lines) if line is not None and line.label in speakers)
-    return next(places, len(lines))
 
 
 class _Utterance:

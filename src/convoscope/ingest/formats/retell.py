@@ -24,7 +24,6 @@ from convoscope.conversation import (
     ToolResult,
     Track,
 )
-from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import (
     LOOKED_AT,
@@ -177,7 +176,7 @@ class RetellReader(CallReader):
             id=call.text("call_id") or source.id_in(group),
             dimensions=dimensions(call.get("metadata")) | filled(dims),
             source=Source(format=self.name, files=group.file_names, record=source.path),
-            pipeline=_pipeline(latency),
+            pipeline="s2s" if "s2s" in latency else "cascade" if latency.keys() & {"asr", "llm", "tts"} else None,
             participants=transcript.timeline.participants,
             clocks=tuple(clock for clock in _CLOCKS if clock.id in transcript.clocks),
             agent=Agent(name=agent),
@@ -221,13 +220,13 @@ def _take_transcript(call: Fields, reason: str) -> tuple[Sequence[Any], str]:
     spoken = (name for name, listed in held.items() if name == _SCRUBBED or any(map(_is_speech, listed)))
     chosen = next(spoken, next(iter(held)))
     for name in held:
-        # A better one in which nobody speaks may still hold tools.
+        # A better one in which no one speaks may still hold tools.
         if _TRANSCRIPTS.index(name) >= _TRANSCRIPTS.index(chosen):
             del call[name]
             if name != chosen:
                 notes.ignored(name, f"{chosen} is read")
     if chosen == "transcript":
-        notes.inferred("turns_from_text", "speakers are told by the lines of the transcript")
+        notes.inferred("turns_from_text", "speakers are known by the lines of the transcript")
     return held[chosen], chosen
 
 
@@ -249,12 +248,6 @@ def _only_node(field: str, entries: Sequence[Any], collected: JsonObject, notes:
         return ""
     notes.inferred("state_from_current_node", node)
     return node
-
-
-def _pipeline(latency: JsonObject) -> Pipeline | None:
-    if "s2s" in latency:
-        return "s2s"
-    return "cascade" if latency.keys() & {"asr", "llm", "tts"} else None
 
 
 def _duration(call: Fields) -> float | None:

@@ -192,7 +192,7 @@ class WhisperReader(Reader):
     def detect(self, sample: Sample) -> Detection | None:
         values = [value for value in sample.values if isinstance(value, dict)]
         for value in values:
-            if _are_segments(value.get("segments")):
+            if any(map(_is_segment, as_list(value.get("segments")))):
                 sure = any(name in value for name in _SIGNS)
                 return Detection(0.95 if sure else 0.85, '"segments" is a list with start, end and text')
         if sample.container == "array" and values and all(map(_is_segment, values)):
@@ -237,10 +237,6 @@ def _is_segment(value: Any) -> bool:
         and as_number(value.get("end")) is not None
         and (isinstance(value.get("text"), str) or isinstance(value.get("speaker"), str | dict))
     )
-
-
-def _are_segments(value: Any) -> bool:
-    return isinstance(value, list) and any(map(_is_segment, value))
 
 
 def _labels(transcript: Fields) -> dict[str, str]:

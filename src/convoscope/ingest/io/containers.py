@@ -55,7 +55,7 @@ class ByteRange(NamedTuple):
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's text as UTF-8 bytes, unpacked. Compression is told by content, not by name."""
+    """The file's text as UTF-8 bytes, unpacked. Compression is recognised by content, not by name."""
     head = _magic(path)
     if head.startswith(_GZIP):
         return cast("IO[bytes]", gzip.GzipFile(path, "rb"))
@@ -260,7 +260,7 @@ def ranges_of_texts(texts: Iterable[bytes | BrokenEnd], size: int, between: byte
 
 
 class BrokenEnd(NamedTuple):
-    """In place of a record: why its file cannot be read further."""
+    """Instead of a record: why its file cannot be read further."""
 
     problem: str
     hint: str = ""
@@ -399,10 +399,14 @@ _MAX_FOREIGN = 0.3
 _SEE_FORMATS = "`convoscope formats` lists what can be read"
 
 
+_BINARY = (b"\x89PNG", b"%PDF-", b"\xff\xd8\xff", b"GIF8", b"OggS", b"fLaC", b"ID3\x03", b"ID3\x04")
+"""How pictures, sound and PDF begin."""
+
+
 def is_binary(head: bytes) -> bool:
-    """Whether bytes cannot be text: many of them are control characters."""
+    """Whether bytes cannot be text: they begin as a binary format does, or many of them are control characters."""
     some = head[:4096]
-    return len(_CONTROLS.findall(some)) > _MAX_CONTROLS * len(some)
+    return head.startswith(_BINARY) or len(_CONTROLS.findall(some)) > _MAX_CONTROLS * len(some)
 
 
 def not_text(head: bytes) -> InputError | None:

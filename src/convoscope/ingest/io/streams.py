@@ -25,14 +25,14 @@ class SpooledFiles(NamedTuple):
 
 
 def as_files(paths: Sequence[PathLike]) -> SpooledFiles:
-    """The paths, with a file in the place of each stream; it goes by the name of the stream."""
+    """The paths, with a file instead of each stream; it goes by the name of the stream."""
     streams = [os.fspath(path) for path in paths if _is_stream(path)]
     if not streams:
         return SpooledFiles(list(paths))
     folder = tempfile.TemporaryDirectory(prefix="convoscope-")
     files: dict[str, Path] = {}
-    for place, stream in enumerate(dict.fromkeys(streams)):
-        files[stream] = Path(folder.name) / str(place) / ("stdin" if stream == STANDARD_INPUT else Path(stream).name)
+    for number, stream in enumerate(dict.fromkeys(streams)):
+        files[stream] = Path(folder.name) / str(number) / ("stdin" if stream == STANDARD_INPUT else Path(stream).name)
         files[stream].parent.mkdir()
         try:
             _write(stream, files[stream])
@@ -48,7 +48,7 @@ def _is_stream(path: PathLike) -> bool:
     try:
         mode = os.stat(path).st_mode
     except OSError:
-        return False  # whoever opens it says what is wrong
+        return False  # opening it says what is wrong
     # A file behind /dev/stdin is another one for each process.
     if stat.S_ISDIR(mode):
         return False

@@ -1,6 +1,6 @@
-"""Rows of tables as records: CSV and TSV, told by their names, and Parquet, told by its first bytes.
+"""Rows of tables as records: CSV and TSV, by their names, and Parquet, by its first bytes.
 
-A row becomes a JSON object by column name. Cells of CSV are text, as they stand there: whoever reads the
+A row becomes a JSON object by column name. Cells of CSV are text, as they are: the reader of the
 records knows what is a number. An empty cell is null.
 """
 
@@ -119,7 +119,7 @@ class _Row(NamedTuple):
 
 
 class _BadRow(NamedTuple):
-    """In place of a row: why it cannot be read."""
+    """Instead of a row: why it cannot be read."""
 
     first: int
     last: int
@@ -198,12 +198,12 @@ def _cells(count: int) -> str:
 
 
 def _header(parsed: Any) -> list[str]:
-    """The names of the columns; one without a name is called by its place."""
+    """The names of the columns; one without a name is called by its position."""
     try:
         cells: list[str] = next((row for row in parsed if row), [])
     except csv.Error as error:
         raise InputError(f"the header cannot be read: {_why(error)}", line=1) from None
-    names = [cell.strip() or f"column_{place}" for place, cell in enumerate(cells, start=1)]
+    names = [cell.strip() or f"column_{number}" for number, cell in enumerate(cells, start=1)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InputError(f"two columns are called {twice[0]!r}", hint="give each column a name of its own")
@@ -211,7 +211,7 @@ def _header(parsed: Any) -> list[str]:
 
 
 def _delimiter(path: Path, header: str) -> str:
-    """The one that stands most often in the header, outside of quotes."""
+    """The most frequent one in the header, outside of quotes."""
     bare = re.sub(r'"[^"]*"', "", header)
     most = max(_DELIMITERS, key=bare.count)
     if bare.count(most):

@@ -83,7 +83,7 @@ class _Sizes(NamedTuple):
     def of(self, event: Any) -> int:
         size = self.by_anchor.get(event.anchor)
         if size is None:
-            raise _at(event, f"*{event.anchor} stands for nothing, or for a value that holds itself", "write it out")
+            raise _at(event, f"*{event.anchor} names nothing, or a value that holds itself", "write it out")
         return size
 
 
@@ -131,7 +131,7 @@ def _check_key(stack: Sequence[_Open], event: Any) -> None:
     if not stack or stack[-1].keys is None or stack[-1].children % 2:
         return
     if event.value in stack[-1].keys and event.value != "<<":
-        raise _at(event, f"{event.value!r} stands here twice", "give each its own name, or remove one")
+        raise _at(event, f"{event.value!r} occurs twice", "give each its own name, or remove one")
     stack[-1].keys.add(event.value)
 
 
@@ -151,8 +151,8 @@ def _explained(error: Any, text: str) -> InputError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = " ".join(filter(None, (getattr(error, "context", None), getattr(error, "problem", None))))
     line = mark.line + 1 if mark is not None else None
-    if line is None and isinstance(place := getattr(error, "position", None), int):
-        line = text.count("\n", 0, place) + 1
+    if line is None and isinstance(position := getattr(error, "position", None), int):
+        line = text.count("\n", 0, position) + 1
         problem = "holds a character that YAML does not allow"
     return InputError(f"is not YAML: {problem or error}", line=line, hint="fix it there, or just before")
 

@@ -1,20 +1,26 @@
-"""What a mapping says, and the reading of its TOML file."""
+"""What a mapping says, the reading of its TOML file, and the paths that it has into records.
+
+Paths are such as `chat.events` and `choices.0.text`; a backslash is before a dot that is part of a name.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.errors import InputError
+from convoscope.ingest.io.json import BadJson, decode
 
 Way = str | list[str]
 """A path such as `chat.events` or `choices.0.text`, or several of which the first that leads to a value counts."""
 
-FIELDS = ("domain", "intent", "requested", "state", "act")
 _SEE = "docs/guides/mapping.md has all keys"
 
 
@@ -74,7 +80,7 @@ class PredictedMap(_Table, frozen=True, kw_only=True):
 
 
 class ValueMap(_Table, frozen=True, kw_only=True):
-    """Words of the log, and ours: `customer = "user"`."""
+    """Values of the log, and ours: `customer = "user"`."""
 
     role: dict[str, str] = {}
     domain: dict[str, str] = {}
@@ -101,7 +107,7 @@ class MappingFile(msgspec.Struct, frozen=True):
 
 
 def load_mapping(path: Path) -> MappingFile:
-    """The mapping of a file. Whatever is wrong with it is an error that names the key."""
+    """The mapping of a file. What is wrong with it is an error that names the key."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -130,7 +136,7 @@ def _check(mapping: Mapping, name: str) -> None:
     message = mapping.message
     if message.texts and (message.role or message.text):
         raise InputError(
-            "message.texts stands for message.role and message.text",
+            "message.texts is given together with message.role or message.text",
             file=name,
             field="message",
             hint="give one of both",
@@ -138,8 +144,85 @@ def _check(mapping: Mapping, name: str) -> None:
     if not message.texts and not (message.role and message.text):
         missing = "role" if message.text else "text"
         raise InputError(
-            "says not where a message has its role and its text",
+            "does not say where a message has its role and its text",
             file=name,
             field=f"message.{missing}",
             hint='for example role = "from", text = "body"',
         )
+
+
+# Paths into a record.
+
+_STEP = re.compile(r"((?:[^.\\]|\\.)*)(?:\.|$)")
+
+
+class Leaf(NamedTuple):
+    """A value, and the steps to it."""
+
+    value: Any
+    steps: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def steps_of(path: str) -> tuple[str, ...]:
+    """The keys and indexes of a path; none for the record itself, which is `.`"""
+    if path in ("", "."):
+        return ()
+    return tuple(re.sub(r"\\(.)", r"\1", step) for step in _STEP.findall(path) if step)
+
+
+def written(steps: Iterable[str]) -> str:
+    """The path of some steps."""
+    return ".".join(re.sub(r"([.\\])", r"\\\1", step) for step in steps) or "."
+
+
+def find(record: Any, way: Way | None) -> Leaf | None:
+    """The first value that is neither missing nor null nor an empty text."""
+    for path in () if way is None else [way] if isinstance(way, str) else way:
+        steps = steps_of(path)
+        value = _at(record, steps)
+        if value is not None and value != "":
+            return Leaf(value, steps)
+    return None
+
+
+def value_at(record: Any, way: Way | None) -> Any:
+    leaf = find(record, way)
+    return None if leaf is None else leaf.value
+
+
+def _at(value: Any, steps: tuple[str, ...]) -> Any:
+    for step in steps:
+        value = parsed(value)
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def parsed(value: Any) -> Any:
+    """What a text of JSON says, as cells of a table hold it; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return decode(value.encode("utf-8", "replace")).value
+        except BadJson:
+            return value
+    return value
+
+
+def without(record: Any, taken: Iterable[tuple[str, ...]]) -> Any:
+    """A record without the values at some steps; it stays as it was."""
+    for steps in taken:
+        record = _without(record, steps)
+    return record
+
+
+def _without(value: Any, steps: tuple[str, ...]) -> Any:
+    if not steps or not isinstance(value, dict) or steps[0] not in value:
+        return {} if not steps else value
+    if len(steps) == 1:
+        return {name: inner for name, inner in value.items() if name != steps[0]}
+    return {**value, steps[0]: _without(value[steps[0]], steps[1:])}

@@ -24,8 +24,18 @@ from convoscope.ingest.companions.predictions import (
     state_of,
 )
 from convoscope.ingest.ids import is_session_field
-from convoscope.ingest.mapping.declaration import Mapping, MappingFile, MessageMap, PredictedMap, Way, load_mapping
-from convoscope.ingest.mapping.paths import find, parsed, value_at, without
+from convoscope.ingest.mapping.declaration import (
+    Mapping,
+    MappingFile,
+    MessageMap,
+    PredictedMap,
+    Way,
+    find,
+    load_mapping,
+    parsed,
+    value_at,
+    without,
+)
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import ROLES, JsonObject, as_text, filled, in_order
 from convoscope.ingest.report import Notes
@@ -44,7 +54,7 @@ _UNKNOWN_ROLE = "unknown"
 
 
 class LoggedMessage(NamedTuple):
-    """A message as the log has it, and the record that it stands in."""
+    """A message as the log has it, and the record that it is in."""
 
     value: Any
     record: Record
@@ -63,7 +73,7 @@ class MappedReader(Reader):
         self.settings = file.hash
 
     def detect(self, sample: Sample) -> Detection | None:
-        """What the mapping fits is read by it; what it fits not, and nobody else knows, is told by `build`."""
+        """What the mapping fits is read by it; what no reader knows is reported by `build`."""
         values = [one for value in sample.values for one in self.records_of(value)]
         if any(self._fits(value) for value in values):
             return Detection(2.0, f"the mapping {self.file} fits", self.grouping())
@@ -111,8 +121,8 @@ class MappedReader(Reader):
             if conversation.messages is None:
                 yield from self._by_id(records, group, notes)
                 continue
-            for place, held in enumerate(records):
-                name = group.name if len(records) == 1 else f"{group.name}#{place + 1}"
+            for number, held in enumerate(records, 1):
+                name = group.name if len(records) == 1 else f"{group.name}#{number}"
                 yield self._conversation(name, [held], group, notes)
 
     def _by_id(self, records: Sequence[Record], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
@@ -149,7 +159,7 @@ class MappedReader(Reader):
             timeline=tuple(builder.timeline.events),
             frames=tuple(builder.frames),
             labels=tuple(_labels(first, where.labels)),
-            extras=self._beside(first) if where.messages is not None else {},
+            extras=self._unnamed(first) if where.messages is not None else {},
         )
         return _with_predictions(conversation, builder, self.mapping.predicted, notes)
 
@@ -161,7 +171,7 @@ class MappedReader(Reader):
             hint=f"correct {table}.{key} in {self.file}, or write a new mapping with --suggest-map",
         )
 
-    def _beside(self, record: Any) -> JsonObject:
+    def _unnamed(self, record: Any) -> JsonObject:
         """What the record holds that the mapping does not name."""
         where = self.mapping.conversation
         ways = [where.messages, where.id, where.goal, *where.dimensions.values(), *where.labels.values()]
@@ -205,7 +215,7 @@ class _Builder:
             self._annotate(message, begun)
 
     def _spoken(self, message: Any) -> Iterator[tuple[str, Way | None]]:
-        """Who speaks, and where the words are."""
+        """Who speaks, and where the text is."""
         where = self.mapping.message
         if where.texts:
             yield from ((self._roles.get(role.casefold(), role), way) for role, way in where.texts.items())
@@ -213,7 +223,7 @@ class _Builder:
             yield self._role(message), where.text
 
     def _role(self, message: Any) -> str:
-        """The role in our words: by the mapping, else as usual."""
+        """The role: by the mapping, else as usual."""
         word = as_text(value_at(message, self.mapping.message.role)).strip()
         key = word.casefold()
         role = self._roles.get(key) or ROLES.get(key)
@@ -284,11 +294,11 @@ def _first(values: Sequence[Any]) -> Any:
 
 
 def _ordered(messages: list[LoggedMessage], way: Way | None, *, is_list: bool) -> list[LoggedMessage]:
-    """Messages that stand in records of their own are ordered by their times; those of a list are as they stand."""
+    """Messages that are records of their own are ordered by their times; those of a list are as they are."""
     if is_list or way is None:
         return messages
     times = [None if (read := moment(seconds(value_at(one.value, way)))) is None else read.at for one in messages]
-    return [messages[place] for place in in_order(times)]
+    return [messages[index] for index in in_order(times)]
 
 
 def seconds(value: Any) -> Any:

@@ -15,7 +15,7 @@ from convoscope.errors import ConvoscopeError, InputError
 from convoscope.harmless import one_line
 from convoscope.ingest.discover import sample_of
 from convoscope.ingest.io.json import BadJson
-from convoscope.ingest.mapping.paths import parsed, steps_of, written
+from convoscope.ingest.mapping.declaration import parsed, steps_of, written
 from convoscope.ingest.mapping.reader import seconds
 from convoscope.ingest.mapping.trial import MappingTrial, tried
 from convoscope.ingest.reader import Sample
@@ -35,36 +35,12 @@ _MAX_WORDS = 40
 _ROLE_NAMES = (*ROLE_FIELDS, "who", "actor", "direction", "participant", "participant_role", "type", "name")
 _TEXT_NAMES = ("content", *TEXT_FIELDS, "msg", "transcript", "words")
 _ID_NAMES = (
-    "conversation_id",
-    "session_id",
-    "thread_id",
-    "chat_id",
-    "dialogue_id",
-    "call_id",
-    "conversation",
-    "dialogue",
-    "dialog",
-    "dlg",
-    "session",
-    "thread",
-    "chat",
-    "call",
-    "ticket",
-    "case",
-    "id",
-    "no",
-    "number",
+    *("conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "call_id", "conversation", "dialogue"),
+    *("dialog", "dlg", "session", "thread", "chat", "call", "ticket", "case", "id", "no", "number"),
 )
 _ASKED = ("user", "user_message", "user_text", "question", "query", "prompt", "input", "in", "request")
 _ANSWERED = (
-    "assistant",
-    "system_response",
-    "bot_response",
-    "answer",
-    "reply",
-    "completion",
-    "output",
-    "out",
+    *("assistant", "system_response", "bot_response", "answer", "reply", "completion", "output", "out"),
     "response",
 )
 """Names of what each side says, in a record that holds both."""
@@ -357,7 +333,7 @@ def _written(candidate: Candidate) -> str:
     lines += [f"records = {_text(where)}"] if where else []
     lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
     id = _id(beside or own, is_message=not messages)
-    lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its place']
+    lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its position']
     meanings = _meanings(own, id if not messages else "")
     taken = {id, messages, *(one.path for one in beside if one.path.startswith(f"{messages}."))}
     taken |= {path for _, path in (*meanings.true, *meanings.predicted)}
@@ -384,11 +360,11 @@ def _id(fields: Sequence[RecordField], *, is_message: bool) -> str:
     plain = [one for one in named if all(isinstance(value, str | int) for value in one.values)]
     if is_message:
         plain = [one for one in plain if len(set(one.values)) < len(one.values)] or plain[:1]
-    best = min(plain, key=lambda one: (_place(one.name), one.path.count(".")), default=None)
+    best = min(plain, key=lambda one: (_rank(one.name), one.path.count(".")), default=None)
     return best.path if best else ""
 
 
-def _place(name: str) -> int:
+def _rank(name: str) -> int:
     return _ID_NAMES.index(name) if name in _ID_NAMES else len(_ID_NAMES)
 
 

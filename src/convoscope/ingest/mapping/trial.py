@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError
-from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping
-from convoscope.ingest.mapping.paths import parsed, value_at, written
+from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, parsed, value_at, written
 from convoscope.ingest.mapping.reader import MappedReader
 from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, as_text

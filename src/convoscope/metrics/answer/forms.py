@@ -413,6 +413,9 @@ def format_validity(conversation: Conversation) -> Iterator[Observation]:
     a code fence around JSON, XML, CSV or a table. Forms: JSON, a JSON Schema, a markdown table, a
     regular expression, and others that can be told for certain. A form that cannot be checked is
     unmeasured, `unknown_format`; so is one whose schema or pattern cannot be used.
+
+    >>> value(format_validity, example("user: Which?", 'assistant: {"id": 1}', expected={"format": "a JSON object"}))
+    1.0
     """
     for case in cases(conversation):
         field = missing(case, "format_validity")

@@ -70,6 +70,10 @@ def exact_match_metric(
         The answer is the last thing that the agent says; for an item, the item's own answer. An answer
         without words scores 0; where the log holds none, it is unmeasured. An empty truth is not
         applicable.
+
+        >>> chat = example("user: Capital?", "assistant: Paris", expected={"ground_truth": "Paris"})
+        >>> value("answer.exact_match", chat)
+        1.0
         """
         return _compared(conversation, "exact_match", compare)
 
@@ -93,6 +97,10 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
         the edges, runs of blanks and ways of writing one character (NFKC) do not count.
         Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
         is compared: see `answer.exact_match`. An empty truth is not applicable.
+
+        >>> truth = {"ground_truth": "Paris and London"}  # two of its three words
+        >>> round(value("answer.accuracy", example("user: Capitals?", "assistant: London, Paris.", expected=truth)), 3)
+        0.667
         """
         return _compared(conversation, "accuracy", compare)
 
@@ -128,6 +136,10 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         context says it. A letter that is stated goes before one that merely stands there; one that is
         ruled out does not count. Where there are no choices and the truth is no letter, it is not
         applicable; where the truth is none of the choices, the item contradicts itself: unmeasured.
+
+        >>> chat = example("user: A or B?", "assistant: The answer is B.", expected={"ground_truth": "B"})
+        >>> value("answer.accuracy@choice", chat)
+        1.0
         """
         return _compared(conversation, "accuracy", compare)
 
@@ -163,6 +175,10 @@ def multi_pattern_accuracy_metric(
         alone; where the item's context has `patterns`, what these find instead. Case, blanks and
         punctuation at the edges do not count. Where the context has `choices`, the letter and the text
         of the right one are as good as the truth. An empty truth is not applicable.
+
+        >>> chat = example("user: Capital?", "assistant: The answer is Paris.", expected={"ground_truth": "paris"})
+        >>> value("answer.multi_pattern_accuracy", chat)
+        1.0
         """
         return _compared(conversation, "multi_pattern_accuracy", compare)
 
@@ -201,6 +217,10 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
         writing that sets no blanks (Chinese, Japanese, Thai, Lao, Khmer, Burmese). P = shared ÷ words of
         the answer, R = shared ÷ words of the truth, F1 = 2PR ÷ (P + R); 0 where they share none. Which
         answer is compared: see `answer.exact_match`. A truth without words is not applicable.
+
+        >>> chat = example("user: Capital?", "assistant: It is Paris", expected={"ground_truth": "Paris"})
+        >>> value("answer.f1", chat)  # P = 1/3, R = 1
+        0.5
         """
         return _compared(conversation, "f1", compare)
 

@@ -26,6 +26,7 @@ from convoscope.metrics.declaration import (
     SECONDS,
     SHARE,
     GroupSample,
+    Metric,
     derived,
     metric,
 )
@@ -221,6 +222,12 @@ def response_latency_mean(conversation: Conversation) -> Iterator[Observation]:
     Per user turn that got a reply: from the first tick after the user's speech to the first tick of
     the agent's next segment. A turn without a reply has no wait. Turns are the user's segments that
     are no backchannel and after which the agent is silent for at least one tick.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(response_latency_mean, call)  # 1 s and 3 s
+    2.0
     """
     events, tick = _panel(conversation)
     yield from _waits(conversation, events.responses, tick, "no_turn_to_answer", "no_response")
@@ -232,6 +239,12 @@ def yield_latency_mean(conversation: Conversation) -> Iterator[Observation]:
 
     Per interruption that the agent yielded to: from the first tick of the user's segment to the
     first silent tick of the agent, less than 2 s. Why the agent stopped is not asked.
+
+    >>> call = example(
+    ...     "0-3 assistant: Let me read.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(yield_latency_mean, call)  # from 2 s to 3 s
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _waits(conversation, events.yields, tick, "no_interruption", "no_yield")
@@ -250,6 +263,12 @@ def response_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per user turn: 1 where an agent segment starts after it and not after the next turn's start, 0
     where the next turn comes first. A last turn that nobody follows is no event.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(response_rate, call)
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.responses, tick, "no_turn_to_answer")
@@ -267,6 +286,12 @@ def yield_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per user segment that starts while the agent speaks, and that is no backchannel and carries no
     insert: 1 where the agent falls silent in less than 2 s, else 0.
+
+    >>> call = example(
+    ...     "0-3 assistant: Let me read.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(yield_rate, call)  # silent 1 s after the user begins
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.yields, tick, "no_interruption")
@@ -278,6 +303,12 @@ def selectivity_backchannel(conversation: Conversation) -> Iterator[Observation]
 
     Per backchannel that starts while the agent speaks: 0 where the agent falls silent in less than
     1 s, else 1.
+
+    >>> murmur = {"type": "utterance", "speaker": "user", "manner": "backchannel", "intended": {"text": "Mhm."}}
+    >>> murmur["segments"] = [{"start": 2.5, "end": 3}]
+    >>> call = example("0-1 user: Hi.", "2-4 assistant: Hi.", murmur, "20 marker: recording_ended")
+    >>> value(selectivity_backchannel, call)  # the agent goes on for 1.5 s
+    1.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.backchannels, tick, "no_backchannel")
@@ -305,34 +336,36 @@ def selectivity_non_directed(conversation: Conversation) -> Iterator[Observation
     yield from _shares(conversation, events.non_directed, tick, "no_non_directed")
 
 
-@_total("interaction.response_total", version=1)
-def response_total(conversation: Conversation) -> Observation:
-    """How many user turns were there that the agent answered or failed to answer?"""
-    return measured(conversation, len(_panel(conversation).events.responses))
+def _events_total(name: str, events: str, question: str, count: int) -> Metric:
+    """How many events of a kind there are; `count` of them in the example."""
+
+    def total(conversation: Conversation) -> Observation:
+        return measured(conversation, len(getattr(_panel(conversation).events, events)))
+
+    total.__doc__ = f"""{question}
+
+    >>> call = example(
+    ...     "0-3 assistant: Let me see.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value("interaction.{name}", call)
+    {count:.1f}
+    """
+    return _total(f"interaction.{name}", version=1)(total)
 
 
-@_total("interaction.yield_total", version=1)
-def yield_total(conversation: Conversation) -> Observation:
-    """How many times did the user interrupt the agent?"""
-    return measured(conversation, len(_panel(conversation).events.yields))
-
-
-@_total("interaction.backchannel_total", version=1)
-def backchannel_total(conversation: Conversation) -> Observation:
-    """How many backchannels of the user put the agent to the test?"""
-    return measured(conversation, len(_panel(conversation).events.backchannels))
-
-
-@_total("interaction.vocal_tic_total", version=1)
-def vocal_tic_total(conversation: Conversation) -> Observation:
-    """How many vocal tics of the user put the agent to the test?"""
-    return measured(conversation, len(_panel(conversation).events.vocal_tics))
-
-
-@_total("interaction.non_directed_total", version=1)
-def non_directed_total(conversation: Conversation) -> Observation:
-    """How many words of the user to somebody else put the agent to the test?"""
-    return measured(conversation, len(_panel(conversation).events.non_directed))
+response_total = _events_total(
+    "response_total", "responses", "How many user turns were there that the agent answered or failed to answer?", 1
+)
+yield_total = _events_total("yield_total", "yields", "How many times did the user interrupt the agent?", 1)
+backchannel_total = _events_total(
+    "backchannel_total", "backchannels", "How many backchannels of the user put the agent to the test?", 0
+)
+vocal_tic_total = _events_total(
+    "vocal_tic_total", "vocal_tics", "How many vocal tics of the user put the agent to the test?", 0
+)
+non_directed_total = _events_total(
+    "non_directed_total", "non_directed", "How many words of the user to somebody else put the agent to the test?", 0
+)
 
 
 @_number("interaction.agent_interrupts_count", version=1, better=LOWER)
@@ -341,6 +374,12 @@ def agent_interrupts_count(conversation: Conversation) -> Observation:
 
     Both may start in the same tick: that counts. Whether the user made a turn or a backchannel, and
     who then stopped, is not asked.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(agent_interrupts_count, call)
+    0.0
     """
     return measured(conversation, len(_panel(conversation).events.interruptions))
 
@@ -363,6 +402,12 @@ def agent_interruption_rate(
 
     All interruptions ÷ all turns of the group, so that a conversation with interruptions and no
     turn counts, too. It may exceed 1.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(agent_interruption_rate, call)  # 0 of 2 turns
+    0.0
     """
     del answered
     return _sum(interruptions) / _sum(turns)
@@ -391,6 +436,12 @@ def selectivity(*given: list[GroupSample]) -> float | None:
 
     The plain mean of the three selectivities: backchannels, vocal tics, words to somebody else.
     Null unless all three have a value, each from ten events or more.
+
+    >>> call = example(
+    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ... )
+    >>> value(selectivity, call)  # there are no events
+    'fewer_than_ten_events'
     """
     shares, totals = given[:3], given[3:]
     if any(_sum(total) < LEAST_EVENTS for total in totals):

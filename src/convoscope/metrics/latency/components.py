@@ -197,6 +197,9 @@ llm_ttft = _of_events(
     unmeasured here, and `latency.llm_ttft.no_token_rate` counts it. A cancelled call is not applicable.
     Where all are exactly 0, nothing was measured. Without such metrics, the mean that the session's
     `latency` states.
+
+    >>> value("latency.llm_ttft", example("user: Hi.", 'llm: {"ttft": 0.4}', 'llm: {"ttft": 0.6}'))
+    0.5
     """,
     TTFT,
     _up_to(0.4, 2.0),
@@ -207,6 +210,9 @@ llm_latency = _of_events(
 
     `duration` of each `llm` metric; a cancelled call is not applicable. Without such metrics, the mean
     that the session's `latency` states.
+
+    >>> value("latency.llm_latency", example("user: Hi.", 'llm: {"duration": 1.0}', 'llm: {"duration": 2.0}'))
+    1.5
     """,
     LLM_DURATION,
     _up_to(1.0, 5.0),
@@ -219,6 +225,9 @@ tts_ttfb = _of_events(
     unmeasured here, and `latency.tts_ttfb.no_audio_rate` counts it. A cancelled synthesis is not
     applicable. Where all are exactly 0, nothing was measured. Without such metrics, the mean that the
     session's `latency` states.
+
+    >>> value("latency.tts_ttfb", example("user: Hi.", 'tts: {"ttfb": 0.25}', 'tts: {"ttfb": 0.75}'))
+    0.5
     """,
     TTFB,
     _up_to(0.2, 1.5),
@@ -230,6 +239,9 @@ tts_latency = _of_events(
     `ttfb` + `acquire_time` of each `tts` metric, filtered as `latency.tts_ttfb`. One that does not tell
     its `acquire_time` counts with its `ttfb` alone. Without such metrics, the mean that the session's
     `latency` states.
+
+    >>> value("latency.tts_latency", example("user: Hi.", 'tts: {"ttfb": 0.25, "acquire_time": 0.25}'))
+    0.5
     """,
     TTFB,
     _up_to(0.25, 2.0),
@@ -242,6 +254,9 @@ tts_duration = _of_events(
     `duration` of each `tts` metric. What is mapped to 0 to 10 is the real-time factor: Σ `duration` ÷
     Σ `audio_duration`, of the metrics that tell a sound. Without such metrics, the mean that the
     session's `latency` states.
+
+    >>> value("latency.tts_duration", example("user: Hi.", 'tts: {"duration": 1.0, "audio_duration": 4.0}'))
+    1.0
     """,
     TTS_DURATION,
     REAL_TIME,
@@ -253,6 +268,10 @@ tts_audio_duration = _of_events(
 
     Σ `audio_duration` of the `tts` metrics, cancelled ones included. Informational: 10 points where there
     is any. Without such metrics, the sum that the session's `latency` states.
+
+    >>> call = example("user: Hi.", 'tts: {"audio_duration": 4.0}', 'tts: {"audio_duration": 1.0}')
+    >>> value("latency.tts_audio_duration", call)
+    5.0
     """,
     TTS_AUDIO,
     INFORMATIONAL,
@@ -265,6 +284,9 @@ stt_latency = _of_events(
     `duration` of each `stt` metric where it is above 0. A recogniser that streams reports 0, which is not
     applicable; where no other is told, `transcription_delay` of each `eou` metric is taken. Without
     either, the mean that the session's `latency` states.
+
+    >>> value("latency.stt_latency", example("user: Hi.", 'stt: {"duration": 0.5}'))
+    0.5
     """,
     STT_DURATION,
     _up_to(0.3, 2.0),
@@ -277,6 +299,10 @@ stt_processing_duration = _of_events(
     Σ `duration` of the `stt` metrics that do not stream; one that does, or reports 0, is not applicable.
     What is mapped to 0 to 10 is the real-time factor: Σ `duration` ÷ Σ `audio_duration`, of the metrics
     that tell a sound. Without such metrics, the sum that the session's `latency` states.
+
+    >>> call = example("user: Hi.", 'stt: {"duration": 0.5}', 'stt: {"duration": 1.0}')
+    >>> value("latency.stt_processing_duration", call)
+    1.5
     """,
     STT_DURATION,
     REAL_TIME,
@@ -290,6 +316,10 @@ stt_audio_duration = _of_events(
     Σ `audio_duration` of the `stt` metrics: several per turn, and 0 of those that only tell of a
     connection. Informational: 10 points where there is any. Without such metrics, the sum that the
     session's `latency` states.
+
+    >>> call = example("user: Hi.", 'stt: {"audio_duration": 2.0}', 'stt: {"audio_duration": 1.0}')
+    >>> value("latency.stt_audio_duration", call)
+    3.0
     """,
     STT_AUDIO,
     INFORMATIONAL,
@@ -301,6 +331,9 @@ end_of_turn_delay = _of_events(
 
     `end_of_utterance_delay` of each `eou` metric. Exactly 0 says that no end was detected: unmeasured.
     Without such metrics, the mean that the session's `latency` states.
+
+    >>> value("latency.end_of_turn_delay", example("user: Hi.", 'eou: {"end_of_utterance_delay": 0.5}'))
+    0.5
     """,
     END_OF_TURN,
     _up_to(0.5, 2.5),
@@ -311,6 +344,10 @@ on_user_turn_completed_delay = _of_events(
 
     `on_user_turn_completed_delay` of each `eou` metric. Without such metrics, the mean that the session's
     `latency` states.
+
+    >>> call = example("user: Hi.", 'eou: {"on_user_turn_completed_delay": 0.1}')
+    >>> value("latency.on_user_turn_completed_delay", call)
+    0.1
     """,
     TURN_COMPLETED,
     _up_to(0.05, 1.0),
@@ -323,6 +360,9 @@ assistant_latency = _of_turns(
     `ttfb` of the synthesiser. Metrics are joined by speech id, else by the turn's label, else by order. A
     turn of which a part is missing is unmeasured. Without such metrics, the mean that the session's
     `latency` states.
+
+    >>> value("latency.assistant_latency", example("user: Hi.", 'llm: {"ttft": 0.5}', 'tts: {"ttfb": 0.25}'))
+    0.75
     """,
     assistant,
     ("llm", "tts"),
@@ -337,6 +377,10 @@ e2e_latency = _of_turns(
     added: it runs while the end of the turn is awaited. Joined as `latency.assistant_latency`; a turn of
     which a part is missing is unmeasured. Without such metrics, the mean that the session's `latency`
     states.
+
+    >>> delays = 'eou: {"end_of_utterance_delay": 0.5, "on_user_turn_completed_delay": 0.25}'
+    >>> value("latency.e2e_latency", example("user: Hi.", delays, 'llm: {"ttft": 0.5}', 'tts: {"ttfb": 0.25}'))
+    1.5
     """,
     end_to_end,
     ("eou", "llm", "tts"),
@@ -355,6 +399,10 @@ def _failure_rate(of: str, field: Field, name: str, question: str, what: str) ->
 
     Per `{field.component}` metric with a `{of}`: 1 where it is negative, which says that {what}; else 0. A cancelled
     one is not applicable.
+
+    >>> lines = '{field.component}: {{"{of}": 0.5}}', '{field.component}: {{"{of}": -1}}'
+    >>> value("{name}", example("user: Hi.", *lines))
+    0.5
     """
     needs = needs_of(f"{field.component}_{of}")
     return share_metric(name, version=1, observes=EVENT, better=LOWER, needs=needs, sensitive_to=())(failure_rate)
@@ -401,6 +449,11 @@ def _mean_of_calls(name: str, question: str, absent_in: tuple[str, ...] = ()) ->
     The mean of its calls in a conversation: as the log states it, else of what the part reports of
     each call (`latency`, else `ttfb`, else `processing`; never a mixture). `from` in the details says
     which. Unmeasured where the log has neither, and where all are exactly 0.
+
+    >>> reported = {{"type": "component_metric", "component": "{name}"}}
+    >>> times = [{{**reported, "values": {{"latency": seconds}}}} for seconds in (0.4, 0.6)]
+    >>> value("voice.response_speed.{name}_latency", example("0-1 user: Hi.", *times))
+    0.5
     """
     return metric(
         f"voice.response_speed.{name}_latency",

@@ -43,6 +43,9 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
     without times, with times of two clocks that do not relate, or with a reply that is dated before
     the message it answers, are unmeasured, and so are all where each message has the time of its reply, and
     all where user and agent have clocks that disagree: one shift of 30 s or more explains every time, and none less.
+
+    >>> value(response_latency, example("0 user: Hello?", "2 assistant: Hello.", "10 user: Bye.", "14 assistant: Bye."))
+    3.0
     """
     waits = [_response(conversation, turn) for turn in conversation.turns]
     stopped = not any(type(wait) is float and wait for wait in waits)
@@ -100,6 +103,10 @@ def response_speed(conversation: Conversation) -> Iterator[Observation]:
     user's speech to the start of the reply, however long. What cannot be is unmeasured: a wait below 0, one
     that is longer than the call, and waits that are all exactly 0. A turn without a reply has no wait and is
     unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "tool: find", "7-8 assistant: Yes.")
+    >>> value(response_speed, call)  # 1 s and 2 s
+    1.5
     """
     context = metric_context(conversation)
     yield from without_zeros(list(_waits(conversation, context, context.latency_assistant_turns, _source(context))))
@@ -111,6 +118,10 @@ def response_speed_eva(conversation: Conversation) -> Iterator[Observation]:
 
     As EVA publishes it: a wait of 0 or less is not applicable, and one of 1000 s or more is left out as a fault
     of the log.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "tool: find", "7-8 assistant: Yes.")
+    >>> value(response_speed_eva, call)  # 1 s and 2 s
+    1.5
     """
     context = metric_context(conversation)
     source, waits = _source(context), context.latency_assistant_turns
@@ -136,6 +147,10 @@ def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]
     """How fast does the agent answer, by the sound alone?
 
     The same as `voice.response_speed`, but never from what the log states.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "tool: find", "7-8 assistant: Yes.")
+    >>> value(response_speed_by_sound, call)  # 1 s and 2 s
+    1.5
     """
     context = metric_context(conversation)
     yield from without_zeros(list(_waits(conversation, context, context.sound_latency_assistant_turns, "sound")))
@@ -146,6 +161,10 @@ def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Obser
     """How fast does the agent answer in turns in which it calls a tool?
 
     `voice.response_speed` of the turns with a tool call; the others are not applicable.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "tool: find", "7-8 assistant: Yes.")
+    >>> value(response_speed_with_tool_calls, call)  # the second turn
+    2.0
     """
     tools = turns_with_tools(metric_context(conversation))
     yield from _only(conversation, lambda turn: turn in tools, "no_tool_calls")
@@ -156,6 +175,10 @@ def response_speed_without_tool_calls(conversation: Conversation) -> Iterator[Ob
     """How fast does the agent answer in turns without a tool call?
 
     `voice.response_speed` of the turns without a tool call; the others are not applicable.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "tool: find", "7-8 assistant: Yes.")
+    >>> value(response_speed_without_tool_calls, call)  # the first turn
+    1.0
     """
     tools = turns_with_tools(metric_context(conversation))
     yield from _only(conversation, lambda turn: turn not in tools, "tool_calls")

@@ -31,6 +31,10 @@ def conversation_correctly_finished(conversation: Conversation) -> Observation:
     who spoke. 1 for every other end, good or bad: whether the agent answered before, `agent.unanswered_turns`
     says. Unmeasured where the log does not say why it ended, or ended in silence and has no sound that
     tells who spoke last.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Bye.", outcome={"ended_reason": "user_hangup"})
+    >>> value(conversation_correctly_finished, call)
+    1.0
     """
     fault = breakdown(conversation)
     if not fault:
@@ -46,6 +50,10 @@ def conversation_correctly_finished_eva(context: MetricContext) -> Observation:
 
     As EVA publishes it: 0 where the call ended because nobody spoke any more and the user's sound was the
     last, 1 for every other end. An agent that never speaks, and an integration that breaks, finish correctly.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Bye.", outcome={"ended_reason": "user_hangup"})
+    >>> value(conversation_correctly_finished_eva, call)
+    1.0
     """
     return _left_waiting(context)
 
@@ -117,6 +125,9 @@ def success(conversation: Conversation) -> Observation:
 
     1 where it is done, 0 where it is lost: by the user's own label, else by what the log says of it, else by the end
     that the flow came to. Unmeasured where none of these tells.
+
+    >>> value(success, example("user: Book it.", "assistant: Done.", outcome={"completed": True}))
+    1.0
     """
     reading = outcome_of(conversation)
     return measured(conversation, 1 if reading.done else 0, details={"told_by": reading.evidence})

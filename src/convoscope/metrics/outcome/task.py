@@ -134,6 +134,10 @@ def task_completion(conversation: Conversation) -> Observation:
     and forbidden; a change that is none of these is damage and gives 0. What counts is the content:
     a stored hash is used only where there is no content; it does not tell the session, which is then
     not compared (`not_compared` in the details).
+
+    >>> world = {"before": {"content": {"seats": 0}}, "expected": {"content": {"seats": 2}}}
+    >>> value(task_completion, example("user: Two.", scenario={**world, "after": {"content": {"seats": 2}}}))
+    1.0
     """
     scenario = _scenario(conversation)
     after, expected, rules = scenario.after, scenario.expected, scenario.rules
@@ -185,6 +189,11 @@ def first_try(conversation: Conversation) -> Observation:
 
     1 where its result reports no error, 0 where it reports one; unmeasured where the log has no
     result of it. Not applicable where no authentication tool is called, or where there is none.
+
+    >>> calls = 'tool: log_in {} -> {"error": "wrong pin"}', 'tool: log_in {} -> {"ok": true}'
+    >>> chat = example("user: Hi.", *calls, agent={"tools": [{"name": "log_in", "kind": "auth"}]})
+    >>> value(first_try, chat)
+    0.0
     """
     calls = _auth_calls(conversation)
     if not calls:
@@ -209,6 +218,11 @@ def auth_calls(conversation: Conversation) -> Observation:
     """How often does the agent call an authentication tool?
 
     0 where it had such tools and called none. Not applicable where it had none.
+
+    >>> calls = 'tool: log_in {} -> {"error": "wrong pin"}', 'tool: log_in {} -> {"ok": true}'
+    >>> chat = example("user: Hi.", *calls, agent={"tools": [{"name": "log_in", "kind": "auth"}]})
+    >>> value(auth_calls, chat)
+    2.0
     """
     calls = _auth_calls(conversation)
     if not calls and not _auth_tools(conversation):
@@ -254,6 +268,11 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call: 1 where its result reports no error, 0 where it reports one. A call without a result in
     the log is unmeasured. Not applicable where no authentication tool is called, or where there is none.
+
+    >>> calls = 'tool: log_in {} -> {"error": "wrong pin"}', 'tool: log_in {} -> {"ok": true}'
+    >>> chat = example("user: Hi.", *calls, agent={"tools": [{"name": "log_in", "kind": "auth"}]})
+    >>> value(call_success_rate, chat)
+    0.5
     """
     calls = _auth_calls(conversation)
     if not calls:
@@ -280,6 +299,10 @@ def conversation_completed_on_time(conversation: Conversation) -> Observation:
     0 where it ended because it took longer than it might (`time_limit_exceeded`, `timeout`), because the
     integration broke, or without a word of the agent to a user who spoke; 1 where it ended for any other
     reason, good or bad. Unmeasured where the log does not say why it ended.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", outcome={"ended_reason": "user_hangup"})
+    >>> value(conversation_completed_on_time, call)
+    1.0
     """
     fault = breakdown(conversation)
     if not fault:
@@ -295,6 +318,10 @@ def conversation_completed_on_time_eva(conversation: Conversation) -> Observatio
 
     As EVA publishes it: 0 where it ended because it took longer than it might, 1 for every other end, also of
     a call in which the agent never speaks or whose integration broke.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", outcome={"ended_reason": "user_hangup"})
+    >>> value(conversation_completed_on_time_eva, call)
+    1.0
     """
     return _in_time(conversation)
 

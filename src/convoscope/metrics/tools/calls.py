@@ -46,6 +46,9 @@ def calls(conversation: Conversation) -> Observation:
     0 where the agent had tools and used none, or where the format of the log records calls and there
     is none. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
     call nor says which tools there were, and may be of a kind that leaves calls out.
+
+    >>> value(calls, example("user: Book it.", 'tool: find {} -> {"rows": [1]}', 'tool: book {} -> {"ok": true}'))
+    2.0
     """
     if not conversation.tool_calls and conversation.agent.tools == ():
         return not_applicable(conversation, "no_tools")
@@ -67,6 +70,10 @@ def success(conversation: Conversation) -> Iterator[Observation]:
     of failure. `basis` in the details says which: `stated` or `inferred`; `sign` says what decided. A call
     without a result is unmeasured, and so is one whose result says neither. A group in which a call failed, and no
     fewer calls do not say than do, has no value: failures report themselves.
+
+    >>> chat = example("user: Book it.", 'tool: book {} -> {"error": "sold out"}', 'tool: book {} -> {"ok": true}')
+    >>> value(success, chat)
+    0.5
     """
     for call in conversation.tool_calls:
         outcome = outcome_of_call(conversation, call)
@@ -87,6 +94,10 @@ def inferred_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call that `tools.success` counts: 1 where its result shows success only by the data, 0 where it states
     success or failure.
+
+    >>> chat = example("user: Book it.", 'tool: find {} -> {"rows": [1]}', 'tool: book {} -> {"status": "success"}')
+    >>> value(inferred_rate, chat)  # the first result says success only by its data
+    0.5
     """
     for call in conversation.tool_calls:
         outcome = outcome_of_call(conversation, call)
@@ -106,6 +117,11 @@ def tool_call_validity(conversation: Conversation) -> Iterator[Observation]:
     found, not eligible, try later) is no mistake of the call. A call of which neither the schema nor
     the result is known is unmeasured, and so is one without a schema whose error does not say what
     it blames, and one with a schema that takes too many steps to check.
+
+    >>> tools = {"tools": [{"name": "book", "arguments_schema": {"type": "object", "required": ["seats"]}}]}
+    >>> chat = example("user: Book it.", 'tool: book {"seats": 2} -> {}', "tool: book {} -> {}", agent=tools)
+    >>> value(tool_call_validity, chat)  # the second call leaves out seats
+    0.5
     """
     for look in _looks(conversation):
         mistakes = look.mistakes
@@ -125,6 +141,10 @@ def unknown_tool_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call: 1 where its name is not in the list of tools and no answer shows that there is such a
     tool; else 0. Unmeasured where the log does not say which tools there were.
+
+    >>> chat = example("user: Book it.", "tool: bok", "tool: book", agent={"tools": [{"name": "book"}]})
+    >>> value(unknown_tool_rate, chat)
+    0.5
     """
     for look in _looks(conversation):
         yield _rate(look, look.unknown_tool, "tools_unknown")
@@ -136,6 +156,10 @@ def missing_argument_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call, by the tool's schema. Not applicable where there is no such tool or where the arguments
     cannot be read; unmeasured where no schema is known.
+
+    >>> tools = {"tools": [{"name": "book", "arguments_schema": {"type": "object", "required": ["seats"]}}]}
+    >>> value(missing_argument_rate, example("user: Book it.", 'tool: book {"seats": 2}', "tool: book {}", agent=tools))
+    0.5
     """
     for look in _looks(conversation):
         if look.unknown_tool:
@@ -153,6 +177,12 @@ def bad_argument_rate(conversation: Conversation) -> Iterator[Observation]:
     Per call: arguments that are not JSON, or by the tool's schema a wrong type, a value that is not
     among those listed, or an argument that the tool does not have. Not applicable where there is no
     such tool; unmeasured where no schema is known.
+
+    >>> seats = {"type": "object", "properties": {"seats": {"type": "integer"}}}
+    >>> tools = {"tools": [{"name": "book", "arguments_schema": seats}]}
+    >>> chat = example("user: Book it.", 'tool: book {"seats": 2}', 'tool: book {"seats": "many"}', agent=tools)
+    >>> value(bad_argument_rate, chat)
+    0.5
     """
     for look in _looks(conversation):
         if look.unknown_tool and not look.bad:
@@ -167,6 +197,10 @@ def rejected_rate(conversation: Conversation) -> Iterator[Observation]:
 
     Per call: 1 where its result reports an error that blames the call, else 0. A call without a
     result in the log is unmeasured, and so is an error that does not say what it blames.
+
+    >>> chat = example("user: Book it.", 'tool: bok {} -> {"error": "unknown tool"}', 'tool: book {} -> {"ok": true}')
+    >>> value(rejected_rate, chat)
+    0.5
     """
     for look in _looks(conversation):
         if look.answer is None:
@@ -537,6 +571,10 @@ def unrecovered_errors(conversation: Conversation) -> Observation:
     Tools whose last call with a result that says how it went failed. Unmeasured where no call has a result, and where
     no tool is known to have failed and the last result of one does not say how it went. A group in which errors stay,
     and no fewer conversations do not say than do, has no value: failures report themselves.
+
+    >>> chat = example("user: Book it.", 'tool: find {} -> {"error": "timeout"}', 'tool: book {} -> {"ok": true}')
+    >>> value(unrecovered_errors, chat)  # find
+    1.0
     """
     outcomes = [(call.name, outcome_of_call(conversation, call)) for call in conversation.tool_calls]
     last = {name: outcome for name, outcome in outcomes if outcome is not None}
@@ -566,6 +604,9 @@ def repeated_calls(conversation: Conversation) -> Iterator[Observation]:
 
     1 of a call of the same tool with the same arguments as an earlier call, whose result, where the log has one, is
     also the same; else 0. Asking again until the answer changes is no repetition.
+
+    >>> value(repeated_calls, example("user: Book it.", 'tool: find {"id": 1} -> []', 'tool: find {"id": 1} -> []'))
+    0.5
     """
     results = conversation.tool_results
     earlier: set[bytes] = set()

@@ -48,6 +48,11 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     are equal as JSON: 1 is 1.0 and not true, blanks at both ends of a text and the order of keys do not
     count, null is an argument left out. Several expected calls: their mean, each call of the agent
     serving one of them, in the way that gives most. An agent that called nothing gets 0.
+
+    >>> wanted = {"tool_calls": [{"name": "book", "arguments": {"seats": 2, "day": "Monday"}}]}
+    >>> chat = example("user: Two on Monday.", 'tool: book {"seats": 2, "day": "Friday"}', expected=wanted)
+    >>> value(tool_correctness, chat)  # 4 for the name, 3 of 6 for one of two arguments
+    0.7
     """
     for case in cases(conversation):
         field = missing(case, "tool_correctness")

@@ -34,6 +34,9 @@ def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
     Tool calls of one turn with nobody's speech between them are a group. 1 for a group before which
     the agent spoke in the same turn, else 0, in which case the user hears silence while tools work.
     The subject is the first call of the group.
+
+    >>> value(pre_tool_speech, example("0-1 user: Hi.", "2-3 assistant: One moment.", "tool: find {} -> {}"))
+    1.0
     """
     for turn in conversation.turns:
         yield from _groups(conversation, turn)
@@ -81,6 +84,9 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
 
     Per call of the model, as the log counts them: {what}. A call of which the log gives no such count
     is unmeasured, and so is a conversation without any.
+
+    >>> value("{name}", example("0-1 user: Hi.", 'llm: {{"{counted}": 10}}', 'llm: {{"{counted}": 20}}'))
+    15.0
     """
     counts_logged = Need(
         code="no_token_counts",

@@ -193,6 +193,12 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     transcript, or with an empty one, counts with all its words as deletions, wherever in the call it
     is. A turn of which nobody knows what was meant is unmeasured. Not applicable where the model
     hears the sound.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(stt_wer, call)  # one of five words
+    0.2
     """
     yield from _wrong_words(conversation)
 
@@ -203,6 +209,12 @@ def stt_wer_eva(conversation: Conversation) -> Iterator[Observation]:
 
     `voice.stt_wer` as EVA publishes it: a turn that was not transcribed, nor any after it, is unmeasured. A
     recogniser that dies in the middle of a call is not seen.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(stt_wer_eva, call)  # one of five words
+    0.2
     """
     yield from but_trailing(dictation(conversation), _wrong_words(conversation))
 
@@ -215,6 +227,10 @@ def _wrong_words(conversation: Conversation) -> Iterator[Observation]:
         return ratio(in_turn(turn), wrong.all, wrong.words, empty="nothing_intended", details=wrong.details)
 
     yield from each_heard(dictation(conversation), observe_turn)
+
+
+_EXAMPLES = {"substitution": "my code was four", "insertion": "my own code is four", "deletion": "my code four"}
+"""What a recogniser may make of "my code is four", with one error of each kind."""
 
 
 def _part(kind: str, question: str) -> Metric:
@@ -232,6 +248,11 @@ def _part(kind: str, question: str) -> Metric:
     part.__doc__ = f"""{question}
 
     The {kind}s of `voice.stt_wer` ÷ words that the user meant to say.
+
+    >>> words = {{"intended": {{"text": "my code is four"}}, "heard": {{"text": "{_EXAMPLES[kind]}"}}}}
+    >>> spoken = {{"type": "utterance", "speaker": "user", **words, "segments": [{{"start": 0, "end": 1}}]}}
+    >>> value("voice.stt_wer.{kind}_rate", example(spoken, "2-3 assistant: Thanks."))
+    0.25
     """
     return _wer_metric(f"voice.stt_wer.{kind}_rate", version=3)(part)
 
@@ -299,6 +320,12 @@ def key_entities(conversation: Conversation) -> Iterator[Observation]:
     found by its shape and its spoken form, so that "Z K three" is heard in "ZK3". In a turn without a
     transcript, or with an empty one, all are wrong. A turn without a fact is not applicable, and so is
     an agent whose model hears the sound.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(key_entities, call)
+    0.0
     """
     yield from _share(conversation, None, detailed=True)
 
@@ -309,6 +336,12 @@ def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
 
     `voice.key_entities` as EVA publishes it: a turn with facts that was not transcribed, nor any after it, is
     unmeasured. A recogniser that dies in the middle of a call is not seen.
+
+    >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
+    >>> spoken = {"type": "utterance", "speaker": "user", **words, "segments": [{"start": 0, "end": 1}]}
+    >>> call = example(spoken, "2-3 assistant: Thanks.")
+    >>> value(key_entities_eva, call)
+    0.0
     """
     facts = facts_of(conversation)
     shares = _share(conversation, None, detailed=True)
@@ -320,27 +353,37 @@ class EntityKind(NamedTuple):
 
     types: tuple[str, ...]
     question: str
+    example: str
 
 
 KINDS = {
-    "name": EntityKind(("name",), "What share of the names does the recogniser get right?"),
-    "place": EntityKind(("place",), "What share of the places does the recogniser get right?"),
+    "name": EntityKind(("name",), "What share of the names does the recogniser get right?", "My name is Anna Smith."),
+    "place": EntityKind(("place",), "What share of the places does the recogniser get right?", "I live in Paris."),
     "code": EntityKind(
         ("confirmation_code", "flight_number", "seat", "airport_code"),
         "What share of the codes does the recogniser get right?",
+        "My code is ZK3.",
     ),
     "when": EntityKind(
-        ("date", "time", "duration"), "What share of the dates and times does the recogniser get right?"
+        ("date", "time", "duration"),
+        "What share of the dates and times does the recogniser get right?",
+        "I come on Monday.",
     ),
-    "amount": EntityKind(("amount", "number"), "What share of the amounts and numbers does the recogniser get right?"),
+    "amount": EntityKind(
+        ("amount", "number"),
+        "What share of the amounts and numbers does the recogniser get right?",
+        "I paid 20 euros.",
+    ),
     "contact": EntityKind(
-        ("phone", "email"), "What share of the phone numbers and addresses does the recogniser get right?"
+        ("phone", "email"),
+        "What share of the phone numbers and addresses does the recogniser get right?",
+        "Write to anna at example.com.",
     ),
 }
 
 
 def _of_kind(name: str) -> Metric:
-    types, question = KINDS[name]
+    types, question, example = KINDS[name]
 
     def of_kind(conversation: Conversation) -> Iterator[Observation]:
         yield from _share(conversation, types, detailed=False)
@@ -348,6 +391,11 @@ def _of_kind(name: str) -> Metric:
     of_kind.__doc__ = f"""{question}
 
     `voice.key_entities` of these types alone: {", ".join(types)}.
+
+    >>> words = {{"intended": {{"text": "{example}"}}, "heard": {{"text": "{example}"}}}}
+    >>> spoken = {{"type": "utterance", "speaker": "user", **words, "segments": [{{"start": 0, "end": 1}}]}}
+    >>> value("voice.key_entities.{name}", example(spoken, "2-3 assistant: Thanks."))
+    1.0
     """
     return _english(f"voice.key_entities.{name}", version=3)(of_kind)
 

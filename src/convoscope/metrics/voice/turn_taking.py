@@ -89,6 +89,10 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
     in: by how soon the agent falls silent, 0 at 2 s. Both: the worse. A nudge after a turn that the
     agent did not see end: 0. A turn without a reply: 0, but for the last of a user who left. A call that
     ends in silence when it was the agent's turn is 0 as a whole.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
+    >>> value(turn_taking, call)  # two replies after 1 s
+    1.0
     """
     analysis = analyse_turns(context)
     silent = {turn for turn, reason in analysis.without.items() if reason == NO_REPLY}
@@ -110,6 +114,10 @@ def turn_taking_eva(context: MetricContext) -> Iterator[Observation]:
 
     As EVA publishes it: `voice.turn_taking` of the turns with sound of both sides alone. A turn without a reply
     counts nowhere, so that an agent which answers once and then ignores the user takes its turns well.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
+    >>> value(turn_taking_eva, call)  # two replies after 1 s
+    1.0
     """
     yield from _taken(context)
 
@@ -137,6 +145,10 @@ def latency(context: MetricContext) -> Iterator[Observation]:
     From the end of the user's last sound to the start of the agent's first. Turns with an
     interruption, and replies that begin before the user's last sound, are no wait: not applicable.
     Where all are exactly 0, the log's clock tells nothing, and they are unmeasured.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
+    >>> value(latency, call)
+    1.0
     """
     yield from without_zeros(list(each_turn(context, _wait)))
 
@@ -154,6 +166,10 @@ def on_time_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes neither too early nor too late?
 
     From 0.2 s up to 2.75 s, with a tool call up to 4 s; of the turns without an interruption.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
+    >>> value(on_time_rate, call)
+    1.0
     """
     yield from _timed(context, lambda ms, late: EARLY_MS <= ms < late)
 
@@ -163,6 +179,10 @@ def early_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too early?
 
     In less than 0.2 s; of the turns without an interruption.
+
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
+    >>> value(early_rate, call)
+    0.0
     """
     yield from _timed(context, lambda ms, _: ms < EARLY_MS)
 
@@ -172,6 +192,9 @@ def late_rate(context: MetricContext) -> Iterator[Observation]:
     """What share of the replies comes too late?
 
     After 2.75 s or more, with a tool call after 4 s or more; of the turns without an interruption.
+
+    >>> value(late_rate, example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "25-26 assistant: Yes."))
+    0.5
     """
     yield from _timed(context, lambda ms, late: ms >= late)
 
@@ -239,6 +262,10 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     1 for a turn in which the agent begins while the user is speaking and the two sounds overlap by
     more than a millisecond, else 0. Of the turns with a reply: it does not see an agent that talks
     through the rest of the call, which `agent.talks_over_user` does.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(agent_interruption_rate, call)
+    1.0
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.barge_in is not None, 1, empty=NOT_EVALUABLE))
 
@@ -259,6 +286,10 @@ def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
 
     Per turn: the stretches of the agent's sound that overlap the user's by more than a millisecond,
     where the agent interrupted; else 0. Per call: their sum.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(agent_interruption_count, call)
+    1.0
     """
     yield from each_turn(context, lambda one: measured(in_turn(one.id), one.barge_in.times if one.barge_in else 0))
 
@@ -268,6 +299,10 @@ def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     """How long do both speak at once where the agent interrupts?
 
     The sum over all pairs of stretches of sound; of the turns in which the agent interrupts.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(agent_interruption_overlap, call)  # from 2 s to 3 s
+    1.0
     """
     yield from _interrupted(context, lambda barge_in, _: barge_in.overlap)
 
@@ -277,6 +312,10 @@ def agent_interruption_overlap_score(context: MetricContext) -> Iterator[Observa
     """How tolerable is the time for which both speak at once?
 
     0.5 for almost none, 0 from 2 s on; of the turns in which the agent interrupts.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(agent_interruption_overlap_score, call)  # 1 s is half of the way from 0.5 to 0
+    0.25
     """
     yield from _interrupted(context, lambda barge_in, _: overlap_score(1000 * barge_in.overlap))
 
@@ -286,6 +325,10 @@ def agent_interruption_count_score(context: MetricContext) -> Iterator[Observati
     """How tolerable is the number of times that the agent speaks over the user in a turn?
 
     0.5 for once, 0.25 for twice, 0 for more; of the turns in which the agent interrupts.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(agent_interruption_count_score, call)
+    0.5
     """
     yield from _interrupted(context, lambda barge_in, _: count_score(barge_in.times))
 
@@ -296,6 +339,10 @@ def post_interrupt_latency(context: MetricContext) -> Iterator[Observation]:
 
     From the end of the user's last sound to the agent's next one. An agent that speaks through that
     end, or says no more, leaves no wait: not applicable.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(post_interrupt_latency, call)  # from 4 s to 5 s
+    1.0
     """
     yield from _interrupted(context, lambda barge_in, _: barge_in.wait_after)
 
@@ -305,6 +352,10 @@ def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation
     """How good is the wait for the answer after an interruption?
 
     By the same curve as the wait for any reply; not applicable where there is no such wait.
+
+    >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
+    >>> value(post_interrupt_latency_score, call)  # an answer after 1 s is on time
+    1.0
     """
     yield from _interrupted(
         context,
@@ -334,6 +385,10 @@ def user_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     1 for a turn whose first sound begins more than a millisecond before the agent's earlier words
     end, else 0. Neither good nor bad: it is the user who does it. Of the turns with a reply: whether
     the agent ever stopped, `agent.talks_over_user` says.
+
+    >>> call = example("0-1 user: Hi.", "2-5 assistant: Let me read it.", "4-6 user: Stop.", "7-8 assistant: Yes.")
+    >>> value(user_interruption_rate, call)  # the second of two turns
+    0.5
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.yielded is not None, 1, empty=NOT_EVALUABLE))
 
@@ -344,6 +399,10 @@ def yield_time(context: MetricContext) -> Iterator[Observation]:
 
     From the user's first sound to the end of what the agent was saying; of the turns that the user
     opens by breaking in.
+
+    >>> call = example("0-1 user: Hi.", "2-5 assistant: Let me read it.", "4-6 user: Stop.", "7-8 assistant: Yes.")
+    >>> value(yield_time, call)  # from 4 s to 5 s
+    1.0
     """
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: seconds))
 
@@ -353,6 +412,10 @@ def user_interruption_yield_score(context: MetricContext) -> Iterator[Observatio
     """How well does the agent give way when the user breaks in?
 
     1 for at once, 0 from 2 s on; of the turns that the user opens by breaking in.
+
+    >>> call = example("0-1 user: Hi.", "2-5 assistant: Let me read it.", "4-6 user: Stop.", "7-8 assistant: Yes.")
+    >>> value(user_interruption_yield_score, call)  # 1 s of the 2 s after which it is 0
+    0.5
     """
     yield from each_turn(context, lambda one: _yielding(one, lambda seconds: yield_score(1000 * seconds)))
 

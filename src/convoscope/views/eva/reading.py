@@ -141,7 +141,7 @@ def label_interruptions(trace: list[Entry], assistant_interrupted: set[int], use
 def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned, *, backfill: bool = True) -> None:
     """3.6(8): the greeting first, the user's last words last; where the agent has the last word, it was cut off.
 
-    `backfill`: what the user was to say stands in for what was last heard of them.
+    `backfill`: what the user was to say replaces what was last heard of them.
     """
     if not trace:
         if greeting := assistant.intended.get(0):
@@ -230,14 +230,11 @@ def eva_reading(conversation: Conversation) -> EvaReading:
     """The call as the published fixtures of EVA read its logs; read once for each conversation."""
     known: EvaReading | None = conversation.__dict__.get("eva_reading")
     if known is None:
-        shifts = {clock.id: _milliseconds(clock.offset) for clock in conversation.clocks}
+        # An offset that no clock can have counts as 0.
+        offsets = {clock.id: clock.offset or 0.0 for clock in conversation.clocks}
+        shifts = {id: round(1000 * offset) for id, offset in offsets.items() if abs(offset) < _FAR}
         known = conversation.__dict__["eva_reading"] = read_eva(completed(conversation), conversation.pipeline, shifts)
     return known
-
-
-def _milliseconds(seconds: float | None) -> int:
-    """Whole milliseconds; an offset that no clock can have counts as 0."""
-    return round(1000 * seconds) if seconds is not None and abs(seconds) < _FAR else 0
 
 
 def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str, int] = _NO_SHIFT) -> EvaReading:
@@ -276,6 +273,8 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
     users = state.intended if state.alone.meant and not is_audited else state.transcribed
     # When the assistant was first heard in each turn, also where the end of that sound was lost.
     began = {turn: spans[0][0] for turn, spans in assistant_audio.items()} | state.first_lost_start
+    # 3.6(7): from the end of the user's last sound to the assistant's first.
+    ended = _last_ends(state, user_audio)
     return EvaReading(
         transcribed_assistant_turns=assistant.transcribed,
         transcribed_user_turns=user.transcribed,
@@ -293,7 +292,7 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
         num_assistant_turns=len(texts[ASSISTANT]),
         num_user_turns=len(users[USER]),
         num_tool_calls=len(calls),
-        latency_assistant_turns=_latencies(_last_ends(state, user_audio), began),
+        latency_assistant_turns={turn: round(began[turn] - ended[turn], 6) for turn in sorted(ended) if turn in began},
         turn_of=tuple(state.turn_of),
         log=tuple(log),
     )
@@ -394,15 +393,11 @@ def _intervals(state: CallState, role: str, session_end: float | None) -> dict[i
             if end is None:
                 end = start if session_end is None else session_end
             intervals.setdefault(turn, []).append((start, end))
-    if role == USER and state.rolled_back_at_zero:
-        _give_noise_to_the_first_turn(intervals, state)
-    return intervals
-
-
-def _give_noise_to_the_first_turn(intervals: dict[int, list[Interval]], state: CallState) -> None:
-    """An empty session's interval joins the next real session's list (3.5), also where no turn came before it."""
-    if 0 not in state.intended[USER] and 0 not in state.transcribed[USER] and 1 in intervals:
+    is_noise = role == USER and state.rolled_back_at_zero and 1 in intervals
+    if is_noise and 0 not in state.intended[USER] and 0 not in state.transcribed[USER]:
+        # An empty session's interval joins the next real session's list (3.5), also where no turn came before it.
         intervals[1] = intervals.pop(0, []) + intervals[1]
+    return intervals
 
 
 def _last_ends(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, float]:
@@ -413,11 +408,6 @@ def _last_ends(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, 
         if starts[-1] is None and len(ends) >= len(starts) and (end := ends[len(starts) - 1]) is not None:
             ended[turn] = end
     return ended
-
-
-def _latencies(ended: dict[int, float], began: dict[int, float]) -> dict[int, float]:
-    """3.6(7): from the end of the user's last sound to the assistant's first."""
-    return {turn: round(began[turn] - ended[turn], 6) for turn in sorted(ended) if turn in began}
 
 
 def eva_turns(conversation: Conversation) -> tuple[Turn, ...]:

@@ -89,11 +89,9 @@ class OpenAIChatReader(OpenAIReader):
             return True
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             return self.is_entry(choices[0].get("message"))
-        return any(self._wraps(record.get(name)) for name in ENVELOPES)
-
-    def _wraps(self, inner: Any) -> bool:
-        """Whether an envelope holds messages, or is one: what came back of the Messages API is a message itself."""
-        return isinstance(inner, dict) and (self.holds_entries(inner) or _is_answer(inner))
+        # What came back of the Messages API is a message itself.
+        inner = [record[name] for name in ENVELOPES if isinstance(record.get(name), dict)]
+        return any(self.holds_entries(one) or _is_answer(one) for one in inner)
 
     def take_entries(self, fields: Fields) -> list[Any]:
         """The history that was sent, then what the model answered."""

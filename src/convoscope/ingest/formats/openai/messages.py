@@ -25,7 +25,7 @@ from convoscope.ingest.ids import (
     unread_ids,
 )
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.reader import CallHistory, Detection, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
     ROLES,
     TEXT_FIELDS,
@@ -292,7 +292,7 @@ class OpenAIReader(Reader):
         )
 
     def from_text(self, text: str, notes: Notes) -> Any:
-        """The entry that a file of plain text is; None where it is none."""
+        """The entry that a file of plain text is; None for other text."""
         del text, notes
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
@@ -306,7 +306,10 @@ class OpenAIReader(Reader):
             return
         single = [record for record in group.records if self.stands_alone(record.value)]
         if single:
-            records = self._in_rows(group.records, notes)
+            ordered = in_rows([_timed(record.value, record.file) for record in group.records])
+            if ordered.repaired:
+                notes.repaired(ordered.repaired, f"{len(group.records)} records")
+            records = [group.records[index] for index in ordered.order]
             entries = [(record.number, record.value) for record in records]
             notes.is_session = is_session_row(single[0].value)
             id = row_id(single[0].value)
@@ -323,22 +326,12 @@ class OpenAIReader(Reader):
             fields, listed = held
             metadata = fields.get("metadata")
             notes.is_session = is_session(fields) or (not conversation_id(fields) and is_session(as_object(metadata)))
-            listed = _with_earlier(self._in_list(listed, notes), record.before)
+            in_time = in_list([_timed(entry) for entry in listed])
+            if in_time.repaired:
+                notes.repaired(in_time.repaired, f"{len(listed)} entries")
+                listed = [listed[index] for index in in_time.order]
+            listed = _with_earlier(listed, record.before)
             yield self._conversation(fields, [(record.number, one) for one in listed], group, group.name)
-
-    def _in_rows(self, records: Sequence[Record], notes: Notes) -> list[Record]:
-        """Single entries in the order of time, where that is plainly another one."""
-        ordered = in_rows([_timed(record.value, record.file) for record in records])
-        if ordered.repaired:
-            notes.repaired(ordered.repaired, f"{len(records)} records")
-        return [records[index] for index in ordered.order]
-
-    def _in_list(self, entries: list[Any], notes: Notes) -> list[Any]:
-        ordered = in_list([_timed(entry) for entry in entries])
-        if not ordered.repaired:
-            return entries
-        notes.repaired(ordered.repaired, f"{len(entries)} entries")
-        return [entries[index] for index in ordered.order]
 
     def _conversation(
         self, fields: Fields, entries: Sequence[tuple[int, Any]], group: RecordGroup, name: str

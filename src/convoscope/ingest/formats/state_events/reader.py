@@ -10,18 +10,16 @@ import msgspec
 from convoscope.conversation import Agent, Clock, Conversation, Outcome, Scenario, Source
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.formats.state_events.endings import outcome_of, seconds_of
 from convoscope.ingest.formats.state_events.lines import (
     CALL,
     EVENTS,
+    FLOW_EVENTS,
     IDS,
     RESULT,
     SPEAKERS,
-    TELLING,
     TEXT_LISTS,
     TIMES,
     HoldsEvents,
-    JsonObject,
     LinePlanner,
     event_name,
     flattened,
@@ -30,11 +28,14 @@ from convoscope.ingest.formats.state_events.lines import (
     kind_of,
     may_hold,
     payload_of,
+    text_of,
+    truth,
 )
 from convoscope.ingest.formats.state_events.strict import NotStrict, strict_conversation
-from convoscope.ingest.formats.state_events.timeline import EventWalk, text_of, truth
+from convoscope.ingest.formats.state_events.timeline import EventWalk, outcome_of, seconds_of
 from convoscope.ingest.io.json import decode
 from convoscope.ingest.reader import Detection, Lines, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import dimensions
 
@@ -50,7 +51,7 @@ _ENDS = {
     "duration_s": ("duration_s", "duration_seconds"),
 }
 _PIPELINES: dict[str, Pipeline] = {"text": "text", "cascade": "cascade", "audio_llm": "audio_llm", "s2s": "s2s"}
-_USUAL_BESIDE = frozenset({"metadata", "seed", "started_at", "ended_at", "outcome", *IDS, *TIMES})
+_USUAL = frozenset({"metadata", "seed", "started_at", "ended_at", "outcome", *IDS, *TIMES})
 
 
 class _Ids(msgspec.Struct, gc=False):
@@ -92,7 +93,7 @@ class StateEventsReader(Reader):
             return Detection(0.97, "a record with a list of state events")
         lines = [_flat(value) for value in values if isinstance(value, dict)]
         kinds = [kind_of(event_name(line)[1]) for line in lines]
-        sure = 0.95 if TELLING & set(kinds) else 0.6 if any(kinds) else 0.3
+        sure = 0.95 if FLOW_EVENTS & set(kinds) else 0.6 if any(kinds) else 0.3
         if not any(kinds) and not any(_may_be_event(line) for line in lines):
             return None
         # An id that only tools' lines carry is that of a call of a tool.
@@ -107,7 +108,7 @@ class StateEventsReader(Reader):
         return _id_of(_flat(value), IDS) if isinstance(value, dict) else None
 
     def quick_key(self, text: bytes) -> str | None:
-        """The id, where it stands in the line itself; else the line is looked at more closely."""
+        """The id, where it is in the line itself; else the line is looked at more closely."""
         try:
             ids = _decode_ids(text)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -159,34 +160,34 @@ class StateEventsReader(Reader):
         ordered = in_order(content.entries, self._planner, notes, content.second)
         walk = EventWalk(id, notes)
         walk.go(ordered.lines)
-        if not walk.told_something:
+        if not walk.has_content:
             raise InputError("has no event of a flow", field="event", hint=_EXPECTED)
         clocks = {clock.id: clock for clock in walk.timeline.clocks}
         for kind in sorted(ordered.clocks):
             clocks.setdefault(kind, Clock(id=kind, kind="wall" if kind == "wall" else "relative", source="timestamp"))
-        facts = _Facts(walk, content.head, id, notes)
+        whole = _Whole(walk, content.head, id, notes)
         return Conversation(
             id=id,
-            dimensions=facts.dimensions,
+            dimensions=whole.dimensions,
             source=Source(format=self.name, files=group.file_names, record=group.name),
-            pipeline=facts.pipeline,
+            pipeline=whole.pipeline,
             participants=walk.timeline.participants,
             clocks=tuple(clocks.values()),
-            agent=facts.agent,
-            scenario=facts.scenario,
+            agent=whole.agent,
+            scenario=whole.scenario,
             timeline=tuple(walk.events),
-            outcome=facts.outcome,
-            extras=facts.extras,
+            outcome=whole.outcome,
+            extras=whole.extras,
         )
 
 
 class _RecordContent(NamedTuple):
-    """What a record tells: of the whole conversation, and event by event."""
+    """What a record says: of the whole conversation, and event by event."""
 
     head: JsonObject
     entries: Sequence[Record]
     second: int = 0
-    """The place of the first entry of a second list."""
+    """The index of the first entry of a second list."""
     apart: bool = True
     """The entries were taken out of lists, where there were any."""
 
@@ -202,7 +203,7 @@ def _by_id(group: RecordGroup) -> Iterator[tuple[str, Sequence[Record]]]:
     if len(ids) <= 1:
         yield ids[0] if ids else group.name, group.records
     else:
-        yield from ((id or group.name, mine) for id, mine in by_id.items())
+        yield from ((id or group.name, own) for id, own in by_id.items())
 
 
 def _merged(heads: Iterable[JsonObject]) -> JsonObject:
@@ -263,10 +264,10 @@ def _flat(value: Any) -> JsonObject:
     return flattened(value, payload) if payload else value
 
 
-def _id_of(facts: JsonObject, names: Sequence[str]) -> str | None:
+def _id_of(fields: JsonObject, names: Sequence[str]) -> str | None:
     """The conversation that something says it belongs to; a number is text."""
     for name in names:
-        value = facts.get(name)
+        value = fields.get(name)
         if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
             return str(value)
     return None
@@ -274,38 +275,38 @@ def _id_of(facts: JsonObject, names: Sequence[str]) -> str | None:
 
 def _named(content: _RecordContent, group: RecordGroup) -> str:
     metadata = content.head.get("metadata")
-    beside = _id_of(metadata, IDS) if isinstance(metadata, dict) else None
-    return _id_of(content.head, _RECORD_IDS) or beside or group.name
+    nested = _id_of(metadata, IDS) if isinstance(metadata, dict) else None
+    return _id_of(content.head, _RECORD_IDS) or nested or group.name
 
 
 def _holds_events(value: Any) -> bool:
     """A list with events of a flow among it, or a record that holds one, or messages that carry some."""
     if isinstance(value, list):
-        return any(_is_telling(message) for message in value[:_LOOKED_AT])
+        return any(_is_flow_event(message) for message in value[:_LOOKED_AT])
     listed = value.get(EVENTS)
-    if isinstance(listed, list) and any(_is_telling(message) for message in listed[:_LOOKED_AT]):
+    if isinstance(listed, list) and any(_is_flow_event(message) for message in listed[:_LOOKED_AT]):
         return True
     for name in TEXT_LISTS:
         texts = value.get(name)
         for message in texts[:_LOOKED_AT] if isinstance(texts, list) else ():
-            if _is_telling(message):
+            if _is_flow_event(message):
                 return True
             carried = message.get(EVENTS) if isinstance(message, dict) else None
-            if isinstance(carried, list) and any(_is_telling(event) for event in carried[:_LOOKED_AT]):
+            if isinstance(carried, list) and any(_is_flow_event(event) for event in carried[:_LOOKED_AT]):
                 return True
     return False
 
 
-def _is_telling(value: Any) -> bool:
-    return isinstance(value, dict) and kind_of(event_name(_flat(value))[1]) in TELLING
+def _is_flow_event(value: Any) -> bool:
+    return isinstance(value, dict) and kind_of(event_name(_flat(value))[1]) in FLOW_EVENTS
 
 
 def _may_be_event(line: JsonObject) -> bool:
-    """An event of a kind that nobody knows, in a stream that may have others."""
+    """An event of an unknown kind, in a stream that may have others."""
     return bool(event_name(line)[1]) and _id_of(line, IDS) is not None and any(name in line for name in TIMES)
 
 
-class _Facts:
+class _Whole:
     """What lines and records say of the whole conversation."""
 
     def __init__(self, walk: EventWalk, head: JsonObject, id: str, notes: Notes) -> None:
@@ -313,10 +314,12 @@ class _Facts:
         self._left = dict(head)
         shared = walk.shared
         metadata = self._left.get("metadata")
-        places = [_named_things(place) for place in (self._left, shared, metadata) if place and isinstance(place, dict)]
-        self.dimensions = dimensions(*places)
-        for place in places:
-            if "persona" not in self.dimensions and (called := text_of(place.get("persona"))):
+        objects = [
+            _named_things(record) for record in (self._left, shared, metadata) if record and isinstance(record, dict)
+        ]
+        self.dimensions = dimensions(*objects)
+        for record in objects:
+            if "persona" not in self.dimensions and (called := text_of(record.get("persona"))):
                 self.dimensions["persona"] = called
         self.outcome = self._outcome(walk)
         self.pipeline = _PIPELINES.get(text_of(self._left.pop("pipeline", None)))
@@ -327,21 +330,21 @@ class _Facts:
             models={"llm": model} if model else {},
         )
         persona = next(
-            (place["persona"] for place in (self._left, shared) if isinstance(place.get("persona"), dict)), None
+            (record["persona"] for record in (self._left, shared) if isinstance(record.get("persona"), dict)), None
         )
         self.scenario = None if persona is None else Scenario(persona=persona)
         self.extras = self._extras(shared, id)
 
     def _outcome(self, walk: EventWalk) -> Outcome:
         ending = dict(walk.ended)
-        beside = self._left.get("outcome")
-        for place in (self._left, beside if isinstance(beside, dict) else {}) if self._left else ():
+        nested = self._left.get("outcome")
+        for record in (self._left, nested if isinstance(nested, dict) else {}) if self._left else ():
             for name, fields in _ENDS.items():
                 for field in fields:
-                    if place.get(field) is not None and name not in ending:
-                        ending[name] = place[field]
-                        if place is self._left:
-                            del place[field]
+                    if record.get(field) is not None and name not in ending:
+                        ending[name] = record[field]
+                        if record is self._left:
+                            del record[field]
         completed = truth(ending.get("completed"))
         if completed is None and ending.get("completed") is not None:
             self._notes.set_aside("completed_not_a_boolean", repr(ending["completed"])[:40])
@@ -353,9 +356,9 @@ class _Facts:
         return outcome_of(ending)
 
     def _extras(self, shared: JsonObject, id: str) -> JsonObject:
-        """What nobody took, of records and of what all lines say."""
+        """What was not taken, of records and of what all lines say."""
         for name, value in self._left.items():
-            if value is not None and name not in _USUAL_BESIDE and name not in self.dimensions and name != "id":
+            if value is not None and name not in _USUAL and name not in self.dimensions and name != "id":
                 self._notes.unknown(f"record.{name}")
         left = {**shared, **self._left}
         return {
@@ -369,9 +372,9 @@ class _Facts:
         return str(value) == value_elsewhere
 
 
-def _named_things(place: JsonObject) -> JsonObject:
+def _named_things(record: JsonObject) -> JsonObject:
     """Dimensions by name, also where a log writes an object that has one."""
-    return {name: text_of(value) if isinstance(value, dict) else value for name, value in place.items()}
+    return {name: text_of(value) if isinstance(value, dict) else value for name, value in record.items()}
 
 
 READER = StateEventsReader()

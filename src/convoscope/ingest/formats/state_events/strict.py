@@ -1,8 +1,7 @@
 """Conversations of which every line is as the page of the format writes it: decoded by type and built in one pass.
 
 Whatever is not exactly so, and whatever there would be something to note about, is left to the reader that looks
-closer (`state_events_lines`, `state_events_timeline`), which defines what lines mean: here, only what it would
-make of these.
+closer (`lines`, `timeline`), which defines what lines mean: here is only what it would make of these.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from convoscope.conversation import (
     ToolResult,
 )
 from convoscope.conversation.events import moment
-from convoscope.ingest.formats.state_events.endings import outcome_of
-from convoscope.ingest.formats.state_events.lines import ENDED, TURN
-from convoscope.ingest.formats.state_events.timeline import DAY_MS, ROUNDING, error_of
+from convoscope.ingest.formats.state_events.lines import DAY_MS, ENDED, TURN, error_of
+from convoscope.ingest.formats.state_events.timeline import outcome_of
+from convoscope.ingest.formats.state_events.visits import ROUNDING
 from convoscope.ingest.reader import Lines
 
 _NEAR = 8
@@ -154,8 +153,8 @@ class _Stream:
     """Goes through the lines of one conversation, which happened one after the other."""
 
     __slots__ = (
-        "agent", "before", "began", "current", "ended", "events", "expected", "flow", "id", "inside", "last_turn",
-        "lines", "model", "moved", "slots", "texts",
+        "agent", "are_times_fine", "before", "began", "current", "ended", "events", "expected", "flow", "id", "inside",
+        "last_turn", "lines", "logged", "model", "moved", "slots", "texts",
     )  # fmt: skip
 
     def __init__(self, lines: Lines) -> None:
@@ -173,6 +172,10 @@ class _Stream:
         self.began = self.moved = self.last_turn = 0.0
         """When that was, when the current one was entered, and when the last turn was over; 0 for never."""
         self.slots: set[str] = set()
+        self.logged: set[str] | None = None
+        """The states that some line says were entered or left; None as long as it was not asked for."""
+        self.are_times_fine: bool | None = None
+        """Whether times are more exact than whole seconds; None as long as it was not asked for."""
 
     def go(self) -> None:
         append = self.events.append
@@ -180,7 +183,7 @@ class _Stream:
         agent: str | UnsetType = UNSET
         at, seq, begun = 0.0, 0, 0
         time: Time | None = None
-        for place, line in enumerate(self.lines):
+        for index, line in enumerate(self.lines):
             stamp = line.timestamp
             if type(stamp) is str:
                 stamp = _moment(stamp)
@@ -189,13 +192,13 @@ class _Stream:
             number = line.seq
             if number is UNSET:
                 number = seq
-            if stamp > at or place == 0:
-                begun = place
+            if stamp > at or index == 0:
+                begun = index
             elif stamp < at or number < seq:
                 raise NotStrict
             elif number > seq:
-                begun = place
-            elif place - begun > _NEAR or line in self.lines[begun:place]:
+                begun = index
+            elif index - begun > _NEAR or line in self.lines[begun:index]:
                 raise NotStrict
             if stamp != at or time is None:
                 at = stamp
@@ -206,12 +209,12 @@ class _Stream:
                 flow = _agreed(flow, line.flow)
             if line.agent != agent:
                 agent = _agreed(agent, line.agent)
-            append(_HANDLERS[type(line)](self, line, time, place))
+            append(_HANDLERS[type(line)](self, line, time, index))
         self.flow, self.agent = flow or "", agent or ""
 
     @property
     def is_whole(self) -> bool:
-        """Nobody has to conclude that a state was entered; and something was told at all."""
+        """No entry of a state has to be concluded; and there is more than markers."""
         if not self.inside and self.expected:
             for event in reversed(self.events):
                 if type(event) is StateExited:
@@ -260,22 +263,21 @@ class _Stream:
     def _check_beginning(self, began: float) -> None:
         if self.began > began or self.last_turn > began:
             return  # The latency does not fit the clock.
-        times = [line.timestamp for line in self.lines]
-        if any(type(time) is str or time % 1 for time in times):
+        if self.are_times_fine is None:
+            times = [line.timestamp for line in self.lines]
+            self.are_times_fine = any(type(time) is str or time % 1 for time in times)
+        if self.are_times_fine:
             raise NotStrict
 
     def _is_logged(self, state: str) -> bool:
         """Whether some line says that this state was entered or left."""
-        for line in self.lines:
-            kind = type(line)
-            if kind is _Entered and line.state == state:
-                return True
-            if kind is _Exited and state in (line.state, line.to_state):
-                return True
-        return False
+        if self.logged is None:
+            moves = [line for line in self.lines if type(line) is _Entered or type(line) is _Exited]
+            self.logged = {line.state for line in moves} | {line.to_state for line in moves if type(line) is _Exited}
+        return state in self.logged
 
-    def _figures(self, line: _Turn, place: int) -> dict[str, Any]:
-        """What a turn tells beside its latency, in the order in which the line tells it."""
+    def _figures(self, line: _Turn, index: int) -> dict[str, Any]:
+        """What a turn says besides its latency, in the order of the line."""
         figures = {name: getattr(line, name) for name in ("model", "tokens_in", "tokens_out")}
         names = [name for name, value in figures.items() if value is not UNSET]
         if line.model == "":
@@ -283,7 +285,7 @@ class _Stream:
         if line.model is not UNSET and not self.model:
             self.model = line.model
         if len(names) > 1:
-            text = self.texts[place]
+            text = self.texts[index]
             keys = [b'"%b"' % name.encode() for name in names]
             if b"\\" in text or any(text.count(key) != 1 for key in keys):
                 raise NotStrict

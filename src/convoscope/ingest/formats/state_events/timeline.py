@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import (
+    AnyEvent,
     ComponentMetric,
     GuardEvaluated,
     Json,
     Marker,
+    Outcome,
     SlotFilled,
     StateEntered,
     StateExited,
@@ -25,23 +26,36 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.formats.openai import chat as openai_chat
 from convoscope.ingest.formats.state_events import lines as lines_of
-from convoscope.ingest.formats.state_events.lines import JsonObject, Line, LinePlan
-from convoscope.ingest.formats.state_events.visits import Concluded, Move, late_exits, missing_entries
+from convoscope.ingest.formats.state_events.lines import (
+    DAY_MS,
+    Line,
+    LinePlan,
+    error_of,
+    folded,
+    milliseconds,
+    text_of,
+    truth,
+)
+from convoscope.ingest.formats.state_events.visits import (
+    BOUNDS,
+    Concluded,
+    Move,
+    began_before,
+    brought_forward,
+    is_in,
+    is_regular,
+    late_exits,
+    missing_entries,
+    moves_of,
+)
 from convoscope.ingest.reader import Record
-from convoscope.ingest.record import ROLES
+from convoscope.ingest.record import ROLES, JsonObject
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 from convoscope.views.result_fields import STATED
 from convoscope.views.tool_outcomes import tool_outcome
 
-TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 _FATAL = frozenset({"fatal", "critical"})
-_HAPPENINGS = frozenset({lines_of.TURN, lines_of.SLOT, lines_of.GUARD, lines_of.CALL, lines_of.RESULT, lines_of.TEXT})
-_MOVES = frozenset({lines_of.ENTERED, lines_of.EXITED})
-_BOUNDS = _MOVES | {lines_of.TURN}
-ROUNDING = 0.001
-"""Seconds by which a time and a latency may disagree, both being rounded to milliseconds."""
-DAY_MS = 86_400_000.0
 
 _NOTHING = Concluded({}, {}, frozenset())
 _MISSING = object()
@@ -82,7 +96,7 @@ class EventWalk:
             lines_of.ERROR: self._error,
             lines_of.TEXT: self._text,
             lines_of.OTHER: self._other,
-            lines_of.STRANGER: self._stranger,
+            lines_of.NOT_AN_EVENT: self._not_an_event,
         }
 
     def go(self, lines: list[Line]) -> None:
@@ -91,49 +105,51 @@ class EventWalk:
         agreed_names: tuple[str, ...] = ()
         agreed: Any = None
         odd = bool(concluded.before or concluded.after or concluded.again)
-        for place, (_, _, _, time, plan, facts, record) in enumerate(lines):
+        for index, (_, _, _, time, plan, fields, record) in enumerate(lines):
             self._record = record
             extras: dict[str, Json] = {}
-            if plan.shared is not agreed_names or (plan.pick is not None and plan.pick(facts) != agreed):
+            if plan.shared is not agreed_names or (plan.pick is not None and plan.pick(fields) != agreed):
                 for name in plan.shared:
-                    if shared.get(name, _MISSING) != facts[name]:
-                        self._share(name, facts[name], extras)
+                    if shared.get(name, _MISSING) != fields[name]:
+                        self._share(name, fields[name], extras)
                 if not extras and plan.pick is not None:
-                    agreed_names, agreed = plan.shared, plan.pick(facts)
+                    agreed_names, agreed = plan.shared, plan.pick(fields)
             if plan.extra:
-                self._leave(facts, plan, extras)
-            if odd and place in concluded.before:
-                self._conclude(concluded.before[place], time)
-            if odd and place in concluded.again:
-                self.events.append(Marker(seq=len(self.events), name=plan.name, value=_payload(facts, plan), time=time))
-                self._note(self.notes.repaired, "state_exited_again", str(facts.get(plan.fields[0])))
+                self._leave(fields, plan, extras)
+            if odd and index in concluded.before:
+                self._conclude(concluded.before[index], time)
+            if odd and index in concluded.again:
+                self.events.append(
+                    Marker(seq=len(self.events), name=plan.name, value=_payload(fields, plan), time=time)
+                )
+                self._note(self.notes.repaired, "state_exited_again", str(fields.get(plan.names[0])))
                 continue
-            if time is None and plan.time and facts[plan.time] is not None:
-                extras[plan.time] = facts[plan.time]
-            handlers[plan.kind](facts, plan, time, extras)
-            if odd and place in concluded.after:
-                self._conclude(concluded.after[place], time)
+            if time is None and plan.time and fields[plan.time] is not None:
+                extras[plan.time] = fields[plan.time]
+            handlers[plan.kind](fields, plan, time, extras)
+            if odd and index in concluded.after:
+                self._conclude(concluded.after[index], time)
 
-    # What the whole log tells before it is walked through.
+    # What the whole log says before it is walked through.
 
     def _looked_over(self, lines: list[Line]) -> tuple[list[Line], Concluded]:
-        """The lines with late exits in their place, and the entries that are missing."""
+        """The lines with late exits moved forward, and the entries that are missing."""
         self._lines = lines
-        if _is_regular(lines):
+        if is_regular(lines):
             return lines, _NOTHING
-        moves = _moves(lines)
+        moves = moves_of(lines)
         late = late_exits(moves)
         if late:
-            self._lines = lines = _brought_forward(lines, late)
-            moves = _moves(lines)
+            self._lines = lines = brought_forward(lines, late)
+            moves = moves_of(lines)
             self.notes.repaired("exit_after_entry", f"{len(late)} times")
 
         def happened(left: Move, until: int | None) -> bool:
-            exited = lines[left.place][3]
-            places = range(left.place - 1, -1, -1)
-            since = next((lines[place][3] for place in places if lines[place][4].kind in _BOUNDS), None)
-            for line in lines[left.place + 1 : until]:
-                if _is_in(line, left, exited, since if self._are_times_fine else None):
+            exited = lines[left.at][3]
+            indexes = range(left.at - 1, -1, -1)
+            since = next((lines[index][3] for index in indexes if lines[index][4].kind in BOUNDS), None)
+            for line in lines[left.at + 1 : until]:
+                if is_in(line, left, exited, since if self._are_times_fine else None):
                     return True
                 if line[4].kind is lines_of.TURN:
                     since = line[3]
@@ -144,7 +160,7 @@ class EventWalk:
     @cached_property
     def _logged_states(self) -> frozenset[str]:
         """States that some line says were entered or left."""
-        return frozenset(state for move in _moves(self._lines) for state in (move.state, move.to_state))
+        return frozenset(state for move in moves_of(self._lines) for state in (move.state, move.to_state))
 
     def _share(self, name: str, value: Any, extras: dict[str, Json]) -> None:
         if name not in self.shared:
@@ -157,11 +173,11 @@ class EventWalk:
             self._noted.add(name)
             self._note(self.notes.set_aside, "differs_from_first_line", f"{name}: {value!r}"[:80])
 
-    def _leave(self, facts: JsonObject, plan: LinePlan, extras: dict[str, Json]) -> None:
-        """What nobody takes is kept; a name that nobody expects is told once."""
+    def _leave(self, fields: JsonObject, plan: LinePlan, extras: dict[str, Json]) -> None:
+        """What is not taken is kept; an unknown name is noted once."""
         for name in plan.extra:
-            if facts[name] is not None:
-                extras[name] = facts[name]
+            if fields[name] is not None:
+                extras[name] = fields[name]
         for name in plan.unknown:
             if name not in self._noted:
                 self._noted.add(name)
@@ -170,6 +186,18 @@ class EventWalk:
     def _note(self, take: Callable[[str, str, int], None], code: str, detail: str) -> None:
         with self.notes.standing_at(self._record.file, self._record.number):
             take(code, detail, len(self.events))
+
+    def _add(
+        self,
+        kind: Callable[..., AnyEvent],
+        fields: JsonObject,
+        plan: LinePlan,
+        time: Time | None,
+        extras: dict[str, Json],
+        **values: Any,
+    ) -> None:
+        id = text_of(fields[plan.id]) if plan.id else ""
+        self.events.append(kind(seq=len(self.events), time=time, id=id, extras=extras, **values))
 
     # One method for each kind of line.
 
@@ -182,49 +210,39 @@ class EventWalk:
         self._visits.append((state, time))
         self.events.append(StateEntered(seq=len(self.events), state=state, time=time, id=id, extras=extras))
 
-    def _entered(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        state = facts.get(plan.fields[0])
+    def _entered(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        state = fields.get(plan.names[0])
         if type(state) is not str:
             state = text_of(state)
         if state:
-            id = text_of(facts[plan.id]) if plan.id else ""
-            self._enter(state, time, id, extras)
+            self._enter(state, time, text_of(fields.get(plan.id)), extras)
         else:
-            self._nameless(facts, plan, time, "state")
+            self._nameless(fields, plan, time, "state")
 
-    def _exited(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        of, to, why = plan.fields
-        state = text_of(facts.get(of))
+    def _exited(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        of, to, why = plan.names
+        state = text_of(fields.get(of))
         if not state:
-            self._nameless(facts, plan, time, "state")
+            self._nameless(fields, plan, time, "state")
             return
-        self.events.append(
-            StateExited(
-                seq=len(self.events),
-                state=state,
-                to_state=text_of(facts[to]) if to else "",
-                reason=text_of(facts[why]) if why else "",
-                time=time,
-                id=text_of(facts[plan.id]) if plan.id else "",
-                extras=extras,
-            )
-        )
+        to_state, reason = text_of(fields.get(to)), text_of(fields.get(why))
+        self._add(StateExited, fields, plan, time, extras, state=state, to_state=to_state, reason=reason)
 
-    def _turn(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        named, latency, seconds, speech = plan.fields
-        values: dict[str, Json] = {name: facts[name] for name in plan.values}
-        took = facts.get(latency)
+    def _turn(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        named, latency, seconds, speech = plan.names
+        values: dict[str, Json] = {name: fields[name] for name in plan.values}
+        took = fields.get(latency)
         if type(took) is not int or not 0 <= took <= DAY_MS:
-            took = _milliseconds(took, 1.0)
+            took = milliseconds(took, 1.0)
         if took is None and seconds:
-            values[seconds] = facts[seconds]
-            took = _milliseconds(facts[seconds], 1000.0)
+            values[seconds] = fields[seconds]
+            took = milliseconds(fields[seconds], 1000.0)
         if took is not None:
             values["latency_ms"] = took
-        elif latency and facts[latency] is not None:
-            extras[latency] = facts[latency]
-            self._note(self.notes.set_aside, "latency_not_a_time", repr(facts[latency])[:40])
-        state = text_of(facts[named]) if named else ""
+        elif latency and fields[latency] is not None:
+            extras[latency] = fields[latency]
+            self._note(self.notes.set_aside, "latency_not_a_time", repr(fields[latency])[:40])
+        state = text_of(fields[named]) if named else ""
         if not state:
             state = self._ran_in(time, took)
         elif state != self._current and state not in self._logged_states:
@@ -232,151 +250,107 @@ class EventWalk:
         if "model" in values and "model" not in self.shared:
             self.shared["model"] = values["model"]
         self._last_turn = time
-        self.events.append(
-            ComponentMetric(
-                seq=len(self.events),
-                component="turn",
-                label=lines_of.TURN,
-                values=values,
-                state=state,
-                speech_id=text_of(facts[speech]) if speech else "",
-                time=time,
-                id=text_of(facts[plan.id]) if plan.id else "",
-                extras=extras,
-            )
-        )
+        what = {"component": "turn", "label": lines_of.TURN, "speech_id": text_of(fields.get(speech))}
+        self._add(ComponentMetric, fields, plan, time, extras, values=values, state=state, **what)
 
     def _ran_in(self, time: Time | None, took: float | None) -> str:
         """The state that a turn ran in, where it does not name it.
 
         It is the state that was entered last. But a turn that ends after the move it caused stays with the
-        state that it moved from, where its latency can be believed to tell so.
+        state that it moved from, where its latency says so and can be believed.
         """
         if time is None or not took or len(self._visits) < 2:
             return self._current
         (left, since), (_, moved) = self._visits[-2:]
         if left == self._current or moved is None or since is None:
             return self._current
-        if not _began_before(time, took, moved, (since, self._last_turn)) or not self._are_times_fine:
+        if not began_before(time, took, moved, (since, self._last_turn)) or not self._are_times_fine:
             return self._current
         self._note(self.notes.inferred, "turn_state_from_latency", left)
         return left
 
     @cached_property
     def _are_times_fine(self) -> bool:
-        """Whether times tell more than whole seconds, so that a latency can be compared with them."""
+        """Whether times are more exact than whole seconds, so that a latency can be compared with them."""
         return any(line[3] is not None and line[3].at % 1 for line in self._lines)
 
-    def _guard(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        guard, result, error, state = plan.fields
-        self.events.append(
-            GuardEvaluated(
-                seq=len(self.events),
-                guard=text_of(facts.get(guard)),
-                result=facts.get(result),
-                error=error_of(facts[error]) if error else "",
-                state=(text_of(facts[state]) if state else "") or self._current,
-                time=time,
-                id=text_of(facts[plan.id]) if plan.id else "",
-                extras=extras,
-            )
-        )
+    def _guard(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        guard, result, error, state = plan.names
+        values = {
+            "guard": text_of(fields.get(guard)),
+            "result": fields.get(result),
+            "error": error_of(fields.get(error)),
+        }
+        in_state = text_of(fields.get(state)) or self._current
+        self._add(GuardEvaluated, fields, plan, time, extras, state=in_state, **values)
 
-    def _slot(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        slot, value, named = plan.fields
-        name = text_of(facts.get(slot))
+    def _slot(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        slot, value, named = plan.names
+        name = text_of(fields.get(slot))
         if not name:
-            self._nameless(facts, plan, time, "slot")
+            self._nameless(fields, plan, time, "slot")
             return
-        if value and facts[value] is None:
+        if value and fields[value] is None:
             self._note(self.notes.ignored, "slot_not_committed", name)
-            self._mark("slot_not_committed", facts, plan, time)
+            self._mark("slot_not_committed", fields, plan, time)
             return
         if name in self._slots:
             self._note(self.notes.ignored, "slot_committed_again", name)
-            self._mark("slot_committed_again", facts, plan, time)
+            self._mark("slot_committed_again", fields, plan, time)
             return
         if not value:
             self._note(self.notes.inferred, "slot_value_not_told", name)
         self._slots.add(name)
-        self.events.append(
-            SlotFilled(
-                seq=len(self.events),
-                slot=name,
-                value=facts.get(value),
-                state=text_of(facts.get(named)) or self._current,
-                time=time,
-                id=text_of(facts[plan.id]) if plan.id else "",
-                extras=extras,
-            )
-        )
+        state = text_of(fields.get(named)) or self._current
+        self._add(SlotFilled, fields, plan, time, extras, slot=name, value=fields.get(value), state=state)
 
-    def _call(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        named, given, call = plan.fields
-        name, id = text_of(facts.get(named)), text_of(facts[plan.id]) if plan.id else ""
-        arguments, call_id = facts.get(given), self._call_id(facts.get(call))
+    def _call(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        named, given, call = plan.names
+        name, arguments, call_id = text_of(fields.get(named)), fields.get(given), self._call_id(fields.get(call))
         if isinstance(arguments, str):
+            id = text_of(fields.get(plan.id))
             self.timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
             return
-        seq = len(self.events)
-        self.events.append(
-            ToolCall(seq=seq, name=name, arguments=arguments, call_id=call_id, time=time, id=id, extras=extras)
-        )
+        self._add(ToolCall, fields, plan, time, extras, name=name, arguments=arguments, call_id=call_id)
 
-    def _result(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        named, given, call = plan.fields
-        result = facts.get(given)
-        success, error = _verdict(facts)
+    def _result(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        named, given, call = plan.names
+        result = fields.get(given)
+        success, error = _verdict(fields)
         for name in ("success", "error"):
             extras.pop(name, None)
-        self.events.append(
-            ToolResult(
-                seq=len(self.events),
-                name=text_of(facts.get(named)),
-                call_id=self._call_id(facts.get(call)),
-                result=result,
-                success=success,
-                error=error,
-                time=time,
-                id=text_of(facts[plan.id]) if plan.id else "",
-                extras=extras,
-            )
-        )
+        values = {"name": text_of(fields.get(named)), "call_id": self._call_id(fields.get(call))}
+        self._add(ToolResult, fields, plan, time, extras, result=result, success=success, error=error, **values)
 
     def _call_id(self, value: Any) -> str:
-        """The call of a tool; some logs call the conversation so."""
+        """The id of a tool call; some logs give the id of the conversation there."""
         id = text_of(value)
         return "" if id == self.id else id
 
-    def _ended(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _ended(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         names = ("completed", "stop_reason", "final_status", "error", "errored", "duration_s")
-        for name, field in zip(names, plan.fields, strict=True):
-            value = facts.get(field)
+        for name, field in zip(names, plan.names, strict=True):
+            value = fields.get(field)
             if value is None:
                 continue
             if self.ended.get(name, value) != value:
                 self._note(self.notes.repaired, "ended_more_than_once", f"{name}: {value!r}"[:80])
             self.ended[name] = value
-        seq = len(self.events)
-        self.events.append(
-            Marker(
-                seq=seq, name=lines_of.ENDED, time=time, id=text_of(facts[plan.id]) if plan.id else "", extras=extras
-            )
-        )
+        self._add(Marker, fields, plan, time, extras, name=lines_of.ENDED)
 
-    def _error(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _error(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
-        error, fatal, severity, recoverable = (facts.get(field) for field in plan.fields)
-        if truth(fatal) or truth(recoverable) is False or lines_of.folded(text_of(severity)) in _FATAL:
+        error, fatal, severity, recoverable = (fields.get(field) for field in plan.names)
+        if truth(fatal) or truth(recoverable) is False or folded(text_of(severity)) in _FATAL:
             self.ended.setdefault("error", error_of(error) or "fatal error")
-        self._mark(lines_of.ERROR, facts, plan, time)
+        self._mark(lines_of.ERROR, fields, plan, time)
 
-    def _text(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        """Someone says something: read as chat messages are."""
+    def _text(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+        """A message: read as chat messages are."""
         del extras
-        message = {name: value for name, value in facts.items() if name not in lines_of.SHARED or name == "name"}
-        for name in lines_of.SHARED & facts.keys():
-            self.shared.setdefault(name, facts[name])
+        message = {name: value for name, value in fields.items() if name not in lines_of.SHARED or name == "name"}
+        for name in lines_of.SHARED & fields.keys():
+            self.shared.setdefault(name, fields[name])
         for name in (plan.seq, plan.time if time is not None else ""):
             message.pop(name, None)
         role = text_of(_taken(message, lines_of.ROLE_NAMES))
@@ -386,9 +360,9 @@ class EventWalk:
         if self._has_tool_events is None:
             self._has_tool_events = any(line[4].kind is lines_of.CALL for line in self._lines)
         if self._has_tool_events and (message["role"] in ("tool", "function") or message.get("tool_calls")):
-            self._note(self.notes.ignored, "tools_in_messages", "the events tell them")
+            self._note(self.notes.ignored, "tools_in_messages", "the events have them")
             if message["role"] in ("tool", "function"):
-                self.timeline.mark("tool_message", facts, time)
+                self.timeline.mark("tool_message", fields, time)
                 return
             message["tool_calls_of_message"] = message.pop("tool_calls")
         first = len(self.events)
@@ -405,30 +379,29 @@ class EventWalk:
                 speaker = self.timeline.participant(message.pop("role"))
                 text = Text(text_of(message.pop("content")), "message.content")
                 self.timeline.say(speaker, intended=text, extras=message)
-        for place in range(first, len(self.events)):
+        for index in range(first, len(self.events)):
             if time is not None:
-                self.events[place] = msgspec.structs.replace(self.events[place], time=time)
+                self.events[index] = msgspec.structs.replace(self.events[index], time=time)
 
-    def _other(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _other(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
         self.notes.unknown(f"event={plan.name}"[:80], len(self.events))
-        self._mark(plan.name, facts, plan, time)
+        self._mark(plan.name, fields, plan, time)
 
-    def _stranger(self, facts: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    def _not_an_event(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
         del extras
-        self._note(self.notes.ignored, lines_of.STRANGER, repr(facts)[:80])
-        self._mark(lines_of.STRANGER, facts, plan, time)
+        self._note(self.notes.ignored, lines_of.NOT_AN_EVENT, repr(fields)[:80])
+        self._mark(lines_of.NOT_AN_EVENT, fields, plan, time)
 
-    def _nameless(self, facts: JsonObject, plan: LinePlan, time: Time | None, what: str) -> None:
+    def _nameless(self, fields: JsonObject, plan: LinePlan, time: Time | None, what: str) -> None:
         self._note(self.notes.set_aside, f"{what}_not_named", plan.name)
-        self._mark(plan.name, facts, plan, time)
+        self._mark(plan.name, fields, plan, time)
 
-    def _mark(self, name: str, facts: JsonObject, plan: LinePlan, time: Time | None) -> None:
-        seq, id = len(self.events), text_of(facts[plan.id]) if plan.id else ""
-        self.events.append(Marker(seq=seq, name=name, value=_payload(facts, plan), time=time, id=id))
+    def _mark(self, name: str, fields: JsonObject, plan: LinePlan, time: Time | None) -> None:
+        self._add(Marker, fields, plan, time, {}, name=name, value=_payload(fields, plan))
 
     @property
-    def told_something(self) -> bool:
+    def has_content(self) -> bool:
         """Whether there is anything but markers."""
         return bool(self.ended or self.instructions) or any(type(event) is not Marker for event in self.events)
 
@@ -437,79 +410,10 @@ class EventWalk:
         return any(type(event) is Utterance for event in self.events)
 
 
-def _is_regular(lines: Sequence[Line]) -> bool:
-    """Whether every state is entered, left, and followed by the one that it leads to: most logs are so."""
-    current, expected = "", ""
-    to_state: Any
-    for _, _, _, _, plan, facts, _ in lines:
-        if plan.kind is lines_of.ENTERED:
-            state = facts.get(plan.fields[0])
-            if current or type(state) is not str or not state or expected not in ("", state):
-                return False
-            current = state
-        elif plan.kind is lines_of.EXITED:
-            if not current or facts.get(plan.fields[0]) != current:
-                return False
-            to_state = facts.get(plan.fields[1])
-            if type(to_state) is not str or not to_state:
-                return False
-            current, expected = "", to_state
-    return bool(current) or not expected
-
-
-def _moves(lines: Sequence[Line]) -> list[Move]:
-    moves: list[Move] = []
-    for place, facts, plan in [(place, line[5], line[4]) for place, line in enumerate(lines) if line[4].kind in _MOVES]:
-        state = text_of(facts.get(plan.fields[0]))
-        leaves = plan.kind is lines_of.EXITED
-        if state:
-            moves.append(Move(place, leaves, state, text_of(facts.get(plan.fields[1])) if leaves else ""))
-    return moves
-
-
-def _brought_forward(lines: Sequence[Line], late: dict[int, int]) -> list[Line]:
-    """Each late exit right before the entry that it leads to."""
-    moved = set(late.values())
-    ordered: list[Line] = []
-    for place, line in enumerate(lines):
-        if place in late:
-            ordered.append(lines[late[place]])
-        if place not in moved:
-            ordered.append(line)
-    return ordered
-
-
-def _is_in(line: Line, left: Move, exited: Time | None, since: Time | None) -> bool:
-    """Whether this happened in the state that an exit leads to, and not on the way out of the one before."""
-    _, _, _, time, plan, facts, _ = line
-    if plan.kind not in _HAPPENINGS:
-        return False
-    named = next((text for name in ("state", "state_name", "state_id") if (text := text_of(facts.get(name)))), "")
-    if named:
-        return named == left.to_state
-    if plan.kind != lines_of.TURN or time is None or exited is None or time.clock != exited.clock:
-        return True
-    _, latency, seconds, _ = plan.fields
-    took = _milliseconds(facts.get(latency), 1.0) or _milliseconds(facts.get(seconds), 1000.0) or 0.0
-    return time.at > exited.at and not (since is not None and _began_before(time, took, exited, (since,)))
-
-
-def _began_before(time: Time, took: float, moved: Time, earlier: Sequence[Time | None]) -> bool:
-    """Whether the latency of a turn that was logged after a move says that it began before it.
-
-    A latency that leads back behind what happened `earlier` than the move (the entry of the state before,
-    the end of the turn before) does not fit the clock: it is made up, or time runs faster than it says.
-    """
-    began = time.at - took / 1000 + ROUNDING
-    if moved.clock != time.clock or began >= moved.at:
-        return False
-    return all(one is None or (one.clock == time.clock and one.at <= began) for one in earlier)
-
-
-def _payload(facts: JsonObject, plan: LinePlan) -> Json:
+def _payload(fields: JsonObject, plan: LinePlan) -> Json:
     """What a marker keeps of its line."""
-    read_fields = (*plan.fields, *plan.values, *plan.extra)
-    return {name: facts[name] for name in read_fields if name and facts[name] is not None} or None
+    read_fields = (*plan.names, *plan.values, *plan.extra)
+    return {name: fields[name] for name in read_fields if name and fields[name] is not None} or None
 
 
 def _taken(message: JsonObject, names: Sequence[str]) -> Any:
@@ -520,12 +424,12 @@ def _taken(message: JsonObject, names: Sequence[str]) -> Any:
     return None
 
 
-def _verdict(facts: JsonObject) -> tuple[bool | None, str]:
+def _verdict(fields: JsonObject) -> tuple[bool | None, str]:
     """What the line itself states of success, beside the result."""
-    flag, error = truth(facts.get("success")), error_of(facts.get("error"))
+    flag, error = truth(fields.get("success")), error_of(fields.get("error"))
     if flag is not None or error:
         return flag, error
-    stated = {name: facts[name] for name in _VERDICTS if facts.get(name) is not None}
+    stated = {name: fields[name] for name in _VERDICTS if fields.get(name) is not None}
     outcome = tool_outcome(ToolResult(seq=0, result=stated)) if stated else None
     return (outcome.worked, outcome.error) if outcome is not None and outcome.basis == STATED else (None, "")
 
@@ -533,46 +437,48 @@ def _verdict(facts: JsonObject) -> tuple[bool | None, str]:
 _VERDICTS = ("ok", "is_error", "error_message", "error_type", "status")
 
 
-def _milliseconds(value: Any, times: float) -> float | None:
-    """A latency, also of its text; None where it cannot be one."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    took = value * times
-    return took if math.isfinite(took) and 0 <= took <= DAY_MS else None
+# How a conversation ended.
+
+_NATURAL_ENDS = frozenset(
+    {"terminal", "terminal_state", "completed", "complete", "done", "end", "ended", "goodbye", "handoff", "transferred"}
+    | {"escalated", "hangup", "user_hangup", "agent_hangup", "caller_hangup", "user_stop", "agent_stop"}
+)
+_FORCED_ENDS = frozenset(
+    {"max_turns", "max_steps", "max_duration", "timeout", "silence_timeout", "loop", "loop_detected", "unsafe"}
+    | {"cancelled", "canceled", "aborted", "killed", "too_many_errors"}
+)
+_BROKEN = frozenset(
+    {"error", "errored", "crash", "crashed", "unavailable", "backend_unavailable", "agent_unavailable"}
+    | {
+        f"{part}_error"
+        for part in ("integration", "agent", "backend", "provider", "pipeline", "telephony", "transport")
+    }
+    | {f"{part}_error" for part in ("connection", "network", "system", "internal", "infrastructure", "api", "fatal")}
+)
+"""Ends that say that the integration broke, and nothing about the agent."""
 
 
-def text_of(value: Any) -> str:
-    """A name, also where it is a number, or an object with a name."""
-    if type(value) is str:
-        return value
-    if value is None or isinstance(value, bool | list):
-        return ""
-    if isinstance(value, dict):
-        return next((str(value[name]) for name in ("name", "id") if isinstance(value.get(name), str | int)), "")
-    return str(value)
+def outcome_of(ending: JsonObject) -> Outcome:
+    """The outcome by completed, stop_reason, final_status, error, errored and duration_s."""
+    reason, status = text_of(ending.get("stop_reason")), text_of(ending.get("final_status"))
+    error = error_of(ending.get("error"))
+    if not error and ending.get("errored") and truth(ending["errored"]) is not False:
+        error = status or reason or "errored"
+    if not error:
+        error = next((text for text in (status, reason) if folded(text) in _BROKEN), "")
+    finished = True if folded(reason) in _NATURAL_ENDS else False if folded(reason) in _FORCED_ENDS else None
+    return Outcome(
+        completed=truth(ending.get("completed")),
+        finished=finished,
+        ended_reason=reason,
+        final_status=status,
+        error=error,
+        duration=seconds_of(ending.get("duration_s")),
+    )
 
 
-def truth(value: Any) -> bool | None:
-    """True or false, also as text or as 1 and 0."""
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().lower() if isinstance(value, int | float | str) else ""
-    word = word.removesuffix(".0")
-    return True if word in TRUE else False if word in FALSE else None
-
-
-def error_of(value: Any) -> str:
-    """What went wrong; "" where nothing did."""
-    if not value:
-        return ""
-    if isinstance(value, str):
-        return value if value.strip() else ""
-    if isinstance(value, dict):
-        message = next((value[name] for name in ("message", "error", "type") if isinstance(value.get(name), str)), "")
-        return message or repr(value)[:500]
-    return "failed" if value is True else repr(value)[:500]
+def seconds_of(value: Any) -> float | None:
+    """A duration; None where it cannot be one."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9:
+        return float(value)
+    return None

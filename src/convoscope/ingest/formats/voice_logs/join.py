@@ -150,15 +150,12 @@ class Join:
             return texts
         where_to = self._plainly(sounds, texts) or self._by_length(sounds, texts, replied)
         for text, where in zip(texts, where_to, strict=True):
-            if where != NOWHERE and self._is_said_twice(text, sounds[where].texts):
+            if where != NOWHERE and any(self.log[text].text == self.log[other].text for other in sounds[where].texts):
                 notes.repaired("duplicate_record", f"{self.log[text].kind}: {self.log[text].text[:60]!r}")
             elif where != NOWHERE:
                 sounds[where].texts.append(text)
                 self._note_delay(text, sounds, where, notes)
         return [text for text, where in zip(texts, where_to, strict=True) if where == NOWHERE]
-
-    def _is_said_twice(self, text: int, texts: list[int]) -> bool:
-        return any(self.log[text].text == self.log[other].text for other in texts)
 
     def _plainly(self, sounds: list[SoundSpan], texts: list[int]) -> list[int] | None:
         """Each text with the last sound that had begun; None unless each has one of its own.

@@ -456,7 +456,8 @@ def _with_late_words(records: list[Logged], notes: Notes) -> list[Logged]:
     wordless: int | None = None
     for index, record in enumerate(records):
         if record.kind == "user_speech":
-            if wordless is not None and _is_soon(records[wordless], record):
+            ended = None if wordless is None else records[wordless].ms
+            if wordless is not None and ended is not None and record.ms is not None and record.ms - ended <= _MOMENT:
                 records.insert(wordless, msgspec.structs.replace(record, ms=records[wordless].ms))
                 del records[index + 1]
                 notes.repaired("late_transcript", f"user: {record.text[:60]!r}")
@@ -466,10 +467,6 @@ def _with_late_words(records: list[Logged], notes: Notes) -> list[Logged]:
         elif record.kind == "audio_end" and record.speaker == "user":
             wordless = index if _is_wordless(records, index) else None
     return records
-
-
-def _is_soon(before: Logged, after: Logged) -> bool:
-    return before.ms is not None and after.ms is not None and after.ms - before.ms <= _MOMENT
 
 
 def _is_wordless(records: list[Logged], end: int) -> bool:

@@ -55,6 +55,9 @@ _SOUND = {
 }
 
 
+_SIDES = {"assistant": ("assistant",), "user": ("user",), "user_clean": ("user",), "mixed": ("assistant", "user")}
+
+
 class CallFolder:
     """The files of a call's folder, by what they are for."""
 
@@ -250,6 +253,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
     logs = (folder.audit, folder.framework, folder.simulator)
     record_id, trial = _identity(where, result)
     built = build(call, notes)
+    tracks = tuple(track(file, _SIDES[side]) for side, file in folder.sounds.items())
     dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}
     if isinstance(config.get("domain"), str):
         dimensions["domain"] = config["domain"]
@@ -270,7 +274,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         timeline=built.timeline,
         log=built.log,
         outcome=_outcome(result, simulator, built.duration),
-        recording=_recording(folder),
+        recording=AudioFile(tracks=tracks) if tracks else None,
         extras=_extras(folder, result, config, notes),
     )
 
@@ -414,12 +418,6 @@ def _ended_reason(record: Logged) -> str:
     return reason if isinstance(reason, str) else ""
 
 
-def _recording(folder: CallFolder) -> AudioFile | None:
-    sides = {"assistant": ("assistant",), "user": ("user",), "user_clean": ("user",), "mixed": ("assistant", "user")}
-    tracks = tuple(track(path, sides[side]) for side, path in folder.sounds.items())
-    return AudioFile(tracks=tracks) if tracks else None
-
-
 def _extras(folder: CallFolder, result: dict[str, Any], config: Any, notes: Notes) -> dict[str, Any]:
     extras: dict[str, Any] = {}
     latencies = {
@@ -454,7 +452,7 @@ def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
     measurements: list[dict[str, Any]] = []
     path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
     if path is not None:
-        lines = _readable(lambda place: read_lines(place, _component_line, notes), path, notes) or []
+        lines = _readable(lambda file: read_lines(file, _component_line, notes), path, notes) or []
         measurements += [msgspec.to_builtins(line) for line in lines]
     path = folder.file("agent_perf_stats.csv")
     if path is not None:

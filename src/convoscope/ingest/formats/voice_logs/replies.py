@@ -184,7 +184,8 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[ReplyPiece]
         cuts = [
             at
             for at, (before, after) in enumerate(pairwise(times), 1)
-            if after - before > _TURN_PAUSE and _parts(before, after, starts)
+            if after - before > _PAUSE
+            or (after - before > _TURN_PAUSE and bisect_right(starts, before) < bisect_right(starts, after))
         ]
         if untimed:
             cuts = sorted({*cuts, *untimed, *(at + 1 for at in untimed)} - {0, len(words)})
@@ -209,11 +210,6 @@ def _sent_at(logged: Sequence[int | None], before: float, shift: float) -> list[
         before = before if ms is None else ms / 1000 + shift
         times.append(before)
     return times
-
-
-def _parts(before: float, after: float, starts: Sequence[float]) -> bool:
-    """Whether a pause of the turn's length or longer parts two words."""
-    return after - before > _PAUSE or bisect_right(starts, before) < bisect_right(starts, after)
 
 
 def _lay(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], starts: Sequence[float], *, lead: bool) -> None:

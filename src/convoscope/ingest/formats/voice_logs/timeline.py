@@ -138,7 +138,8 @@ def _by_turn(
     """
     if any(record.source == "framework" and record.kind in _BOUNDARIES for record in log):
         return tuple(log)
-    heard = sorted(join.at(index) for index in join.order("audit") if _is_timed_line(join.log[index]))
+    lines = ((index, join.log[index]) for index in join.order("audit"))
+    heard = sorted(join.at(index) for index, line in lines if line.kind == _USER and line.ms is not None)
     instead: dict[int, list[Logged]] = {}
     for index, record in enumerate(log):
         if record.source != "framework":
@@ -161,10 +162,6 @@ def _by_turn(
             for numbers in parts.values()
         ]
     return tuple(piece for index, record in enumerate(log) for piece in instead.get(index, [record]))
-
-
-def _is_timed_line(record: Logged) -> bool:
-    return record.kind == _USER and record.ms is not None
 
 
 def _corrected(log: list[Logged], notes: Notes) -> list[Logged]:

@@ -1,4 +1,4 @@
-"""All cores of this machine."""
+"""Where the work of a run is done: an engine maps a function over partitions, in any order."""
 
 from __future__ import annotations
 
@@ -13,13 +13,28 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.ingest.split import Partition
 from convoscope.scoring.partition import PartDone
 
 MAX_WORKERS = 1000
+
+
+class Engine(Protocol):
+    """Does the work of a run. The order in which parts come back does not matter.
+
+    The work can be pickled, and rebuilds what it needs where it is unpickled. It writes its files to the folder of the
+    run, which must be the same for all: a shared disk, where there are several machines.
+    """
+
+    @property
+    def workers(self) -> int:
+        """How many partitions are worked on at the same time."""
+
+    def run(self, work: Callable[[Partition], PartDone], partitions: Iterable[Partition]) -> Iterator[PartDone]:
+        """The part of each partition. Partitions are taken when a worker is free, not all at once."""
 
 
 class WorkerDied(ConvoscopeError):

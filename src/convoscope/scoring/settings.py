@@ -1,0 +1,119 @@
+"""What a user may say about a run, in one object from the command line to the partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import Flow
+from convoscope.errors import UsageError
+from convoscope.ingest.read import PathLike
+from convoscope.ingest.settings import ReadSettings, read_settings
+from convoscope.ingest.split import PART_BYTES
+from convoscope.metrics.registry import Declared
+from convoscope.scoring.session import DEFAULT_CONCURRENCY
+from convoscope.user_code import names
+
+if TYPE_CHECKING:
+    from convoscope.scoring.engines import Engine
+
+
+class Progress(NamedTuple):
+    """How far a run has come."""
+
+    stage: str
+    conversations: int = 0
+    parts: int = 0
+    bytes_done: int = 0
+    bytes_total: int = 0
+
+
+class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
+
+    The path `-` is standard input. Records of any format that can be read, as dicts, are scored like their lines.
+    `metrics` are names or declarations, or one of these; a text may hold several names, with commas
+    between, as on the command line. All that are installed for None. `metrics_from` are Python files,
+    modules and `.toml` files of templates whose metrics are added to the installed ones. `resources` are
+    what metrics are handed, such as a judge: objects, or functions declared with `@convoscope.resource`.
+    Metrics that wait have up to `max_concurrency` questions in flight. `out` is the
+    folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
+    was cut short is continued, and a run that is there already and would come out the same is opened.
+    `readers_from` are Python files and modules whose readers are added to the installed ones.
+    `turns` is the rule that turns are cut by, `exchange` or `eva`. `tool_failed` are patterns of tool results that
+    mean failure, `speech_tools` the tools through which the agent speaks to the user, `session_gap` the hours of
+    silence after which a session id is another conversation. `flows` are files and folders of flow definitions,
+    in addition to those among the logs.
+    `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
+    is a number: it decides what is done and what is lost, and leads ranking and pass^k.
+    `annotate` names an annotator, such as `rules`: what it finds is kept with each conversation, and metrics see it.
+    `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
+    against them. `engine` does the work, by default `workers` processes on this machine.
+    """
+
+    metrics: str | Declared | Iterable[str | Declared] | None = None
+    metrics_from: Iterable[PathLike] = ()
+    resources: Iterable[Any] = ()
+    out: PathLike | None = None
+    limit: int | None = None
+    workers: int | None = None
+    engine: Engine | None = None
+    max_concurrency: int = DEFAULT_CONCURRENCY
+    strict: bool = False
+    by: Sequence[Sequence[str]] | None = None
+    format: str | None = None
+    readers_from: Iterable[PathLike] = ()
+    turns: str | None = None
+    tool_failed: str | Iterable[str] = ()
+    speech_tools: str | Iterable[str] = ()
+    session_gap: float | None = None
+    flows: Iterable[PathLike | Flow] = ()
+    label: str | None = None
+    annotate: str | None = None
+    targets: str | Sequence[str] = ()
+    progress: Callable[[Progress], None] | None = None
+    part_bytes: int = PART_BYTES
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"--limit must be at least 1, not {self.limit}")
+        if self.max_concurrency < 1:
+            raise UsageError(f"--max-concurrency must be at least 1, not {self.max_concurrency}")
+        if any(not dimensions for dimensions in self.by or ()):
+            raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
+
+    @property
+    def reading(self) -> ReadSettings:
+        """How logs are read, checked."""
+        return read_settings(self.turns, self.tool_failed, self.speech_tools, self.session_gap)
+
+    @property
+    def groupings(self) -> list[list[str]] | None:
+        """What the user wants figures by, each dimension once; None leaves it to the run."""
+        return None if self.by is None else [list(dict.fromkeys(dimensions)) for dimensions in self.by]
+
+    def portable(self, max_concurrency: int) -> ScoreSettings:
+        """What a worker needs, with files by names that hold wherever it runs; `max_concurrency` is the worker's."""
+        return msgspec.structs.replace(
+            self,
+            metrics=None,
+            metrics_from=_absolute(self.metrics_from),
+            readers_from=_absolute(self.readers_from),
+            resources=(),
+            engine=None,
+            flows=(),
+            progress=None,
+            max_concurrency=max_concurrency,
+        )
+
+    def report(self, stage: str, conversations: int = 0, parts: int = 0, done: int = 0, total: int = 0) -> None:
+        """Tell the user's `progress` how far the run has come."""
+        if self.progress is not None:
+            self.progress(Progress(stage, conversations, parts, done, total))
+
+
+def _absolute(sources: Iterable[PathLike]) -> tuple[str, ...]:
+    return tuple(str(Path(name).resolve()) if Path(name).is_file() else name for name in names(sources))
