@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from convoscope.analysis.dialogue_errors import (
+from convoscope.analysis.dialogue import (
     HALLUCINATED,
     MISSING,
     WRONG_DOMAIN,

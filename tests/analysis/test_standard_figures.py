@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import convoscope
-from convoscope.analysis.standard_figures import NOT_SCORED, standard_report
+from convoscope.analysis.dialogue import NOT_SCORED, standard_report
 from convoscope.runs.run import Run
 from support.command_line import convoscope as command
 from support.logs import EXAMPLES, write, write_json

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.analysis.dialogue_errors import dialogue_errors
-from convoscope.analysis.standard_figures import standard_report
+from convoscope.analysis.dialogue import dialogue_errors, standard_report
 from convoscope.metrics.dialogue.tomiinek.declared import gold_dialogue
 from convoscope.metrics.dialogue.tomiinek.evaluate import StandardFigures, evaluate
 from convoscope.metrics.dialogue.venues import VenueDatabase

@@ -78,4 +78,4 @@ def test_what_is_declared_of_ours() -> None:
         "outcome.task_completion",
         "voice.turn_taking",
     }
-    assert len(collect([trials])) == 18  # three of each
+    assert sum(".pass_" in key for key in collect([trials])) == 18  # three of each

@@ -462,3 +462,30 @@ def test_a_run_of_an_earlier_version_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="earlier version") as caught:
         convoscope.Run.open(tmp_path)
     assert caught.value.hint == "score the logs again"
+
+
+class TestFromPython:
+    """Figures by name, the worst by default, and objects in the place of files."""
+
+    def test_a_figure_by_its_name(self, tmp_path: Path) -> None:
+        run = score(write_lines(tmp_path / "chats.jsonl", range(3)), metrics=["turns"], out=tmp_path / "run", workers=1)
+        assert run["conversation.turns"] == run.summary.metrics[0]
+        with pytest.raises(KeyError, match=r"no figure 'conversation.turn'; close: conversation.turns"):
+            _ = run["conversation.turn"]
+
+    def test_the_worst_ten(self, tmp_path: Path) -> None:
+        run = score(
+            write_lines(tmp_path / "chats.jsonl", range(12)), metrics=["turns"], out=tmp_path / "run", workers=1
+        )
+        assert len(run.worst()) == 10
+        assert run.worst(2) == run.worst()[:2]
+
+    def test_records_as_dicts_give_the_figures_of_their_file(self, tmp_path: Path) -> None:
+        records = [chat(number) for number in range(3)]
+        made = score(records, metrics=FEW, out=tmp_path / "made", workers=1)
+        logs = write_lines(tmp_path / "conversations.jsonl", range(3))
+        assert made.summary.metrics == score(logs, metrics=FEW, out=tmp_path / "read", workers=1).summary.metrics
+
+    def test_conversations_of_a_run_that_was_just_made_are_those_that_it_keeps(self, tmp_path: Path) -> None:
+        run = score(write_lines(tmp_path / "chats.jsonl", range(3)), metrics=["turns"], out=tmp_path / "run", workers=1)
+        assert run.held == dict(enumerate(run.conversations()))

@@ -1,1 +1,1 @@
-"""Conversations get what somebody finds in them: topics, risks, actions."""
+"""Topics, risks and actions that annotators find in conversations."""

@@ -1,4 +1,4 @@
-"""What an annotator is, which annotators there are, and how a failed annotation is told from "found nothing"."""
+"""What an annotator is, which annotators there are, and how a failed annotation differs from "found nothing"."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def annotations_of(conversation: Conversation, annotator: Annotator) -> Annotati
         return provided(annotator.annotate(conversation), annotator)
     except NotAnnotated as error:
         return _not_annotated(annotator, "skipped", AnnotationFailure(error.reason, error.detail))
-    except Exception as error:  # whatever a stranger's annotator raises
+    except Exception as error:  # whatever an annotator of a user raises
         failure = AnnotationFailure(ANNOTATION_FAILED, f"{type(error).__name__}: {error}"[:200])
         return _not_annotated(annotator, "error", failure)
 
@@ -91,7 +91,7 @@ def provided(annotations: Annotations, annotator: Annotator) -> Annotations:
 
 
 def annotated(conversation: Conversation, annotator: Annotator) -> Conversation:
-    """The conversation with what an annotator finds, beside what it has already."""
+    """The conversation with what an annotator finds, added to what it has already."""
     if any(one.model == annotator.identity for one in conversation.annotations):
         return conversation
     added = msgspec.structs.replace(annotations_of(conversation, annotator), model=annotator.identity)

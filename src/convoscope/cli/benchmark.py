@@ -132,8 +132,8 @@ def convert_gold(
     files = convert_files(source, dataset, annotator, leave_out_unknown=leave_out_unknown)
     target.mkdir(parents=True, exist_ok=True)
     for file in files:
-        place = target / (file.gold["sample_id"] + ENDING)
-        place.write_bytes(msgspec.json.format(msgspec.json.encode(file.gold), indent=2) + b"\n")
+        path = target / (file.gold["sample_id"] + ENDING)
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(file.gold), indent=2) + b"\n")
         for words in file.left_out:
             screen.line(one_line(f"{file.path}: left out: {words}", None))
     checked = check_paths(target)

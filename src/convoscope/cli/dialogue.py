@@ -24,7 +24,7 @@ def errors(
     json: Json = False,
 ) -> None:
     """Domains and intents taken for others, and slots by kind of error, with the worst examples."""
-    from convoscope.analysis.dialogue_errors import dialogue_errors
+    from convoscope.analysis.dialogue import dialogue_errors
     from convoscope.report.dialogue import dialogue_errors_json, print_dialogue_errors
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run
@@ -42,7 +42,7 @@ def standard(
     json: Json = False,
 ) -> None:
     """The figures of the standard MultiWOZ evaluator, and how much of the dialogues was predicted."""
-    from convoscope.analysis.standard_figures import standard_report
+    from convoscope.analysis.dialogue import standard_report
     from convoscope.report.dialogue import print_standard_report, standard_report_json
     from convoscope.report.screen import Screen
     from convoscope.runs.run import Run

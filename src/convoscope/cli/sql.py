@@ -9,6 +9,13 @@ import typer
 
 from convoscope.cli.options import Json, MetricsFrom
 
+WIDEST = 60
+"""Characters of a cell, without --wide."""
+
+
+def _cell(text: str, wide: bool) -> str:
+    return text if wide or len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+
 
 def sql(
     query: Annotated[
@@ -25,13 +32,17 @@ def sql(
         float, typer.Option("--timeout", min=0.001, help="Seconds after which the query is stopped.")
     ] = 60.0,
     metrics_from: MetricsFrom = None,
+    wide: Annotated[bool, typer.Option("--wide", help="Print long cells whole.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, whole.")] = False,
     json: Json = False,
 ) -> None:
     """Ask runs in SQL (DuckDB's)."""
     import sys
+    from csv import writer as csv_writer
 
     from convoscope.analysis.words import NOTHING
     from convoscope.errors import UsageError
+    from convoscope.harmless import clean
     from convoscope.report.screen import Screen
     from convoscope.report.table import print_table, text_table
     from convoscope.runs.run import RECEIPT, Run, find_runs
@@ -51,6 +62,10 @@ def sql(
     screen = Screen()
     if json:
         screen.json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+    elif csv:
+        writer = csv_writer(sys.stdout, lineterminator="\n")
+        writer.writerow(map(clean, answer.columns))
+        writer.writerows([None if value is None else clean(str(value)) for value in row] for row in answer.rows)
     elif answer.columns:
-        cells = [[NOTHING if value is None else str(value) for value in row] for row in answer.rows]
+        cells = [[NOTHING if value is None else _cell(str(value), wide) for value in row] for row in answer.rows]
         print_table(screen, text_table(answer.columns, cells))

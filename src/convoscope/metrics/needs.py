@@ -80,26 +80,19 @@ def _has_ground_truth(conversation: Conversation) -> bool:
 CONTENTS: Callable[[Conversation], Contents] = attrgetter("contents")
 """What there is in the timeline."""
 
-UTTERANCES = Need(
-    code="no_utterances",
-    field="timeline",
-    unlock="a log in which somebody says something",
-    present=Fact(CONTENTS, "has_utterances"),
-    status_if_missing=NOT_APPLICABLE,
-)
-USER_SPEECH = Need(
-    code="no_user_speech",
-    field="timeline.utterance of a user",
-    unlock="messages of the user",
-    present=Fact(CONTENTS, "has_user_speech"),
-    status_if_missing=NOT_APPLICABLE,
-)
-ASSISTANT_SPEECH = Need(
-    code="no_assistant_speech",
-    field="timeline.utterance of the assistant",
-    unlock="messages of the assistant",
-    present=Fact(CONTENTS, "has_assistant_speech"),
-    status_if_missing=NOT_APPLICABLE,
+
+def _content(code: str, field: str, unlock: str, content: str, status: Status = NOT_APPLICABLE) -> Need:
+    """A need of something that the timeline holds."""
+    return Need(code=code, field=field, unlock=unlock, present=Fact(CONTENTS, content), status_if_missing=status)
+
+
+UTTERANCES = _content("no_utterances", "timeline", "a log in which somebody says something", "has_utterances")
+USER_SPEECH = _content("no_user_speech", "timeline.utterance of a user", "messages of the user", "has_user_speech")
+ASSISTANT_SPEECH = _content(
+    "no_assistant_speech",
+    "timeline.utterance of the assistant",
+    "messages of the assistant",
+    "has_assistant_speech",
 )
 DIALOGUE = tuple(
     Need(
@@ -116,24 +109,15 @@ DIALOGUE = tuple(
     )
 )
 """What every metric needs: somebody talks with the agent. Where nobody does, a conversation is in no average."""
-TIMES = Need(
-    code="no_clock",
-    field="timeline.utterance.time",
-    unlock="a timestamp on each message",
-    present=Fact(CONTENTS, "has_times"),
-)
+TIMES = _content("no_clock", "timeline.utterance.time", "a timestamp on each message", "has_times", UNMEASURED)
 GROUND_TRUTH = Need(
     code="no_ground_truth",
     field="expected.ground_truth",
     unlock="the right answer, as `ground_truth` beside the messages",
     present=_has_ground_truth,
 )
-TOOL_CALLS = Need(
-    code="no_tool_calls",
-    field="timeline.tool_call",
-    unlock="a conversation in which the agent calls a tool",
-    present=Fact(CONTENTS, "has_tool_calls"),
-    status_if_missing=NOT_APPLICABLE,
+TOOL_CALLS = _content(
+    "no_tool_calls", "timeline.tool_call", "a conversation in which the agent calls a tool", "has_tool_calls"
 )
 # Formats whose logs hold every tool call: where such a log has none, none was made.
 _RECORD_CALLS = frozenset(

@@ -144,64 +144,28 @@ def ndcg(conversation: Conversation) -> Iterator[Observation]:
     yield from _ranked(conversation, lambda ranking: ranking.ndcg)
 
 
-@_recall_metric(variant="1")
-def recall_at_1(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents stands first?
+def _recall(depth: int, question: str, ranks: str) -> Metric:
+    def recall(conversation: Conversation) -> Iterator[Observation]:
+        yield from _ranked(conversation, lambda ranking: ranking.recall(depth), all_within=depth)
 
-    Relevant documents at rank 1 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
+    recall.__doc__ = f"""{question}
+
+    Relevant documents at {ranks} ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
     to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
 
-    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
-    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
-    >>> value(recall_at_1, chat)
-    0.0
+    >>> ranked = {{"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}}  # the second
+    >>> chat = example("user: Where?", "assistant: Here.", items=[{{"id": "1", "extras": {{"context": ranked}}}}])
+    >>> value(recall_at_{depth}, chat)
+    {float(depth > 1)}
     """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(1), all_within=1)
+    return _recall_metric(variant=f"{depth}")(recall)
 
 
-@_recall_metric(variant="3")
-def recall_at_3(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents is among the first 3?
-
-    Relevant documents at ranks 1 to 3 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
-    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
-
-    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
-    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
-    >>> value(recall_at_3, chat)
-    1.0
-    """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(3), all_within=3)
-
-
-@_recall_metric(variant="5")
-def recall_at_5(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents is among the first 5?
-
-    Relevant documents at ranks 1 to 5 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
-    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
-
-    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
-    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
-    >>> value(recall_at_5, chat)
-    1.0
-    """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(5), all_within=5)
-
-
-@_recall_metric(variant="10")
-def recall_at_10(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the relevant documents is among the first 10?
-
-    Relevant documents at ranks 1 to 10 ÷ all relevant documents. Relevant is a relevance above 0. Not applicable
-    to a list of no more documents of which nothing but relevance scores is known: it cannot miss any.
-
-    >>> ranked = {"retrieved_ids": ["a", "b", "c"], "relevant_ids": ["b"]}
-    >>> chat = example("user: Where?", "assistant: Here.", items=[{"id": "1", "extras": {"context": ranked}}])
-    >>> value(recall_at_10, chat)
-    1.0
-    """
-    yield from _ranked(conversation, lambda ranking: ranking.recall(10), all_within=10)
+recall_at_1 = _recall(1, "What share of the relevant documents stands first?", "rank 1")
+recall_at_3, recall_at_5, recall_at_10 = (
+    _recall(depth, f"What share of the relevant documents is among the first {depth}?", f"ranks 1 to {depth}")
+    for depth in (3, 5, 10)
+)
 
 
 # The words of the truth in the chunks

@@ -19,7 +19,7 @@ MANY = 5
 
 
 def print_result(screen: Screen, result: BenchmarkResult) -> None:
-    """The figures of a result, or why there are none."""
+    """The figures of a result, or why they are missing."""
     split = f", {result.split}" if result.split else ""
     maker = one_line(result.receipt.semantic_model or "-")
     screen.line(f"{result.track} ({result.mode}) on {result.dataset}{split}, by {maker}")
@@ -122,7 +122,7 @@ def _kappa_cells(kappa: Kappa) -> Iterable[str]:
 
 def dataset_json(dataset: BenchmarkDataset, *, with_agreement: bool = True) -> Mapping[str, Any]:
     """A data set for programs."""
-    facts: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "track": dataset.track,
         "dataset": dataset.name,
         "description": dataset.manifest.description,
@@ -133,5 +133,5 @@ def dataset_json(dataset: BenchmarkDataset, *, with_agreement: bool = True) -> M
     }
     if with_agreement:
         agreed: LabelAgreement | None = agreement(dataset, dataset.samples)
-        facts["agreement"] = agreed
-    return facts
+        fields["agreement"] = agreed
+    return fields

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from convoscope.analysis.dialogue_errors import KINDS, DialogueErrors, ErrorExample, StateShare, dialogue_errors
-from convoscope.analysis.standard_figures import PredictedShare, StandardReport
+from convoscope.analysis.dialogue import (
+    KINDS,
+    DialogueErrors,
+    ErrorExample,
+    PredictedShare,
+    StandardReport,
+    StateShare,
+    dialogue_errors,
+)
 from convoscope.analysis.words import NOTHING, counted
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.harmless import one_line

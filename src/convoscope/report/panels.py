@@ -33,6 +33,8 @@ class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
     """By the number of the conversation; one without a value has none of them."""
     labels: Mapping[str, str] = {}
     """What a value is called where that is not the value itself; in the order in which they are shown."""
+    counts: Mapping[str, int] | None = None
+    """How many conversations of the run have each value, where `values` holds only those that are listed."""
 
 
 PanelMaker = Callable[[Run], PagePanel | None]

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from convoscope.analysis.answer.figures import few_clusters
+from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.targets import Check, observed
 from convoscope.analysis.words import (
     NOTHING,
@@ -166,6 +168,11 @@ def are_alone(groups: Iterable[Group]) -> bool:
 MAX_GROUPS = 12
 
 
+def interval_and_clusters(figure: Figure, summary: Summary, noun: Noun = "conversation") -> str:
+    """The 95 % interval, and how few clusters make it wide."""
+    return ", ".join(filter(None, (interval_text(figure), few_clusters(figure, summary.clusters, noun))))
+
+
 class FigureRows:
     """Figures as rows: with points of ten where one of them has any, with targets where one is held against them."""
 
@@ -197,7 +204,7 @@ class FigureRows:
             TableCell(name),
             TableCell(value_text(figure.value, figure.unit)),
             *([TableCell(points_text(figure.ten, declared))] if self._has_points else []),
-            TableCell(interval_text(figure)),
+            TableCell(interval_and_clusters(figure, self._summary)),
             TableCell(f"{figure.n:,}"),
             TableCell(coverage_text(figure, observed(figure, self._summary))),
             TableCell("" if figure.better == "neither" else figure.better),

@@ -28,7 +28,7 @@ _SQL = f"""
 @panel
 @cached_on_argument
 def unresolved_panel(run: Run) -> PagePanel | None:
-    """What was found and left open; None where nobody looked."""
+    """What was found and left open; None where no annotator looked."""
     names = {one.metric for one in run.summary.metrics}
     if not names & {_RISKS, _ACTIONS}:
         return None
@@ -61,14 +61,14 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) ->
 
 
 def _looked(rows: Sequence[Sequence[Any]], metric: str, count: int, run: Run) -> str:
-    """`2 of the 4 conversations that were looked at (of 5)`: nobody knows of the others."""
+    """`2 of the 4 conversations that were looked at (of 5)`: the others are unknown."""
     looked = sum(row[1] == metric for row in rows)
     of_all = "" if looked == run.summary.conversations else f" that were looked at (of {run.summary.conversations:,})"
     return f"{count:,} of {counted(looked, 'conversation')}{of_all}"
 
 
 def _finder(run: Run) -> str:
-    """Who found it: the annotator of the run, else whoever wrote into the logs."""
+    """Who found it: the annotator of the run, else those who wrote into the logs."""
     identity = run.receipt.config.get("annotate")
     return f"Found by {str(identity).partition('/')[0]}." if identity else "Found by the annotators of the logs."
 
@@ -86,7 +86,7 @@ def _risk_row(row: Sequence[Any]) -> tuple[str, str, str]:
 
 
 def _rank(severity: str) -> int:
-    """A severity that nobody knows stands with none."""
+    """An unknown severity ranks as a missing one."""
     return _WORST_FIRST.index(severity if severity in _WORST_FIRST else "")
 
 

@@ -59,7 +59,7 @@ def with_settings(
 ) -> Callable[Concatenate[Source, P], Run]:
     """A function of a source and the settings of a run, which are declared once, in `ScoreSettings`."""
 
-    def score(source: Source, /, *args: P.args, **kwargs: P.kwargs) -> Run:
+    def score(source: Source, *args: P.args, **kwargs: P.kwargs) -> Run:
         return make(source, settings(*args, **kwargs))
 
     defaults = zip(ScoreSettings.__struct_fields__, ScoreSettings.__struct_defaults__, strict=True)
@@ -67,9 +67,9 @@ def with_settings(
     options = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=value, annotation=types[name]) for name, value in defaults
     ]
-    score.__signature__ = Signature([Parameter("source", Parameter.POSITIONAL_ONLY), *options])  # type: ignore[attr-defined]
+    score.__signature__ = Signature([Parameter("source", Parameter.POSITIONAL_OR_KEYWORD), *options])  # type: ignore[attr-defined]
     score.__doc__ = ScoreSettings.__doc__
-    return score
+    return score  # type: ignore[return-value]
 
 
 def run_with(source: Any, settings: ScoreSettings) -> Run:

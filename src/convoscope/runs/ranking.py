@@ -260,8 +260,10 @@ def rank(run: Run) -> Ranking:
                 family.setdefault(headline.metric, []).append(code)
         marks = _Marks(connection, run)
         for metrics in families.values():
+            # One metric after the other, so that no more than one is held at a time.
             places.add_family(
-                [[_Column(code, *marks.read(columns[code])) for code in twins] for twins in metrics.values()]
+                len(metrics),
+                ([_Column(code, *marks.read(columns[code])) for code in twins] for twins in metrics.values()),
             )
         ended = _read_endings(connection, run, count)
         trials = _unknown_trials(connection, run, ended)
@@ -422,11 +424,11 @@ class _Places:
         behind[self._seen] = np.sqrt(self._squares[self._seen] / max(1, families))
         return behind
 
-    def add_family(self, metrics: Sequence[Sequence[_Column]]) -> None:
+    def add_family(self, size: int, metrics: Iterable[Sequence[_Column]]) -> None:
         """Count a family once, however many metrics it has: the mean of their squares, and a failure if one fails."""
         failed, outcome_failed = np.zeros_like(self._seen), np.zeros_like(self._seen)
         for twins in metrics:
-            number, failure = self._add(twins, 1 / len(metrics))
+            number, failure = self._add(twins, 1 / size)
             failed[number] |= failure > 0
             outcome_failed[number] |= failure == FAILURES.index("outcome")
         self.failures += failed
@@ -495,7 +497,7 @@ def _read_endings(connection: duckdb.DuckDBPyConnection, run: Run, count: int) -
     return _Endings(outcome, dict(connection.execute(lost).fetchall()), label, broken, errors)
 
 
-def worst(run: Run, limit: int) -> list[RankedConversation]:
+def worst(run: Run, limit: int = 10) -> list[RankedConversation]:
     """The first conversations of the ranking, with what puts them there; without those whose integration broke."""
     return worst_and_broken(run, limit).worst
 

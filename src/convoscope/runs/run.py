@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -33,6 +34,10 @@ from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
 from convoscope.scoring.session import HeldConversations
 from convoscope.views.items import Subject
+
+if TYPE_CHECKING:
+    from convoscope.runs.ranking import RankedConversation
+    from convoscope.statistics.summary import Figure
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
@@ -163,6 +168,24 @@ class Run:
         if not fits:
             raise RunError(f"{path} is damaged: it does not fit the rest of the run", hint="score the logs again")
         return summary
+
+    def __getitem__(self, name: str) -> Figure:
+        """The figure of a metric over all conversations: `run["tools.success"]`, `run["timing.response_latency p95"]`.
+
+        Where judges speak, that of the panel, else of the last judge.
+        """
+        by_name = {f"{figure.key} {figure.reduction}".strip(): figure for figure in self.summary.figures}
+        if name in by_name:
+            return by_name[name]
+        close = difflib.get_close_matches(name, by_name, n=3, cutoff=0.5)
+        close += [known for known in by_name if known.rpartition(".")[2] == name and known not in close]
+        raise KeyError(f"{self.folder} has no figure {name!r}" + (f"; close: {', '.join(close)}" if close else ""))
+
+    def worst(self, limit: int = 10) -> list[RankedConversation]:
+        """The conversations to look at first, with what puts them there; without those whose integration broke."""
+        from convoscope.runs.ranking import worst
+
+        return worst(self, limit)
 
     @cached_property
     def tables(self) -> Tables:

@@ -34,7 +34,7 @@ class Progress(NamedTuple):
 class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
 
-    The path `-` is standard input.
+    The path `-` is standard input. Records of any format that can be read, as dicts, are scored like their lines.
     `metrics` are names or declarations, or one of these; a text may hold several names, with commas
     between, as on the command line. All that are installed for None. `metrics_from` are Python files,
     modules and `.toml` files of templates whose metrics are added to the installed ones. `resources` are

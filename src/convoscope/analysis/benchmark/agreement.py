@@ -1,7 +1,7 @@
 """How far two labellings of one data set agree: Cohen's κ for each label, and what one scores against the other.
 
-No annotator can be told from another above what two labellers reach who follow the same guide: their figures are the
-ceiling that stands beside those of a benchmark.
+Two labellers who follow the same guide agree so far: above their figures, annotators show no clear difference. So a
+benchmark prints them as a ceiling.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOTHING_TO_FIND = "nothing_to_find"
 
 
 class Kappa(msgspec.Struct, frozen=True, kw_only=True):
-    """Cohen's κ of one label over samples, or the reason why there is none, and the four counts behind it."""
+    """Cohen's κ of one label over samples, or the reason why it is missing, and the four counts behind it."""
 
     value: float | None
     reason: str | None = None
@@ -71,14 +71,14 @@ class _Pair(NamedTuple):
 def kappa(pairs: Iterable[tuple[bool, bool]]) -> Kappa:
     """Cohen's κ: (observed − expected) ÷ (1 − expected) agreement on whether a label holds.
 
-    Where neither labelling ever uses the label, or both always do, agreement cannot be told from habit: no value.
+    Where neither labelling ever uses the label, or both always do, agreement shows nothing: no value.
     """
     both = first = second = neither = 0
-    for mine, theirs in pairs:
-        both += mine and theirs
-        first += mine and not theirs
-        second += theirs and not mine
-        neither += not mine and not theirs
+    for in_first, in_second in pairs:
+        both += in_first and in_second
+        first += in_first and not in_second
+        second += in_second and not in_first
+        neither += not in_first and not in_second
     total = both + first + second + neither
     expected = (both + first) * (both + second) + (neither + first) * (neither + second)
     value = reason = None
@@ -113,16 +113,16 @@ def label_agreement(
     """The agreement of labels side by side. A family that either did not label is left out of its figures."""
     vocabulary = semantic_vocabulary()
     topics = [
-        (topic_set(mine.topics), topic_set(theirs.topics))
-        for mine, theirs in pairs
-        if mine.topics is not None and theirs.topics is not None
+        (topic_set(left.topics), topic_set(right.topics))
+        for left, right in pairs
+        if left.topics is not None and right.topics is not None
     ]
     risks = [
-        ({one.type for one in mine.risks}, {one.type for one in theirs.risks})
-        for mine, theirs in pairs
-        if mine.risks is not None and theirs.risks is not None
+        ({risk.type for risk in left.risks}, {risk.type for risk in right.risks})
+        for left, right in pairs
+        if left.risks is not None and right.risks is not None
     ]
-    scores = [score_sample(theirs, mine, THRESHOLD if threshold is None else threshold) for mine, theirs in pairs]
+    scores = [score_sample(right, left, THRESHOLD if threshold is None else threshold) for left, right in pairs]
     return LabelAgreement(
         second=second,
         samples=len(pairs),
@@ -134,7 +134,7 @@ def label_agreement(
 
 
 def _of_label(label: str, sides: Iterable[tuple[set[str], set[str]]]) -> Kappa:
-    return kappa((label in mine, label in theirs) for mine, theirs in sides)
+    return kappa((label in left, label in right) for left, right in sides)
 
 
 _CEILINGS: dict[str, Callable[[SampleScore], Counts | None]] = {

@@ -23,14 +23,14 @@ NOT_STAGED = {
     "ami": "the AMI meeting corpus is not part of Convoscope: get it from its makers, label it, and stage it",
     "librispeech": "LibriSpeech is not part of Convoscope: get it from its makers, and stage it",
 }
-"""Data sets that people ask for, and that nobody may hand on with us."""
+"""Data sets that people ask for, and that Convoscope may not distribute."""
 
 _REFERENCES = {SEMANTIC: ("goldens", ENDING), ASR: ("references", ".txt"), DIARIZATION: ("references", ".rttm")}
 """By track: the folder of what is true, and how its files end."""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=False):
-    """`dataset.json` beside the folders of a data set: what it is, and which samples each split has."""
+    """`dataset.json` in the folder of a data set: what it is, and which samples each split has."""
 
     description: str = ""
     version: str = ""
@@ -109,9 +109,9 @@ def find_dataset(track: str, name: str) -> BenchmarkDataset:
             return _usable(dataset)
     folder, ending = _REFERENCES[track]
     root = os.environ.get(VARIABLE) or f"${VARIABLE}"
-    place = f"{root}/datasets/{track}/{name}/{folder}/SAMPLE{ending}"
+    path = f"{root}/datasets/{track}/{name}/{folder}/SAMPLE{ending}"
     why = NOT_STAGED.get(name, f"there is {', '.join(one.name for one in staged) or 'no data set'} for this track")
-    raise UsageError(f"the data set {name!r} is not staged: {why}", hint=f"what is true of a sample goes to {place}")
+    raise UsageError(f"the data set {name!r} is not staged: {why}", hint=f"what is true of a sample goes to {path}")
 
 
 def find_named(name: str) -> BenchmarkDataset:

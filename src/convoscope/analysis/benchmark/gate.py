@@ -59,10 +59,10 @@ def _gate_figure(figure: MetricResult | None) -> GateFigure:
 def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: float) -> Gate:
     """Whether no figure of the baseline got worse by more than a share of it."""
     for name in ("track", "mode", "dataset", "split"):
-        mine, theirs = getattr(current, name), getattr(baseline, name)
-        if mine != theirs:
+        now, before = getattr(current, name), getattr(baseline, name)
+        if now != before:
             hint = "a comparison needs the same track, mode, data set and split"
-            raise UsageError(f"the {name} of the results differ: {mine} and {theirs}", hint=hint)
+            raise UsageError(f"the {name} of the results differ: {now} and {before}", hint=hint)
     if not current.valid or not baseline.valid:
         which = baseline if current.valid else current
         return gate_of([], f"{which.run_id} is marked invalid: {which.invalid_reason}")

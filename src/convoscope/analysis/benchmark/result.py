@@ -23,7 +23,7 @@ NO_SAMPLES = "no_samples"
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure over all samples, or the reason why there is none. A value and a reason exclude each other."""
+    """A figure over all samples, or the reason why it is missing. A value and a reason exclude each other."""
 
     value: float | None
     unit: str = "ratio"

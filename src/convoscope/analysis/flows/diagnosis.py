@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -393,12 +392,13 @@ class _Others:
         if (row.flow, fault) not in self._ordered:
             values = (value_of(state) for state in self._states.get(row.flow, ()))
             self._ordered[row.flow, fault] = sorted(value for value in values if value is not None)
-        others = self._ordered[row.flow, fault]
-        own = value_of(row)
-        if own is not None and not _is_end(row):
-            at = bisect_left(others, own)
-            others = [*others[:at], *others[at + 1 :]]
-        return statistics.median(others) if others else None
+        ordered, own = self._ordered[row.flow, fault], value_of(row)
+        # Its own value is among them, unless it is an end or has none.
+        is_among = own is not None and not _is_end(row)
+        own_at = bisect_left(ordered, own) if is_among and own is not None else len(ordered)
+        count = len(ordered) - is_among
+        low, high = (at + (at >= own_at) for at in ((count - 1) // 2, count // 2))
+        return (ordered[low] + ordered[high]) / 2 if count else None
 
 
 def _if_median(others: _Others, suspect: _Suspect, after: _After) -> Iterator[str]:

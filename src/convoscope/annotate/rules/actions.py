@@ -1,4 +1,4 @@
-"""What somebody is asked to do, or offers to do, and whether the other one says yes."""
+"""Actions: what a speaker promises, or accepts to do when asked, with who has to do it and the time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _request_rules() -> _RequestRules:
 
 
 class _Turn(NamedTuple):
-    """What one speaker says before somebody else does, with the numbers of its sentences."""
+    """What one speaker says before the next one does, with the numbers of its sentences."""
 
     by: str
     numbers: list[int]
@@ -61,11 +61,11 @@ def accepted_requests(texts: Sequence[SpokenSentence]) -> dict[int, list[Promise
     """By the number of its sentence: what is asked for or offered, and then agreed to."""
     turns = _turns(texts)
     accepted = dict[int, list[Promise]]()
-    for place, turn in enumerate(turns[:-1]):
+    for index, turn in enumerate(turns[:-1]):
         for number in turn.numbers:
             for request in _requests(texts[number]):
-                if _is_accepted(turns[place + 1 : place + 3]):
-                    time = request.due or due(_first_sentence(turns[place + 1].text))
+                if _is_accepted(turns[index + 1 : index + 3]):
+                    time = request.due or due(_first_sentence(turns[index + 1].text))
                     accepted.setdefault(number, []).append(request._replace(due=time))
     return accepted
 
@@ -108,7 +108,7 @@ def _request(text: str, start: int, end: int, who: str, *, is_own: bool) -> Iter
 
 
 def _is_accepted(replies: Sequence[_Turn]) -> bool:
-    """The next one says yes, and nobody says that it is done already."""
+    """The next one says yes, and no reply says that it is done already."""
     rules = _request_rules()
     answer = replies[0].text
     if rules.refused.match(answer) or not (rules.accepted.match(answer) or rules.taken.search(answer)):
@@ -123,12 +123,12 @@ def _first_sentence(text: str) -> str:
 ROLES = {USER: "customer", ASSISTANT: "agent"}
 UNKNOWN = "unknown"
 _REACH = 200
-"""Letters before a promise in which something may take it back."""
+"""Characters before a promise in which something may take it back."""
 _MEMORY = 300
-"""Letters before a promise in which what it speaks of may be named."""
+"""Characters before a promise in which what it is about may be named."""
 _NEAR = 40
-"""Letters before a promise in which its time may stand."""
-_SAME, _BESIDE = 5.0, 1.5
+"""Characters before a promise in which its time may be."""
+_SAME, _NEARBY = 5.0, 1.5
 """How much more a thing weighs that the same promise names, or the same sentence."""
 _RECENT = 50
 """So many actions back, a promise may be the same one again."""
@@ -143,7 +143,7 @@ class _Lead(NamedTuple):
     is_timed: bool
     """A promise only where a later time is said: "I'm sending it tonight"."""
     is_doing: bool
-    """A promise only where a known verb follows: "the bill will come" is none."""
+    """A promise only where a known verb follows: "the bill will come" is no promise."""
 
 
 class _ActionRules:
@@ -199,7 +199,7 @@ def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
             promises = []
         for promise in promises:
             before = focus.copy()
-            before.read(sentence.text[max(0, promise.start - _MEMORY) : promise.start], _BESIDE)
+            before.read(sentence.text[max(0, promise.start - _MEMORY) : promise.start], _NEARBY)
             for action in _actions_of(promise, sentence, before):
                 _add(kept, action)
         focus.read(sentence.text)
@@ -214,11 +214,11 @@ def _is_done_at_once(after: Sequence[SpokenSentence], seq: int) -> bool:
 def _add(kept: list[Action], action: Action) -> None:
     """An action that was promised before, in the same words or more of them, is the same action."""
     words = action.description.casefold()
-    for place in range(max(0, len(kept) - _RECENT), len(kept)):
-        other = kept[place]
+    for index in range(max(0, len(kept) - _RECENT), len(kept)):
+        other = kept[index]
         before = other.description.casefold()
         if other.assignee_role == action.assignee_role and (before.startswith(words) or words.startswith(before)):
-            kept[place] = other if len(before) >= len(words) else action
+            kept[index] = other if len(before) >= len(words) else action
             return
     kept.append(action)
 
@@ -241,7 +241,7 @@ def _actions_of(promise: Promise, sentence: SpokenSentence, focus: Focus) -> Ite
 
 
 def _promises(sentence: SpokenSentence) -> Iterator[Promise]:
-    """What stands behind the beginning of each promise, up to the next one."""
+    """What follows the beginning of each promise, up to the next one."""
     text = sentence.text
     if text.endswith("?"):
         return
@@ -290,7 +290,7 @@ def _with_verb(lead: _Lead, words: str) -> str:
 
 
 def _passive_promise(text: str) -> Iterator[Promise]:
-    """`Your card will be replaced on Friday` is "replace your card on Friday", and nobody's promise."""
+    """`Your card will be replaced on Friday` is "replace your card on Friday", and has no owner."""
     rules = _rules()
     match = rules.passive.search(text)
     if match is None or rules.reported.search(_clause(text[: match.start()])):
@@ -336,5 +336,5 @@ def _due_before(text: str) -> str:
 
 
 def _clause(text: str) -> str:
-    """What stands before a place since the last comma or conjunction."""
+    """The end of a text since its last comma or conjunction."""
     return _CLAUSE.split(text[-_REACH:])[-1]

@@ -1,4 +1,7 @@
-"""What "it" stands for: the thing that a call is about at each moment."""
+"""A promise in the imperative: `send you it by Friday` is "Send the form", where "it" is the form.
+
+What "it" means is the thing that a call is about at each moment.
+"""
 
 from __future__ import annotations
 
@@ -65,15 +68,15 @@ def _person() -> re.Pattern[str]:
     not_one = (
         r"(?!(?:office|department|depot|desk|branch|shop|store|warehouse|workshop|kitchen|lab|teams?|people|staff)\b)"
     )
-    somebody = rf"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{not_one}(?:{{person}}|trainee))\b"
-    return re.compile(expanded(somebody), re.IGNORECASE)
+    named_person = rf"\b(?:the|your|our|my|a) ((?:[\w-]+ )?{not_one}(?:{{person}}|trainee))\b"
+    return re.compile(expanded(named_person), re.IGNORECASE)
 
 
 class NounPhrase(NamedTuple):
     """A thing that is named, without its determiner, and where it stands among the words."""
 
     text: str
-    place: int
+    position: int
     is_needed: bool
 
 
@@ -82,17 +85,17 @@ def noun_phrases(text: str) -> list[NounPhrase]:
     rules = _noun_rules()
     phrases = list[NounPhrase]()
     words = _TOKEN.findall(text)
-    place = 0
-    while place < len(words):
-        if words[place].casefold() not in rules.determiners:
-            place += 1
+    index = 0
+    while index < len(words):
+        if words[index].casefold() not in rules.determiners:
+            index += 1
             continue
-        start = place = place + 1
-        while place < len(words) and place - start < _WORDS and _continues(words[place], is_first=place == start):
-            place += 1
-        if place > start and _is_thing(words[place - 1], words[place : place + 1]):
+        start = index = index + 1
+        while index < len(words) and index - start < _WORDS and _continues(words[index], is_first=index == start):
+            index += 1
+        if index > start and _is_thing(words[index - 1], words[index : index + 1]):
             is_needed = start > 1 and words[start - 2].casefold() in ("need", "needs", "want", "require")
-            phrases.append(NounPhrase(" ".join(_plain(words[start:place])), start, is_needed))
+            phrases.append(NounPhrase(" ".join(_plain(words[start:index])), start, is_needed))
     return phrases
 
 
@@ -146,7 +149,7 @@ class Focus:
         if _PRONOUN.search(text) and self.weights:
             self.weights[self.thing()] += _AGAIN
         for phrase in noun_phrases(text):
-            weight = _SUBJECT if phrase.place <= _EARLY else _NEEDED if phrase.is_needed else _OBJECT
+            weight = _SUBJECT if phrase.position <= _EARLY else _NEEDED if phrase.is_needed else _OBJECT
             before = self.weights.pop(phrase.text, 0.0)
             self.weights[phrase.text] = before / 2 + weight * factor
         if len(self.weights) > 2 * _KEPT:
@@ -173,7 +176,7 @@ class Focus:
 PUNCTUATION = " .,!?;:\"'-"
 MAX_WORDS = 20
 """A longer promise is a story."""
-_MAX_LETTERS = 300
+_MAX_LENGTH = 300
 _PARTICLES = (
     r"(?:on|to|in|over|up|back|out|forward|for|with|at|from|down|off|as|by|and|or|into|through|again|straight|under)\b"
 )
@@ -192,12 +195,12 @@ _IES = ("fy", "py", "ly", "ry", "dy", "ty")
 
 
 class Promise(NamedTuple):
-    """What somebody says that will be done, from its verb on, and where it stands in its sentence."""
+    """What is said to be done, from its verb on, and where it is in its sentence."""
 
     words: str
     who: str
     is_own: bool
-    """Whoever speaks does it."""
+    """The speaker does it."""
     start: int
     end: int
     due: str = ""
@@ -263,19 +266,19 @@ def without_softeners(words: str) -> str:
 
 def parts(words: str) -> list[str]:
     """`check with the depot and call you back` is two promises."""
-    return _description_rules().another.split(without_softeners(words[:_MAX_LETTERS]))
+    return _description_rules().another.split(without_softeners(words[:_MAX_LENGTH]))
 
 
 def due(words: str) -> str:
     """When it is to be done, as it is said; "" where no time is said."""
     deadlines = _description_rules().deadlines
-    match = deadlines.search(words[:_MAX_LETTERS]) if deadlines else None
+    match = deadlines.search(words[:_MAX_LENGTH]) if deadlines else None
     return "" if match is None else match[0].strip(PUNCTUATION)
 
 
 def description(words: str, sides: Sides, focus: Focus) -> str:
     """The promise without lead-in and time, and with names for pronouns; "" where nothing is left."""
-    text = _without_time(words[:_MAX_LETTERS])
+    text = _without_time(words[:_MAX_LENGTH])
     text = _with_people(without_softeners(text), sides)
     text = _with_things(text, focus)
     text = " ".join(text.split()).strip(PUNCTUATION)
@@ -296,7 +299,7 @@ def _without_time(words: str) -> str:
 
 
 def _with_people(text: str, sides: Sides) -> str:
-    """Whoever is given something is left out; whoever something is done to is named: "Call the customer"."""
+    """A person who is given something is left out; one to whom something is done is named: "Call the customer"."""
     rules = _description_rules()
     if text.casefold() in rules.speaking:
         return f"{text} to {sides.you}"
@@ -315,7 +318,7 @@ def _is_particle(word: str) -> bool:
 
 
 def _with_things(text: str, focus: Focus) -> str:
-    """Pronouns become the things that they stand for, and "your" and "that" become "the"."""
+    """Pronouns become the things that they mean, and "your" and "that" become "the"."""
     if focus.person:
         text = _description_rules().her.sub(focus.person, text)
     thing, several = focus.thing(text.split(maxsplit=1)[0] if text else ""), focus.things()

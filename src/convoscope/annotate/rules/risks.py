@@ -67,21 +67,21 @@ class _Hit(NamedTuple):
     words: str
 
 
-def _sign(facts: dict[str, Any], index: SignIndex) -> _Sign:
-    with_words = facts.get("only_with")
-    sign = index.sign(facts["pattern"], cased=facts.get("cased", False))
+def _sign(fields: dict[str, Any], index: SignIndex) -> _Sign:
+    with_words = fields.get("only_with")
+    sign = index.sign(fields["pattern"], cased=fields.get("cased", False))
     return _Sign(
         sign,
         sign.bits,
-        facts["by"],
-        facts.get("severity", "low"),
-        facts.get("negatable", True),
+        fields["by"],
+        fields.get("severity", "low"),
+        fields.get("negatable", True),
         re.compile(with_words, re.IGNORECASE) if with_words else None,
     )
 
 
-def _limit(facts: dict[str, str]) -> _Limit:
-    return _Limit(pattern(facts["pattern"]), facts["severity"], facts.get("from", "medium"), facts.get("by", "any"))
+def _limit(fields: dict[str, str]) -> _Limit:
+    return _Limit(pattern(fields["pattern"]), fields["severity"], fields.get("from", "medium"), fields.get("by", "any"))
 
 
 def _optional(text: str | None) -> re.Pattern[str] | None:
@@ -97,7 +97,7 @@ def _content() -> re.Pattern[str] | None:
 def _rules() -> tuple[_RiskRule, ...]:
     data = table("risks")
     resolution, index = data["resolution"], SignIndex()
-    signs = {type: tuple(_sign(facts, index) for facts in data[type]["signs"]) for type in _types(data)}
+    signs = {type: tuple(_sign(fields, index) for fields in data[type]["signs"]) for type in _types(data)}
     return tuple(
         _RiskRule(
             type,
@@ -105,7 +105,7 @@ def _rules() -> tuple[_RiskRule, ...]:
             sum(sign.bits for sign in signs[type]),
             signs[type],
             index.sign(*rule.get("unless", ())),
-            tuple(_sign(facts, index) for facts in (*resolution["any"], *resolution.get(type, ()))),
+            tuple(_sign(fields, index) for fields in (*resolution["any"], *resolution.get(type, ()))),
             tuple(map(_limit, rule.get("at_most", ()))),
             tuple(map(_limit, rule.get("raised", ()))),
             _limit(rule["repeated"]) if "repeated" in rule else None,
@@ -140,7 +140,7 @@ def is_as_severe(severity: str, limit: str) -> bool:
 
 
 def risks(texts: Sequence[SpokenSentence]) -> tuple[Risk, ...]:
-    """One risk of each type at most, as severe as its most severe sign, with all utterances that tell it."""
+    """One risk of each type at most, as severe as its most severe sign, with all utterances that show it."""
     by_type = {rule.type: risk for rule in _rules() if (risk := _risk(rule, texts)) is not None}
     for rule in _rules():
         if rule.irony is not None and rule.type not in by_type and _IN_VAIN & by_type.keys():
@@ -221,7 +221,7 @@ def _moved(rule: _RiskRule, severity: str, texts: Sequence[SpokenSentence], even
 
 
 def _lowest(rule: _RiskRule) -> str:
-    """The least severity that a sign of the type tells."""
+    """The least severity of a sign of the type."""
     return min((sign.severity for sign in rule.signs), key=SEVERITIES.index)
 
 

@@ -30,10 +30,10 @@ class SpokenSentence(NamedTuple):
     text: str
     """In a plain spelling."""
     quote: str
-    """As it stands in the conversation, letter by letter as long as `text`."""
+    """As it is in the conversation, with as many characters as `text`."""
     seq: int
     by: str
-    """user or assistant; "" where nobody in the conversation has such a role."""
+    """user or assistant; "" where no speaker of the conversation has such a role."""
     speaker: str
 
 
@@ -87,8 +87,8 @@ _NO_NEGATION = re.compile(
 )
 
 
-def is_negated(text: str, place: int) -> bool:
-    """A negation shortly before a place, in the same clause: "I do not want to cancel"."""
-    before = _NO_NEGATION.sub(" ", _CLAUSE.split(text[:place])[-1])
+def is_negated(text: str, position: int) -> bool:
+    """A negation shortly before a position, in the same clause: "I do not want to cancel"."""
+    before = _NO_NEGATION.sub(" ", _CLAUSE.split(text[:position])[-1])
     near = " ".join(before.split()[-_REACH:])
     return _NEGATION.search(near) is not None

@@ -200,7 +200,7 @@ def needed_words(text: str) -> list[frozenset[str]]:
 
 
 def _needed(items: list[Any], run: str, *, fresh: bool) -> frozenset[str] | None:
-    """The rarest of the sets; None where there is none."""
+    """The rarest of the sets; None without any."""
     return min(_sets(items, run, fresh=fresh), key=_cost, default=None)
 
 

@@ -16,7 +16,7 @@ WEAK, ENOUGH = 1, 2
 _FIRST = 4
 """Utterances in which an agent's word alone is no topic."""
 _REACH = 80
-"""Letters before a sign in which "not about" may stand."""
+"""Characters before a sign in which "not about" may be."""
 _NOT_ABOUT = re.compile(
     r"(?:not|n't|isn't|nothing) (?:\w+ ){0,2}(?:about|asking for|to do with|calling (?:about|for)|here for|looking for)"
     r" (?:a |an |the |my |any )?(?:\w+ )?$",
@@ -38,7 +38,7 @@ class _TopicRule(NamedTuple):
     negated: bool
     risks: dict[str, str]
     not_with: str
-    """What is said where this risk is told is no sign: praise may be irony."""
+    """What is said where this risk is found is no sign: praise may be irony."""
     enough: int
 
 
@@ -71,12 +71,12 @@ def labels() -> tuple[str, ...]:
 
 
 def topics(texts: Sequence[SpokenSentence], risks: Sequence[Risk]) -> tuple[Topic, ...]:
-    """The topics that are talked about, each with the utterances that tell it."""
+    """The topics that are talked about, each with the utterances that show it."""
     return tuple(topic for rule in _rules() if (topic := _topic(rule, texts, risks)) is not None)
 
 
 class _Signs:
-    """What tells a topic, by the words that tell it, and where it is said."""
+    """What shows a topic, by the words that do, and where it is said."""
 
     def __init__(self) -> None:
         self.weights: dict[str, int] = {}
@@ -128,7 +128,7 @@ def _read(rule: _TopicRule, sentence: SpokenSentence, signs: _Signs) -> None:
 
 
 def _sign(rule: _TopicRule, words: str, weight: int) -> str:
-    """The words; of a group of weak words, the first of it stands for all."""
+    """The words; of a group of weak words, one name for all."""
     if weight == WEAK:
         for number, group in enumerate(rule.weak_groups):
             if group.fullmatch(words):

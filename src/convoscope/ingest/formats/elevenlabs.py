@@ -19,7 +19,7 @@ _LISTED, _HOOK = "conversations", "data"
 _CLOCK = Clock(id="call", kind="relative", source="time_in_call_secs", resolution=1.0)
 _ROLES = {"agent": ASSISTANT, "assistant": ASSISTANT, "user": USER}
 _EXPECTED = 'expected {"conversation_id": …, "agent_id": …, "transcript": [{"role": …, "message": …}]}'
-_SUMMARY = "fetch each conversation by its id: the list of conversations tells no words"
+_SUMMARY = "fetch each conversation by its id: the list of conversations has no transcripts"
 
 # A reason is a sentence: a part of it decides, and the first that fits.
 _ENDS: dict[str, bool] = {
@@ -237,7 +237,7 @@ class _Rows:
         """Why the flow leaves the state, from a tool's result."""
         self.names: dict[tuple[str, str], str] = {}
         self.row_extras: JsonObject = {}
-        """What a row of tools says beside them, for the first of them."""
+        """Other fields of a row of tools, for the first of them."""
         self.measured: Counter[int] = Counter()
         """Replies of each exchange that have times."""
 

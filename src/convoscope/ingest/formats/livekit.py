@@ -49,7 +49,7 @@ from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_
 
 _OF_A_REPORT = frozenset({"job_id", "room_id", "room", "sdk_version", "close_reason", "events", "chat_history"})
 _ENOUGH = 3
-"""So many of these names tell a report that has no chat history."""
+"""With so many of these names it is a report, also without a chat history."""
 _OF_AN_ITEM = frozenset({"interrupted", "created_at", "createdAt", "metrics", "transcript_confidence", "is_error"})
 _OWN_ITEMS = frozenset({"agent_handoff", "agent_config_update"})
 _EXPECTED = 'expected {"chat_history": {"items": [{"type": "message", "role": …, "content": […]}]}}'
@@ -336,14 +336,14 @@ class _History:
         id = fields.text("id")
         self.states.move(new, time, extras=fields, id=id)
 
-    def _configure(self, facts: JsonObject) -> None:
-        added, removed = facts.get("tools_added"), facts.get("tools_removed")
+    def _configure(self, fields: JsonObject) -> None:
+        added, removed = fields.get("tools_added"), fields.get("tools_removed")
         if isinstance(added, list):
             self.tools = {**(self.tools or {}), **{as_text(one): None for one in added if as_text(one)}}
         if isinstance(removed, list) and self.tools is None:
             self.tools = {as_text(one): None for one in removed if as_text(one)}
         if not self.instructions:
-            self.instructions = as_text(facts.get("instructions"))
+            self.instructions = as_text(fields.get("instructions"))
 
     def _event(self, event: JsonObject, user_text: str) -> None:
         fields = dict(event)

@@ -24,7 +24,7 @@ _ANY = ("",)
 _LONGEST = 20_000
 """A message of more characters is a dump of something."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# What loguru writes where nobody told it otherwise; a line may have something before it, and one more column.
+# The default format of loguru; a line may have something before it, and one more column.
 _LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?) *\| *(?P<level>[A-Z]+) *\|"
     r"(?:[^|]*\|)? *(?P<name>[\w.]+):[\w<>.]+:\d+ +- (?P<message>.*)"
@@ -33,7 +33,7 @@ _ERRORS = frozenset({"ERROR", "CRITICAL"})
 
 
 class _Message(NamedTuple):
-    """A message that tells something: who logs it, how it is built, and what it becomes."""
+    """A message that is read: its loggers, its form, and what it becomes."""
 
     loggers: tuple[str, ...]
     form: re.Pattern[str]
@@ -73,7 +73,7 @@ _MESSAGES: tuple[_Message, ...] = (
     _message(_FLOWS, r"Initialized \w*FlowManager", "begins"),
     _message(_ONE, r"Bot(?: \[[^\]]*\])? started speaking", "speech", kind="bot_speech_started"),
     _message(_ONE, r"Bot(?: \[[^\]]*\])? stopped speaking", "speech", kind="bot_speech_stopped"),
-    # Of a turn it is told when it was taken to have ended, not when the sound did.
+    # Of a turn it is logged when it was taken to have ended, not when the sound did.
     _message(_ONE, r"\S+: User started speaking .*", "speech", kind="user_turn_started"),
     _message(_ONE, r"\S+: User stopped speaking .*", "speech", kind="user_turn_stopped"),
     _message(_ONE, r"User started speaking", "speech", kind="user_speech_started"),
@@ -123,7 +123,7 @@ _NUMBERS = frozenset(
     | {"characters", "audio_seconds"}
 )
 _AGAIN = frozenset({"speech", "user", "assistant", "function", "latency", "usage", "error", "e2e"})
-"""What a record tells better, where there are records of it."""
+"""What a record has in more detail, where there are records of it."""
 _ENDS_SPEECH = frozenset({"node", "called", "function", "user"})
 
 
@@ -156,12 +156,12 @@ def as_logged(records: Sequence[Record]) -> Iterator[Record]:
 
 
 def line_of(inner: JsonObject, number: int) -> LogLine:
-    """What a message of a log tells."""
+    """A message of a log as a line."""
     message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
     time = inner.get("time")
     timed: JsonObject = {"timestamp": time.get("timestamp") or time.get("repr") if isinstance(time, dict) else time}
     for pattern in _MESSAGES if len(message) < _LONGEST else ():
-        # A logger without a name: somebody writes the messages alone.
+        # Without the name of a logger, the log has the messages alone.
         if (not logger or logger.startswith(pattern.loggers)) and (hit := pattern.form.fullmatch(message)):
             return LogLine(
                 pattern.kind, {**timed, **pattern.fields, **_values(hit.groupdict())}, number, logger=logger or "log"
@@ -187,7 +187,7 @@ def _values(groups: dict[str, str | None]) -> JsonObject:
 
 
 def _literal(value: str) -> Any:
-    """A value as Python writes it; text where it is none."""
+    """A value as Python writes it; else the text."""
     try:
         literal = ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -196,7 +196,7 @@ def _literal(value: str) -> Any:
 
 
 def joined_lines(lines: Sequence[LogLine]) -> list[LogLine]:
-    """The lines of a call, where messages of a log belong together. What a record tells, the log need not."""
+    """The lines of a call, where messages of a log belong together. What a record has is not taken from the log."""
     recorded = {line.kind for line in lines if not line.logger} & _AGAIN
     by_frames = any(line.logger and line.fields.get("by") == "frames" for line in lines)
     joined = _Joined()
@@ -216,7 +216,7 @@ class _Joined:
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
         self.opened: dict[str, int] = {}
-        """Who is speaking, and the place of the line that says since when."""
+        """Who is speaking, and the index of the line that says since when."""
         self.speech: JsonObject | None = None
         """What the bot is about to say, or says."""
         self.spoken: JsonObject | None = None
@@ -266,7 +266,7 @@ class _Joined:
 _IDS = ("conversation_id", "session_id", "call_id")
 _EXPECTED = 'expected lines such as {"record": "SpeechEvent", "kind": …, "timestamp": …}'
 
-# The name of a record, without case and underscores, and what it tells.
+# The name of a record, without case and underscores, and its kind.
 _TAGS: dict[str, Kind] = {
     "speechevent": "speech",
     "functioncallevent": "function",
@@ -290,7 +290,7 @@ _TAGS: dict[str, Kind] = {
     "conversationended": "end",
     "sessionended": "end",
 }
-# A record that was written without its name is told by the fields that only it has.
+# A record that was written without its name is known by the fields that only it has.
 _SHAPES: tuple[tuple[frozenset[str], Kind], ...] = (
     (frozenset({"kind", "function_name", "tool_call_id"}), "function"),
     (frozenset({"kind", "processor", "seconds"}), "latency"),
@@ -349,7 +349,7 @@ class _Part(NamedTuple):
 
 
 def _by_conversation(records: Sequence[Record], notes: Notes) -> Iterator[_Part]:
-    """The lines of each conversation; one without an id belongs to the conversation that was told last."""
+    """The lines of each conversation; one without an id belongs to the conversation of the line before."""
     parts: dict[str, list[LogLine]] = {}
     current = next((id for record in records if (id := _id(record.value))), "")
     for record in records:
@@ -377,7 +377,7 @@ def _calls(lines: Sequence[LogLine]) -> Iterator[list[LogLine]]:
 
 
 def _call_lines(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
-    """The lines of a call; those of its log that tell nothing are counted by who logged them."""
+    """The lines of a call; those of its log that are not read are counted by their logger."""
     joined = joined_lines(lines)
     left_out = Counter(f"log.{line.logger}" for line in joined if line.kind == "noise")
     left_out["told_by_a_record"] = sum(line.kind == "repeated" for line in joined)

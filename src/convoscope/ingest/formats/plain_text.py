@@ -91,7 +91,7 @@ def _is_machine_text(lines: list[LabelledLine], known: list[LabelledLine]) -> bo
 
 
 def _is_talk(known: list[LabelledLine], sample: Sample) -> bool:
-    """Whether people of unknown roles talk: half of all lines are theirs, and two or more take turns, in sentences."""
+    """Whether people of unknown roles talk: half the lines are labelled, and two or more take turns, in sentences."""
     labels = [line.label for line in known]
     if len(set(labels)) < 2 or 2 * len(known) < len(sample.values):
         return False

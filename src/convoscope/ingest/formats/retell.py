@@ -220,13 +220,13 @@ def _take_transcript(call: Fields, reason: str) -> tuple[Sequence[Any], str]:
     spoken = (name for name, listed in held.items() if name == _SCRUBBED or any(map(_is_speech, listed)))
     chosen = next(spoken, next(iter(held)))
     for name in held:
-        # A better one in which nobody speaks may still hold tools.
+        # A better one in which no one speaks may still hold tools.
         if _TRANSCRIPTS.index(name) >= _TRANSCRIPTS.index(chosen):
             del call[name]
             if name != chosen:
                 notes.ignored(name, f"{chosen} is read")
     if chosen == "transcript":
-        notes.inferred("turns_from_text", "speakers are told by the lines of the transcript")
+        notes.inferred("turns_from_text", "speakers are known by the lines of the transcript")
     return held[chosen], chosen
 
 

@@ -121,7 +121,7 @@ def _whole_experiment(value: JsonObject, group: RecordGroup, notes: Notes) -> It
     if not isinstance(listed, list) or not listed:
         if in_files:
             return
-        hint = 'it has a list "simulations", or a folder of that name beside it'
+        hint = 'it has a list "simulations", or there is a folder of that name in its folder'
         raise InputError("is an experiment without simulations", field=SIMULATIONS, hint=hint)
     experiment = experiment_of(value.get("info"))
 

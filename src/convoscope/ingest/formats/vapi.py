@@ -99,12 +99,12 @@ _ENDS = EndReasons(
         | {"sip-outbound-unallocated-number", "sip-outbound-carrier-released-call", "twilio-failed-to-connect-call"}
         | {"twilio-reported-customer-misdialed"}
     ),
-    # Hundreds of codes name the provider that failed; they are told by how they are built.
+    # Hundreds of codes name the provider that failed; they are known by how they are built.
     broken_by_name=re.compile(r"(^|[.-])(error|pipeline|providerfault|vapifault)([.-]|$)|-failed$"),
 )
 
 _TEMPLATE = frozenset({"now", "date", "time", "month", "day", "year", "customer", "phoneNumber", "transport", "call"})
-"""Variables that every prompt may use; nobody collected them."""
+"""Variables that every prompt may use; they are not collected."""
 _USUAL = frozenset(
     {"orgId", "type", "status", "createdAt", "updatedAt", "startedAt", "endedAt", "endedMessage", "cost", "costs"}
     | {"costBreakdown", "assistant", "assistantId", "assistantOverrides", "assistantVersion", "squad", "squadId"}
@@ -172,7 +172,7 @@ class VapiReader(CallReader):
         if not messages:
             notes.set_aside("no_messages", reason)
         if messages and field == "transcript":
-            notes.inferred("turns_from_text", "speakers are told by the lines of the transcript")
+            notes.inferred("turns_from_text", "speakers are known by the lines of the transcript")
         talk = _placed(messages, artifact, call, notes)
         instructions, steps = _instructions(talk.steps)
         reading = MessageReader(notes, field, talk.visits, _given(call))

@@ -33,7 +33,7 @@ from convoscope.views.end_reasons import passes_on
 
 SPEAKERS = {"user": USER, "bot": ASSISTANT, "assistant": ASSISTANT, "system": SYSTEM}
 _IN_MILLISECONDS = 100
-"""A length from here on counts milliseconds: nobody speaks for a hundred seconds, or for a tenth of one."""
+"""A length from here on counts milliseconds: no one speaks for a hundred seconds, or for a tenth of one."""
 
 _CALLS = frozenset({"tool_calls", "tool-calls", "function_call"})
 _RESULTS = frozenset({"tool_call_result", "tool-call-result", "tool", "function_result"})

@@ -1,4 +1,4 @@
-"""Words that an agent uses without naming a venue: what follows "I recommend" and is none of these may be a name."""
+"""The names and details that an agent mentions, and which of them are not in the database (dialogue, 1.6 and 1.9)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ polish polynesian portuguese romanian russian scandinavian scottish seafood sing
 swedish swiss takeaway tea thai traditional turkish tuscan unusual vegan vegetarian venetian vietnamese welsh world
 coffee"""
 
-_PLACES = """accommodation address area areas attraction attractions bar bus cab car centre center church cinema city
+_VENUES = """accommodation address area areas attraction attractions bar bus cab car centre center church cinema city
 club college department entertainment guesthouse guest gallery hospital hostel hotel hotels house lodging location
 lodgings museum museums neighbourhood nightclub option options park place places police pool pub region restaurant
 restaurants room rooms side site sites sports spot spots station swimming table tables taxi taxis theatre theater
@@ -60,18 +60,18 @@ that the their theirs them themselves there these they thing things third this t
 transport travel trip try two under until up upon us use very via visit want was way we what whatever when where
 wherever whether which while who whom whose why will with within without would yes yet you your yours yourself"""
 
-ORDINARY = frozenset(" ".join((_DAYS, _FOODS, _PLACES, _OFFERS, _SMALL)).split())
+ORDINARY = frozenset(" ".join((_DAYS, _FOODS, _VENUES, _OFFERS, _SMALL)).split())
 _LITTLE = frozenset(_SMALL.split())
 _ENDINGS = ("ing", "ly")
 
 
 def is_little(word: str) -> bool:
-    """Whether a word in small letters ends a name: "golden dragon in the north"."""
+    """Whether a word in lower case ends a name: "golden dragon in the north"."""
     return word in _LITTLE
 
 
 def is_ordinary(word: str, others: frozenset[str] = frozenset()) -> bool:
-    """Whether a word in small letters is no part of a name: one of these, of `others`, or a word with a digit."""
+    """Whether a word in lower case is no part of a name: one of these, of `others`, or a word with a digit."""
     if word in ORDINARY or word in others or word.endswith(_ENDINGS):
         return True
     return not word.isalpha() and any(letter.isdigit() for letter in word)
@@ -87,16 +87,16 @@ _ACT_SLOTS = {
     "ref": REFERENCE,
     "reference": REFERENCE,
 }
-_TOLD_SLOTS = {form: field for slot, field in _ACT_SLOTS.items() for form in (slot, slot.title(), slot.upper())}
+_DETAIL_SLOTS = {form: field for slot, field in _ACT_SLOTS.items() for form in (slot, slot.title(), slot.upper())}
 _SAYS = frozenset({"inform", "recommend", "select", "offerbook", "offerbooked", "book", "offer"})
-_NOT_TOLD = frozenset({None, "", "?", "none"})
+_NO_DETAIL = frozenset({None, "", "?", "none"})
 
 _NUMBER = re.compile(r"\+?[0-9][0-9 ()-]{7,}[0-9]")
 _POSTCODE = re.compile(r"\b[a-z]{1,2}[0-9][a-z0-9]?\s?[0-9][a-z]{2}\b")
 _LEAST_DIGITS, _MOST_DIGITS = 9, 13
 _CALLS = frozenset({"call", "dial", "ring", "tel", "telephone", "phone"})
 _LOCAL_DIGITS = 6
-"""A shorter number is one of a phone where somebody is told to call it."""
+"""A shorter number is one of a phone where the reply says to call it."""
 _LOCAL = re.compile(
     r"\b(?:call|dial|ring|tel|telephone|phone)\b[ :.]{0,3}"
     r"(?:(?:them|it|us|number|no|is|at|on)\b[ :.]{0,3}){0,4}(\+?[0-9][0-9 ()-]{4,}[0-9])",
@@ -107,7 +107,7 @@ _STREETS = frozenset(
 )
 _MOST_WORDS_OF_A_STREET = 3
 _BETWEEN = frozenset({"on", "at", "in", "for", "is", "and", "from", "to", "near", "along", "by", "off", "down", "with"})
-"""Words after a number that is none of a house: "for 2 on Mill Road"."""
+"""Words after a number that is not of a house: "for 2 on Mill Road"."""
 _REFERENCES = frozenset({"reference", "ref", "confirmation"})
 _BEFORE_A_CODE = frozenset({"number", "no", "code", "is", "your", "the", "it", "was", "for", "booking"})
 _CODE_LENGTHS = range(5, 13)
@@ -145,14 +145,14 @@ Reply = tuple[str, list[str], int, bool]
 
 
 def read_replies(responses: Sequence[str]) -> list[Reply]:
-    """The replies of a dialogue, read together: most of the time goes into the first letter of a text."""
+    """The replies of a dialogue, read together: most of the time goes into the start of a text."""
     joined = KEPT.join(responses)
     if joined.count(KEPT) >= len(responses):
         responses = [text.replace(KEPT, " ") for text in responses]
         joined = KEPT.join(responses)
-    letters = joined.encode("ascii", "replace")
-    digits = letters.translate(None, _NO_DIGITS).split(_SEPARATOR)
-    shapes = letters.translate(_SHAPES)
+    encoded = joined.encode("ascii", "replace")
+    digits = encoded.translate(None, _NO_DIGITS).split(_SEPARATOR)
+    shapes = encoded.translate(_SHAPES)
     coded = [False] * len(responses)
     if _CODE_SHAPE in shapes:
         coded = [_CODE_SHAPE in shape and _is_coded(shape) for shape in shapes.split(_SEPARATOR)]
@@ -212,17 +212,17 @@ def mentions_in(
 
 
 def _details_of_acts(acts: Sequence[Act]) -> list[tuple[str, str]]:
-    """Names and details that acts tell, as they are written."""
+    """Names and details that acts give, as they are written."""
     return [
-        (_TOLD_SLOTS[slot.slot], str(slot.value))
+        (_DETAIL_SLOTS[slot.slot], str(slot.value))
         for act in acts
         for slot in act.slots
-        if slot.slot in _TOLD_SLOTS and slot.value not in _NOT_TOLD and _tells(act.type)
+        if slot.slot in _DETAIL_SLOTS and slot.value not in _NO_DETAIL and _tells(act.type)
     ]
 
 
 def _once(details: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """An address that is a part of another one is the same, told once in words and once by an act."""
+    """An address that is a part of another one is the same, given once in words and once by an act."""
     addresses = {value for field, value in details if field == ADDRESS}
     if not 1 < len(addresses) <= _FEW:  # a reply with very many of them is no reply to anybody
         return details
@@ -252,36 +252,36 @@ def names_after_cues(response: str, cues: Iterable[str], ordinary: frozenset[str
     names = {}
     for cue in cues:
         for form in (cue, cue.capitalize()):
-            place = response.find(form)
-            while place >= 0:
-                name = _name_at(response, place + len(form), ordinary, is_booked=cue == "booked")
-                if name and _is_cue(response, place, cue):
-                    names[place] = name
-                place = response.find(form, place + 1)
-    return [names[place] for place in sorted(names)]
+            position = response.find(form)
+            while position >= 0:
+                name = _name_at(response, position + len(form), ordinary, is_booked=cue == "booked")
+                if name and _is_cue(response, position, cue):
+                    names[position] = name
+                position = response.find(form, position + 1)
+    return [names[position] for position in sorted(names)]
 
 
-def _is_cue(response: str, place: int, cue: str) -> bool:
-    """Whether a cue stands here as a word of its own, and not in a denial: "there is nothing called Zanzibar"."""
-    before = response[max(place - _SENTENCE, 0) : place].lower()
+def _is_cue(response: str, position: int, cue: str) -> bool:
+    """Whether a cue is here as a word of its own, and not in a denial: "there is nothing called Zanzibar"."""
+    before = response[max(position - _SENTENCE, 0) : position].lower()
     if before[-1:].isalnum() or (cue == "about" and not before.endswith(_ASKING)):
         return False
     return _DENIAL.search(before) is None
 
 
-def _name_at(response: str, place: int, ordinary: frozenset[str], is_booked: bool) -> str:
-    """The name that begins here; "" where there is none.
+def _name_at(response: str, position: int, ordinary: frozenset[str], is_booked: bool) -> str:
+    """The name that begins here; "" where no name does.
 
     In capitals it goes as far as they do, and one of its words must be no ordinary one: "Saturday Evening" is no
-    venue. In small letters it goes to the next little word, and must begin with a word that is not ordinary: "golden
+    venue. In lower case it goes to the next little word, and must begin with a word that is not ordinary: "golden
     dragon", not "something cheaper". After "booked" such a name needs an "at": much else can be booked.
     """
-    if response[place : place + 1] != " ":
+    if response[position : position + 1] != " ":
         return ""
     words: list[str] = []
-    while len(words) < _MOST_WORDS and (match := _WORD.match(response, place)) is not None:
+    while len(words) < _MOST_WORDS and (match := _WORD.match(response, position)) is not None:
         words.append(match[1])
-        place = match.end()
+        position = match.end()
     led = [word.casefold() for word in takewhile(lambda word: word.casefold() in _LEADING, words)]
     rest = words[len(led) :]
     if not rest:
@@ -341,7 +341,7 @@ def _details_in(
 
 def _addresses_in(words: list[str]) -> Iterator[str]:
     """A number of a house, one to three words, and a word for a street: "12 baker street"."""
-    for end in [place for place, word in enumerate(words) if word in _STREETS]:
+    for end in [position for position, word in enumerate(words) if word in _STREETS]:
         for start in range(end - 2, max(end - 2 - _MOST_WORDS_OF_A_STREET, -1), -1):
             if words[start][0].isdigit():
                 if _BETWEEN.isdisjoint(words[start + 1 : end]):
@@ -350,9 +350,9 @@ def _addresses_in(words: list[str]) -> Iterator[str]:
 
 
 def _codes_in(response: str, words: list[str]) -> Iterator[str]:
-    """What is told as a reference: a word with a digit, or in capitals, after the word "reference"."""
-    for place in [place for place, word in enumerate(words) if word in _REFERENCES]:
-        code = next((word for word in words[place + 1 : place + 6] if word not in _BEFORE_A_CODE), "")
+    """What is given as a reference: a word with a digit, or in capitals, after the word "reference"."""
+    for position in [position for position, word in enumerate(words) if word in _REFERENCES]:
+        code = next((word for word in words[position + 1 : position + 6] if word not in _BEFORE_A_CODE), "")
         is_code = any(letter.isdigit() for letter in code) or code.upper() in response
         if len(code) in _CODE_LENGTHS and is_code:
             yield comparable(REFERENCE, code)

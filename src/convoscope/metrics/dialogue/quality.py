@@ -73,7 +73,7 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
 
 
 def quality_score(answer: Any) -> float | None:
-    """The score of a verdict; None where it is none, or off the scale. Of a text, its first JSON object counts."""
+    """The score of a verdict; None without one, or off the scale. Of a text, its first JSON object counts."""
     if isinstance(answer, str):
         answer = first_object(answer)
     score = answer.get("score") if isinstance(answer, Mapping) else None
@@ -87,13 +87,13 @@ _DECODE = json.JSONDecoder(strict=False).raw_decode
 
 
 def first_object(text: str) -> dict[str, Any] | None:
-    """The first JSON object in a text, whatever stands around it: models like to explain and to fence."""
-    place = text.find("{")
+    """The first JSON object in a text, whatever is around it: models like to explain and to fence."""
+    start = text.find("{")
     for _ in range(_MOST_BRACES):
-        if place < 0:
+        if start < 0:
             break
         with suppress(ValueError, RecursionError):
-            value: dict[str, Any] = _DECODE(text, place)[0]
+            value: dict[str, Any] = _DECODE(text, start)[0]
             return value
-        place = text.find("{", place + 1)
+        start = text.find("{", start + 1)
     return None

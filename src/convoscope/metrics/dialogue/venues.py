@@ -17,8 +17,8 @@ NAME, PHONE, ADDRESS, POSTCODE, REFERENCE = "name", "phone", "address", "postcod
 FIELDS = (PHONE, ADDRESS, POSTCODE, REFERENCE)
 
 KEPT = "\0"
-"""Not a space between words: texts that are read together are told apart by it."""
-_LETTERS = [
+"""Not a space between words: it separates texts that are read together."""
+_PLAIN_CHARACTERS = [
     None if letter == "'" else letter if letter.isalnum() or letter == KEPT else " " for letter in map(chr, range(128))
 ]
 SLOT_NAMES = {
@@ -42,7 +42,7 @@ SLOT_NAMES = {
 }
 """Short names of slots in acts, and the names that requests use."""
 _SAME_INFORMATION = {"pricerange": "price", "entrancefee": "price"}
-_LEAST_LETTERS = 3
+_LEAST_CHARACTERS = 3
 _SMALL = frozenset({"the", "and", "of", "a", "an", "restaurant", "hotel"})
 
 
@@ -94,7 +94,7 @@ class VenueDatabase:
         facts = self._facts.setdefault(name, {})
         for slot, value in record.items():
             fact = " ".join(words_of(value)) if isinstance(value, str) else ""
-            if slot != NAME and len(fact) >= _LEAST_LETTERS:
+            if slot != NAME and len(fact) >= _LEAST_CHARACTERS:
                 facts.setdefault(information(slot), set()).add(fact)
 
     @remembered
@@ -113,17 +113,17 @@ class VenueDatabase:
 
     def names_among(self, words: list[str]) -> list[str]:
         """Looked for by the rarest word of each name, which few texts hold."""
-        index = self._by_key_word
-        places = []
-        for place in [place for place, word in enumerate(words) if word in index]:
-            for name, offset in index[words[place]]:
-                start = place - offset
+        names_by_word = self._by_key_word
+        matches = []
+        for position in [position for position, word in enumerate(words) if word in names_by_word]:
+            for name, offset in names_by_word[words[position]]:
+                start = position - offset
                 if start >= 0 and words[start : start + len(name)] == name:
-                    places.append((start, -len(name), " ".join(name)))
-        if len(places) < 2:
-            return [name for _, _, name in places]
+                    matches.append((start, -len(name), " ".join(name)))
+        if len(matches) < 2:
+            return [name for _, _, name in matches]
         names, end = [], 0
-        for start, length, title in sorted(places):
+        for start, length, title in sorted(matches):
             if start >= end:
                 names.append(title)
                 end = start - length
@@ -143,7 +143,7 @@ class VenueDatabase:
         return self._by_part.get(_core(words))
 
     def facts_in(self, text: str, venues: Iterable[str]) -> set[str]:
-        """What a text tells of venues, by the values that the database has for them. A letter or two tell nothing."""
+        """What a text says of venues, by the values of the database; one or two characters do not count."""
         words = f" {' '.join(plain_words(text).split())} "
         facts = [self._facts.get(venue, {}) for venue in venues]
         return {name for one in facts for name, values in one.items() if any(f" {fact} " in words for fact in values)}
@@ -163,7 +163,7 @@ class VenueDatabase:
 
 
 def _by_rarest_word(names: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[list[str], int]]]:
-    """Names by the word of theirs that fewest names have, the longest of these, with its place in the name."""
+    """Names by the word of theirs that fewest names have, the longest of these, with its index in the name."""
     shared = Counter(word for name in names for word in set(name))
     index: dict[str, list[tuple[list[str], int]]] = {}
     for name in names:
@@ -173,7 +173,7 @@ def _by_rarest_word(names: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[li
 
 
 def _core(words: Iterable[str]) -> tuple[str, ...]:
-    """What tells a name apart: without articles and the kind of the venue."""
+    """What is special in a name: without articles and the kind of the venue."""
     return tuple([word for word in words if word not in _SMALL])
 
 
@@ -210,8 +210,8 @@ def _is_part(given: str, address: str) -> bool:
 
 
 def plain_words(text: str) -> str:
-    """A text in small letters with spaces for all that is no letter or digit; "rosa 's" and "rosa's" are "rosas"."""
-    return text.replace(" 's", "s").casefold().translate(_LETTERS)
+    """A text in lower case with spaces for all that is no letter or digit; "rosa 's" and "rosa's" are "rosas"."""
+    return text.replace(" 's", "s").casefold().translate(_PLAIN_CHARACTERS)
 
 
 @lru_cache(65536)
@@ -231,7 +231,7 @@ def comparable(field: str, value: str) -> str:
 
 @lru_cache(4096)
 def information(slot: str) -> str:
-    """What a slot tells, under one name. Acts call the price of anything price, fee or ticket."""
+    """What a slot is about, under one name. Acts call the price of anything price, fee or ticket."""
     short = slot.casefold()
     name = SLOT_NAMES.get(short, short)
     return _SAME_INFORMATION.get(name, name)

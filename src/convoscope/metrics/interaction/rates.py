@@ -26,6 +26,7 @@ from convoscope.metrics.declaration import (
     SECONDS,
     SHARE,
     GroupSample,
+    Metric,
     derived,
     metric,
 )
@@ -335,69 +336,36 @@ def selectivity_non_directed(conversation: Conversation) -> Iterator[Observation
     yield from _shares(conversation, events.non_directed, tick, "no_non_directed")
 
 
-@_total("interaction.response_total", version=1)
-def response_total(conversation: Conversation) -> Observation:
-    """How many user turns were there that the agent answered or failed to answer?
+def _events_total(name: str, events: str, question: str, count: int) -> Metric:
+    """How many events of a kind there are; `count` of them in the example."""
+
+    def total(conversation: Conversation) -> Observation:
+        return measured(conversation, len(getattr(_panel(conversation).events, events)))
+
+    total.__doc__ = f"""{question}
 
     >>> call = example(
-    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
+    ...     "0-3 assistant: Let me see.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
     ... )
-    >>> value(response_total, call)
-    2.0
+    >>> value("interaction.{name}", call)
+    {count:.1f}
     """
-    return measured(conversation, len(_panel(conversation).events.responses))
+    return _total(f"interaction.{name}", version=1)(total)
 
 
-@_total("interaction.yield_total", version=1)
-def yield_total(conversation: Conversation) -> Observation:
-    """How many times did the user interrupt the agent?
-
-    >>> call = example(
-    ...     "0-3 assistant: Let me read.", "2-4 user: Stop.", "8-9 assistant: Yes.", "20 marker: recording_ended"
-    ... )
-    >>> value(yield_total, call)
-    1.0
-    """
-    return measured(conversation, len(_panel(conversation).events.yields))
-
-
-@_total("interaction.backchannel_total", version=1)
-def backchannel_total(conversation: Conversation) -> Observation:
-    """How many backchannels of the user put the agent to the test?
-
-    >>> call = example(
-    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
-    ... )
-    >>> value(backchannel_total, call)
-    0.0
-    """
-    return measured(conversation, len(_panel(conversation).events.backchannels))
-
-
-@_total("interaction.vocal_tic_total", version=1)
-def vocal_tic_total(conversation: Conversation) -> Observation:
-    """How many vocal tics of the user put the agent to the test?
-
-    >>> call = example(
-    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
-    ... )
-    >>> value(vocal_tic_total, call)
-    0.0
-    """
-    return measured(conversation, len(_panel(conversation).events.vocal_tics))
-
-
-@_total("interaction.non_directed_total", version=1)
-def non_directed_total(conversation: Conversation) -> Observation:
-    """How many words of the user to somebody else put the agent to the test?
-
-    >>> call = example(
-    ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
-    ... )
-    >>> value(non_directed_total, call)
-    0.0
-    """
-    return measured(conversation, len(_panel(conversation).events.non_directed))
+response_total = _events_total(
+    "response_total", "responses", "How many user turns were there that the agent answered or failed to answer?", 1
+)
+yield_total = _events_total("yield_total", "yields", "How many times did the user interrupt the agent?", 1)
+backchannel_total = _events_total(
+    "backchannel_total", "backchannels", "How many backchannels of the user put the agent to the test?", 0
+)
+vocal_tic_total = _events_total(
+    "vocal_tic_total", "vocal_tics", "How many vocal tics of the user put the agent to the test?", 0
+)
+non_directed_total = _events_total(
+    "non_directed_total", "non_directed", "How many words of the user to somebody else put the agent to the test?", 0
+)
 
 
 @_number("interaction.agent_interrupts_count", version=1, better=LOWER)

@@ -1,1 +1,1 @@
-"""Topics, risks and actions that somebody found, against gold labels."""
+"""Topics, risks and actions that annotators found, against gold labels."""

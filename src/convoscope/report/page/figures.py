@@ -21,7 +21,7 @@ from convoscope.analysis.words import (
     value_text,
 )
 from convoscope.metrics.declaration import HIGHER, LOWER, RATIO, SECONDS, SHARE, Target
-from convoscope.report.run_tables import sections, visible_figures
+from convoscope.report.run_tables import interval_and_clusters, sections, visible_figures
 from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
 from convoscope.runs.ranking import headlines
@@ -245,7 +245,7 @@ class FigureFacts:
             value=value_text(figure.value, figure.unit),
             reason="" if figure.value is not None else reason_text(figure.reason),
             bar=self.bar(figure),
-            interval=interval_text(figure),
+            interval=interval_and_clusters(figure, self.summary, self.noun),
             interval_reason="" if figure.interval else reason_text(figure.interval_reason or figure.reason),
             n=f"{figure.n:,}",
             coverage=coverage_text(figure, observes),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MAX_LISTED = 20_000
 """Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
 MAX_COLUMNS = 4
+_ROWS = 10_000
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
 ENDED = {
@@ -98,22 +99,29 @@ class ListFacts(NamedTuple):
 def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> ListFacts:
     """The outcome, the cause, the place and every dimension of all conversations."""
     findings = {one.number: one for one in lost}
-    outcomes = {number: _outcome(number, ranking, findings) for number in range(len(ranking.order))}
+    listed = ranking.order[:MAX_LISTED].tolist()
+    outcomes = {number: _outcome(number, ranking, findings) for number in listed}
     lost_in = {one.number: one.state for one in lost if one.state}
     causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
     sentences = {cause_key(cause): sentence_start(cause.sentence) for cause in (*answer.causes, *answer.remaining)}
     made = [
-        ListFacet(key="outcome", title="How it ended", values=outcomes, labels=ENDED),
+        ListFacet(
+            key="outcome",
+            title="How it ended",
+            values=outcomes,
+            labels=ENDED,
+            counts=_outcome_counts(ranking, findings),
+        ),
         ListFacet(key="cause", title="Why it was lost", values=causes, labels=sentences),
         ListFacet(key="lost_in", title="Lost in", values=lost_in),
-        *_dimensions(run),
+        *_dimensions(run, listed),
         *facets(run),
     ]
     return ListFacts(
         noun=answer.noun,
-        facets=[one for one in made if one.values],
+        facets=[one for one in made if one.values or one.counts],
         outcomes=outcomes,
-        why=rank_reasons(run, ranking.order[:MAX_LISTED].tolist(), lost),
+        why=rank_reasons(run, listed, lost),
         columns=_columns(answer, ranking.headlines),
     )
 
@@ -134,7 +142,7 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
         kinds=kinds,
         reasons=[facts.why[number].reasons for number in numbers],
         ended=[facts.why[number].lost_in for number in numbers],
-        facets=[_coded(one, numbers, len(facts.outcomes)) for one in facts.facets],
+        facets=[_coded(one, numbers, len(ranking.order)) for one in facts.facets],
         columns=columns,
     )
 
@@ -145,32 +153,51 @@ def _outcome(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]
     return "handed_over" if number in lost and lost[number].handed_over else ENDINGS[ranking.outcome[number]]
 
 
-def _tells(facet: ListFacet, total: int) -> bool:
-    """One value says something where others have none."""
-    values = set(facet.values.values())
-    return len(values) > 1 or (len(values) == 1 and len(facet.values) < total)
+def _outcome_counts(ranking: Ranking, lost: Mapping[int, LostConversation]) -> Counter[str]:
+    """How many conversations of the run ended in which way."""
+    sizes = np.bincount(ranking.outcome, minlength=len(ENDINGS)).tolist()
+    counts: Counter[str] = Counter(dict(zip(ENDINGS, sizes, strict=False)))
+    for number in {*ranking.errors, *(number for number, one in lost.items() if one.handed_over)}:
+        counts[ENDINGS[ranking.outcome[number]]] -= 1
+        counts[_outcome(number, ranking, lost)] += 1
+    return +counts
 
 
-def _dimensions(run: Run) -> Iterator[ListFacet]:
-    """Our own dimensions first, then those of the log, by name."""
+def _dimensions(run: Run, listed: Sequence[int]) -> Iterator[ListFacet]:
+    """Our own dimensions first, then those of the log, by name. Of all conversations they are counted, not kept."""
+    counts: dict[str, Counter[str]] = {}
+    values: dict[str, dict[int, str]] = {}
     own = ", ".join(f'"{name}"' for name in DIMENSIONS)
+    source = run.table(CONVERSATIONS)
     with connect(run.folder) as connection:
-        rows = connection.execute(f"SELECT number, dimensions, {own} FROM {run.table(CONVERSATIONS)}").fetchall()
-    values: dict[str, dict[int, str]] = {name: {} for name in DIMENSIONS}
-    others: dict[str, dict[int, str]] = {}
-    for number, more, *mine in rows:
-        for name, value in zip(DIMENSIONS, mine, strict=True):
-            if value is not None:
-                values[name][number] = str(value)
-        for name, value in (msgspec.json.decode(more) if more else {}).items():
-            others.setdefault(name, {})[number] = value
-    for name, held in (*values.items(), *sorted(others.items())):
-        yield ListFacet(key=dimension_key(name), title=name.replace("_", " ").capitalize(), values=held)
+        grouped = connection.execute(f"SELECT count(*), dimensions, {own} FROM {source} GROUP BY ALL")
+        while rows := grouped.fetchmany(_ROWS):
+            for count, *row in rows:
+                for name, value in _dimensions_of(row):
+                    counts.setdefault(name, Counter())[value] += count
+        connection.register("wanted", _placed(listed))
+        query = f"SELECT number, dimensions, {own} FROM {source} SEMI JOIN wanted USING (number)"
+        for number, *row in connection.execute(query).fetchall():
+            for name, value in _dimensions_of(row):
+                values.setdefault(name, {})[number] = value
+    names = [*DIMENSIONS, *sorted(counts.keys() - set(DIMENSIONS))]
+    for name in names:
+        title = name.replace("_", " ").capitalize()
+        yield ListFacet(
+            key=dimension_key(name), title=title, values=values.get(name, {}), counts=counts.get(name, Counter())
+        )
+
+
+def _dimensions_of(row: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    further, *own = row
+    yield from ((name, str(value)) for name, value in zip(DIMENSIONS, own, strict=True) if value is not None)
+    if further:
+        yield from msgspec.json.decode(further).items()
 
 
 def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
     """Values in the order of their labels, else the most frequent first; the rarest of very many are left out."""
-    counts = Counter(facet.values.values())
+    counts = Counter(facet.values.values()) if facet.counts is None else facet.counts
     known = [value for value in facet.labels if value in counts]
     others = sorted((value for value in counts if value not in facet.labels), key=lambda one: (-counts[one], one))
     values = [*known, *others]
@@ -182,7 +209,7 @@ def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
         labels=[facet.labels.get(value, value) for value in values],
         counts=[counts[value] for value in values],
         codes=[code[facet.values[number]] if number in facet.values else -1 for number in numbers],
-        tells=_tells(facet, total),
+        tells=len(counts) > 1 or (len(counts) == 1 and sum(counts.values()) < total),  # one value beside none
     )
 
 

@@ -141,7 +141,7 @@ def label_interruptions(trace: list[Entry], assistant_interrupted: set[int], use
 def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned, *, backfill: bool = True) -> None:
     """3.6(8): the greeting first, the user's last words last; where the agent has the last word, it was cut off.
 
-    `backfill`: what the user was to say stands in for what was last heard of them.
+    `backfill`: what the user was to say replaces what was last heard of them.
     """
     if not trace:
         if greeting := assistant.intended.get(0):

@@ -292,7 +292,7 @@ class OpenAIReader(Reader):
         )
 
     def from_text(self, text: str, notes: Notes) -> Any:
-        """The entry that a file of plain text is; None where it is none."""
+        """The entry that a file of plain text is; None for other text."""
         del text, notes
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:

@@ -88,7 +88,7 @@ class Chat(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _CLOCKS = {kind: Clock(id=kind, kind=kind, source="message.timestamp") for kind in ("wall", "relative")}
 _SPEAKERS = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 _PARTICIPANTS = {role: Participant(role, role) for role in ("user", "assistant", "system")}
-_TOLD_IN_METADATA = frozenset({*DIMENSIONS, "agent_name", *CONVERSATION_IDS, "ground_truth"})
+_READ_FROM_METADATA = frozenset({*DIMENSIONS, "agent_name", *CONVERSATION_IDS, "ground_truth"})
 _INSTRUCT = ("system", "developer")
 _NOTHING_EXPECTED = Expected()
 _NO_OUTCOME = Outcome()
@@ -108,9 +108,9 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
     if place.text.count(b'"messages"') != 1:
         return None  # a name that is there twice is noted
     metadata = chat.metadata
-    if metadata and not _TOLD_IN_METADATA.isdisjoint(metadata):
+    if metadata and not _READ_FROM_METADATA.isdisjoint(metadata):
         return None
-    beside = filled(metadata) if metadata else None
+    kept = filled(metadata) if metadata else None
     talk = _Talk(notes)
     try:
         tools = _tools_of(chat.tools, place.text)
@@ -137,12 +137,12 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
         expected=_NOTHING_EXPECTED if truth is None else Expected(ground_truth=truth),
         timeline=tuple(talk.events),
         outcome=_NO_OUTCOME,
-        extras={"metadata": beside} if beside else {},
+        extras={"metadata": kept} if kept else {},
     )
 
 
 class _Talk:
-    """What the messages of one chat tell."""
+    """The events of the messages of one chat."""
 
     __slots__ = ("clocks", "events", "has_names", "in_seconds", "inferred", "instructions", "notes", "participants")
 
@@ -207,7 +207,7 @@ class _Talk:
         return speaker
 
     def _instruct(self, message: Message) -> None:
-        """A system prompt. What stands beside its words would be kept in the extras of the conversation."""
+        """A system prompt. Its other fields would be kept in the extras of the conversation."""
         if message.id or message.name or message.tool_calls or message.tool_call_id:
             raise _Odd
         if message.timestamp is not None and message.timestamp != "":
@@ -270,7 +270,7 @@ def _tools_of(raw: msgspec.Raw, text: bytes) -> tuple[Tool, ...] | None:
     written = bytes(raw)
     if not written:
         return None
-    # Of a name that stands there twice, be it in the letters' numbers, only the last value is here.
+    # Of a name that is there twice, also with escaped characters, only the last value is here.
     if text.count(b'"tools"') != 1 or b"\\u006" in text or b"\\u007" in text:
         raise _Odd
     tools_before = _known.get(written)

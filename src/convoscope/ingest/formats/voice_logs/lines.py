@@ -96,7 +96,7 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
     """The times of one log without those that cannot be: `stamps` as logged, `times` what was read of them.
 
     No call lasts hours, so that a time before the epoch, or more than six hours from the middle one
-    of its log, is none. A log in which nothing has a time lacks none of them.
+    of its log, is wrong. In a log without any times none is missing.
     """
     ordered = sorted([ms for ms in times if ms is not None])
     if not ordered:

@@ -452,7 +452,7 @@ def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
     measurements: list[dict[str, Any]] = []
     path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
     if path is not None:
-        lines = _readable(lambda place: read_lines(place, _component_line, notes), path, notes) or []
+        lines = _readable(lambda file: read_lines(file, _component_line, notes), path, notes) or []
         measurements += [msgspec.to_builtins(line) for line in lines]
     path = folder.file("agent_perf_stats.csv")
     if path is not None:

@@ -165,9 +165,11 @@ def _state(frames: list[Frame], origin: str) -> dict[str, dict[str, Any]] | None
 def _tracking(conversation: Conversation) -> list[tuple[int, TurnTracking | None]]:
     rows: list[tuple[int, TurnTracking | None]] = []
     for number, asked, _ in _frames(conversation):
-        ours, true = _state(asked, PREDICTED), _state(asked, GOLD)
+        predicted, true = _state(asked, PREDICTED), _state(asked, GOLD)
         if true is not None:
-            tracked = None if ours is None else track_turn(state_form(ours), state_form(true, drops_dontcare=True))
+            tracked = (
+                None if predicted is None else track_turn(state_form(predicted), state_form(true, drops_dontcare=True))
+            )
             rows.append((number, tracked))
     return rows
 
@@ -205,11 +207,11 @@ def gold_dialogue(conversation: Conversation) -> GoldDialogue:
 
 def _goal(goal: Any) -> DomainGoal:
     """`{"info": {slot: value}, "reqt": [slot], "book": {…}}`; a booking asks for its reference."""
-    facts = goal if isinstance(goal, Mapping) else {}
-    info, asked = facts.get("info") or {}, facts.get("reqt") or ()
+    fields = goal if isinstance(goal, Mapping) else {}
+    info, asked = fields.get("info") or {}, fields.get("reqt") or ()
     informable = {_SLOTS.get(slot.lower(), slot.lower()): str(value) for slot, value in info.items()}
     requestable = {placeholder(str(slot).lower()) for slot in asked}
-    return DomainGoal(informable, frozenset(requestable | ({"REFERENCE"} if facts.get("book") else set())))
+    return DomainGoal(informable, frozenset(requestable | ({"REFERENCE"} if fields.get("book") else set())))
 
 
 def _booked(conversation: Conversation, rows: list[tuple[int, list[Frame], list[Frame]]]) -> list[tuple[str, ...]]:

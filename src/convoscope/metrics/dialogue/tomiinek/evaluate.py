@@ -147,10 +147,10 @@ class Tracking(NamedTuple):
 
 def track_turn(predicted: Forms, true: Forms) -> TurnTracking:
     """Slots of one turn. Values match where one is nearly a part of the other: "1" and "10" do."""
-    found_slots, gold = _flat(predicted), _flat(true)
-    matched = sum([slot in found_slots and is_match(found_slots[slot], value) for slot, value in gold.items()])
-    is_joint = found_slots.keys() == gold.keys() and matched == len(gold)
-    return TurnTracking(is_joint, matched, len(found_slots), len(gold))
+    predicted_slots, gold = _flat(predicted), _flat(true)
+    matched = sum([slot in predicted_slots and is_match(predicted_slots[slot], value) for slot, value in gold.items()])
+    is_joint = predicted_slots.keys() == gold.keys() and matched == len(gold)
+    return TurnTracking(is_joint, matched, len(predicted_slots), len(gold))
 
 
 def is_match(predicted: str, true: str) -> bool:
