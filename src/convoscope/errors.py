@@ -8,7 +8,7 @@ ConvoscopeError
 │   └── DeclarationError a metric, reader or derived figure that was declared wrongly
 └── RunError            a run folder that is not one, is taken, or is being written by another
 
-Interrupted is none of them: it is a KeyboardInterrupt that says what is kept.
+Interrupted is not among them: it is a KeyboardInterrupt that says what is kept.
 """
 
 from __future__ import annotations

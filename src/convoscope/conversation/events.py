@@ -21,7 +21,7 @@ class Clock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     source: str = ""
     """The file, field or service that the times were read from."""
     resolution: float | None = None
-    """The smallest step this clock can tell, in seconds: 0.2 for 200 ms ticks, 1.0 for whole seconds."""
+    """The smallest step of this clock, in seconds: 0.2 for 200 ms ticks, 1.0 for whole seconds."""
     offset: float | None = None
     """Seconds to add to reach the conversation's common time; None where that is not known."""
     estimated: bool = False
@@ -68,7 +68,7 @@ class Event(
     omit_defaults=True,
     forbid_unknown_fields=True,
     tag_field="type",
-    gc=False,  # No event leads back to itself, and there are millions: nobody has to look for circles.
+    gc=False,  # No event leads back to itself, and there are millions: cycles need not be looked for.
 ):
     """What every event has: its position in the order, its time where known, its id in the source."""
 

@@ -13,7 +13,7 @@ Terminal = Literal["", "success", "failure", "escalation", "unknown"]
 """How a conversation ends that ends in a state; "" where the state is no end, unknown where it is not said."""
 
 ESCALATIONS = frozenset(("escalated", "escalate"))
-"""States that hand the caller over to somebody else, whatever the flow declares (flow-states, tier 1)."""
+"""States that hand the caller over to a person, whatever the flow declares (flow-states, tier 1)."""
 
 
 class FlowState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -89,7 +89,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
     @remembered
     def escalations(self) -> frozenset[str]:
-        """The states that hand over to somebody else."""
+        """The states that hand over to a person."""
         return ESCALATIONS | {state.name for state in self.states if state.terminal == "escalation"}
 
     @remembered

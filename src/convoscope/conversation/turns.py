@@ -140,7 +140,7 @@ def exchange(conversation: Conversation) -> tuple[Turn, ...]:
 
     A turn advances when the user speaks after the agent has spoken; users who speak again before
     any reply stay in their turn. An utterance without words and without sound is a false start of
-    speech detection: it stays among the events, but nobody spoke. Words that a recogniser lost were
+    speech detection: it stays among the events, but it is not speech. Words that a recogniser lost were
     spoken, and so was what could not be read, such as a picture. Turn 0 exists only where
     something came before the user.
     """

@@ -1,6 +1,6 @@
 """An invented voice agent: its calls, with faults planted in them, and the logs that they leave.
 
-Everything follows from a seed. Nothing of Convoscope is imported: the logs are read like anybody's.
+Everything follows from a seed. Nothing of Convoscope is imported: the logs are read like any others.
 """
 
 from convoscope.demo.logs import write_logs

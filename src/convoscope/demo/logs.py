@@ -62,7 +62,7 @@ def conversation(call: PhoneCall) -> Record:
             "tools": story.TOOLS,
             "models": MODELS,
         },
-        "scenario": {"goal": call.task.tell("Move booking {code} from the {old} to the {day}, at {sailing}.")},
+        "scenario": {"goal": call.task.fill("Move booking {code} from the {old} to the {day}, at {sailing}.")},
         "timeline": [
             {"seq": seq, "time": {"at": _wall(call, event.pop("at"))}, **event} for seq, event in enumerate(events)
         ],
@@ -71,7 +71,7 @@ def conversation(call: PhoneCall) -> Record:
 
 
 def pipecat_records(call: PhoneCall) -> Iterator[Record]:
-    """A call of the live line as records of Pipecat: nobody knows what its caller meant to say."""
+    """A call of the live line as records of Pipecat: what its caller meant to say is unknown."""
     for step in call.steps:
         for record in _records(step):
             times: Record = {name: _wall(call, record[name]) for name in ("timestamp", "started_at") if name in record}

@@ -152,7 +152,7 @@ class Task(NamedTuple):
     sailing: str
     metres: str
 
-    def tell(self, text: str, **more: str) -> str:
+    def fill(self, text: str, **more: str) -> str:
         return text.format(**(self._asdict() | more))
 
 
@@ -239,7 +239,7 @@ Step = SpeechStep | ToolStep | StateStep | SlotStep
 
 
 class PhoneCall(NamedTuple):
-    """A call: what happened, in seconds since it began, and what nobody but its maker knows."""
+    """A call: what happened, in seconds since it began, and what only its maker knows."""
 
     id: str
     version: str

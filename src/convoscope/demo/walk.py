@@ -115,8 +115,8 @@ class _Walk:
 
     # What can happen
 
-    def agent(self, text: str, *, early: float = 0.0, wait: float | None = None, **facts: str) -> None:
-        text = self.task.tell(text, **facts)
+    def agent(self, text: str, *, early: float = 0.0, wait: float | None = None, **values: str) -> None:
+        text = self.task.fill(text, **values)
         pause = self.draw.uniform(*self.version.wait) if wait is None else wait
         start = round(self.now - early if early else self.now + pause, 2)
         self.happen(start)
@@ -128,10 +128,10 @@ class _Walk:
     def caller(self, text: str, *, after: float | None = None, code: str = "") -> None:
         """The caller speaks; `code` is what the recogniser takes the booking code for."""
         start = round(self.now + (self.draw.uniform(0.4, 1.3) if after is None else after), 2)
-        self.now = round(start + self.seconds(self.task.tell(text)), 2)
+        self.now = round(start + self.seconds(self.task.fill(text)), 2)
         self.asked = self.now
-        written = self.recognised(self.task.tell(text, code=code or self.task.code))
-        self.steps.append(SpeechStep(start, self.now, CALLER, self.task.tell(text), written))
+        written = self.recognised(self.task.fill(text, code=code or self.task.code))
+        self.steps.append(SpeechStep(start, self.now, CALLER, self.task.fill(text), written))
 
     def phrase(self, occasion: str) -> str:
         return self.draw.choice(PHRASES[occasion])
@@ -364,7 +364,7 @@ class _Walk:
         for day in self.draw.sample(range(22, 30), 3):
             wrong = date(day, month)
             self.agent(self.phrase("read back"), day=wrong)
-            self.caller(self.task.tell(self.phrase("mixed up"), other=wrong))
+            self.caller(self.task.fill(self.phrase("mixed up"), other=wrong))
             self.enter("choose_day")
             self.look(wrong)
             self.enter("confirm")

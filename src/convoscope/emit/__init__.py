@@ -27,24 +27,24 @@ _Path = Union[str, "os.PathLike[str]"]
 
 _OWN = frozenset({"conversation_id", "seq", "timestamp", "event"})
 _DEPTH, _LONG = 50, 2000
-_NO_VALUE = "slots are committed with a value; None means that there is none yet"
+_NO_VALUE = "slots are committed with a value; None means that it has no value yet"
 
 
 class EventLog:
     """The events of one conversation, appended to a file line by line.
 
     Any number of logs, threads and processes may write to one file: each event is one write to its end. What
-    was written is there, even if the process dies. `facts` are said of the whole conversation and stand on
+    was written is there, even if the process dies. `fields` are of the whole conversation and are on
     every line: flow, agent, model, persona, scenario_id, trial, dataset, split, domain.
 
     Values that JSON cannot hold are written as text. A failing disk never stops the agent: what could not be
     written is counted in `lost`. Wrong use, such as a state without a name, is a `ValueError`.
     """
 
-    def __init__(self, path: _Path, *, conversation_id: str | int, **facts: Any) -> None:
+    def __init__(self, path: _Path, *, conversation_id: str | int, **fields: Any) -> None:
         if conversation_id is None or isinstance(conversation_id, bool) or not str(conversation_id).strip():
             raise ValueError("an event log needs the id of its conversation")
-        wrong = sorted(_OWN & facts.keys())
+        wrong = sorted(_OWN & fields.keys())
         if wrong:
             raise ValueError(f"reserved for the log: {', '.join(wrong)}")
         self.conversation_id = str(conversation_id)
@@ -52,7 +52,7 @@ class EventLog:
         """The state that was entered last."""
         self.lost = 0
         """Events that could not be written."""
-        self._facts = {name: value for name, value in facts.items() if value is not None}
+        self._fields = {name: value for name, value in fields.items() if value is not None}
         self._slots: set[str] = set()
         self._seq = 0
         self._now = 0.0
@@ -136,8 +136,8 @@ class EventLog:
         message = _message(error)
         if success is None and message:
             success = False
-        facts = {"name": name, "success": success, "result": result, "error": message, "call_id": call_id}
-        self._emit("tool_result", facts, more)
+        fields = {"name": name, "success": success, "result": result, "error": message, "call_id": call_id}
+        self._emit("tool_result", fields, more)
 
     def error(self, error: object, *, fatal: bool = False, **more: Any) -> None:
         """Something went wrong. `fatal`: the integration broke, and the conversation says nothing about the agent."""
@@ -147,22 +147,22 @@ class EventLog:
         """It is over; `completed`: the task was done."""
         if not isinstance(completed, bool):
             raise ValueError(f"completed must be True or False, not {completed!r}")
-        facts = {"completed": completed, "stop_reason": stop_reason, "final_status": final_status}
-        self._emit("conversation_ended", facts, more)
+        fields = {"completed": completed, "stop_reason": stop_reason, "final_status": final_status}
+        self._emit("conversation_ended", fields, more)
 
-    def event(self, name: str, **facts: Any) -> None:
+    def event(self, name: str, **fields: Any) -> None:
         """Anything else that happened: it is kept as a marker."""
         _named(name, "event")
-        self._emit(name, {}, facts)
+        self._emit(name, {}, fields)
 
-    def _emit(self, event: str, facts: dict[str, Any], more: dict[str, Any]) -> None:
+    def _emit(self, event: str, fields: dict[str, Any], more: dict[str, Any]) -> None:
         with self._lock:
-            self._write(event, facts, more)
+            self._write(event, fields, more)
 
-    def _write(self, event: str, facts: dict[str, Any], more: dict[str, Any]) -> None:
+    def _write(self, event: str, fields: dict[str, Any], more: dict[str, Any]) -> None:
         if self._file is None:
             raise ValueError(f"the log of {self.conversation_id} is closed")
-        wrong = sorted((_OWN | facts.keys()) & more.keys())
+        wrong = sorted((_OWN | fields.keys()) & more.keys())
         if wrong:
             raise ValueError(f"reserved for {event}: {', '.join(wrong)}")
         self._seq += 1
@@ -170,11 +170,11 @@ class EventLog:
         self._now = max(self._now, time.time())
         line = {
             "conversation_id": self.conversation_id,
-            **self._facts,
+            **self._fields,
             "seq": self._seq,
             "timestamp": self._now,
             "event": event,
-            **{name: value for name, value in facts.items() if name == "value" or not _is_nothing(value)},
+            **{name: value for name, value in fields.items() if name == "value" or not _is_nothing(value)},
             **more,
         }
         try:
@@ -198,7 +198,7 @@ def _encoded(line: dict[str, Any]) -> bytes:
     """One line of JSON, whatever is in it."""
     try:
         text = json.dumps(line, allow_nan=False)
-    except Exception:  # whatever a stranger's object does
+    except Exception:  # whatever a foreign object does
         text = json.dumps(_plain(line, ()))
     return text.encode("ascii") + b"\n"
 
@@ -223,7 +223,7 @@ def _text(value: object) -> str:
         return value
     try:
         return str.__str__(repr(value)[:_LONG])
-    except Exception:  # whatever a stranger's object does
+    except Exception:  # whatever a foreign object does
         return f"<{type(value).__name__}>"
 
 
@@ -237,14 +237,14 @@ def _named(value: object, what: str) -> None:
 
 
 def _message(error: object) -> str:
-    """An error as text; "" where there is none."""
+    """An error as text; "" without one."""
     if error is False or _is_nothing(error):
         return ""
     if isinstance(error, str):
         return error
     try:
         message = str(error)
-    except Exception:  # whatever a stranger's error does
+    except Exception:  # whatever a foreign error does
         message = ""
     return f"{type(error).__name__}: {message}" if isinstance(error, BaseException) else message
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
 NO_FLOW = none_of("flow")
-TOLD = 100
+MAX_EXAMPLES = 100
 _AT_ONCE = 8_192
 """Conversations that are looked at together, so that memory stays flat."""
 
@@ -90,8 +90,8 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
                 rows = stored.pop(number, [])
                 try:
                     counted = {} if error or body is None or table.recount is None else table.recount(body)
-                except (Exception, SystemExit):  # whatever a stranger's function raises
-                    recount.add(_not_recounted(name, flow))
+                except (Exception, SystemExit):  # whatever a function of the user raises
+                    recount.add(name, flow, "", "not_recounted")
                     continue
                 if table.recount is not None:
                     recount.compare(name, flow, _counts(rows), counted, excluded=bool(error))
@@ -99,10 +99,6 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
                     recount.compare_values(name, flow, rows, table.rows(from_json(body)))
             recount.strays(row for rows in stored.values() for row in rows)
     return recount
-
-
-def _not_recounted(name: str, flow: str) -> Disagreement:
-    return Disagreement(conversation=name, flow=flow, subject="", fault="not_recounted", stored=None, counted=None)
 
 
 class Recount:
@@ -121,25 +117,36 @@ class Recount:
             conversations=self.conversations, rows=self.rows, disagreements=self.count, examples=tuple(self.examples)
         )
 
-    def add(self, disagreement: Disagreement) -> None:
+    def add(
+        self,
+        name: str,
+        flow: str,
+        subject: str,
+        fault: Fault,
+        stored: Value = None,
+        counted: Value = None,
+        field: str = "",
+    ) -> None:
+        """Count a disagreement; the first ones are kept as examples."""
         self.count += 1
-        if len(self.examples) < TOLD:
-            self.examples.append(disagreement)
+        if len(self.examples) < MAX_EXAMPLES:
+            self.examples.append(
+                Disagreement(
+                    conversation=name,
+                    flow=flow,
+                    subject=subject,
+                    fault=fault,
+                    stored=stored,
+                    counted=counted,
+                    field=field,
+                )
+            )
 
     def strays(self, rows: Iterable[_Row]) -> None:
         """Rows of conversations that the run does not have."""
         for row in rows:
             self.rows += 1
-            self.add(
-                Disagreement(
-                    conversation=row.conversation,
-                    flow=row.flow,
-                    subject=row.subject,
-                    fault="never_ran",
-                    stored=row.counted,
-                    counted=None,
-                )
-            )
+            self.add(row.conversation, row.flow, row.subject, "never_ran", row.counted)
 
     def compare(
         self, name: str, flow: str, stored: Mapping[str, int], counted: Mapping[str, int], *, excluded: bool
@@ -153,16 +160,7 @@ class Recount:
         for subject in dict.fromkeys((*stored, *counted)):
             fault = _fault(stored.get(subject), counted.get(subject), excluded=excluded)
             if fault is not None:
-                self.add(
-                    Disagreement(
-                        conversation=name,
-                        flow=flow,
-                        subject=subject,
-                        fault=fault,
-                        stored=stored.get(subject),
-                        counted=counted.get(subject),
-                    )
-                )
+                self.add(name, flow, subject, fault, stored.get(subject), counted.get(subject))
 
     def compare_values(self, name: str, flow: str, stored: Sequence[_Row], computed: Sequence[Any]) -> None:
         by_subject = {self._key(row): row for row in computed}
@@ -171,20 +169,10 @@ class Recount:
             if fresh is None:
                 continue
             kept_values = dict(zip(self._values, row.values, strict=True)) | {"flow": row.flow}
-            told_now = {field: _plain(getattr(fresh, field)) for field in self._values} | {"flow": flow}
-            for field, value in told_now.items():
-                if _plain(kept_values[field]) != value:
-                    self.add(
-                        Disagreement(
-                            conversation=name,
-                            flow=flow,
-                            subject=row.subject,
-                            fault="value_differs",
-                            stored=_plain(kept_values[field]),
-                            counted=value,
-                            field=field,
-                        )
-                    )
+            computed_values = {field: _plain(getattr(fresh, field)) for field in self._values} | {"flow": flow}
+            for field, value in computed_values.items():
+                if (stored_value := _plain(kept_values[field])) != value:
+                    self.add(name, flow, row.subject, "value_differs", stored_value, value, field)
 
 
 def _plain(value: Any) -> Value:

@@ -248,33 +248,22 @@ class Run:
 
     def conversation(self, id: str) -> Conversation:
         """One conversation, by its id in the run."""
-        row = next(
-            _rows(self.folder, f"SELECT body FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
-        )
-        if row is None:
-            raise self._unknown(id)
-        return named(from_json(row[0]), id)
+        return named(from_json(self._value("body", id)), id)
 
     def number(self, id: str) -> int:
         """The place of a conversation in the order of the input, which its rows carry in every table."""
-        row = next(
-            _rows(self.folder, f"SELECT number FROM {self.table(CONVERSATIONS)} WHERE conversation = ?", [id]), None
-        )
-        if row is None:
-            raise self._unknown(id)
-        return int(row[0])
+        return int(self._value("number", id))
 
-    def _row(self, columns: str, id: str) -> tuple[Any, ...] | None:
-        query = f"SELECT {columns} FROM {self.table(CONVERSATIONS)} WHERE conversation = ?"
-        return next(_rows(self.folder, query, [id]), None)
-
-    def _unknown(self, id: str) -> RunError:
+    def _value(self, column: str, id: str) -> Any:
+        """What the table of conversations holds of one."""
+        source = self.table(CONVERSATIONS)
+        for row in _rows(self.folder, f"SELECT {column} FROM {source} WHERE conversation = ?", [id]):
+            return row[0]
         close = (
-            f"SELECT conversation FROM {self.table(CONVERSATIONS)} "
-            "ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
+            f"SELECT conversation FROM {source} ORDER BY jaro_winkler_similarity(conversation, ?) DESC, number LIMIT 3"
         )
         names = ", ".join(one_line(row[0]) for row in _rows(self.folder, close, [id]))
-        return RunError(f"{self.folder} has no conversation {id!r}", hint=f"similar ids: {names}" if names else "")
+        raise RunError(f"{self.folder} has no conversation {id!r}", hint=f"similar ids: {names}" if names else "")
 
     def notes(self, id: str) -> list[Note]:
         """What reading did to one conversation."""

@@ -162,7 +162,7 @@ class _Checker:
         if wrong:
             yield Fault(at, wrong)
         else:
-            yield from (Fault(at, told) for told in self._plain_faults(value, schema))
+            yield from (Fault(at, problem) for problem in self._plain_faults(value, schema))
         combined = self._nearest if self.leniency.open else self._combined
         yield from combined(value, schema, at, depth)
         if wrong:
@@ -358,7 +358,7 @@ class _Checker:
     def _key(self, value: Json) -> Any:
         """Equal for values that JSON Schema holds equal: 1 and 1.0 are, 1 and true are not.
 
-        Numbers are written out: of numbers, unlike of texts, many can be chosen that are slow to tell apart.
+        Numbers are written out: of numbers, unlike of texts, many can be chosen that are slow to compare.
         """
         self._step()
         if isinstance(value, dict):

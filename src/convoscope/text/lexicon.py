@@ -44,7 +44,7 @@ Piece = Word | Alternatives | str
 
 
 def parsed(phrase: str, spell: Callable[[str], tuple[str, ...]]) -> tuple[Piece, ...]:
-    """A phrase as its pieces. `spell` gives the ways a word is written, and raises ValueError where it is none."""
+    """A phrase as its pieces. `spell` returns the spellings of a word, and raises ValueError for what is not a word."""
     pieces = [piece for piece in _PIECE.findall(phrase) if not piece.isspace()]
     sequences, rest = _sequences(pieces, spell, 0)
     if rest:

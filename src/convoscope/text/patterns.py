@@ -87,7 +87,7 @@ class PatternCheck:
 
 @lru_cache(maxsize=128)
 def checked(text: str, flags: int = 0) -> PatternCheck:
-    """The pattern of a text. Refused with `BadPattern`: what is none, and what cannot be tried.
+    """The pattern of a text. Refused with `BadPattern`: what is not a pattern, and what cannot be tried.
 
     >>> checked(r"(\\d+) items").search("½ or 12 items")[1]
     '12'
@@ -96,7 +96,7 @@ def checked(text: str, flags: int = 0) -> PatternCheck:
         raise BadPattern(f"longer than {LONGEST_PATTERN} characters")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a pattern of the data that Python finds odd is not ours to mend
+            warnings.simplefilter("ignore")  # a pattern of the data that Python finds odd is not ours to repair
             read = re.compile(text, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise BadPattern(str(error) or type(error).__name__) from None

@@ -19,7 +19,7 @@ from convoscope.text.lexicon import word_lists
 from convoscope.views.fields import header_fields, is_flag, is_outcome_name
 from convoscope.views.flow.endings import passed_in_words
 
-MAX_FACTS = 60
+MAX_FIELDS = 60
 MAX_LISTED = 20
 _LONGEST = 60
 _LONGEST_NUMBER = 5
@@ -30,27 +30,27 @@ YES, NO = "yes", "no"
 
 
 class Background(NamedTuple):
-    """What is known beside a conversation."""
+    """What is known of a conversation beforehand."""
 
     kinds: dict[str, str]
     """Few or many values: that only the whole run can say."""
     versions: dict[str, str]
     user: str
-    """The id of the one who talks with the agent; "" for none."""
+    """The id of the user; "" without one."""
 
 
 def background_of(conversation: Conversation) -> Background:
-    """The facts of the record, its metadata and header, its scenario, its messages, and the names of its folders."""
+    """The background by the record, its metadata, header, scenario and messages, and the names of its folders."""
     kinds: dict[str, str] = {}
     versions: dict[str, str] = {}
     user = ""
-    for field, name, value in islice(_values(conversation), 4 * MAX_FACTS):
+    for field, name, value in islice(_values(conversation), 4 * MAX_FIELDS):
         what = _what(field)
         if what == "version":
             versions.setdefault(snake_case(name.rpartition(".")[2]), value)
         elif what == "user":
             user = user or ("" if snake_case(value) in _words()["nobody"] else value)
-        if what and name not in conversation.dimensions and len(kinds) < MAX_FACTS:
+        if what and name not in conversation.dimensions and len(kinds) < MAX_FIELDS:
             kinds.setdefault(name, value)
     return Background({**kinds, **_folders(conversation), **_when(conversation)}, versions, user)
 

@@ -87,7 +87,7 @@ _WORDS = re.compile(r"[^\W_]+")
 
 @cached_on_argument
 def no_dialogue(conversation: Conversation) -> str:
-    """Why nobody talked with the agent: one of `NO_DIALOGUE`; nothing where somebody did, or nothing is known.
+    """Why there was no dialogue with the agent: one of `NO_DIALOGUE`; nothing where there was one, or it is unknown.
 
     Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
     logs without utterances, which record no speech at all, and conversations whose integration broke.
@@ -105,7 +105,7 @@ def no_dialogue(conversation: Conversation) -> str:
         return ""
     if spoken:
         return _machine_in_words(spoken)
-    return NO_USER_SPEECH if _nobody_spoke(conversation) else ""
+    return NO_USER_SPEECH if _is_without_speech(conversation) else ""
 
 
 def _is_of_data_set(conversation: Conversation) -> bool:
@@ -119,7 +119,7 @@ def _is_of_data_set(conversation: Conversation) -> bool:
     )
 
 
-def _nobody_spoke(conversation: Conversation) -> bool:
+def _is_without_speech(conversation: Conversation) -> bool:
     """Whether the log records what is said, and the user said and did nothing in it."""
     roles, states = conversation.roles, 0
     for event in conversation.timeline:
@@ -184,7 +184,7 @@ def _user_texts(conversation: Conversation) -> list[str]:
 
 
 def is_silence(text: str) -> bool:
-    """Whether a text says that nobody spoke: nothing, dots, `[silence]`."""
+    """Whether a text says that there was no speech: nothing, dots, `[silence]`."""
     if len(text) > 40 or text[:1].isalnum():
         return False
     if _SAYS_NOTHING.fullmatch(text):
@@ -244,7 +244,7 @@ def _is_dialogue(texts: Sequence[str]) -> bool:
 
 
 def _machine_in_words(texts: Sequence[str]) -> str:
-    """The machine that speaks on the user's side, where nobody else does."""
+    """The machine that speaks on the user's side, where no person does."""
     # Most conversations end with words of a person, and nothing more is looked at.
     if not _phrase(texts[-1]) or not any(map(_phrase, texts[:2])):
         return ""

@@ -15,6 +15,7 @@ from convoscope.conversation import (
     USER,
     Conversation,
     Database,
+    Scenario,
     Text,
     Time,
     Tool,
@@ -210,29 +211,29 @@ def metric_context(conversation: Conversation) -> MetricContext:
     """The context of a conversation, by its turn rule."""
     # Without logs there is nothing that the rule could count by.
     by_logs = conversation.turn_rule == EVA_TURN_RULE and conversation.log
-    turns = _eva_facts(conversation) if by_logs else _facts(conversation)
+    turns = _by_eva_turns(conversation) if by_logs else _by_own_turns(conversation)
     return MetricContext(**_constants(conversation), **turns)
 
 
 def _constants(conversation: Conversation) -> dict[str, Any]:
     """What does not depend on how the conversation is cut into turns."""
-    scenario, agent, outcome = conversation.scenario, conversation.agent, conversation.outcome
-    goal, persona = (scenario.goal, scenario.persona) if scenario else (None, None)
+    scenario, agent, outcome = conversation.scenario or Scenario(), conversation.agent, conversation.outcome
+    goal = scenario.goal
     reason = outcome.ended_reason or None
     tracks = _tracks(conversation)
     return {
         "record_id": str(conversation.dimensions.get("scenario_id") or conversation.id),
         "user_goal": goal if isinstance(goal, dict) else {} if goal is None else {"high_level_user_goal": goal},
-        "user_persona": _persona(persona),
-        "initial_scenario_db": _content(scenario.before if scenario else None),
-        "initial_scenario_db_hash": _hash(scenario.before if scenario else None),
-        "final_scenario_db": _content(scenario.after if scenario else None),
-        "final_scenario_db_hash": _hash(scenario.after if scenario else None),
-        "expected_scenario_db": _content(scenario.expected if scenario else None),
+        "user_persona": _persona(scenario.persona),
+        "initial_scenario_db": _content(scenario.before),
+        "initial_scenario_db_hash": _hash(scenario.before),
+        "final_scenario_db": _content(scenario.after),
+        "final_scenario_db_hash": _hash(scenario.after),
+        "expected_scenario_db": _content(scenario.expected),
         "agent_role": agent.role,
         "agent_instructions": agent.instructions,
         "agent_tools": [_tool(tool) for tool in agent.tools or ()],
-        "current_date_time": scenario.clock if scenario else "",
+        "current_date_time": scenario.clock,
         "conversation_finished": None if reason is None else reason.strip().casefold() == "goodbye",
         "conversation_ended_reason": reason,
         "duration_seconds": outcome.duration,
@@ -285,7 +286,7 @@ def _tracks(conversation: Conversation) -> dict[str, str]:
     return paths
 
 
-def _facts(conversation: Conversation) -> dict[str, Any]:
+def _by_own_turns(conversation: Conversation) -> dict[str, Any]:
     """Turn by turn, by the conversation's own turns."""
     texts_of: dict[str, dict[int, Any]] = {
         name: {} for name in ("transcribed_assistant", "transcribed_user", "intended_assistant", "intended_user")
@@ -393,14 +394,14 @@ def _logged_latencies(conversation: Conversation) -> dict[int, float]:
     return dict(zip(replied, map(float, listed), strict=True)) if len(replied) == len(listed) else {}
 
 
-def _eva_facts(conversation: Conversation) -> dict[str, Any]:
+def _by_eva_turns(conversation: Conversation) -> dict[str, Any]:
     """Turn by turn as the published fixtures have it, labels included."""
     reading = eva_reading(conversation)
     names = [name for name in reading.__struct_fields__ if name not in ("turn_of", "log")]
-    facts = {name: getattr(reading, name) for name in names}
+    values = {name: getattr(reading, name) for name in names}
     users = [record for record in conversation.log if record.source == "audit" and record.kind == "user"]
     return {
-        **facts,
+        **values,
         "conversation_trace": [TraceEntry(entry) for entry in reading.conversation_trace],
         "tools_called": list(dict.fromkeys(one["tool_name"] for one in reading.tool_params)),
         "num_turns": len(users),

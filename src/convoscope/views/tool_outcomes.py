@@ -178,7 +178,7 @@ class Cut(NamedTuple):
 
 
 def cut_structure(content: str, longest: int) -> Cut | None:
-    """The flags at the beginning of JSON that was cut; None of a text that is none."""
+    """The flags at the beginning of JSON that was cut; None for other text."""
     if not _BEGINS_AS_JSON.match(content):
         return None
     failure, doubt = (pattern.search(content, 0, longest) for pattern in (_FAILED_FLAG, _DOUBTFUL_FLAG))

@@ -92,7 +92,7 @@ def _is_speech_name(name: str) -> bool:
 
 
 def _message_of(arguments: Json) -> str:
-    """The one text that is the message; nothing where there is another text, or somebody to send it to."""
+    """The one text that is the message; nothing where there is another text, or a recipient."""
     if not isinstance(arguments, Mapping):
         return ""
     message = ""
@@ -203,7 +203,7 @@ class UserTurn(NamedTuple):
     utterances: tuple[Utterance, ...]
     reply: Reply | Literal["not_read"]
     used_tool: bool
-    """The agent called a tool before anybody spoke again."""
+    """The agent called a tool before the next utterance."""
 
     @property
     def text(self) -> str:
@@ -222,7 +222,7 @@ def is_question(text: str) -> bool:
 
 @cached_on_argument
 def user_turns(conversation: Conversation) -> list[UserTurn]:
-    """The user's turns in their order. Backchannels, and what is said to somebody else, are none."""
+    """The user's turns in their order. Backchannels, and what is said to others, do not count."""
     turns: list[UserTurn] = []
     utterances: list[Utterance] = []
     calls: list[ToolCall] = []

@@ -41,8 +41,8 @@ class SemanticVocabulary(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     def __post_init__(self) -> None:
         labels = frozenset(label for category in self.topics.values() for label in category)
         self.__dict__["labels"] = labels
-        if strangers := {*self.synonyms.values()} - labels | {*self.risk_aliases.values()} - self.risks.keys():
-            raise ValueError(f"synonyms of what is not in the vocabulary: {', '.join(sorted(strangers))}")
+        if unknown := {*self.synonyms.values()} - labels | {*self.risk_aliases.values()} - self.risks.keys():
+            raise ValueError(f"synonyms of what is not in the vocabulary: {', '.join(sorted(unknown))}")
 
     @property
     def labels(self) -> frozenset[str]:

@@ -94,15 +94,6 @@ def _audit(run: Run) -> Audit:
             unseen = untested(connection, source, seen)
         for row in unseen:
             if count := recount.ran[row.flow, row.state]:
-                recount.add(
-                    Disagreement(
-                        conversation="",
-                        flow=row.flow,
-                        subject=row.state,
-                        fault="not_untested",
-                        stored=None,
-                        counted=count,
-                    )
-                )
+                recount.add("", row.flow, row.state, "not_untested", counted=count)
     examples = [StateDisagreement(**msgspec.structs.asdict(example)) for example in recount.examples]
     return msgspec.structs.replace(recount.audit(), examples=tuple(examples))

@@ -260,7 +260,7 @@ class SpokenEntity(NamedTuple):
 
 
 class _FactEnd(NamedTuple):
-    """Where a fact, or a word that is none, ends, and of which type it is."""
+    """Where a fact, or another word, ends, and of which type it is."""
 
     end: int
     type: str = ""
@@ -336,7 +336,7 @@ def _moment(words: Words, index: int) -> _FactEnd:
 
 
 def _date(words: Words, index: int) -> int:
-    """Where a date ends that begins with a month; 0 where it is none, as in "may one ask"."""
+    """Where a date ends that begins with a month; 0 where it is no date, as in "may one ask"."""
     if not words.is_name(index):
         return 0
     end = spelled_end(words, index + 1)
@@ -352,7 +352,7 @@ def _with_year(words: Words, end: int) -> int:
 
 
 def _day_first(words: Words, start: int, end: int) -> int:
-    """Where a date ends whose day is before its month: 25 March, the first of May 2026; 0 where it is none."""
+    """Where a date ends whose day is before its month: 25 March, the first of May 2026; 0 where it is no date."""
     month = end + 1 if words.word(end) == "of" else end
     if words.word(month) not in _MONTHS or (month == end and not words.is_name(month)):
         return 0

@@ -176,7 +176,7 @@ def _scale(words: list[str], start: int, out: list[str]) -> int:
 
 
 def _times(number: str, scale: int) -> int:
-    """1.2 times a million; 0 where that is no whole number, or the first is none."""
+    """1.2 times a million; 0 where that is no whole number, or the first no number."""
     whole, _, fraction = number.partition(".")
     digits = whole + fraction
     if not (digits.isascii() and digits.isdecimal() and whole and len(digits) < 12):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Not looked up later: the module of the same name would be in the function's place.
+# Not looked up later: the module of the same name would replace the function.
 from convoscope.views.standard_data.tidy import Tidied, tidy, unknown_names
 from convoscope.views.standard_data.values import Warned
 

@@ -124,7 +124,7 @@ _MODELS: dict[ValueKind, Any] = {}
 
 
 def _type_of(hint: Any) -> Any:
-    """The type of a field as Pydantic knows it: models in the place of records."""
+    """The type of a field as Pydantic knows it: models instead of records."""
     kind = hint.__metadata__[0]
     if isinstance(kind, RecordKind):
         return _MODELS[kind] | None

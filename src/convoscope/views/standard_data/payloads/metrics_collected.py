@@ -137,12 +137,12 @@ class _Reading:
         """Metrics of the last message of the user, until an assistant's message answers it."""
 
     def finish(self) -> None:
-        """Settle what only the end can tell."""
+        """Decide what only the end shows."""
         for generations in self._generations.values():
             generations.finish()
 
     def unnamed(self) -> dict[str | None, list[str]]:
-        """What bare numbers measure, by label: only all of them together tell it. Empty where there are none."""
+        """What bare numbers measure, by label: only all of them together show it. Empty without bare numbers."""
         return {
             label: roles(generations.seen)
             for label, generations in self._generations.items()
@@ -290,7 +290,7 @@ class _Reading:
 
     @contextmanager
     def _around(self, around: dict[str, Any], position: _Position) -> Iterator[None]:
-        """Keep what stands around metrics with the first of them."""
+        """Keep what is around metrics with the first of them."""
         before, self._touched = self._touched, []
         yield
         first = next(iter(self._touched), None)

@@ -53,7 +53,7 @@ class TraceSpan(NamedTuple):
 def from_span(payload: Mapping[str, Any]) -> TraceSpan:
     """Sort the keys of a span into fields of an item: `stt.*`, `tts.*`, `turn.*`, `full_conversation.*`, metrics.
 
-    They may stand in `attributes`, and nested instead of dotted. A field that the payload has already is not
+    They may be in `attributes`, and nested instead of dotted. A field that the payload has already is not
     touched: the keys stay in the rest. Values are as they came, but for milliseconds where the item has seconds.
     """
     rest = dict(payload)
