@@ -18,7 +18,8 @@ from support.generated import write_lines
 PARTS = 12
 # The real command. When it tells of a certain stage, all processes of it get what Ctrl-C sends.
 STOPPED_AT = """
-import contextlib, functools, os, signal, sys
+import contextlib, os, signal, sys
+import msgspec
 from convoscope.cli.main import main
 from convoscope.report import score as road, screen
 
@@ -33,7 +34,8 @@ def stopping():
     yield tell
 
 screen.progress_bar = stopping
-road.score = functools.partial(road.score, part_bytes=size)
+score_with = road.score_with
+road.score_with = lambda source, settings: score_with(source, msgspec.structs.replace(settings, part_bytes=size))
 main()
 """
 
