@@ -15,7 +15,7 @@ from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO, item_metric
 from convoscope.metrics.item_fields import FIELDS, missing, needs_of
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
+from convoscope.metrics.tools.call_checks import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
