@@ -196,8 +196,10 @@ class TestVerdicts:
 
     @pytest.mark.parametrize("comparison", [">", ">=", "<", "<="])
     def test_without_a_value_nothing_is_met_and_nothing_missed(self, comparison: Any) -> None:
-        verdict = check(figure(None, reason="no_ground_truth"), Target(comparison, 0.9))
+        unmeasured, target = figure(None, reason="no_ground_truth"), Target(comparison, 0.9)
+        verdict = check(unmeasured, target)
         assert verdict == ("undetermined", "no ground truth", False)
+        assert Check(unmeasured, target, verdict).result == "undetermined: no ground truth"
 
 
 class TestTextOfATarget:
@@ -441,6 +443,7 @@ class TestARunKeepsItsTargets:
         (found,) = run_checks(run)
         assert found.figure.reduction == "precision"
         assert found.verdict == ("undetermined", "reduction failed", False)
+        assert found.result == "undetermined: reduction failed"
 
 
 def test_the_names_before_scoring_are_those_of_the_summary(tmp_path: Path) -> None:
@@ -469,3 +472,4 @@ def test_a_target_for_what_was_not_measured_is_undetermined_for_the_reason_of_it
     assert figure_name(found.figure) == wanted.removesuffix(" < 2")
     assert (found.figure.value, found.figure.reason) == (None, "no_clock")
     assert found.verdict == ("undetermined", "no clock", False)
+    assert found.result == "undetermined: no clock"

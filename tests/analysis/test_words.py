@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from convoscope.analysis.answer import rank_texts
+from convoscope.analysis.answer import make, rank_texts
 from convoscope.analysis.answer.make import reason_of
 from convoscope.analysis.words import (
     counted,
@@ -24,17 +25,17 @@ from convoscope.analysis.words import (
 from convoscope.conversation import Outcome
 from convoscope.metrics import COUNT, HIGHER, LOWER, RATIO, SECONDS, SHARE, WORDS, TenPoints
 from convoscope.runs.make import make_run as score
-from convoscope.runs.ranking import Headline, RankedMetric, worst, worst_and_broken
+from convoscope.runs.ranking import Headline, RankedConversation, RankedMetric, rank, worst, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric
 from convoscope.statistics.summary import Figure
 from support import figures
-from support.chats import chat, user
+from support.chats import agent, chat, user
 from support.graded import grade
 
 UNITS = (SHARE, RATIO, COUNT, WORDS, SECONDS, "points")
 DIGITS = {SHARE: 1, RATIO: 3}
-"""RankedMetric the point; two for all others."""
+"""After the point; two for all others."""
 
 
 class TestValues:
@@ -200,30 +201,50 @@ class TestWhyAConversationHasItsRank:
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    def grades(value: float) -> dict[str, float]:
+        return {"pace": value, "quality": value, "tone": value}
+
+    broke = Outcome(error="no line")
     conversations = [
-        chat(user("hi"), id="a", extras={"quality": 1.0, "pace": 1.0}),
-        chat(user("hi"), id="b", extras={"quality": 3.0, "pace": 3.0}, outcome=Outcome(error="no line")),
-        chat(user("hi"), id="c", extras={"quality": 2.0, "pace": 2.0}),
+        chat(user("hi"), id="a", extras=grades(1.0)),
+        chat(user("hi"), id="b", extras=grades(4.0), outcome=broke),
+        chat(user("hi"), id="c", extras=grades(2.0)),
         chat(user("hi"), id="d"),
+        chat(user("hi"), id="e", extras=grades(3.0), outcome=broke),
+        chat(user("hi"), id="f", outcome=broke),
     ]
     folder = tmp_path_factory.mktemp("graded") / "run"
-    return score(conversations, metrics=[grade("quality"), grade("pace")], out=folder, workers=1)
+    return score(conversations, metrics=[grade(name) for name in grades(0)], out=folder, workers=1)
+
+
+def texts_by_id(run: Run, ranked: Sequence[RankedConversation], most: int = 2) -> list[tuple[str, str]]:
+    texts = rank_texts(run, ranked, most)
+    return [(conversation.conversation, text) for conversation, text in zip(ranked, texts, strict=True)]
 
 
 class TestARankInOneLine:
     def test_names_the_first_two_reasons(self, graded: Run) -> None:
-        assert rank_texts(graded, worst(graded, 10)) == [
-            "pace 1.00 points, worse than 2 of 3; quality 1.00 points, worse than 2 of 3",
-            "pace 2.00 points, worse than 1 of 3; quality 2.00 points, worse than 1 of 3",
-            "no metric with a direction was measured",
+        assert texts_by_id(graded, worst(graded, 10)) == [
+            ("a", "pace 1.00 points, worse than 3 of 4; quality 1.00 points, worse than 3 of 4"),
+            ("c", "pace 2.00 points, worse than 2 of 4; quality 2.00 points, worse than 2 of 4"),
+            ("d", "no metric with a direction was measured"),
         ]
 
     def test_or_as_many_as_are_wanted(self, graded: Run) -> None:
-        assert rank_texts(graded, worst(graded, 1), 1) == ["pace 1.00 points, worse than 2 of 3"]
+        assert rank_texts(graded, worst(graded, 1), 1) == ["pace 1.00 points, worse than 3 of 4"]
+        assert rank_texts(graded, worst(graded, 1), 9) == [
+            "; ".join(f"{name} 1.00 points, worse than 3 of 4" for name in ("pace", "quality", "tone"))
+        ]
 
-    def test_what_broke_comes_first(self, graded: Run) -> None:
+    def test_of_which_what_broke_is_the_first(self, graded: Run) -> None:
         broken = worst_and_broken(graded, 10).broken
-        assert rank_texts(graded, broken, 1) == ["the integration broke: no line"]
+        broke = "the integration broke: no line"
+        assert texts_by_id(graded, broken) == [
+            ("e", f"{broke}; pace 3.00 points, worse than 1 of 4"),
+            ("b", broke),  # worse than no other
+            ("f", broke),  # nothing was measured
+        ]
+        assert rank_texts(graded, broken, 1) == [broke] * 3
 
     def test_says_where_there_is_no_reason(self, graded: Run) -> None:
         (first,) = worst(graded, 1)
@@ -233,9 +254,29 @@ class TestARankInOneLine:
         ]
 
     def test_what_is_lost_comes_first(self, tmp_path: Path) -> None:
-        lost = [chat(user("hi"), id="c", extras={"quality": 1.0}, outcome=Outcome(completed=False))]
-        run = score(lost, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
-        assert rank_texts(run, worst(run, 1), 9)[0].partition("; ")[0] in ("no reply to “hi”", "lost: the log says so")
+        outcomes = {"lost": False, "done": True}
+        talks = [
+            chat(user("hi"), agent("hello"), id=id, extras={"quality": float(done)}, outcome=Outcome(completed=done))
+            for id, done in outcomes.items()
+        ]
+        run = score(talks, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
+        assert rank_texts(run, worst(run, 1), 9) == ["lost: the log says so; quality 0.00 points, worse than 1 of 2"]
+
+    def test_before_which_its_cause_is_named(self, lost: Run) -> None:
+        assert rank_texts(lost, worst(lost, 2)) == ["no reply to “hi”; lost: the log says so", "lost: the log says so"]
+
+    def test_lost_without_evidence(self, lost: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        without = rank(lost)._replace(lost=dict.fromkeys(rank(lost).lost, ""))
+        monkeypatch.setattr(make, "rank", lambda run: without)
+        assert rank_texts(lost, worst(lost, 2)) == ["no reply to “hi”; lost", "lost"]
+
+    @pytest.fixture
+    def lost(self, tmp_path: Path) -> Run:
+        talks = [
+            chat(*events, id=id, outcome=Outcome(completed=False))
+            for id, events in {"silent": [user("hi")], "told": [user("hi"), agent("hello")]}.items()
+        ]
+        return score(talks, metrics=[grade("quality")], out=tmp_path / "run", workers=1)
 
 
 @pytest.fixture(scope="module")

@@ -102,4 +102,4 @@ SCENARIOS = [
 
 @each(SCENARIOS)
 def test_answer(scenario: Scenario, tmp_path: Path) -> None:
-    check(scenario, tmp_path)
+    check(scenario, tmp_path, own_process=True)

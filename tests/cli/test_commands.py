@@ -151,6 +151,7 @@ class TestInspect:
         assert len(short.out.splitlines()) <= 40
         assert max(map(len, short.out.splitlines())) <= 80
         ended = convoscope("inspect", "chats.jsonl", "--full", cwd=scored)
+        assert ended.code == 0
         assert 'openai-chat  "messages"' in ended.out
         assert "the right answer, as `ground_truth` beside the messages" in ended.out
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from convoscope.cli.main import main
-from convoscope.report import score
 from support import warm_process
 
 
@@ -41,14 +40,13 @@ def convoscope(*arguments: object, cwd: Path | None = None, **environment: str) 
 
 
 def convoscope_here(*arguments: object) -> Ended:
-    """The same inside of this process, which need not prepare what is used first; without the page of a run.
+    """The same inside of this process, which need not prepare what is used first.
 
-    For tests of what a command prints: the process, its streams and the page have tests of their own.
+    For tests of what a command prints and writes: the process and its streams have tests of their own.
     """
     out, err = io.StringIO(), io.StringIO()
-    argv, thresholds, write_page = sys.argv, gc.get_threshold(), score.write_page
+    argv, thresholds = sys.argv, gc.get_threshold()
     sys.argv = ["convoscope", *map(str, arguments)]
-    score.write_page = lambda *_, **__: None  # type: ignore[assignment]
     code: object = 0
     try:
         with redirect_stdout(out), redirect_stderr(err):
@@ -56,7 +54,7 @@ def convoscope_here(*arguments: object) -> Ended:
     except SystemExit as end:
         code = end.code
     finally:
-        sys.argv, score.write_page = argv, write_page
+        sys.argv = argv
         gc.set_threshold(*thresholds)
     return Ended(int(code or 0), out.getvalue(), err.getvalue())  # type: ignore[call-overload]
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from convoscope.analysis.answer import make_answer
-from convoscope.runs.run import Run
 from support.command_line import convoscope, convoscope_here
 
 Record = Mapping[str, Any]
@@ -46,8 +44,8 @@ class Scenario:
     code: int = 0
 
 
-def check(scenario: Scenario, folder: Path) -> None:
-    """Score the logs by the command line, and hold terminal and summary against what is true."""
+def check(scenario: Scenario, folder: Path, *, own_process: bool = False) -> None:
+    """Score the logs by the command line, and hold terminal, summary and page against what is true."""
     logs, run = folder / "logs", folder / "run"
     for name, content in scenario.files.items():
         path = logs / name
@@ -56,7 +54,8 @@ def check(scenario: Scenario, folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
     options = [str(one).replace("{folder}", str(logs)) for one in scenario.options]
     # User code is imported under its own name, once in a process.
-    command = convoscope if any(option.endswith(".py") for option in options) else convoscope_here
+    own_process = own_process or any(option.endswith(".py") for option in options)
+    command = convoscope if own_process else convoscope_here
     ended = command("score", logs, "--out", run, *options)
     terminal = " ".join(f"{ended.out} {ended.err}".split())
     assert ended.code == scenario.code, f"{scenario.reader}\n{ended.out}{ended.err}"
@@ -66,9 +65,10 @@ def check(scenario: Scenario, folder: Path) -> None:
         assert not re.search(pattern, terminal), f"{scenario.reader}\n{pattern!r} is in\n{ended.out}{ended.err}"
     if scenario.code != 2:  # 2: nothing could be read, or the command was wrong
         _check_summary(scenario, json.loads((run / "summary.json").read_text()))
+        assert (run / "report.html").stat().st_size, f"{scenario.reader}\nthe page is missing"
     if scenario.worst is not None:
-        worst = make_answer(Run.open(run)).worst
-        assert [one.conversation for one in worst][: len(scenario.worst)] == list(scenario.worst)
+        shown = json.loads(command("score", logs, "--out", run, *options, "--json").out)["answer"]
+        assert [one["conversation"] for one in shown["worst"]][: len(scenario.worst)] == list(scenario.worst)
 
 
 def _check_summary(scenario: Scenario, summary: Mapping[str, Any]) -> None:

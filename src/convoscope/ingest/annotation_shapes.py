@@ -1,4 +1,4 @@
-"""What annotators write of a transcript: three shapes, brought to one. Whoever reads findings reads them here.
+"""What annotators write of a transcript: three shapes, brought to one, for all that read findings.
 
 The keyword shape has tags, matches and actions; the second version has topics, risks and actions with their status;
 the third is what an adapter returned for the whole or for a chunk, under `normalized` (semantic, 2.1). The first and
@@ -34,15 +34,15 @@ def annotation_parts(annotations: Any, chunks: Any) -> Iterator[AnnotationPart]:
     """The annotations of a transcript: those of the whole, then those of its chunks."""
     if isinstance(annotations, dict) and "semantic" in annotations:
         semantic = annotations["semantic"]
-        for facts in semantic if isinstance(semantic, list) else (semantic,):
-            yield AnnotationPart(facts)
+        for fields in semantic if isinstance(semantic, list) else (semantic,):
+            yield AnnotationPart(fields)
     for chunk in chunks if isinstance(chunks, list) else ():
         if isinstance(chunk, dict):
             held = chunk.get("annotations")
-            facts = chunk.get("semantic") or (held.get("semantic") if isinstance(held, dict) else None)
-            if isinstance(facts, dict):
+            fields = chunk.get("semantic") or (held.get("semantic") if isinstance(held, dict) else None)
+            if isinstance(fields, dict):
                 ids = chunk.get("segment_ids")
-                yield AnnotationPart(facts, ids if isinstance(ids, list) else ())
+                yield AnnotationPart(fields, ids if isinstance(ids, list) else ())
 
 
 def one_shape(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,31 +50,31 @@ def one_shape(part: Mapping[str, Any]) -> dict[str, Any]:
 
     What was moved is gone from where it was; what could not be moved stays.
     """
-    facts = dict(part)
-    if isinstance(facts.get("normalized"), dict):
-        _take_normalized(facts)
-    elif TOPICS not in facts and RISKS not in facts and ("risk_tags" in facts or "matches" in facts):
-        _take_keywords(facts)
-    return facts
+    fields = dict(part)
+    if isinstance(fields.get("normalized"), dict):
+        _take_normalized(fields)
+    elif TOPICS not in fields and RISKS not in fields and ("risk_tags" in fields or "matches" in fields):
+        _take_keywords(fields)
+    return fields
 
 
-def statuses(facts: Mapping[str, Any]) -> dict[str, str]:
+def statuses(fields: Mapping[str, Any]) -> dict[str, str]:
     """How each family went. An error of the annotation is one of every family, whatever else it says of them."""
-    held = facts.get("extraction_status")
+    held = fields.get("extraction_status")
     status = {name: value for name, value in held.items() if isinstance(value, str)} if isinstance(held, dict) else {}
-    if facts.get("error"):
+    if fields.get("error"):
         status |= {family: "error" for family in FAMILIES if not is_absent(family, status)}
-    elif misfit(facts):
+    elif misfit(fields):
         status |= dict.fromkeys(FAMILIES, "error")
     return status
 
 
-def misfit(facts: Mapping[str, Any]) -> str:
+def misfit(fields: Mapping[str, Any]) -> str:
     """The field of an annotation, in one shape, whose findings are no list; empty where all are lists or absent."""
     for name in (*FAMILIES, "risk_tags", "matches"):
-        if facts.get(name) is not None and not isinstance(facts[name], list):
+        if fields.get(name) is not None and not isinstance(fields[name], list):
             return name
-    left = facts.get("normalized")
+    left = fields.get("normalized")
     if left is None:
         return ""
     names = [name for name in _NORMALIZED.values() if isinstance(left, dict) and left.get(name) is not None]
@@ -107,24 +107,24 @@ def segment_ids(finding: Mapping[str, Any]) -> Sequence[Any]:
     return () if segment is None else (segment,)
 
 
-def _take_normalized(facts: dict[str, Any]) -> None:
+def _take_normalized(fields: dict[str, Any]) -> None:
     """The shape of adapters: names of topics, tags of risks without severity, items of actions."""
-    inner = dict(facts.pop("normalized"))
+    inner = dict(fields.pop("normalized"))
     for family, name in _NORMALIZED.items():
         if isinstance(inner.get(name), list):
-            facts[family] = inner.pop(name)
+            fields[family] = inner.pop(name)
     if left := {name: value for name, value in inner.items() if value not in (None, "", [], {})}:
-        facts["normalized"] = left
-    _without_severity(facts)
+        fields["normalized"] = left
+    _without_severity(fields)
 
 
-def _take_keywords(facts: dict[str, Any]) -> None:
+def _take_keywords(fields: dict[str, Any]) -> None:
     """The keyword shape: it has no topics, and a risk is a tag with the words that matched."""
-    facts.setdefault("annotator", "keyword")
-    given = facts.get("risk_tags")
+    fields.setdefault("annotator", "keyword")
+    given = fields.get("risk_tags")
     all_tags: list[Any] = given if isinstance(given, list) else []
     tags = [tag for tag in all_tags if isinstance(tag, str) and tag]
-    held = facts.get("matches")
+    held = fields.get("matches")
     matches = [match if isinstance(match, dict) else {} for match in (held if isinstance(held, list) else [])]
     risks: dict[str, dict[str, Any]] = {tag: {"type": tag} for tag in tags}
     for match in matches:
@@ -132,16 +132,16 @@ def _take_keywords(facts: dict[str, Any]) -> None:
             risk = risks.setdefault(type, {"type": type})
             risk.setdefault("segment_ids", []).append(match.get("segment_id"))
             risk.setdefault("keywords", []).append(match.get("keyword"))
-    if misfit(facts):
+    if misfit(fields):
         return
     if all(isinstance(match.get("risk"), str) and match["risk"] for match in matches):
-        facts.pop("matches", None)
+        fields.pop("matches", None)
     if len(tags) == len(all_tags):
-        facts.pop("risk_tags", None)
-        facts[RISKS] = list(risks.values())
-    _without_severity(facts)
+        fields.pop("risk_tags", None)
+        fields[RISKS] = list(risks.values())
+    _without_severity(fields)
 
 
-def _without_severity(facts: dict[str, Any]) -> None:
-    held = facts.get("extraction_status")
-    facts["extraction_status"] = {**(held if isinstance(held, dict) else {}), SEVERITY: SKIPPED}
+def _without_severity(fields: dict[str, Any]) -> None:
+    held = fields.get("extraction_status")
+    fields["extraction_status"] = {**(held if isinstance(held, dict) else {}), SEVERITY: SKIPPED}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 TOKEN = re.compile(r"###[A-Z][A-Z_-]*###")
 """Marks of simulated users: `###STOP###`, `###TRANSFER###`, `###OUT-OF-SCOPE###`."""
 _INTENT = re.compile(r"/[a-z]\w*(\{.*\})?", re.DOTALL)
-"""What a button of Rasa sends in place of words: `/greet`, `/inform{"size": "big"}`."""
+"""What a button of Rasa sends instead of words: `/greet`, `/inform{"size": "big"}`."""
 _COMMAND = "request_suggestions"
 """With it, the one who plays the agent of STAR asks for proposals."""
 

@@ -517,7 +517,7 @@ def _stands_alone(line: bytes) -> bool:
 
 
 def _first_values(path: Path, head: bytes, container: Container, most: int) -> list[Any]:
-    """The first few records, to tell the format by."""
+    """The first few records, by which the format is recognised."""
     if container == "document":
         return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
     values: list[Any] = []

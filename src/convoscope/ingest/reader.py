@@ -132,7 +132,7 @@ class CallHistory(NamedTuple):
     call: str = ""
     """The id of the call alone."""
     apart: Hashable = None
-    """Whatever else tells conversations apart: labels, trials, users."""
+    """Whatever else keeps conversations apart: labels, trials, users."""
     is_call: bool = False
     """It says itself that it is a call: it holds a request or a response, or has the id of one."""
     entries: Sequence[Any] = ()

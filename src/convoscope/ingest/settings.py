@@ -216,7 +216,7 @@ def _moved_item(item: Item, after: Sequence[int]) -> Item:
 def split_by_silence(conversation: Conversation, hours: float) -> list[Conversation]:
     """The conversations of a session, by silences of so many hours: `s1`, `s1#2`, `s1#3`.
 
-    Only times of the wall clock tell. What has none belongs to what is before it. A session with a label or frames is
+    Only times of the wall clock count. What has none belongs to what is before it. A session with a label or frames is
     one: these are about the whole of it.
     """
     wall = {clock.id for clock in conversation.clocks if clock.kind == "wall"}

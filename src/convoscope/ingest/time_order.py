@@ -86,6 +86,6 @@ def _goes_back(messages: Sequence[TimedMessage], order: Sequence[int]) -> bool:
     backwards = [sum(one > other for one, other in pairwise(known)) for known in times.values()]
     if max(backwards) >= _BACKWARDS:
         return True
-    # A clock that was set takes everybody back at one place; speakers who go back at two places are out of order.
+    # A clock that was set takes all speakers back at one point; speakers who go back at two points are out of order.
     all_times = [messages[index].at or 0.0 for index in order]
     return sum(backwards) >= _BACKWARDS <= sum(one > other for one, other in pairwise(all_times))

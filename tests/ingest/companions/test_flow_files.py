@@ -286,7 +286,11 @@ class TestMistakes:
             ("{flow: x, states: {a: {speech_act: [ask]}}}", "states.a.speech_act", "is a list"),
             ("{flow: x, states: {a: {terminal: maybe}}}", "states.a.terminal", "success, failure or escalation"),
             ("{flow: x, states: {a: {terminal: 3}}}", "states.a.terminal", "is the number 3"),
-            ("{flow: x, states: {a: {terminal: no, terminal_type: success}}}", "states.a.terminal", "is false beside"),
+            (
+                "{flow: x, states: {a: {terminal: no, terminal_type: success}}}",
+                "states.a.terminal",
+                "is false together with",
+            ),
             ("{flow: x, states: {a: {terminal: success, outcome: failure}}}", "states.a.outcome", "contradicts"),
             ("{flow: x, states: {a: {rank: first}}}", "states.a.rank", "write a number"),
             ("{flow: x, states: {a: {rank: 1, order: 2}}}", "states.a.order", "is given together with rank"),

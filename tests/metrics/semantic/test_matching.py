@@ -79,8 +79,8 @@ def test_who_predicts_does_not_matter(first: list[str], second: list[str]) -> No
 
 
 @given(
-    st.integers(1, 5).flatmap(
-        lambda width: st.lists(st.lists(st.integers(-9, 9), min_size=width, max_size=width), min_size=1, max_size=5)
+    st.integers(1, 6).flatmap(
+        lambda width: st.lists(st.lists(st.integers(-9, 9), min_size=width, max_size=width), min_size=1, max_size=6)
     )
 )
 def test_no_other_pairs_gain_more(gains: list[list[int]]) -> None:

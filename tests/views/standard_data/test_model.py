@@ -28,7 +28,7 @@ from convoscope.views.standard_data.model import (
     TTSMetrics,
     VADMetrics,
 )
-from convoscope.views.standard_data.schema import RECORDS
+from convoscope.views.standard_data.schema import FIELDS, RECORDS
 
 # As the seed lists them, group by group.
 PUBLISHED = {
@@ -80,6 +80,13 @@ class TestFields:
     @pytest.mark.parametrize("kind", [*PUBLISHED, *METRICS])
     def test_everything_is_optional(self, kind: type[BaseModel]) -> None:
         assert set(kind().model_dump(exclude={"type"}).values()) == {None}
+
+    def test_the_records_have_the_fields_of_the_model(self) -> None:
+        assert set(FIELDS) == set(StandardData.model_fields)
+        assert {record.__name__ for record in RECORDS} == {kind.__name__ for kind in [*PUBLISHED, *METRICS]}
+        for record in RECORDS:
+            kind = getattr(convoscope.views.standard_data, record.__name__)
+            assert set(record.kind.fields) == set(kind.model_fields), kind
 
     def test_aliases_name_fields(self) -> None:
         for record in RECORDS:

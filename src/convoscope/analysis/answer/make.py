@@ -299,7 +299,7 @@ def rank_reasons(
         texts: list[str] = []
         if symptom is not None:
             why = ranking.lost.get(number)
-            texts = list(filter(None, (symptom.finding.words, f"lost: {why}" if why else "")))
+            texts = [*filter(None, [symptom.finding.words]), f"lost: {why}" if why else "lost"]
         texts += filter(None, [trial_text(ranking.trials.get(number))])
         texts += [reason_of(run.summary, behind, noun) for behind in ranking.because(number)]
         where = () if symptom is None else (symptom.state, symptom.finding.event, symptom.seconds)

@@ -1,1 +1,1 @@
-"""What lies beside logs and belongs to conversations: flow definitions, datasets, predictions of turns, gold labels."""
+"""Files that belong to logs: flow definitions, datasets, dialogue files, predictions of turns, gold labels."""

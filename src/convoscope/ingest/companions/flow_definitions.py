@@ -296,7 +296,7 @@ def _terminal(name: str, fields: Mapping[str, Any], at: _At) -> Terminal:
         return ""
     if flag is False:
         if "terminal_type" in declared:
-            raise (at / "terminal").error("is false beside a terminal_type", "remove one of them")
+            raise (at / "terminal").error("is false together with a terminal_type", "remove one of them")
         return ""
     sorts = {sort: _sort(value, at / sort) for sort, value in declared.items()}
     if flag is not None and flag is not True:

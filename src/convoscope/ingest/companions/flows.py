@@ -55,14 +55,14 @@ class FlowDefinitions(Companion):
         """What is given has to be readable: everything depends on it."""
         if not path.exists():
             raise InputError("there is no such file or folder", file=path_given, hint="--flows names flow definitions")
-        # A run that is shared need not tell where somebody keeps definitions.
+        # A run that is shared need not say where its definitions are kept.
         name = f"…/{path.name}" if path.is_absolute() else path_given
         if not path.is_dir():
             with _errors_name(path_given):
                 self._take(path, name, read_flow_file(path, name), self._given)
             return
         before = len(self._files)
-        for inner in sorted(place for place in path.rglob("*") if _may_be(place.relative_to(path), place)):
+        for inner in sorted(inner for inner in path.rglob("*") if _may_be(inner.relative_to(path), inner)):
             below = inner.relative_to(path)
             with _errors_name(str(Path(path_given) / below)):
                 if may_declare_flow(inner):
@@ -147,9 +147,9 @@ def _add(declared: dict[str, _Declared], flow: Flow, file: str) -> None:
         raise InputError(f"declares flow {flow.name!r} differently from {first.file}", file=file, hint=hint)
 
 
-def _may_be(name: Path, place: Path) -> bool:
+def _may_be(name: Path, path: Path) -> bool:
     hidden = any(part.startswith(".") for part in name.parts)
-    return not hidden and place.name.lower().endswith(_ENDINGS) and place.is_file()
+    return not hidden and path.name.lower().endswith(_ENDINGS) and path.is_file()
 
 
 def read_flow_file(path: Path, name: str = "") -> FlowFile:

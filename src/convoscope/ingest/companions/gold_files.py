@@ -21,7 +21,7 @@ from convoscope.vocabulary import semantic_vocabulary
 ENDING = "_gold.json"
 """A gold file is called `<sample_id>_gold.json`."""
 SECOND_LABELLING = "goldens-second"
-"""The folder, beside `goldens`, of a second and independent labelling of the same samples."""
+"""The folder, next to `goldens`, of a second and independent labelling of the same samples."""
 TRANSCRIPTS = (".json", ".vtt", ".srt", ".sbv", ".txt")
 """How files of transcripts end, the first that there is first."""
 SEE_GOLD = "docs/formats/gold.md shows one"
@@ -207,7 +207,7 @@ _Wrong = tuple[str, str, str]
 
 
 class _PlacedLabels(NamedTuple):
-    """The labels that fit the schema, each with its place."""
+    """The labels that fit the schema, each with its index."""
 
     topics: Sequence[tuple[int, GoldTopic]]
     risks: Sequence[tuple[int, GoldRisk]]
@@ -220,9 +220,9 @@ def _readable(value: Any) -> _PlacedLabels:
     for family, kind in _LABELS.items():
         given = value.get(family) if isinstance(value, dict) else None
         labels: list[Any] = []
-        for place, label in enumerate(given if isinstance(given, list) else ()):
+        for index, label in enumerate(given if isinstance(given, list) else ()):
             with suppress(msgspec.ValidationError, RecursionError):
-                labels.append((place, msgspec.convert(label, kind)))
+                labels.append((index, msgspec.convert(label, kind)))
         families.append(labels)
     return _PlacedLabels(*families)
 
@@ -230,14 +230,14 @@ def _readable(value: Any) -> _PlacedLabels:
 def _label_errors(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
     plain = [plain_description(action.description) for _, action in labels.actions]
     yield from _words(labels)
-    for (place, _), description in zip(labels.actions, plain, strict=True):
+    for (index, _), description in zip(labels.actions, plain, strict=True):
         if not description:
-            yield f"$.actions[{place}].description", "has no letter or digit", "words that say what is to be done"
+            yield f"$.actions[{index}].description", "has no letter or digit", "words that say what is to be done"
     yield from _duplicates(labels, plain)
-    yield from _places(labels, segments)
+    yield from _segment_errors(labels, segments)
 
 
-_PLACED = re.compile(r"^(?P<words>.*?)(?: - at `\$(?P<place>.*)`)?$", re.DOTALL)
+_PLACED = re.compile(r"^(?P<words>.*?)(?: - at `\$(?P<inner>.*)`)?$", re.DOTALL)
 _KINDS = {"str": "a string", "int": "a whole number", "float": "a number", "array": "a list", "object": "an object"}
 
 
@@ -256,8 +256,8 @@ def _schema_errors(value: Any, kind: type[msgspec.Struct], path: str) -> Iterato
             if field.required:
                 yield f"{path}.{name}", "is missing", "a value"
         elif kind is GoldFile and name in _LABELS and isinstance(given, list):
-            for place, label in enumerate(given):
-                yield from _schema_errors(label, _LABELS[name], f"{path}.{name}[{place}]")
+            for index, label in enumerate(given):
+                yield from _schema_errors(label, _LABELS[name], f"{path}.{name}[{index}]")
         else:
             yield from _value_errors(given, field.type, f"{path}.{name}")
 
@@ -267,10 +267,10 @@ def _value_errors(value: Any, kind: Any, path: str) -> Iterator[_Wrong]:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         placed = _PLACED.match(str(error))
-        words, place = (placed["words"], placed["place"] or "") if placed else (str(error), "")
-        for index in re.findall(r"\[(\d+)\]", place):
+        words, inner = (placed["words"], placed["inner"] or "") if placed else (str(error), "")
+        for index in re.findall(r"\[(\d+)\]", inner):
             value = value[int(index)]
-        yield path + place, f"cannot be {_shown(value)}", "1" if kind == Literal[1] else _allowed(words)
+        yield path + inner, f"cannot be {_shown(value)}", "1" if kind == Literal[1] else _allowed(words)
 
 
 def _shown(value: Any) -> str:
@@ -306,31 +306,31 @@ def _is_time(text: str) -> bool:
 def _words(labels: _PlacedLabels) -> Iterator[_Wrong]:
     """Topics and risks are words of the vocabulary, severities those of their type, roles those that there are."""
     vocabulary = semantic_vocabulary()
-    for place, topic in labels.topics:
+    for index, topic in labels.topics:
         if topic.label not in vocabulary.labels:
             meant = vocabulary.topic(topic.label)
             hint = meant if meant in vocabulary.labels else ", ".join(sorted(vocabulary.labels))
-            yield f"$.topics[{place}].label", f"{topic.label!r} is not in the vocabulary", hint
-    for place, risk in labels.risks:
+            yield f"$.topics[{index}].label", f"{topic.label!r} is not in the vocabulary", hint
+    for index, risk in labels.risks:
         if risk.type not in vocabulary.risks:
-            yield f"$.risks[{place}].type", f"{risk.type!r} is not a risk type", ", ".join(vocabulary.risks)
+            yield f"$.risks[{index}].type", f"{risk.type!r} is not a risk type", ", ".join(vocabulary.risks)
         elif risk.severity not in vocabulary.risks[risk.type].severities:
             severities = ", ".join(vocabulary.risks[risk.type].severities)
-            yield f"$.risks[{place}].severity", f"{risk.severity!r} is not a severity of {risk.type}", severities
-    for place, action in labels.actions:
+            yield f"$.risks[{index}].severity", f"{risk.severity!r} is not a severity of {risk.type}", severities
+    for index, action in labels.actions:
         if action.assignee_role is not None and action.assignee_role not in vocabulary.assignee_roles:
             roles = ", ".join(vocabulary.assignee_roles)
-            yield f"$.actions[{place}].assignee_role", f"{action.assignee_role!r} is not a role", roles
+            yield f"$.actions[{index}].assignee_role", f"{action.assignee_role!r} is not a role", roles
 
 
 def _duplicates(labels: _PlacedLabels, plain: Sequence[str]) -> Iterator[_Wrong]:
     """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
-    yield from _repeated("topics", [(place, (one.label, one.span)) for place, one in labels.topics])
-    risks = [(place, (one.type, one.severity, _in_order(one.segment_ids))) for place, one in labels.risks]
+    yield from _repeated("topics", [(index, (one.label, one.span)) for index, one in labels.topics])
+    risks = [(index, (one.type, one.severity, _in_order(one.segment_ids))) for index, one in labels.risks]
     yield from _repeated("risks", risks)
     actions = [
-        (place, (text, one.assignee_role, _in_order(one.segment_ids)))
-        for (place, one), text in zip(labels.actions, plain, strict=True)
+        (index, (text, one.assignee_role, _in_order(one.segment_ids)))
+        for (index, one), text in zip(labels.actions, plain, strict=True)
     ]
     yield from _repeated("actions", actions)
 
@@ -343,33 +343,33 @@ def _repeated(family: str, keys: Sequence[tuple[int, Hashable]]) -> Iterator[_Wr
     if len(keys) < 2 or len({key for _, key in keys}) == len(keys):
         return
     first: dict[Hashable, int] = {}
-    for place, key in keys:
+    for index, key in keys:
         if key in first:
-            yield f"$.{family}[{place}]", f"repeats $.{family}[{first[key]}]", "each label once"
-        first.setdefault(key, place)
+            yield f"$.{family}[{index}]", f"repeats $.{family}[{first[key]}]", "each label once"
+        first.setdefault(key, index)
 
 
-def _places(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
+def _segment_errors(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
     """Spans run forwards, and segments exist."""
-    for place, topic in labels.topics:
+    for index, topic in labels.topics:
         if topic.span is not None:
             start, end = topic.span
             if start > end:
-                yield f"$.topics[{place}].span", f"ends before it starts: {start} to {end}", "[first, last]"
-            yield from _missing(f"$.topics[{place}].span", topic.span, segments)
+                yield f"$.topics[{index}].span", f"ends before it starts: {start} to {end}", "[first, last]"
+            yield from _missing(f"$.topics[{index}].span", topic.span, segments)
     if segments is None:
         return
-    for place, risk in labels.risks:
-        yield from _missing(f"$.risks[{place}].segment_ids", risk.segment_ids, segments)
-    for place, action in labels.actions:
-        yield from _missing(f"$.actions[{place}].segment_ids", action.segment_ids, segments)
+    for index, risk in labels.risks:
+        yield from _missing(f"$.risks[{index}].segment_ids", risk.segment_ids, segments)
+    for index, action in labels.actions:
+        yield from _missing(f"$.actions[{index}].segment_ids", action.segment_ids, segments)
 
 
 def _missing(path: str, ids: Sequence[int], segments: Collection[int] | None) -> Iterator[_Wrong]:
-    for place, segment in enumerate(ids if segments is not None else ()):
+    for index, segment in enumerate(ids if segments is not None else ()):
         if segments is not None and segment not in segments:
             known = f"{min(segments)} to {max(segments)}" if segments else "the transcript has no segment"
-            yield f"{path}[{place}]", f"segment {segment} is not in the transcript", known
+            yield f"{path}[{index}]", f"segment {segment} is not in the transcript", known
 
 
 class CheckedPaths(NamedTuple):
@@ -378,37 +378,37 @@ class CheckedPaths(NamedTuple):
     files: int
     errors: list[GoldError]
     others: list[Path] = []
-    """JSON files beside gold that are not called as gold is, and were not looked at."""
+    """JSON files in folders of gold that are not called as gold is, and were not looked at."""
 
 
 def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
     """Check a gold file, or every gold file below a folder.
 
-    Transcripts are looked for in `transcripts`, else in the folder of that name beside the one of the gold file.
+    Transcripts are looked for in `transcripts`, else in the folder of that name next to the one of the gold file.
     """
     if not path.exists():
         raise InputError("there is no such file or folder", file=str(path))
     if transcripts is not None and not transcripts.is_dir():
         raise InputError("there is no such folder", file=str(transcripts), hint="--transcripts names one")
-    places = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
-    if not places:
+    gold_paths = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
+    if not gold_paths:
         raise InputError("holds no gold label file", file=str(path), hint=f"they are called SAMPLE{ENDING}; {SEE_GOLD}")
     errors: list[GoldError] = []
     first: dict[tuple[bool, str, str], Path] = {}
-    for place in places:
-        folder = transcripts or place.parent.parent / "transcripts"
-        checked = check_file(place, segments=transcript_segments(folder, place.name.removesuffix(ENDING)))
+    for gold_path in gold_paths:
+        folder = transcripts or gold_path.parent.parent / "transcripts"
+        checked = check_file(gold_path, segments=transcript_segments(folder, gold_path.name.removesuffix(ENDING)))
         errors += checked.errors
         if checked.gold is not None:
-            is_second = place.parent.name == SECOND_LABELLING
+            is_second = gold_path.parent.name == SECOND_LABELLING
             sample = (is_second, checked.gold.dataset, checked.gold.sample_id)
             if sample in first:
                 message = f"{checked.gold.sample_id!r} has labels in {first[sample]} already"
-                errors.append(GoldError(str(place), "$.sample_id", message, "one file for each sample"))
-            first.setdefault(sample, place)
-    folders = sorted({path, *(place.parent for place in places)}) if path.is_dir() else []
+                errors.append(GoldError(str(gold_path), "$.sample_id", message, "one file for each sample"))
+            first.setdefault(sample, gold_path)
+    folders = sorted({path, *(gold_path.parent for gold_path in gold_paths)}) if path.is_dir() else []
     others = [one for folder in folders for one in sorted(folder.glob("*.json")) if not one.name.endswith(ENDING)]
-    return CheckedPaths(len(places), errors, [one for one in others if one.name != "dataset.json"])
+    return CheckedPaths(len(gold_paths), errors, [one for one in others if one.name != "dataset.json"])
 
 
 def transcript_segments(folder: Path, sample: str) -> frozenset[int] | None:
@@ -437,12 +437,12 @@ def segment_ids(transcript: Path) -> frozenset[int] | None:
     segments = value.get("segments") if isinstance(value, dict) else None
     if not isinstance(segments, list):
         return None
-    ids = (one.get("id", place) if isinstance(one, dict) else place for place, one in enumerate(segments))
+    ids = (one.get("id", index) if isinstance(one, dict) else index for index, one in enumerate(segments))
     return frozenset(one for one in ids if isinstance(one, int))
 
 
 def _utterance_ids(transcript: Path) -> frozenset[int] | None:
-    """The segments of subtitles and plain text, as whoever reads them numbers them."""
+    """The segments of subtitles and plain text, as their readers number them."""
     from convoscope.ingest.companions.gold import segments
     from convoscope.ingest.read import read
 

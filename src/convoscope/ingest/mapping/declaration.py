@@ -32,7 +32,7 @@ class ConversationMap(_Table, frozen=True, kw_only=True):
     """Where in a record things of the conversation are."""
 
     records: Way | None = None
-    """The list of conversations, or of messages, in a document that has things beside it."""
+    """The list of conversations, or of messages, in a document that holds other things, too."""
     messages: Way | None = None
     """The list of messages; without it each record is a message."""
     id: Way | None = None

@@ -287,7 +287,7 @@ def _text_rank(field: RecordField) -> float:
 
 
 def _short_text(fields: Sequence[RecordField]) -> RecordField | None:
-    """What people say where they say a word at a time: beside a field of known roles, the one with most words."""
+    """What people say where they say a word at a time: next to a field of known roles, the one with most words."""
     role = max((one for one in fields if _is_known(one)), key=_role_rank, default=None)
     if role is None:
         return None
@@ -326,18 +326,18 @@ def _role_of(word: str) -> tuple[str, bool]:
 def _written(candidate: Candidate) -> str:
     """The TOML: what was guessed, and in comments what else there is."""
     where, messages, fields, records, held = candidate
-    beside = fields_of(records) if messages else []
+    outer = fields_of(records) if messages else []
     spoken = [one.path for one in fields if one is not None]
     own = [one for one in fields_of(held) if one.path not in spoken]
     lines = ["[conversation]"]
     lines += [f"records = {_text(where)}"] if where else []
     lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
-    id = _id(beside or own, is_message=not messages)
+    id = _id(outer or own, is_message=not messages)
     lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its position']
     meanings = _meanings(own, id if not messages else "")
-    taken = {id, messages, *(one.path for one in beside if one.path.startswith(f"{messages}."))}
+    taken = {id, messages, *(one.path for one in outer if one.path.startswith(f"{messages}."))}
     taken |= {path for _, path in (*meanings.true, *meanings.predicted)}
-    lines += _others(one for one in beside or _shared(own, id) if one.path not in taken)
+    lines += _others(one for one in outer or _shared(own, id) if one.path not in taken)
     lines += ["", "[message]"]
     if fields.answer is not None:
         lines += [f"texts = {{ user = {_text(fields.text.path)}, assistant = {_text(fields.answer.path)} }}"]

@@ -170,7 +170,7 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
         words=words,
         texts=texts,
         asked=sum(role == "user" for one in turns for role, _ in one),
-        replied=sum(role == "user" and place + 1 < len(one) for one in turns for place, (role, _) in enumerate(one)),
+        replied=sum(role == "user" and index + 1 < len(one) for one in turns for index, (role, _) in enumerate(one)),
         run=fmean(count for one in turns for _, count in one) if turns else 0.0,
         length=median_high(map(len, timelines)) if timelines else 0,
         repeats=_repeats(timelines),

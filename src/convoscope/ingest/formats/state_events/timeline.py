@@ -425,7 +425,7 @@ def _taken(message: JsonObject, names: Sequence[str]) -> Any:
 
 
 def _verdict(fields: JsonObject) -> tuple[bool | None, str]:
-    """What the line itself states of success, beside the result."""
+    """What the line itself states of success, apart from the result."""
     flag, error = truth(fields.get("success")), error_of(fields.get("error"))
     if flag is not None or error:
         return flag, error
