@@ -16,17 +16,6 @@ OURS = {
     for key, declared in sorted(registry.installed().declared.items())
     if declared.function.__module__.startswith("convoscope.")
 }
-PENDING = frozenset(
-    {
-        "audio",
-        "interaction",
-        "outcome",
-        "telephony",
-        "tools",
-        "voice",
-    }
-)
-"""Families whose metrics do not all have an example yet. Take a family out when it is done; never add one."""
 
 
 def doctest_of(declared: Declaration) -> doctest.DocTest:
@@ -39,8 +28,6 @@ def doctest_of(declared: Declaration) -> doctest.DocTest:
 @pytest.mark.parametrize("key", OURS)
 def test_its_example_gives_what_it_says(key: str) -> None:
     test = doctest_of(OURS[key])
-    if not test.examples and OURS[key].family in PENDING:
-        pytest.skip("has no example yet")
     assert test.examples, f"{key} has no example in its docstring: >>> value({key!r}, example(...))"
     report: list[str] = []
     assert doctest.DocTestRunner(verbose=False).run(test, out=report.append).failed == 0, "".join(report)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.metrics.tools.calls import unlisted
+from convoscope.metrics.tools.call_checks import unlisted
 from convoscope.text.json_schema import CALL, FORGIVING, plain_object, schema_faults
 
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null", "str", ["string"], None, 5)

@@ -3,8 +3,9 @@
 import pytest
 
 from convoscope.conversation import Agent, Source, Tool
-from convoscope.metrics.tools import calls as tools_module
-from convoscope.metrics.tools.calls import calls, inferred_rate, success, tools_of
+from convoscope.metrics.tools import call_checks
+from convoscope.metrics.tools.call_checks import tools_of
+from convoscope.metrics.tools.calls import calls, inferred_rate, success
 from convoscope.scoring.evaluate import observe
 from support.chats import agent, call, chat, result, told, user
 
@@ -137,7 +138,7 @@ class TestTools:
             assert found.schema == {"required": [name]}
 
     def test_no_more_than_a_few_lists_are_kept(self) -> None:
-        for number in range(3 * tools_module._MOST_READY):
+        for number in range(3 * call_checks._MOST_READY):
             kept = tools_of(chat(agent=Agent(tools=(Tool(name=str(number)),))))
-        assert len(tools_module._READY.by_list) <= tools_module._MOST_READY
-        assert kept in tools_module._READY.by_list.values()
+        assert len(call_checks._READY.by_list) <= call_checks._MOST_READY
+        assert kept in call_checks._READY.by_list.values()

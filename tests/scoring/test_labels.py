@@ -255,7 +255,7 @@ class TestTheCommand:
         assert ended.code == 0
         assert "chats that reach their goal  50.0 %" in ended.out
         listed = command("show", tmp_path / "run")
-        assert "lost     lost (csat: 2)" in listed.out
+        assert "lost     lost: csat: 2" in listed.out
 
     def test_refuses_a_field_that_is_not_there(self, logs: Path, tmp_path: Path) -> None:
         ended = command("score", logs, "--label", "cast", "--out", tmp_path / "run")

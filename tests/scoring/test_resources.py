@@ -216,7 +216,7 @@ def folder(tmp_path: Path) -> Path:
 class TestOnTheCommandLine:
     def test_a_file_brings_metrics_and_resources(self, folder: Path) -> None:
         ended = run_command(
-            "inspect", "chats.jsonl", "--metrics-from", "my_judge.py", "-m", "mine.judged", "--full", cwd=folder
+            *("inspect", "chats.jsonl", "--metrics-from", "my_judge.py", "-m", "mine.judged", "--full"), cwd=folder
         )
         assert "40 of 40  How long is its id?" in ended.out
         ended = run_command(
@@ -237,8 +237,9 @@ class TestOnTheCommandLine:
 
     def test_without_a_resource_inspect_says_what_would_unlock_it(self, folder: Path) -> None:
         (folder / "my_judge.py").write_text(FILE.replace("@convoscope.resource", ""))
-        arguments = ("chats.jsonl", "--metrics-from", "my_judge.py", "-m", "mine.judged", "--full")
-        ended = run_command("inspect", *arguments, cwd=folder)
+        ended = run_command(
+            *("inspect", "chats.jsonl", "--metrics-from", "my_judge.py", "-m", "mine.judged", "--full"), cwd=folder
+        )
         (row,) = [line for line in ended.out.splitlines() if line.startswith("mine.judged")]
         assert row.endswith("a judge, named by the user")
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
@@ -29,29 +28,20 @@ else:
             return value
 
 
-class cached_on_argument(Generic[_Argument, _Result]):  # noqa: N801 - it is a decorator
+def cached_on_argument(compute: Callable[[_Argument], _Result]) -> Callable[[_Argument], _Result]:
     """A function of one thing whose result is kept in that thing's `__dict__`: it is let go together with the thing."""
+    name = f"{compute.__module__}.{compute.__qualname__}"
 
-    __slots__ = ("__wrapped__", "_name")
-
-    def __init__(self, compute: Callable[[_Argument], _Result]) -> None:
-        self.__wrapped__ = compute
-        self._name = f"{compute.__module__}.{compute.__qualname__}"
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, str]]:
-        # Its name leads to this object, not to the function: another process looks that up.
-        return (_look_up, (self.__wrapped__.__module__, self.__wrapped__.__qualname__))
-
-    def __call__(self, thing: _Argument) -> _Result:
+    @wraps(compute)
+    def cached(thing: _Argument) -> _Result:
         cache = thing.__dict__
-        if self._name not in cache:
-            cache[self._name] = self.__wrapped__(thing)
-        result: _Result = cache[self._name]
+        if name in cache:
+            result: _Result = cache[name]
+            return result
+        result = cache[name] = compute(thing)
         return result
 
-
-def _look_up(module: str, name: str) -> Any:
-    return attrgetter(name)(import_module(module))
+    return cached
 
 
 def forget(thing: Any) -> None:

@@ -182,6 +182,11 @@ def word_accuracy(conversation: Conversation) -> Iterator[Observation]:
     Hypothesis: the agent's part of `complete_transcript`. Both are brought into one spoken form. Items
     of one recording are compared together. Unmeasured where there is no transcript, where it does not
     tell who speaks, or where a text that was synthesised is not told.
+
+    >>> spoken = {"type": "component_metric", "component": "tts_span", "values": {"input_text": "It left on Monday."}}
+    >>> call = example("user: Hi.", spoken, recording={"transcript": "User: Hi.\\nAssistant: It left on Sunday."})
+    >>> value(word_accuracy, call)  # one of four words is another
+    0.75
     """
     for session in _sessions(conversation):
         yield _compared(conversation, session)

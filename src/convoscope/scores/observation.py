@@ -211,13 +211,17 @@ def measured(
     """The subject has this value."""
     if type(value) is not float:
         value = _number(value)
-    if type(what) is Subject:
-        subject = what
-        kind, id, position = subject
-        usual = type(kind) is type(id) is str and type(position) is int and _NEAR < position < _FAR
-    else:
-        subject, usual = subject_of(what), True
-    if usual and judge is COMPUTED and not repeat and type(value) is float and _TINY <= value <= _HUGE:
+    subject = what if type(what) is Subject else subject_of(what)
+    kind, id, position = subject
+    if (
+        type(kind) is type(id) is str
+        and type(position) is int
+        and _NEAR < position < _FAR
+        and type(value) is float
+        and _TINY <= value <= _HUGE
+        and judge is COMPUTED
+        and not repeat
+    ):
         observation = _copy(_MEASURED)
         _set(observation, "subject", subject)
         _set(observation, "value", value)

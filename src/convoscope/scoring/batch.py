@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from convoscope.conversation import Conversation
@@ -113,29 +115,30 @@ class Batch:
         return profile
 
     def _measure(self, first: int) -> dict[int, RowBuffer]:
-        """Let each metric look at the conversations that wait, one metric after the other.
-
-        To stay with one metric for a while is a third faster than to go through all of them for each conversation.
-        """
-        ready: dict[int, list[tuple[int, Conversation]]] = {}
+        """Let each metric look at the conversations that wait, one metric after the other."""
+        ready: dict[int, list[list[tuple[int, Conversation]]]] = {}
         held: dict[int, RowBuffer] = {}
-        for row, (profile, conversation) in enumerate(zip(self._profile_of[first:], self._waiting, strict=True), first):
+        waiting = zip(self._profile_of[first:], enumerate(self._waiting, first), strict=True)
+        for profile, same in groupby(waiting, key=itemgetter(0)):
+            numbered = [row_and_conversation for _, row_and_conversation in same]
             for place, _ in profile.speaking:
-                ready.setdefault(place, []).append((row, conversation))
+                ready.setdefault(place, []).append(numbered)
             for place, need in profile.broken:
                 # In the order of the rows.
                 self._observe(held, place, ready.pop(place, ()))
-                held[place].add(row, (raised(need, conversation, self._session.names),))
+                for row, conversation in numbered:
+                    held[place].add(row, (raised(need, conversation, self._session.names),))
         for place, conversations in ready.items():
             self._observe(held, place, conversations)
         return held
 
     def _observe(
-        self, held: dict[int, RowBuffer], place: int, conversations: Sequence[tuple[int, Conversation]]
+        self, held: dict[int, RowBuffer], place: int, conversations: Iterable[Sequence[tuple[int, Conversation]]]
     ) -> None:
         declared = self._metrics[place]
         if isinstance(declared, Metric):
-            held.setdefault(place, RowBuffer()).observe(declared, conversations, self._session.given(declared))
+            buffer, given = held.setdefault(place, RowBuffer()), self._session.given(declared)
+            buffer.observe(declared, chain.from_iterable(conversations), given)
 
     def columns(self) -> list[MetricColumns]:
         """The columns of every metric that observed anything, in the order of the metrics, some rows at a time."""

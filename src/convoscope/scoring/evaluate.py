@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import GeneratorType
 from typing import Any, NamedTuple
 
@@ -116,28 +117,35 @@ class RowBuffer:
     def observe(
         self, declared: Metric, conversations: Iterable[tuple[int, Conversation]], given: Mapping[str, Any]
     ) -> None:
-        """Append what a metric that can speak says, handed what it asks for; of each at least one observation."""
-        observations, measure = self.observations, declared.measure
+        """Append what a metric that can be measured gives, with the resources it asks for; at least one observation."""
+        observations, rows = self.observations, self.rows
+        measure = partial(declared.measure, **given) if given else declared.measure
+        is_grouped = declared.observes in AXES
         for row, conversation in conversations:
             first = len(observations)
             try:
-                result = measure(conversation, **given)
-                if type(result) is Observation:
+                result = measure(conversation)
+                kind = type(result)
+                if kind is Observation:
                     observations.append(result)
-                elif type(result) is GeneratorType or type(result) is list:
+                elif kind is list or kind is GeneratorType:
                     observations += result
-                    if len(observations) - first > 1:
-                        declared.refuse_twins(observations[first:])
                 else:
                     observations += declared.checked(result)
-                if declared.observes in AXES:
+                count = len(observations) - first
+                if count > 1:
+                    declared.refuse_twins(observations[first:])
+                if is_grouped:
                     _check_subjects(declared, observations[first:])
             except (Exception, SystemExit) as error:  # whatever a metric raises is its result
                 observations[first:] = [failed(WHOLE, "metric_raised", say(error))]
-            count = len(observations) - first
-            if not count:
+                count = 1
+            if count == 0:
                 observations.append(not_applicable(WHOLE, "nothing_to_observe"))
-            self.rows += (row,) if count < 2 else [row] * count
+            if count < 2:
+                rows.append(row)
+            else:
+                rows += [row] * count
 
 
 def observations_of(

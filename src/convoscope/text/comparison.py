@@ -235,7 +235,7 @@ def _cut(text: str, tokenize: Tokenize, *, case_sensitive: bool) -> list[str]:
 
 
 class Comparison:
-    """An answer beside its truth, in the forms that scorers compare: each is made once for all of them."""
+    """An answer and its truth, in the forms that scorers compare: each is made once for all of them."""
 
     def __init__(self, answer: str, truth: str) -> None:
         self.answer = answer
@@ -255,6 +255,11 @@ class Comparison:
         both = self.answer + self.truth
         return both.isascii() and not both.encode().translate(None, _NOT_OF_NAMES)
 
+    @remembered
+    def folded(self) -> tuple[str, str]:
+        """Answer and truth, both as `comparable` gives them."""
+        return comparable(self.answer), comparable(self.truth)
+
     @property
     def lacks_a_word(self) -> bool:
         """The truth has a word that the answer does not have as often: for certain, it is nowhere in the answer."""
@@ -264,7 +269,7 @@ class Comparison:
         """See `accuracy_of`."""
         if self.is_plain and (overlap := self.overlap) is not None:
             return overlap.recall  # which is 1 where the truth is in the answer
-        wanted, given = comparable(self.truth), comparable(self.answer)
+        given, wanted = self.folded
         if not wanted:
             return None
         if occurs(wanted, given):
@@ -313,7 +318,9 @@ def words(text: str, *, case_sensitive: bool = False) -> list[str]:
         plain = text.encode() if case_sensitive else text.lower().encode()
         if not plain.translate(None, _NO_DIGITS):
             return plain.translate(_LETTERS).decode().split()
-        chunks = plain.translate(_LETTERS_AND_SIGNS).decode().split()
+        chunks = plain.translate(_LETTERS_AND_SIGNS).decode().rstrip("-., ").split()
+    if "".join(chunks).isalnum():
+        return chunks
     result: list[str] = []
     for chunk in chunks:
         if chunk.isalnum() or (chunk := chunk.rstrip("-.,")).isalnum():
@@ -368,7 +375,7 @@ def occurs(wanted: str, given: str) -> bool:
     as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
     …) and Korean endings are no obstacle: "B" is in "答案是B".
     """
-    return next(places_of(wanted, given), None) is not None
+    return wanted == given or (wanted in given and next(places_of(wanted, given), None) is not None)
 
 
 def places_of(wanted: str, given: str) -> Iterator[int]:

@@ -75,7 +75,7 @@ def comparable(text: str) -> str:
 
     Kept for a while: several metrics look at the same answer, and many items have the same truth.
     """
-    joined = " ".join(folded(text).split())
+    joined = " ".join(text.lower().split() if text.isascii() else folded(text).split())
     return trimmed(joined) or joined
 
 

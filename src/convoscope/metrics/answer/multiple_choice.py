@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.events import Json
-from convoscope.text.comparison import candidate, occurs, places_of
+from convoscope.text.comparison import Comparison, candidate, occurs, places_of
 from convoscope.text.folding import comparable, comparable_as_written, compatible, folded
 from convoscope.text.patterns import PatternCheck
 
@@ -182,8 +182,29 @@ def multi_pattern_of(
     >>> multi_pattern_of("I say Rome. Answer: Paris", "paris"), multi_pattern_of("Paris it may be", "paris")
     (1.0, 0.0)
     """
-    alike = comparable_as_written if case_sensitive else comparable
-    wanted, given = alike(truth), alike(answer)
+    return compared_by_patterns(
+        Comparison(answer, truth),
+        patterns=patterns,
+        choices=choices,
+        answer_index=answer_index,
+        case_sensitive=case_sensitive,
+    )
+
+
+def compared_by_patterns(
+    of: Comparison,
+    *,
+    patterns: Sequence[re.Pattern[str] | PatternCheck] | None = None,
+    choices: Sequence[str] = (),
+    answer_index: int | None = None,
+    case_sensitive: bool = False,
+) -> float | None:
+    """The same of a comparison, whose folded texts other metrics need too."""
+    answer, truth = of.answer, of.truth
+    if case_sensitive:
+        alike, given, wanted = comparable_as_written, comparable_as_written(answer), comparable_as_written(truth)
+    else:
+        alike, (given, wanted) = comparable, of.folded
     if not wanted:
         return None
     if patterns is None and not choices and wanted not in given:
@@ -202,7 +223,7 @@ def multi_pattern_of(
             break
     else:  # whatever a pattern can find stands in the text
         return 0.0
-    for text in _candidates(answer, comparable(answer), min(map(len, right)) == 1):
+    for text in _candidates(answer, of.folded[0], min(map(len, right)) == 1):
         if alike(text) in right:
             return 1.0
     return 0.0

@@ -13,8 +13,8 @@ from convoscope.conversation.events import Json
 from convoscope.errors import DeclarationError
 from convoscope.metrics.answer.multiple_choice import (
     LETTERS,
+    compared_by_patterns,
     is_multiple_choice,
-    multi_pattern_of,
     offered_by,
     picked_of,
 )
@@ -77,9 +77,8 @@ def exact_match_metric(
         """
         return _compared(conversation, "exact_match", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
-        value = exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
-        return _value(case, value)
+    def compare(_: Case, of: Comparison) -> float | None:
+        return exact_match_of(of.answer, of.truth, strip=strip, collapse=collapse, case_sensitive=case_sensitive)
 
     changed_options = _changed(strip=(strip, True), collapse=(collapse, False), case_sensitive=(case_sensitive, True))
     return _declared("exact_match", variant, exact_match, changed_options, version=2, unit=SHARE)
@@ -104,7 +103,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
         """
         return _compared(conversation, "accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> float | Observation | None:
         pattern = declared
         context = case.extras.get("context")
         if type(context) is dict and context.get("answer_pattern") is not None:
@@ -113,9 +112,9 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
             except BadPattern as error:
                 return _unusable(case, "answer_pattern", error)
         if pattern is None:
-            return _value(case, of.accuracy())
+            return of.accuracy()
         try:
-            return _value(case, accuracy_of(of.answer, of.truth, pattern=pattern))
+            return accuracy_of(of.answer, of.truth, pattern=pattern)
         except Untried as error:
             return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
@@ -143,7 +142,7 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         """
         return _compared(conversation, "accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> float | Observation | None:
         answer, truth = of.answer, of.truth
         offered = offered_by(case.extras.get("context"), choices)
         chosen, right = picked_of(answer, truth, choices=offered.choices, answer_index=offered.answer_index)
@@ -151,7 +150,7 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
             details = {"chosen": _letter(chosen), "right": _letter(right)}
             return measured(case.subject, 1.0 if chosen == right else 0.0, details=details)
         if not truth.strip():
-            return not_applicable(case.subject, "empty_ground_truth")
+            return None
         if offered.choices:
             return unmeasured(case.subject, "truth_not_a_choice", truth[:200])
         return not_applicable(case.subject, "not_multiple_choice")
@@ -182,22 +181,21 @@ def multi_pattern_accuracy_metric(
         """
         return _compared(conversation, "multi_pattern_accuracy", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
-        answer, truth = of.answer, of.truth
+    def compare(case: Case, of: Comparison) -> float | Observation | None:
         context = case.extras.get("context")
         if declared is None and not choices and type(context) is not dict:
-            return _value(case, 0.0 if of.lacks_a_word else read_out(answer, truth))
+            return 0.0 if of.lacks_a_word else compared(of)
         try:
             tried = _patterns(context, declared)
         except BadPattern as error:
             return _unusable(case, "patterns", error)
         offered, index = offered_by(context, choices)
         try:
-            return _value(case, read_out(answer, truth, patterns=tried, choices=offered, answer_index=index))
+            return compared(of, patterns=tried, choices=offered, answer_index=index)
         except Untried as error:
             return unmeasured(case.subject, f"answer_{error.code}", str(error))
 
-    read_out = partial(multi_pattern_of, case_sensitive=case_sensitive)
+    compared = partial(compared_by_patterns, case_sensitive=case_sensitive)
     changed_options = _changed(
         patterns=(patterns, None), choices=(tuple(choices), ()), case_sensitive=(case_sensitive, False)
     )
@@ -224,10 +222,10 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
         """
         return _compared(conversation, "f1", compare)
 
-    def compare(case: Case, of: Comparison) -> Observation:
+    def compare(case: Case, of: Comparison) -> float | Observation | None:
         overlap = of.overlap if usual else overlap_of(of.answer, of.truth, **options)
         if overlap is None:
-            return not_applicable(case.subject, "empty_ground_truth")
+            return None
         details = {"precision": overlap.precision, "recall": overlap.recall}
         return measured(case.subject, overlap.f1, details=details)
 
@@ -238,24 +236,27 @@ def f1_metric(variant: str, *, case_sensitive: bool = False, tokenize: Tokenize 
 
 
 def _compared(
-    conversation: Conversation, scorer: str, compare: Callable[[Case, Comparison], Observation]
+    conversation: Conversation, scorer: str, compare: Callable[[Case, Comparison], float | Observation | None]
 ) -> list[Observation]:
-    """Each case that has both an answer and a truth is compared; of the others, the missing field is named."""
+    """Each case that has both an answer and a truth is compared; of the others, the missing field is named.
+
+    What compares gives a value, None where the truth is empty, or an observation that says more.
+    """
     observations: list[Observation] = []
     for case in cases(conversation):
         comparison = case.comparison
         if comparison is None:
             field = missing(case, scorer)
             observations.append(unmeasured(case.subject, f"no_{field}", str(field)))
+            continue
+        result = compare(case, comparison)
+        if result is None:
+            observations.append(not_applicable(case.subject, "empty_ground_truth"))
+        elif isinstance(result, Observation):
+            observations.append(result)
         else:
-            observations.append(compare(case, comparison))
+            observations.append(measured(case.subject, result))
     return observations
-
-
-def _value(case: Case, value: float | None) -> Observation:
-    if value is None:
-        return not_applicable(case.subject, "empty_ground_truth")
-    return measured(case.subject, value)
 
 
 def _letter(place: int | None) -> str | None:
@@ -314,7 +315,8 @@ def _declared(
 ) -> Metric:
     if options:
         listed = ", ".join(f"{name} = {value!r}" for name, value in options.items())
-        measure.__doc__ = f"{cleandoc(measure.__doc__ or '')}\n\nHere with {listed}."
+        description, *example = cleandoc(measure.__doc__ or "").partition("\n\n>>>")
+        measure.__doc__ = "".join((description, f"\n\nHere with {listed}.", *example))
     return item_metric(
         f"answer.{scorer}",
         version=version,

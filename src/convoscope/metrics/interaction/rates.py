@@ -320,6 +320,12 @@ def selectivity_vocal_tic(conversation: Conversation) -> Iterator[Observation]:
 
     Per tic: 0 where the agent, speaking, stops within 1 s of it, or, silent, starts within 2 s of
     it; else 1. A tic outside the user's speech that the agent talks through is no event.
+
+    >>> cough = {"type": "utterance", "speaker": "user", "manner": "vocal_tic", "intended": {"text": "Ahem."}}
+    >>> cough["segments"] = [{"start": 6, "end": 6.5}]
+    >>> call = example("0-1 user: Hi.", "2-4 assistant: Hi.", cough, "7-8 assistant: So?", "20 marker: recording_ended")
+    >>> value(selectivity_vocal_tic, call)  # the agent, who was silent, speaks 0.5 s later
+    0.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.vocal_tics, tick, "no_vocal_tic")
@@ -331,6 +337,12 @@ def selectivity_non_directed(conversation: Conversation) -> Iterator[Observation
 
     Per phrase: 0 where the agent, speaking, stops within 1 s of it, or, silent, starts within 2 s of
     it; else 1. A phrase outside the user's speech that the agent talks through is no event.
+
+    >>> aside = {"type": "utterance", "speaker": "user", "manner": "non_directed", "intended": {"text": "Not now."}}
+    >>> aside["segments"] = [{"start": 6, "end": 6.5}]
+    >>> call = example("0-1 user: Hi.", "2-4 assistant: Hi.", aside, "7-8 assistant: So?", "20 marker: recording_ended")
+    >>> value(selectivity_non_directed, call)  # the agent, who was silent, speaks 0.5 s later
+    0.0
     """
     events, tick = _panel(conversation)
     yield from _shares(conversation, events.non_directed, tick, "no_non_directed")

@@ -73,6 +73,10 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
     where the agent left the user waiting until the call timed out; else 0, and the call is better
     simulated anew. Where the simulator's log breaks off, or does not say why it ended, the call's own
     reason for its end stands for it. Unmeasured without that, and without the simulator's log.
+
+    >>> end = {"source": "simulator", "kind": "connection_state", "value": {"details": {"reason": "goodbye"}}}
+    >>> value(conversation_valid_end, example("0-1 user: Hi.", "2-3 assistant: Bye.", log=[end]))
+    1.0
     """
     last = _last_of_simulator(conversation)
     if last is not None and _is_goodbye(last):

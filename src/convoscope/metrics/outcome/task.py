@@ -166,6 +166,11 @@ def authentication_success(conversation: Conversation) -> Observation:
 
     1 where every key of the expected session is in the final session with the same value, texts
     compared without regard to case; else 0. Not applicable where no session is expected.
+
+    >>> expected, after = {"session": {"user": "ann"}}, {"session": {"user": "Ann", "level": 2}}
+    >>> world = {"expected": {"content": expected}, "after": {"content": after}}
+    >>> value(authentication_success, example("user: Hi.", scenario=world))
+    1.0
     """
     scenario = _scenario(conversation)
     after, expected = scenario.after, scenario.expected
@@ -245,6 +250,12 @@ def calls_on_failure(conversation: Conversation) -> Observation:
 
     The number of calls of authentication tools in a conversation that ends without the expected
     session; 0 where nobody tried. Not applicable where authentication succeeds or is not expected.
+
+    >>> world = {"expected": {"content": {"session": {"user": "ann"}}}, "after": {"content": {"session": {}}}}
+    >>> calls = ['tool: log_in {} -> {"error": "wrong pin"}'] * 2
+    >>> agent = {"tools": [{"name": "log_in", "kind": "auth"}]}
+    >>> value(calls_on_failure, example("user: Hi.", *calls, agent=agent, scenario=world))
+    2.0
     """
     (outcome,) = authentication_success(conversation)
     if outcome.value is None:

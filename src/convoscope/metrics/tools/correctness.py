@@ -15,7 +15,7 @@ from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO, item_metric
 from convoscope.metrics.item_fields import FIELDS, missing, needs_of
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.tools.calls import CallableTool, answer_of, bad_argument, tools_of, unlisted
+from convoscope.metrics.tools.call_checks import CallableTool, answer_of, bad_argument, tools_of, unlisted
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
@@ -83,6 +83,12 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     fit, a call that is not the last, a result that is absent, says nothing or does not say what it
     blames. A call of which nothing but the result is known says nothing of its arguments, whatever the
     result. The value is the mean of the calls that could be checked; none could: unmeasured.
+
+    >>> seats = {"type": "object", "properties": {"seats": {"type": "integer"}}, "required": ["seats"]}
+    >>> agent = {"tools": [{"name": "book", "arguments_schema": seats}]}
+    >>> chat = example("user: Book it.", 'tool: book {"seats": "two"} -> {"ok": true}', agent=agent)
+    >>> round(value(parameter_correctness, chat), 3)  # what is required is there and not refused, but is no integer
+    0.667
     """
     yield from _parameters(conversation, _check_answer, "no schema, and no parameters_passed")
 
@@ -94,6 +100,10 @@ def parameter_correctness_by_success(conversation: Conversation) -> Iterator[Obs
     As published: `tools.parameter_correctness`, but that the last check is whether the result tells of
     success, and that it may be the only one. Where results tell of failure alone, only failures are
     measured; and a tool that is out of stock counts against the arguments.
+
+    >>> chat = example("user: Book it.", 'tool: book {} -> {"success": true}', 'tool: pay {} -> {"success": false}')
+    >>> value(parameter_correctness_by_success, chat)  # one of two calls succeeded
+    0.5
     """
     yield from _parameters(conversation, _check_success, "no schema, and no result that tells of success")
 

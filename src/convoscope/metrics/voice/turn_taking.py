@@ -225,6 +225,12 @@ def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
 
     1 for a turn whose end the agent's turn detection did not see, so that a fallback made it speak,
     else 0. Unmeasured where the log would not show a nudge.
+
+    >>> nudged = {"type": "utterance", "speaker": "assistant", "manner": "fallback", "intended": {"text": "Hello?"}}
+    >>> nudged["segments"] = [{"start": 9, "end": 10}]
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: Two seats.", nudged)
+    >>> value(fallback_nudge_rate, call)  # the second of two turns
+    0.5
     """
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.nudged, 1, empty=NOT_EVALUABLE))
 
@@ -244,6 +250,12 @@ def fallback_nudge_count(context: MetricContext) -> Observation:
 
     The turns in which a fallback made it speak, per call, whether or not there is sound of them.
     Unmeasured where the log would not show a nudge.
+
+    >>> nudged = {"type": "utterance", "speaker": "assistant", "manner": "fallback", "intended": {"text": "Hello?"}}
+    >>> nudged["segments"] = [{"start": 9, "end": 10}]
+    >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: Two seats.", nudged)
+    >>> value(fallback_nudge_count, call)  # once
+    1.0
     """
     return measured(context, len(context.fallback_turn_ids), details={"turns": sorted(context.fallback_turn_ids)})
 
