@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from hypothesis import assume, given, HealthCheck, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from convoscope.ingest.io.json import decode
 from convoscope.views.standard_data import Tidied, tidy

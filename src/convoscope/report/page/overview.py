@@ -19,6 +19,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.metrics.registry import whole_metrics
 from convoscope.report.page.figures import FigureFacts, ScaledInterval, Spread
 from convoscope.report.run_tables import visible_figures
 from convoscope.runs.audit import NO_FLOW
@@ -264,6 +265,6 @@ def _footer(run: Run) -> str:
     receipt = run.receipt
     took = seconds_text(receipt.seconds)
     return (
-        f"Scored {receipt.finished_at}, in {took}, with {counted(len(receipt.metrics), 'metric')}. "
+        f"Scored {receipt.finished_at}, in {took}, with {counted(len(whole_metrics(receipt.metrics)), 'metric')}. "
         f"Convoscope {receipt.versions['convoscope']}, run {receipt.run_id}."
     )
