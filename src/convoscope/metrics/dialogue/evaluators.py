@@ -171,22 +171,22 @@ def _tallies(
     venues: VenueDatabase | None,
 ) -> dict[str, Tally]:
     """Sums and numbers over the turns of a dialogue. No value, no entry."""
+    if not scores:
+        return {}
+    columns: dict[str, Any] = dict(zip(TurnScores._fields, zip(*scores, strict=True), strict=True))
     tallies: dict[str, Tally] = {}
     for name, field in _VERDICTS.items():
-        values = [getattr(score, field) for score in scores]
+        values = columns[field]
         tallies[name] = values.count(True), len(values) - values.count(None)
-    tallies["intent_accuracy"] = _equal([score.intent for score in scores])
-    tallies["action_type_accuracy"] = _equal([score.acts for score in scores])
-    tallies["slot_accuracy"] = _rates([score.slots for score in scores if score.slots and score.slots.total])
-    tallies["slot_hallucination"] = _rates([score.invented for score in scores])
-    tallies["slot_hallucination@all_domains"] = _rates([score.invented_anywhere for score in scores])
-    mentioning = [score for score in scores if score.entities]
-    tallies["entity_hallucination"] = _tally(
-        [score.invented_mentions / len(score.entities or ()) for score in mentioning]
-    )
-    booking = [score for score in scores if score.attempts]
-    attempts = [attempt for score in booking for attempt in score.attempts]
-    violations = sum([score.is_violation for score in booking])
+    tallies["intent_accuracy"] = _equal(columns["intent"])
+    tallies["action_type_accuracy"] = _equal(columns["acts"])
+    tallies["slot_accuracy"] = _rates([pair for pair in columns["slots"] if pair and pair.total])
+    tallies["slot_hallucination"] = _rates(columns["invented"])
+    tallies["slot_hallucination@all_domains"] = _rates(columns["invented_anywhere"])
+    mentions = zip(columns["entities"], columns["invented_mentions"], strict=True)
+    tallies["entity_hallucination"] = _tally([unknown / len(entities) for entities, unknown in mentions if entities])
+    attempts = [attempt for performed in columns["attempts"] for attempt in performed]
+    violations = sum([score.is_violation for score in scores]) if attempts else 0
     tallies["policy_violations"] = violations, sum([not no_doing(turn) for turn in turns])
     tallies["policy_violations@attempts"] = sum([bool(attempt.missing) for attempt in attempts]), len(attempts)
     tallies["memory_transfer"] = _carried(transfers(turns, transferable))
@@ -211,7 +211,7 @@ def _equal(matches: Sequence[SetMatch | None]) -> Tally:
 
 def _rates(pairs: Sequence[PairCount | None]) -> Tally:
     """No predicted pair is a rate of 0 (dialogue, 1.6)."""
-    return _tally([pair.share or 0.0 for pair in pairs if pair is not None])
+    return _tally([pair.number / pair.total if pair.total else 0.0 for pair in pairs if pair is not None])
 
 
 def _carried(events: Sequence[Transfer]) -> Tally:

@@ -231,12 +231,13 @@ def _unanswered(
     named: list[str] = []
     for turn, score in zip(turns, scores, strict=True):
         asked |= turn.truth.requested
-        named += score.known_names
+        names = score.known_names
+        named += names
         unanswered = asked - answered
         if unanswered and not score.invented_mentions:
             given = _given_by_acts(turn)
             answered |= {key for key in unanswered if (key[0].casefold(), information(key[1])) in given}
-            owners = score.known_names or named
+            owners = names or named
             for domain in {domain for domain, _ in unanswered - answered}:
                 in_text = _given_in_text(turn, score, owners, domain.casefold(), venues)
                 answered |= {key for key in unanswered if key[0] == domain and information(key[1]) in in_text}

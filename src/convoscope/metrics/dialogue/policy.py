@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -144,15 +144,10 @@ def act_use(act_type: str) -> NamedUse:
 
 
 @lru_cache(65536)
-def actions_taken(act_types: frozenset[str], calls: tuple[str, ...] = ()) -> frozenset[str]:
+def actions_taken(act_types: frozenset[str], calls: tuple[str, ...]) -> frozenset[str]:
     """All that the agent does in a turn, by its acts and its tools."""
     uses = (*map(act_use, act_types), *map(tool_use, calls))
     return frozenset().union(*[use.actions for use in uses])
-
-
-def books(act_types: frozenset[str]) -> bool:
-    """Whether one of the acts books something, or tried to."""
-    return BOOK in actions_taken(act_types)
 
 
 ACT_UNKNOWN, TOOL_UNKNOWN = "act_unknown", "tool_unknown"
@@ -166,8 +161,10 @@ def unknown_doing(act_types: frozenset[str], calls: tuple[str, ...]) -> str:
     return "" if all(tool_use(call).actions for call in calls) else TOOL_UNKNOWN
 
 
-def _say_booking(uses: Collection[NamedUse]) -> bool:
-    """Whether names say that something was booked, or that nothing was."""
+@lru_cache(65536)
+def _say_booking(use_of: Callable[[str], NamedUse], names: Collection[str]) -> bool:
+    """Whether names of acts or tools say that something was booked, or that nothing was."""
+    uses = [use_of(name) for name in names]
     return any(use.books for use in uses) or all(use.actions for use in uses)
 
 
@@ -239,9 +236,9 @@ def booking_attempts(turn: DialogueTurn, rules: PolicyRules = BOOKING_RULES) -> 
 def no_doing(turn: DialogueTurn) -> str:
     """Why it is unknown whether the agent books: nothing says what it does, or names do not say."""
     is_acting = turn.predicted.acts is not None
-    if is_acting and _say_booking([act_use(type) for type in turn.predicted.act_types]):
+    if is_acting and _say_booking(act_use, turn.predicted.act_types):
         return ""
-    if turn.calls and _say_booking([tool_use(call) for call in turn.calls]):
+    if turn.calls and _say_booking(tool_use, turn.calls):
         return ""
     return ACT_UNKNOWN if is_acting else TOOL_UNKNOWN if turn.calls else "not_predicted"
 

@@ -17,7 +17,6 @@ from convoscope.metrics.dialogue.policy import (
     act_name,
     actions_taken,
     booking_attempts,
-    books,
     does_right,
     expected_action,
     unknown_doing,
@@ -88,13 +87,13 @@ class TurnScores(NamedTuple):
     """Of the pairs in the domains that the turn is about, by the truth or by the prediction, or of which the truth has
     no slot."""
     invented_anywhere: PairCount | None = None
-    entities: tuple[Mention, ...] | None = None
     attempts: tuple[Attempt, ...] = ()
     """The bookings that the agent performs."""
     expected: str = ""
-    is_correct: bool | None = None
+    entities: tuple[Mention, ...] | None = None
     invented_mentions: int = 0
     """How many of the entities are not in the database."""
+    is_correct: bool | None = None
     undecided: str = ""
     """Why it is unknown whether the agent did right, where what it did and ought to do is known."""
 
@@ -110,7 +109,12 @@ class TurnScores(NamedTuple):
     @property
     def is_violation(self) -> bool:
         """It books while a slot is missing."""
-        return any(attempt.missing for attempt in self.attempts)
+        return bool(self.attempts) and any(attempt.missing for attempt in self.attempts)
+
+
+_LABELS = TurnScores._fields.index("entities")
+"""How many fields labels decide. The verdict on the reply comes after them."""
+_NO_VERDICT = (None, "")
 
 
 def score_turns(
@@ -152,7 +156,6 @@ def _score_labels(turn: DialogueTurn, rules: PolicyRules) -> TurnScores:
         if truth.domains:
             is_alone = len(predicted.state) == 1 and truth.domains[0] in predicted.state
             invented = anywhere if is_alone else _invented_in_active(turn, predicted.state, truth.state)
-    attempts = booking_attempts(turn, rules) if turn.calls or books(predicted.act_types) else ()
     expected = "" if truth.intents is None else expected_action(truth.intents, truth.state, rules, truth.domains)
     return TurnScores(
         domain,
@@ -165,8 +168,8 @@ def _score_labels(turn: DialogueTurn, rules: PolicyRules) -> TurnScores:
         goal,
         invented,
         anywhere,
-        attempts=attempts,
-        expected=expected,
+        booking_attempts(turn, rules),
+        expected,
     )
 
 
@@ -215,7 +218,10 @@ def match_states(predicted: State, true: State) -> StateMatch:
     if predicted == true:
         return _equal_states(expected)
     right, total = matching_pairs(predicted, true), sum(map(len, predicted.values()))
-    return StateMatch(PairCount(right, expected), False, PairCount(total - right, total))
+    return StateMatch(_pair_count(right, expected), False, _pair_count(total - right, total))
+
+
+_pair_count = lru_cache(65536)(PairCount)
 
 
 @lru_cache(4096)
@@ -242,7 +248,7 @@ def invented_pairs(predicted: State, true: State, domains: Collection[str]) -> P
         total += len(held)
         if held != gold:
             wrong += len(held) - len(held.items() & gold.items())
-    return PairCount(wrong, total)
+    return _pair_count(wrong, total)
 
 
 def _invented_in_active(turn: DialogueTurn, predicted: State, true: State) -> PairCount:
@@ -263,24 +269,24 @@ def judge_turns(
 ) -> list[TurnScores]:
     """The scores with a verdict on each reply: by a database, or as far as nothing has to be looked up."""
     if venues is None:
-        return [_judged_without_venues(turn, score) for turn, score in zip(turns, scores, strict=True)]
+        return [
+            TurnScores._make((*score[:_LABELS], None, 0, *_verdict_without_venues(turn, score)))
+            for turn, score in zip(turns, scores, strict=True)
+        ]
     earlier = dict.fromkeys(named)
     replies = read_replies([turn.response for turn in turns])
     judged = []
     for turn, score, reply in zip(turns, scores, replies, strict=True):
-        acts = turn.predicted.acts
-        mentions, unknown = mentions_in(reply, acts, venues, earlier, turn.truth.domains)
-        is_correct, undecided = None, ""
-        if score.expected and score.joint_goal is not None and acts is not None:
-            is_correct, undecided = _verdict(turn, score, is_wrong=bool(unknown))
-        judged.append(
-            score._replace(entities=mentions, invented_mentions=unknown, is_correct=is_correct, undecided=undecided)
-        )
+        mentions, unknown = mentions_in(reply, turn.predicted.acts, venues, earlier, turn.truth.domains)
+        verdict = _verdict(turn, score, is_wrong=bool(unknown))
+        judged.append(TurnScores._make((*score[:_LABELS], mentions, unknown, *verdict)))
     return judged
 
 
 def _verdict(turn: DialogueTurn, score: TurnScores, is_wrong: bool = False) -> tuple[bool | None, str]:
     """Whether the agent did what is expected, and nothing wrong. Where a name does not say what was done: why not."""
+    if not score.expected or score.joint_goal is None or turn.predicted.acts is None:
+        return _NO_VERDICT
     act_types, calls = turn.predicted.act_types, turn.calls
     if is_wrong or score.is_violation or (score.invented is not None and score.invented.number):
         return False, ""
@@ -290,18 +296,16 @@ def _verdict(turn: DialogueTurn, score: TurnScores, is_wrong: bool = False) -> t
     return (None, unknown) if unknown else (False, "")
 
 
-def _judged_without_venues(turn: DialogueTurn, score: TurnScores) -> TurnScores:
+def _verdict_without_venues(turn: DialogueTurn, score: TurnScores) -> tuple[bool | None, str]:
     """An answer to a search is about venues, so it is left open, right or wrong: were only the wrong ones counted, the
     figure would fall. In other turns a reply that names something may make it up.
     """
-    if not score.expected or score.joint_goal is None or turn.predicted.acts is None:
-        return score
-    if score.expected == SEARCH:
-        return score._replace(undecided=NO_VENUES)
-    is_correct, undecided = _verdict(turn, score)
-    if is_correct and names_something(turn):
-        is_correct, undecided = None, NO_VENUES
-    return score._replace(is_correct=is_correct, undecided=undecided)
+    verdict = _verdict(turn, score)
+    if verdict == _NO_VERDICT:
+        return verdict
+    if score.expected == SEARCH or (verdict[0] and names_something(turn)):
+        return None, NO_VENUES
+    return verdict
 
 
 _EMPTY_DATABASE = VenueDatabase({})
