@@ -140,7 +140,7 @@ def _taken(context: MetricContext) -> Iterator[Observation]:
     also={"p50": percentile(50), "p90": percentile(90)},
 )
 def latency(context: MetricContext) -> Iterator[Observation]:
-    """How long is the silence before the reply, where neither side interrupts?
+    """How long is the silence before the reply, where nobody interrupts?
 
     From the end of the user's last sound to the start of the agent's first. Turns with an
     interruption, and replies that begin before the user's last sound, are no wait: not applicable.
