@@ -68,7 +68,7 @@ _LOOKS_ONLY = frozenset(
 def words_per_turn(conversation: Conversation) -> Iterator[Observation]:
     """How many words does the agent say in a turn?
 
-    Words of all that the agent says in the turn: what stands between blanks and holds a letter or a
+    Words of all that the agent says in the turn: what is between blanks and holds a letter or a
     digit. A turn without a word of the agent is not applicable. One in a writing without blanks, as Japanese, is
     unmeasured.
 
@@ -142,11 +142,11 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     Per turn of the user: 1 where the agent says nothing before the user speaks again, whatever tools it
     calls meanwhile; else 0. Who goes on within 4 s is still in the same turn. After the user's last turn a
     reply is owed where the agent never spoke at all, where the conversation ended in silence or with an
-    error, or, if nothing tells how it ended, where the turn is a question. None is owed to a user who is put
-    through to a person, or where it ended for another reason: 0. It is unmeasured where nothing tells, and where
+    error, or, if nothing says how it ended, where the turn is a question. None is owed to a user who is put
+    through to a person, or where it ended for another reason: 0. It is unmeasured where that is unknown, and where
     the agent said nothing and called a tool that looks as if it speaks to the user, or the log has something of the
     agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is none. Backchannels, and
-    words to somebody else, are no turns; a picture of the user is one.
+    words to another person, are no turns; a picture of the user is one.
 
     >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
     >>> round(value(unanswered_turns, chat), 3)  # one of three turns: the agent spoke after the others

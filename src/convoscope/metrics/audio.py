@@ -36,14 +36,14 @@ _ANYBODY = r"[^\W\d_][\w'.-]{0,30}(?: [\w'.-]{1,30}){0,2}"
 
 
 class TranscriptLine(NamedTuple):
-    """One stretch of a transcript, with the label of its speaker in small letters."""
+    """One part of a transcript, with the label of its speaker in small letters."""
 
     speaker: str
     text: str
 
 
 class Speakers(NamedTuple):
-    """The labels that stand for the agent, and those that stand for somebody else."""
+    """The labels of the agent, and those of other speakers."""
 
     assistants: frozenset[str]
     others: frozenset[str]
@@ -61,7 +61,7 @@ def speakers_of(conversation: Conversation) -> Speakers:
 
 
 def assistant_words(lines: Sequence[TranscriptLine], speakers: Speakers) -> str | None:
-    """What the agent says; None where nobody can tell who of the speakers it is."""
+    """What the agent says; None where it is unknown which of the speakers it is."""
     texts = [one.text for one in lines if one.speaker in speakers.assistants]
     if not texts and not all(one.speaker in speakers.others for one in lines):
         return None
@@ -81,7 +81,7 @@ def transcript_lines(transcript: str, speakers: Speakers) -> list[TranscriptLine
     names = speakers.assistants | speakers.others
     lines = _labelled(text, names)
     if lines and {one.speaker for one in lines} <= speakers.assistants:
-        # Nobody else is called by a name that we know: then whoever stands before a colon speaks.
+        # No other speaker has a name that we know: then any name before a colon is a speaker.
         lines = _labelled(text, names, anybody=True)
     return lines
 
@@ -107,8 +107,8 @@ def _labelled(text: str, speakers: Iterable[str], *, anybody: bool = False) -> l
     names = "|".join(
         re.escape(name).replace(r"\ ", "[ _]") for name in sorted(speakers, key=lambda one: (-len(one), one))
     )
-    whoever = f"{names}|{_ANYBODY}" if anybody else names
-    labels = list(re.finditer(rf"^{_BEFORE}(?P<label>{whoever}){_AFTER}", text, re.IGNORECASE | re.MULTILINE))
+    label = f"{names}|{_ANYBODY}" if anybody else names
+    labels = list(re.finditer(rf"^{_BEFORE}(?P<label>{label}){_AFTER}", text, re.IGNORECASE | re.MULTILINE))
     if labels and "\n" not in text:
         inside = re.finditer(rf"(?:^{_BEFORE}|(?<=\s))(?P<label>{names}){_AFTER}", text, re.IGNORECASE)
         labels = [one for one in inside if one.start() == 0 or one["label"][:1].isupper()]
@@ -122,7 +122,7 @@ def _labelled(text: str, speakers: Iterable[str], *, anybody: bool = False) -> l
 
 
 def only_assistant(conversation: Conversation, timeline: Json, speakers: Speakers) -> bool:
-    """Nobody but the agent is known to speak: by the recording's timeline of speakers, else by the conversation."""
+    """Only the agent is known to speak: by the recording's timeline of speakers, else by the conversation."""
     heard = {folded_label(name) for name in _timed(timeline)}
     if heard:
         return heard <= speakers.assistants
@@ -149,10 +149,10 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 class Script(NamedTuple):
-    """What the synthesiser was given to say, in the order of turns, and the spans that do not tell."""
+    """What the synthesiser was given to say, in the order of turns, and the spans without a text."""
 
     lines: tuple[str, ...]
-    untold: tuple[str, ...] = ()
+    without_text: tuple[str, ...] = ()
 
 
 class SpokenSession(NamedTuple):
@@ -181,7 +181,7 @@ def word_accuracy(conversation: Conversation) -> Iterator[Observation]:
     1 − word error rate, and not below 0. Reference: `input_text` of `tts_data`, in the order of turns.
     Hypothesis: the agent's part of `complete_transcript`. Both are brought into one spoken form. Items
     of one recording are compared together. Unmeasured where there is no transcript, where it does not
-    tell who speaks, or where a text that was synthesised is not told.
+    say who speaks, or where a text that was synthesised is unknown.
 
     >>> spoken = {"type": "component_metric", "component": "tts_span", "values": {"input_text": "It left on Monday."}}
     >>> call = example("user: Hi.", spoken, recording={"transcript": "User: Hi.\\nAssistant: It left on Sunday."})
@@ -223,8 +223,8 @@ def _compared(conversation: Conversation, session: SpokenSession) -> Observation
     if not session.transcript.strip():
         return unmeasured(subject, "no_transcript", "complete_transcript")
     script = _script(session.cases)
-    if script.untold:
-        return unmeasured(subject, "no_input_text", ", ".join(script.untold[:5]))
+    if script.without_text:
+        return unmeasured(subject, "no_input_text", ", ".join(script.without_text[:5]))
     reference = " ".join(script.lines)
     if not normalise(reference, language):
         return not_applicable(subject, "nothing_to_say")

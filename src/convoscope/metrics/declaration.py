@@ -46,7 +46,7 @@ EVENT: Level = "event"
 ITEM: Level = "item"
 
 AXES: dict[Level, tuple[str, ...]] = {}
-"""Kinds of subjects that runs are grouped by, each with the dimensions that tell subjects of one name apart."""
+"""Kinds of subjects that runs are grouped by, each with the dimensions that distinguish subjects of one name."""
 
 
 def axis(kind: Level, *, by: tuple[str, ...] = ()) -> Level:
@@ -158,11 +158,11 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     ten: TenPoints | None = None
     target: Target | None = None
     label: str = ""
-    """In a few plain words, as it stands in the answer of a run: "wait for a reply"."""
+    """In a few plain words, as it is in the answer of a run: "wait for a reply"."""
     importance: int = 2
     """From 0 to 10: how much a person who decides on a release wants to know it."""
     sensitive_to: tuple[Perturbation, ...] | None = None
-    """The nonsense that makes it worse (another, where neither direction is better); None where nobody has said."""
+    """The nonsense that makes it worse (another, where neither direction is better); None where it is not declared."""
     undefined_under: tuple[Perturbation, ...] = ()
     """The nonsense that leaves it rightly without a value, because there is nothing left to measure."""
     languages: tuple[str, ...] = ()

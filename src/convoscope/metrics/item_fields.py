@@ -122,7 +122,7 @@ def _has_metrics(case: Case) -> bool:
 
 
 def _has_id(case: Case) -> bool:
-    # An item without an id is called after its place, and says so.
+    # An item without an id is called after its position, and says so.
     return case.item is not None and case.extras.get("turn_id", case.item.id) is not None
 
 
@@ -194,12 +194,12 @@ def _has_parts(case: Case) -> bool:
 
 
 def _has_waits(case: Case) -> bool:
-    """As above; but the whole wait for a reply may be told of a turn or a call."""
+    """As above; but the whole wait for a reply may be reported for a turn or a call."""
     return _has_parts(case) or any(event.values.get("e2e_latency") is not None for event in case.metrics)
 
 
-class CaseFacts(msgspec.Struct, frozen=True, gc=False):
-    """What metrics ask of the only case of a conversation, found out at once: as `PRESENT` has it, and `_BESIDE`."""
+class CaseFields(msgspec.Struct, frozen=True, gc=False):
+    """What metrics ask of the only case of a conversation, found out at once: as `PRESENT` has it, and `_ALSO`."""
 
     expected_format: bool
     expected_tool_call: bool
@@ -215,17 +215,17 @@ class CaseFacts(msgspec.Struct, frozen=True, gc=False):
     waits: bool
 
 
-_BESIDE: Mapping[str, Callable[[Case], bool]] = {"parts": _has_parts, "waits": _has_waits}
+_ALSO: Mapping[str, Callable[[Case], bool]] = {"parts": _has_parts, "waits": _has_waits}
 
 
-class _FactsOfCases:
+class _FieldsOfCases:
     """The same of several cases: true where it holds for any of them, and found out when it is first asked for."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
         self._cases = cases
 
     def __getattr__(self, field: str) -> bool:
-        has = _BESIDE.get(field) or PRESENT.get(field)
+        has = _ALSO.get(field) or PRESENT.get(field)
         if has is None:
             raise AttributeError(field)
         fact = any(has(case) for case in self._cases)
@@ -234,13 +234,13 @@ class _FactsOfCases:
 
 
 @cached_on_argument
-def case_facts(conversation: Conversation) -> CaseFacts | _FactsOfCases:
+def case_fields(conversation: Conversation) -> CaseFields | _FieldsOfCases:
     """What the cases of a conversation have."""
     all_cases = cases(conversation)
-    return _facts_of(all_cases[0]) if len(all_cases) == 1 else _FactsOfCases(all_cases)
+    return _fields_of(all_cases[0]) if len(all_cases) == 1 else _FieldsOfCases(all_cases)
 
 
-def _facts_of(case: Case) -> CaseFacts:
+def _fields_of(case: Case) -> CaseFields:
     conversation, item, expected, extra = case.conversation, case.item, case.expected, case.extras.get
     contents = conversation.contents
     reports = contents.reports  # of the whole timeline, as is everything that happened for the only case
@@ -248,7 +248,7 @@ def _facts_of(case: Case) -> CaseFacts:
     # Where nothing was called, the log would show it: there is nothing else to be known.
     nothing = item is None and not contents.has_tool_calls and knows_tools(conversation)
     called = contents.has_tool_calls or nothing
-    return CaseFacts(
+    return CaseFields(
         expected_format=expected.format is not None,
         expected_tool_call=bool(expected.tool_calls),
         tool_calls=called or extra("tool_calls") is not None,
@@ -268,14 +268,14 @@ def _present(field: str) -> Callable[[Conversation], bool]:
     """Whether some case of a conversation has a field."""
     if field == "agent_response":
         return _has_answer
-    if field in CaseFacts.__struct_fields__:
-        return Fact(case_facts, field)
+    if field in CaseFields.__struct_fields__:
+        return Fact(case_fields, field)
     present = PRESENT[field]
     return lambda conversation: any(present(case) for case in cases(conversation))
 
 
 def _has_answer(conversation: Conversation) -> bool:
-    # Whoever asks for an answer compares it: it is read for that anyway, and nothing else need be.
+    # A metric that asks for an answer compares it: it is read for that anyway, and nothing else need be.
     all_cases = cases(conversation)
     return all_cases[0].answer is not None or any(case.answer is not None for case in all_cases[1:])
 
@@ -294,8 +294,8 @@ def _need(field: str) -> Need:
 
 
 FIELDS: Mapping[str, Need] = {**{field: _need(field) for field in PRESENT}, "ground_truth": GROUND_TRUTH}
-PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "parts"))
-WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_facts, "waits"))
+PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_fields, "parts"))
+WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_fields, "waits"))
 
 
 def needs_of(scorer: str) -> tuple[Need, ...]:

@@ -34,7 +34,7 @@ class ItemView(NamedTuple):
 @cached_on_argument
 def viewed(conversation: Conversation) -> list[ItemView]:
     """The items of a conversation, each as `StandardData`; without items, one view of the whole."""
-    # The schema is a Pydantic model: whoever does not ask for it need not wait for Pydantic.
+    # The schema is a Pydantic model: without it, Pydantic is not loaded.
     from convoscope.views.standard_data.canonical import standard_data_of
 
     cases = [
@@ -88,7 +88,7 @@ def _observations(subject: Subject, given: Any) -> Iterator[Observation]:
 
 
 def error_text(error: BaseException) -> str:
-    """What a score says of the exception that it stands for."""
+    """What a score says of the exception that caused it."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # its own __str__ is broken

@@ -38,7 +38,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def detail(self) -> str:
-        """What such a score says beside its reason code, where the code alone does not name what is missing."""
+        """What such a score says in addition to its reason code, where the code alone does not name what is missing."""
         return ""
 
     def met(self, conversation: Conversation, resources: frozenset[str] = frozenset()) -> bool:
@@ -108,7 +108,7 @@ DIALOGUE = tuple(
         (IVR, "a person answers, not a phone menu"),
     )
 )
-"""What every metric needs: somebody talks with the agent. Where nobody does, a conversation is in no average."""
+"""What every metric needs: a person talks with the agent. Otherwise a conversation is in no average."""
 TIMES = _content("no_clock", "timeline.utterance.time", "a timestamp on each message", "has_times", UNMEASURED)
 GROUND_TRUTH = Need(
     code="no_ground_truth",

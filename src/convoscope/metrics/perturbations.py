@@ -37,4 +37,4 @@ ANSWERED_BADLY: tuple[Perturbation, ...] = (
     SWAPPED_ROLES,
     RANDOM_WORDS,
 )
-"""What whoever holds an answer against the truth has to notice."""
+"""What a metric that compares an answer with the truth has to notice."""

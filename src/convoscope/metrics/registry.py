@@ -30,7 +30,7 @@ class Registry(msgspec.Struct, frozen=True):
     declared: dict[str, Declared]
     problems: tuple[str, ...] = ()
     tables: dict[str, SideTable] = {}
-    """What families keep beside the scores, by name."""
+    """What families keep in addition to the scores, by name."""
     resources: tuple[Resource, ...] = ()
     """What the user's own code declares for metrics to be handed."""
 
@@ -38,7 +38,7 @@ class Registry(msgspec.Struct, frozen=True):
         """The metrics that are meant, in the order of their keys; all of them for None.
 
         A name may be whole (`answer.f1`, `dialogue.jga@tomiinek`), bare where that is unique (`f1`,
-        `f1_scorer`), a family (`answer`), or a variant (`tomiinek`). A declaration stands for itself.
+        `f1_scorer`), a family (`answer`), or a variant (`tomiinek`). A declaration is used as it is.
         What a derived figure needs comes along.
         """
         if names is None:
@@ -95,7 +95,7 @@ def _bare_name(declared: Declared) -> str:
 
 
 def collect(things: Iterable[object]) -> dict[str, Declared]:
-    """The declarations among some things, by key; a module stands for all that it holds."""
+    """The declarations among some things, by key; a module gives all that it holds."""
     declared: dict[str, Declared] = {}
     for thing in things:
         members = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
@@ -106,7 +106,7 @@ def collect(things: Iterable[object]) -> dict[str, Declared]:
 
 
 def collect_tables(things: Iterable[object]) -> dict[str, SideTable]:
-    """The side tables among some things, by name; a module stands for all that it holds."""
+    """The side tables among some things, by name; a module gives all that it holds."""
     tables: dict[str, SideTable] = {}
     for thing in things:
         members = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
@@ -127,7 +127,7 @@ def installed() -> Registry:
         try:
             module = point.load()
             metrics, side_tables = collect([module]), collect_tables([module])
-        except Exception as error:  # whatever a stranger's module raises
+        except Exception as error:  # whatever a module of a plugin raises
             problems.append(f"metrics of {_package(point)} ({point.value}) cannot be loaded: {error}")
             continue
         for name, table in side_tables.items():
@@ -171,11 +171,11 @@ def _name(package: Distribution) -> str:
 
 
 PUBLISHED = frozenset(("eva", "standard-data"))
-"""Variants that keep a published rule beside ours: there to be compared with published figures, not to judge by."""
+"""Variants that follow a published rule, not ours: there to be compared with published figures, not to judge by."""
 
 
 def parent_metric(name: str, names: Collection[str]) -> str:
-    """The metric that this one is a part of, among those given; "" where it stands for itself."""
+    """The metric that this one is a part of, among those given; "" where it is no part."""
     whole, _, _ = name.rpartition(".")
     while "." in whole:
         if whole in names:

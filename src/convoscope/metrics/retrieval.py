@@ -215,7 +215,7 @@ def _wanted(case: Case, scorer: str) -> list[str] | Observation:
     """The words to be found, or why they cannot be looked for."""
     field = missing(case, scorer)
     if field is None and case.extras.get(_CONTEXT, ()) is None:
-        field = _CONTEXT  # queries were told, what they gave was not: that is something else than nothing
+        field = _CONTEXT  # queries are known, their results are not: that is something else than nothing
     if field is not None:
         return unmeasured(case.subject, f"no_{field}", field)
     return content_words(case.expected.ground_truth or "") or not_applicable(case.subject, "empty_ground_truth")
@@ -247,8 +247,8 @@ class RetrievedRanking(NamedTuple):
     """The last rank."""
     unranked: Sequence[float] | None
     """The relevance of those that were not ranked; None where their number is known and their grades are not."""
-    is_total_told: bool = True
-    """Whether something says how many are relevant, beside the relevance of those that were ranked."""
+    is_total_known: bool = True
+    """Whether something says how many are relevant, besides the relevance of those that were ranked."""
 
     @property
     def ranks(self) -> list[int]:
@@ -294,7 +294,7 @@ class _Refused(NamedTuple):
 
 
 class _Bad(Exception):
-    """The facts contradict themselves, or are no ranking."""
+    """The fields contradict themselves, or are no ranking."""
 
 
 def _ranked(
@@ -310,8 +310,8 @@ def _ranked(
         if isinstance(ranking, _Refused):
             yield ranking.explain(case.subject, ranking.code, ranking.detail)
             continue
-        if ranking.depth <= all_within and not ranking.is_total_told:
-            detail = f"the list ends at {ranking.depth}; relevant_total or relevant_ids would tell what it misses"
+        if ranking.depth <= all_within and not ranking.is_total_known:
+            detail = f"the list ends at {ranking.depth}; relevant_total or relevant_ids would say what it misses"
             yield not_applicable(case.subject, "nothing_to_miss", detail)
             continue
         value = score(ranking)
@@ -323,19 +323,19 @@ def _ranked(
 
 
 def _ranking_of(context: Json) -> RetrievedRanking | _Refused:
-    """The ranking that an item's `context` tells, or why it tells none."""
-    facts: Mapping[str, Json] = context if isinstance(context, dict) else {}
+    """The ranking that an item's `context` gives, or why it gives none."""
+    fields: Mapping[str, Json] = context if isinstance(context, dict) else {}
     try:
-        return _read(facts)
+        return _read(fields)
     except _Bad as bad:
         return _Refused(unmeasured, "bad_ranking", str(bad))
 
 
-def _read(facts: Mapping[str, Json]) -> RetrievedRanking | _Refused:
-    rankings, retrieved = _list(facts, "rankings"), _list(facts, "retrieved_ids")
+def _read(fields: Mapping[str, Json]) -> RetrievedRanking | _Refused:
+    rankings, retrieved = _list(fields, "rankings"), _list(fields, "retrieved_ids")
     if rankings is None and retrieved is None:
         return _Refused(unmeasured, "no_rankings", "context.rankings")
-    labels = _labels(facts, retrieved)
+    labels = _labels(fields, retrieved)
     if labels is None and (rankings or retrieved):
         return _Refused(unmeasured, "no_relevance", "context.relevance_scores")
     gains, elsewhere = labels if labels is not None else _Labels([], ())
@@ -343,10 +343,10 @@ def _read(facts: Mapping[str, Json]) -> RetrievedRanking | _Refused:
     if labels is not None and len(ranks) != len(gains):
         raise _Bad(f"ranks: {len(ranks)}, documents: {len(gains)}")
     relevant = sorted((rank, gain) for rank, gain in zip(ranks, gains, strict=True) if gain > 0)
-    ranking = _complete(relevant, elsewhere, max(ranks, default=0), _total(facts))
-    if isinstance(ranking, _Refused) or facts.get("relevance_scores") is None or _total(facts) is not None:
+    ranking = _complete(relevant, elsewhere, max(ranks, default=0), _total(fields))
+    if isinstance(ranking, _Refused) or fields.get("relevance_scores") is None or _total(fields) is not None:
         return ranking
-    return ranking._replace(is_total_told=False)
+    return ranking._replace(is_total_known=False)
 
 
 def _complete(
@@ -377,11 +377,11 @@ class _Labels(NamedTuple):
     elsewhere: Sequence[float]
 
 
-def _labels(facts: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _Labels | None:
-    scores = _list(facts, "relevance_scores")
+def _labels(fields: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _Labels | None:
+    scores = _list(fields, "relevance_scores")
     if scores is not None:
         return _Labels([_gain(one) for one in scores], ())
-    wanted = facts.get("relevant_ids")
+    wanted = fields.get("relevant_ids")
     if retrieved is None or wanted is None:
         return None
     if isinstance(wanted, dict):
@@ -395,8 +395,8 @@ def _labels(facts: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _Lab
     return _Labels(gains, [grade for grade in grades.values() if grade > 0])
 
 
-def _list(facts: Mapping[str, Json], name: str) -> Sequence[Json] | None:
-    value = facts.get(name)
+def _list(fields: Mapping[str, Json], name: str) -> Sequence[Json] | None:
+    value = fields.get(name)
     if value is None or isinstance(value, list | tuple):
         return value
     raise _Bad(f"{name} is a list, not {_short(value)}")
@@ -409,8 +409,8 @@ def _ranks(values: Sequence[Json]) -> list[int]:
     return list(ranks)
 
 
-def _total(facts: Mapping[str, Json]) -> int | None:
-    total = facts.get("relevant_total")
+def _total(fields: Mapping[str, Json]) -> int | None:
+    total = fields.get("relevant_total")
     return None if total is None else _whole(total, 0, "relevant_total")
 
 

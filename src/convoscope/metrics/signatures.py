@@ -71,16 +71,16 @@ def sources() -> str:
     """A hash of everything that our own metrics may compute with."""
     whole = hashlib.sha256()
     root = Path(__file__).parents[1]
-    files = (place for part in _COMPUTES for kind in _KINDS for place in (root / part).rglob(kind))
-    for place in sorted(files):
-        whole.update(place.relative_to(root).as_posix().encode() + b"\0" + place.read_bytes() + b"\0")
+    files = (path for part in _COMPUTES for kind in _KINDS for path in (root / part).rglob(kind))
+    for path in sorted(files):
+        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return "sha256:" + whole.hexdigest()[:16]
 
 
 def current() -> dict[str, Signed]:
     """What our own metrics compute now."""
-    ours = (one for one in installed().declared.values() if one.function.__module__.startswith("convoscope."))
-    return {one.key: Signed(one.version, computed(one)) for one in sorted(ours, key=lambda one: one.key)}
+    built_in = (one for one in installed().declared.values() if one.function.__module__.startswith("convoscope."))
+    return {one.key: Signed(one.version, computed(one)) for one in sorted(built_in, key=lambda one: one.key)}
 
 
 def unbumped(before: dict[str, Signed], after: dict[str, Signed]) -> list[str]:
@@ -108,10 +108,10 @@ def sign(*, same_numbers: bool = False) -> None:
 def signature(declared: Metric | Derived) -> str:
     """`sha256:` and 16 hexadecimal digits: of a metric of our own what was signed, else found out from its source.
 
-    Where our sources are not those that were signed, all of them together stand for each of our metrics.
+    Where our sources are not those that were signed, each of our metrics is signed with all of them together.
     """
-    is_ours = declared.function.__module__.startswith("convoscope.")
-    if not is_ours or installed().declared.get(declared.key) is not declared:
+    is_built_in = declared.function.__module__.startswith("convoscope.")
+    if not is_built_in or installed().declared.get(declared.key) is not declared:
         return computed(declared)
     committed = signed().get(declared.key)
     return committed.signature if committed is not None and file().sources == sources() else sources()
@@ -186,7 +186,7 @@ class _Source:
             return "" if str(thing.__module__).startswith(_FRAME) else name
         read = None if "<lambda>" in name else _read(thing)
         shown = read.shown if read is not None else _compiled(getattr(thing, "__code__", None))
-        # Two lambdas of a module share a name: what they say tells them apart.
+        # Two lambdas of a module share a name: their code distinguishes them.
         name = f"{name} {hashlib.sha256(shown.encode()).hexdigest()[:8]}"
         if name not in self.parts:
             self.parts[name] = shown
@@ -212,12 +212,12 @@ class _Source:
         for node in read.names:
             named = _named(node, scope)
             if named is not None and self._counts(named.home):
-                # A module that asks for its own path reads the table beside it.
+                # A module that asks for its own path reads the table next to it.
                 value = Path(str(named.value)).with_suffix(".toml") if named.name == "__file__" else named.value
                 self.constant(f"{named.home}.{named.name}", value)
 
     def _counts(self, module: str | None) -> bool:
-        """Modules of the package count; the frame that every metric stands in has versions of its own."""
+        """Modules of the package count; the code around every metric has versions of its own."""
         return (
             bool(module)
             and str(module).split(".", maxsplit=1)[0] == self.package
@@ -263,7 +263,7 @@ class _Source:
 
 
 class _Named(NamedTuple):
-    """What a name in a function stands for, and the module where it lives."""
+    """What a name in a function refers to, and the module where it lives."""
 
     home: str
     name: str
@@ -271,7 +271,7 @@ class _Named(NamedTuple):
 
 
 def _named(node: ast.AST, scope: Mapping[str, Any]) -> _Named | None:
-    """What `x`, or `module.x`, stands for in a scope."""
+    """What `x`, or `module.x`, refers to in a scope."""
     if isinstance(node, ast.Name) and node.id in scope:
         return _Named(str(scope.get("__name__", "")), node.id, scope[node.id])
     if isinstance(node, ast.Attribute):
@@ -299,7 +299,7 @@ def _shown(value: object) -> str:
 
 
 class _Read(NamedTuple):
-    """The source of a function, and the names that stand in it."""
+    """The source of a function, and the names in it."""
 
     shown: str
     names: tuple[ast.AST, ...]
@@ -336,7 +336,7 @@ def _node(function: Any) -> ast.stmt | None:
 
 
 class _State(NamedTuple):
-    """By what a file that a user goes on writing is told from what it was."""
+    """What changes when a user edits a file."""
 
     modified: int = 0
     size: int = 0

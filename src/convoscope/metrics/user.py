@@ -144,7 +144,7 @@ def _is_statement(reply: str, words: Lexicon) -> bool:
 
 def _repeated(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The sentence by which the user asks again."""
-    near = [(place, one) for place, one in enumerate(reversed(earlier)) if len(message.content & one.content) > 1]
+    near = [(distance, one) for distance, one in enumerate(reversed(earlier)) if len(message.content & one.content) > 1]
     again = [one for one in message.sentences if _was_asked(one.content, near)] if near else []
     if not again or words.find("agreement", message.text):
         return ""
@@ -184,7 +184,7 @@ def _sentences(text: str, words: Lexicon) -> Iterator[_Sentence]:
 
 
 def _content(text: str, words: Lexicon) -> frozenset[str]:
-    """What tells a text apart: words that carry content, or pairs of letters where there are no blanks."""
+    """What distinguishes a text: words that carry content, or pairs of letters where there are no blanks."""
     if words.has_blanks:
         return frozenset(text.split()) - words.common - _SIGNS
     letters = text.replace(" ", "")
@@ -200,8 +200,8 @@ def _was_asked(content: frozenset[str], earlier: Iterable[tuple[int, _Message]])
 
     Of a turn before the last one, a sentence must say more to be the same: "is it free" is asked of many things.
     """
-    for place, message in earlier:
-        least = MIN_CONTENT if place == 0 else MIN_CONTENT_LONG_AGO
+    for distance, message in earlier:
+        least = MIN_CONTENT if distance == 0 else MIN_CONTENT_LONG_AGO
         for before in message.sentences:
             shared = len(content & before.content)
             if shared < least or shared < ALIKE * (len(content) + len(before.content) - shared):
@@ -242,7 +242,7 @@ def effort(conversation: Conversation) -> Observation:
     """How many words does the user have to say?
 
     Words of all turns of the user. A hard task takes more of them than an easy one: compare conversations of one
-    task, and read it beside what came of them, as a user who is sent away said little. Unmeasured where the user
+    task, and read it together with what came of them, as a user who is sent away said little. Unmeasured where the user
     writes without blanks between words, as in Japanese. Not applicable where no message of theirs has words, as with
     pictures.
 

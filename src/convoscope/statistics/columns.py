@@ -29,7 +29,7 @@ _MEASURED, _NOT_APPLICABLE, _UNMEASURED, _ERROR = range(4)
 
 
 class Observed(NamedTuple):
-    """What one metric observed. `row` is the conversation, ascending; NaN stands where there is no number."""
+    """What one metric observed. `row` is the conversation, ascending; NaN is where there is no number."""
 
     row: Codes
     subject: Sequence[Subject]
@@ -257,14 +257,14 @@ def _explain(
         if reasons[start:end].count(commonest) < end - start:
             grave = status[group]
             commonest = commonest_reason(
-                reasons[place] for place in range(start, end) if columns.status[place] == grave
+                reasons[index] for index in range(start, end) if columns.status[index] == grave
             )
         reason[group] = commonest
         detail[group] = columns.detail[reasons.index(commonest, start, end)]
 
 
 def ten_points(ten: TenPoints | None, rows: Reduced) -> Floats:
-    """The points of each row, as `TenPoints.score` gives them; NaN where there are none."""
+    """The points of each row, as `TenPoints.score` gives them; NaN where they are missing."""
     nothing = np.full(len(rows.row), np.nan)
     if ten is None:
         return nothing

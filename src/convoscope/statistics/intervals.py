@@ -28,17 +28,17 @@ _FEW_OFF_THE_BOUND = 5
 _LEAST_ERROR = 0.04
 """Of a mean of scores between 0 and 1, times the number of clusters: two scores may agree by chance."""
 _PRIOR_CLUSTERS = 2
-"""Clusters that the assumed design effect counts for, beside those that were seen."""
+"""Clusters that the assumed design effect counts for, in addition to those that were seen."""
 _TRIALS_CORRELATE = 1.0
 _SCORES_CORRELATE = 0.5
-"""Of two values of one cluster, where too few clusters tell: trials may all come out alike, scores hardly ever do."""
+"""Of two values of one cluster, where clusters are too few: trials may all come out alike, scores hardly ever do."""
 
 Codes = NDArray[np.int64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the figure plausibly lies, and how that was computed. An end that is null is open: the data cannot tell."""
+    """Where the figure plausibly lies, and how that was computed. An end that is null is unknown."""
 
     low: float | None
     high: float | None
@@ -58,17 +58,17 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def ratio_interval(sums: Sums, clusters: Codes, *, bounded: bool, least: float = -math.inf) -> Interval | None:
-    """The interval of Σ numerator ÷ Σ denominator; None where the data leave no way to tell.
+    """The interval of Σ numerator ÷ Σ denominator; None where the data leave it unknown.
 
     `least`: no value lies below it. `bounded`: every ratio lies between 0 and 1. Counted trials, and scores of which
-    nearly all stand at a bound: Wilson, with the sample size that the clustering leaves. Others: Student's t on the
+    nearly all are at a bound: Wilson, with the sample size that the clustering leaves. Others: Student's t on the
     cluster-robust standard error, corrected for skewness.
     """
     value = ratio_of(sums)
     if value is None:
         return None
     above, below = _by_cluster(sums.above, clusters), _by_cluster(sums.below, clusters)
-    has_any = below > 0  # a cluster without an opportunity tells nothing
+    has_any = below > 0  # a cluster without an opportunity says nothing
     data = _Clustered(above[has_any], below[has_any], value)
     if data.count < 2:
         return None
@@ -95,7 +95,7 @@ def percentile_interval(values: Floats, clusters: Codes, q: float) -> Interval |
     count, share = len(values), q / 100
     below = (values <= percentile(values, q)).astype(np.float64)
     data = _Clustered(_by_cluster(below, clusters), _by_cluster(np.ones_like(values), clusters), share)
-    if data.count < 2 or share in (0.0, 1.0):  # beyond the least and the greatest value nothing tells how far
+    if data.count < 2 or share in (0.0, 1.0):  # beyond the least and the greatest value nothing says how far
         return None
     size = count if data.count == count else max(1, math.floor(data.effective_size(_TRIALS_CORRELATE)))
     first, last = _ranks(size, share)
@@ -154,7 +154,7 @@ class _Clustered:
         """Student's t, corrected for skewness by Hall's transformation.
 
         Scores that are not bounded: each end is at least as far out as without the correction, because few values
-        tell little of how skewed they are. Bounded ones: the error is at least what so few could hide.
+        say little of how skewed they are. Bounded ones: the error is at least what so few could hide.
         """
         error, quantile = self.standard_error, student_quantile(self.degrees())
         if bounded:
@@ -171,13 +171,13 @@ class _Clustered:
         return float(np.mean((self._residuals / spread) ** 3))
 
     def is_at_bound(self) -> bool:
-        """Whether some clusters stand at 0, or at 1, and only few do not."""
+        """Whether some clusters are at 0, or at 1, and only few do not."""
         off_one = int(np.sum(self.above < self.below))
         off_zero = int(np.sum(self.above > 0))
         return any(off < self.count and off <= _FEW_OFF_THE_BOUND for off in (off_one, off_zero))
 
     def effective_size(self, correlation: float) -> float:
-        """How many independent trials would tell as much.
+        """How many independent trials would say as much.
 
         The design effect that the clusters show, and, as if two more clusters had shown it, the one that such a
         correlation inside of clusters would have: few clusters may agree by chance.

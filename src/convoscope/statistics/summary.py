@@ -53,12 +53,12 @@ from convoscope.statistics.within import ten_points
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One number of a summary, or the reason why there is none. Samples are conversations."""
+    """One number of a summary, or the reason why it is missing. Samples are conversations."""
 
     metric: str
     variant: str = ""
     reduction: str = ""
-    """Empty for the headline; p95, precision, macro for what stands beside it."""
+    """Empty for the headline; p95, precision, macro for what accompanies it."""
     judge: str = COMPUTED
     unit: str
     better: Better
@@ -82,7 +82,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     subject_coverage: float = 1.0
     """Of the turns, calls or items that should have a value, the share that has one."""
     bounds: tuple[float, float] | None = None
-    """The least and the greatest value that those without one allow; None where none is, or it cannot be told."""
+    """The least and the greatest value that those without one allow; None where none is, or it is unknown."""
     interval: Interval | None = None
     interval_reason: str = ""
 
@@ -134,7 +134,7 @@ class Table(NamedTuple):
 
 
 def figures(declared: Metric | Derived, judge: str, table: Table, rows: NDArray[np.bool_]) -> Iterator[Figure]:
-    """The headline and what is declared beside it, over the conversations of `rows`."""
+    """The headline and what is declared with it, over the conversations of `rows`."""
     steps = {"": declared.reduce.across, **(declared.also if isinstance(declared, Metric) else {})}
     frame = _Frame(declared, judge, table, rows)
     for name, across in steps.items():
@@ -241,7 +241,7 @@ class _Frame:
         selected = self.measured[subjects.row]
         values, clusters = subjects.value[selected], self.table.clusters[subjects.row[selected]]
         if across == MAXIMUM_OF_SUBJECTS:
-            # What could still come lies above it, and no resampling of what came can tell how far.
+            # What could still come lies above it, and no resampling of what came can say how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
         interval = percentile_interval(values, clusters, across.q)
         return self._figure(name, percentile(values, across.q), interval, self._no_interval("too_few_values"))
@@ -433,5 +433,5 @@ def absent_figure(declared: Metric | Derived, absences: Sequence[tuple[Status, s
 
 
 def _by_number(counts: Counter[str]) -> dict[str, int]:
-    """Most first, then by letters; without those that are none."""
+    """Most first, then by letters; without empty ones."""
     return {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name)) if counts[name]}

@@ -62,7 +62,7 @@ def reduce_conversation(declared: Metric | Derived, observations: Sequence[Obser
     by_judge: dict[str, list[Observation]] = {}
     for observation in observations:
         by_judge.setdefault(observation.judge, []).append(observation)
-    return [_reduce(declared, judge, mine) for judge, mine in by_judge.items()]
+    return [_reduce(declared, judge, observations) for judge, observations in by_judge.items()]
 
 
 class _Demands(NamedTuple):
@@ -129,7 +129,7 @@ _NO_COUNTS = Counts(0.0, 0.0, 0.0)
 def ten_points(
     ten: TenPoints | None, value: float | None, numerator: float | None, denominator: float | None
 ) -> float | None:
-    """The points that a value is worth, or the ratio behind it where the map is of that; None where there is none."""
+    """The points that a value is worth, or the ratio behind it where the map is of that; None where it is missing."""
     if ten is None or value is None:
         return None
     if ten.of == "value":
@@ -196,7 +196,7 @@ def panel(observations: Sequence[Observation]) -> list[Observation]:
     """The panel's score of each subject; empty where fewer than two judges spoke.
 
     A judge that was asked several times speaks with the mean of its answers. Where a judge has no
-    value for a subject, the panel has none either. What nobody judged (a turn without an
+    value for a subject, the panel has none either. What was not judged (a turn without an
     opportunity) makes no judge.
     """
     judges = sorted({one.judge for one in observations if one.judge != COMPUTED})

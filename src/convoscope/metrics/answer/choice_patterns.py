@@ -1,4 +1,4 @@
-"""The letter of a choice in an answer, by what stands around it. To compile these takes a tenth of a second."""
+"""The letter of a choice in an answer, by what is around it. To compile these takes a tenth of a second."""
 
 from __future__ import annotations
 

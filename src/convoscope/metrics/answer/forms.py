@@ -156,7 +156,7 @@ def _objects_fault(content: str) -> str:
     fault = _json_of(list, "JSON array")(content)
     if fault:
         return fault
-    wrong = next((place for place, one in enumerate(_read(content)) if not isinstance(one, dict)), None)
+    wrong = next((index for index, one in enumerate(_read(content)) if not isinstance(one, dict)), None)
     return "" if wrong is None else f"[{wrong}] is no object"
 
 
@@ -221,7 +221,7 @@ _LONGEST_CSV = 100_000
 
 
 def _csv_fault(content: str) -> str:
-    # The reader has a bound too, but whoever reads CSV files in this process may have moved it.
+    # The reader has a bound too, but other code in this process may have moved it.
     if len(content) > _LONGEST_CSV:
         raise Unchecked("content_too_long", f"{len(content)} characters; CSV is read up to {_LONGEST_CSV}")
     try:
@@ -292,7 +292,7 @@ def _shown(content: str) -> str:
 
 
 def _unfenced(content: str) -> str:
-    """What stands inside of a code fence, where that is all there is."""
+    """What is inside of a code fence, where that is all there is."""
     text = content.strip()
     opening = _FENCE.match(text)
     inside = text.rstrip("`")
@@ -411,7 +411,7 @@ def format_validity(conversation: Conversation) -> Iterator[Observation]:
     1 if the whole of it has the form that `expected_format` names, else 0. What is checked is
     `extracted_content` where the item has it, else the answer; blanks around it do not count, nor does
     a code fence around JSON, XML, CSV or a table. Forms: JSON, a JSON Schema, a markdown table, a
-    regular expression, and others that can be told for certain. A form that cannot be checked is
+    regular expression, and others that can be decided for certain. A form that cannot be checked is
     unmeasured, `unknown_format`; so is one whose schema or pattern cannot be used.
 
     >>> value(format_validity, example("user: Which?", 'assistant: {"id": 1}', expected={"format": "a JSON object"}))

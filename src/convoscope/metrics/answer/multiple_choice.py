@@ -15,7 +15,7 @@ LETTERS = "ABCDEFGHIJ"
 
 
 class Picked(NamedTuple):
-    """Places of choices, counted from 0: the one that the answer picks, and the right one. None is "not told"."""
+    """Indexes of choices, counted from 0: the one that the answer picks, and the right one. None is "unknown"."""
 
     chosen: int | None
     right: int | None
@@ -50,14 +50,14 @@ def choice_accuracy_of(
 
 
 def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | None = None) -> int | None:
-    """The place of the right choice: the truth is the text of one, a letter A to J, or a place counted from 0.
+    """The index of the right choice: the truth is the text of one, a letter A to J, or an index counted from 0.
 
     Where two choices have the same text, and where the truth is none of these, `answer_index` says it.
     """
     wanted = comparable(truth)
     if not wanted:
         return None
-    if choices and (same := _places_of(wanted, choices)):
+    if choices and (same := _indexes_of(wanted, choices)):
         return answer_index if answer_index in same else same[0]
     if len(wanted) <= _LONGEST_NAME and (letter := _NAMED_LETTER.fullmatch(wanted)) is not None:
         return LETTERS.index(letter[1].upper())
@@ -66,21 +66,21 @@ def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | No
     return answer_index if answer_index is not None and 0 <= answer_index < len(choices) else None
 
 
-def _places_of(wanted: str, choices: Sequence[str]) -> list[int]:
-    """The places of the choices with this text, which may have their letter before it."""
+def _indexes_of(wanted: str, choices: Sequence[str]) -> list[int]:
+    """The indexes of the choices with this text, which may have their letter before it."""
     return [
-        place for place, text in enumerate(choices) if wanted in (comparable(text), comparable(labelled(place, text)))
+        index for index, text in enumerate(choices) if wanted in (comparable(text), comparable(labelled(index, text)))
     ]
 
 
 def chosen_of(answer: str, choices: Sequence[str] = ()) -> int | None:
-    """The place of the choice that the answer picks; None where it picks none, or does not say which.
+    """The index of the choice that the answer picks; None where it picks none, or does not say which.
 
     1. The answer is the text of a choice.
     2. A letter is stated: "Answer: B", "the answer is B", "I choose B", "B is correct"; the last one counts.
-    3. A letter is marked: **B**, (B), option B; or stands alone on a line.
-    4. The text of exactly one choice stands in the answer.
-    5. A letter begins a line, or stands alone among the words.
+    3. A letter is marked: **B**, (B), option B; or is alone on a line.
+    4. The text of exactly one choice is in the answer.
+    5. A letter begins a line, or is alone among the words.
 
     In 3 and 5 it must be the only such letter, but for those on lines of their own, where the last one
     counts; where several are marked, 5 does not help. A letter or a text that is ruled out ("not A",
@@ -117,13 +117,13 @@ def is_multiple_choice(truth: str | None, context: Json) -> bool:
     return truth is not None and right_choice(truth) is not None
 
 
-def labelled(place: int, text: str) -> str:
+def labelled(index: int, text: str) -> str:
     """A choice as it is often written out: "B) Paris"."""
-    return f"{LETTERS[place]}) {text}" if place < len(LETTERS) else text
+    return f"{LETTERS[index]}) {text}" if index < len(LETTERS) else text
 
 
 class Offered(NamedTuple):
-    """The choices of an item, and the place of the right one where the item says it."""
+    """The choices of an item, and the index of the right one where the item says it."""
 
     choices: Sequence[str] = ()
     answer_index: int | None = None
@@ -141,7 +141,7 @@ def offered_by(context: Json, choices: Sequence[str] = ()) -> Offered:
     if isinstance(listed, dict):
         listed = [listed[key] for key in sorted(listed)]
     if isinstance(listed, list | tuple) and listed:
-        choices = [_without_label(place, _choice_text(one)) for place, one in enumerate(listed)]
+        choices = [_without_label(number, _choice_text(one)) for number, one in enumerate(listed)]
     index = context.get("answer_index")
     if isinstance(index, str) and index.strip().isdecimal() and len(index) < 9:
         index = int(index)
@@ -156,9 +156,9 @@ def _choice_text(choice: Json) -> str:
     return "" if choice is None else str(choice)
 
 
-def _without_label(place: int, text: str) -> str:
+def _without_label(index: int, text: str) -> str:
     label = _LABEL.match(text)
-    if label is not None and place < len(LETTERS) and label[1].upper() == LETTERS[place]:
+    if label is not None and index < len(LETTERS) and label[1].upper() == LETTERS[index]:
         return text[label.end() :]
     return text
 
@@ -208,12 +208,12 @@ def compared_by_patterns(
     if not wanted:
         return None
     if patterns is None and not choices and wanted not in given:
-        return 0.0  # whatever a pattern can find stands in the text
+        return 0.0  # whatever a pattern can find is in the text
     right = {wanted}
     if choices:
-        place = right_choice(truth, choices, answer_index)
-        if place is not None and place < len(choices):
-            right |= {alike(choices[place]), alike(LETTERS[place : place + 1])} - {""}
+        index = right_choice(truth, choices, answer_index)
+        if index is not None and index < len(choices):
+            right |= {alike(choices[index]), alike(LETTERS[index : index + 1])} - {""}
     if given in right:
         return 1.0
     if patterns is not None:
@@ -221,7 +221,7 @@ def compared_by_patterns(
     for text in right:
         if text in given:
             break
-    else:  # whatever a pattern can find stands in the text
+    else:  # whatever a pattern can find is in the text
         return 0.0
     for text in _candidates(answer, of.folded[0], min(map(len, right)) == 1):
         if alike(text) in right:
@@ -248,9 +248,9 @@ def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
 
 
 def _is_meant(wanted: str, given: str) -> bool:
-    """Whether the text of a choice stands in an answer where it is not ruled out."""
-    for place in places_of(wanted, given):
-        before, end = given[max(0, place - 60) : place], place + len(wanted)
+    """Whether the text of a choice is in an answer where it is not ruled out."""
+    for start in places_of(wanted, given):
+        before, end = given[max(0, start - 60) : start], start + len(wanted)
         if not (_RULED_OUT_BEFORE.search(before) or _RULED_OUT_AFTER.match(given, end)):
             return True
     return False

@@ -91,7 +91,7 @@ def accuracy_metric(variant: str, *, answer_pattern: str | None = None) -> Metri
     def accuracy(conversation: Conversation) -> list[Observation]:
         """Does the answer say what is true?
 
-        1 if the ground truth stands in the answer as whole words, which it does where both are equal;
+        1 if the ground truth is in the answer as whole words, which it does where both are equal;
         else the share of the truth's words that the answer has, repeats counted. Case, punctuation at
         the edges, runs of blanks and ways of writing one character (NFKC) do not count.
         Where the item's context has an `answer_pattern`, only what it finds is the answer. Which answer
@@ -131,8 +131,8 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
 
         1 if the letter that the answer picks, or the text of a choice that it gives, is the right one;
         else 0, also where it picks none. The choices are `choices` of the item's context. The truth is
-        a letter A to J, the text of a choice or its place counted from 0, else `answer_index` of the
-        context says it. A letter that is stated goes before one that merely stands there; one that is
+        a letter A to J, the text of a choice or its position counted from 0, else `answer_index` of the
+        context says it. A letter that is stated goes before one that is merely there; one that is
         ruled out does not count. Where there are no choices and the truth is no letter, it is not
         applicable; where the truth is none of the choices, the item contradicts itself: unmeasured.
 
@@ -170,7 +170,7 @@ def multi_pattern_accuracy_metric(
         """Is the truth among the answers that can be read out of the response?
 
         1 if any candidate equals the ground truth, else 0. Candidates are the whole answer, each of its
-        lines, what it states ("Answer: …", "the answer is …", **…**), and letters A to J that stand
+        lines, what it states ("Answer: …", "the answer is …", **…**), and letters A to J that are
         alone; where the item's context has `patterns`, what these find instead. Case, blanks and
         punctuation at the edges do not count. Where the context has `choices`, the letter and the text
         of the right one are as good as the truth. An empty truth is not applicable.
@@ -259,8 +259,8 @@ def _compared(
     return observations
 
 
-def _letter(place: int | None) -> str | None:
-    return None if place is None else LETTERS[place] if place < len(LETTERS) else str(place)
+def _letter(index: int | None) -> str | None:
+    return None if index is None else LETTERS[index] if index < len(LETTERS) else str(index)
 
 
 # Patterns, declared or brought by an item
@@ -285,12 +285,12 @@ def _pattern_of_a_declaration(text: str) -> PatternCheck:
         return checked(text, _FLAGS)
     except BadPattern as error:
         raise DeclarationError(
-            f"{text!r} is not a pattern that can be used: {error}", hint="mend the pattern"
+            f"{text!r} is not a pattern that can be used: {error}", hint="correct the pattern"
         ) from None
 
 
 def _unusable(case: Case, field: str, error: BadPattern) -> Observation:
-    """A pattern that is none is a fault of the item; one that cannot be tried here is not."""
+    """A pattern that is not valid is a fault of the item; one that cannot be tried here is not."""
     observation_of = unmeasured if isinstance(error, UnsupportedPattern) else failed
     return observation_of(case.subject, error.reason, f"{field}: {error}")
 

@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 INTERRUPTION_WINDOW = 2.0
 """Seconds in which an agent may yield to an interruption."""
 SELECTIVE_WINDOW = 1.0
-"""Seconds in which stopping for a backchannel, a tic or a word to somebody else is a mistake."""
+"""Seconds in which stopping for a backchannel, a tic or a word to another person is a mistake."""
 REPLY_WINDOW = 2.0
-"""Seconds in which starting after a tic or a word to somebody else is a mistake."""
+"""Seconds in which starting after a tic or a word to another person is a mistake."""
 
 InsertKind = Literal["vocal_tic", "non_directed"]
 VOCAL_TIC: InsertKind = "vocal_tic"
@@ -142,7 +142,7 @@ class _Scene:
         return span.source in self.backchannels
 
     def carried(self, span: SpeechSpan) -> InsertKind | None:
-        """What a user segment carries; a tic comes before a word to somebody else."""
+        """What a user segment carries; a tic comes before a word to another person."""
         kinds = {one.kind for one in self.inserts if one.span.meets(span)}
         return VOCAL_TIC if VOCAL_TIC in kinds else NON_DIRECTED if kinds else None
 
@@ -153,8 +153,8 @@ class _Scene:
     def responses(self) -> Iterator[InteractionEvent]:
         """Section 6.1. The agent speaking in the first tick after the user leaves nothing to wait for."""
         eligible = [span for span in self.user if not self.is_backchannel(span) and not _at(self.agent, span.end)]
-        for place, span in enumerate(eligible):
-            next_turn = eligible[place + 1].start if place + 1 < len(eligible) else None
+        for index, span in enumerate(eligible):
+            next_turn = eligible[index + 1].start if index + 1 < len(eligible) else None
             reply = bisect_left(self.agent_starts, span.end)
             start = self.agent_starts[reply] if reply < len(self.agent_starts) else None
             if start is not None and (next_turn is None or start <= next_turn):
@@ -228,8 +228,8 @@ def layers(spans: Iterable[SpeechSpan]) -> Iterator[tuple[SpeechSpan, ...]]:
 
 def _at(runs: Sequence[SpeechSpan], tick: int) -> SpeechSpan | None:
     """The run that holds a tick. Runs are in order and apart."""
-    place = bisect_right(runs, tick, key=lambda span: span.start) - 1
-    return runs[place] if place >= 0 and tick < runs[place].end else None
+    index = bisect_right(runs, tick, key=lambda span: span.start) - 1
+    return runs[index] if index >= 0 and tick < runs[index].end else None
 
 
 def _outside(span: SpeechSpan, runs: Sequence[SpeechSpan]) -> Iterator[SpeechSpan]:

@@ -51,7 +51,7 @@ from convoscope.views.items import Subject
 SPEECH_INSERT = "speech_insert"
 """The marker of a sound that the user does not mean for the agent; its value has `type` and `text`."""
 RECORDING_ENDED = "recording_ended"
-"""The marker at the end of a recording that tells of every tick who speaks. Other logs cut speech up as they please."""
+"""The marker at the end of a recording that says for every tick who speaks. Other logs cut speech up as they please."""
 
 FINEST = 1e-6
 """The shortest tick, in seconds: times are kept to the microsecond."""
@@ -92,7 +92,7 @@ class _TickReader:
         self.length = 0
 
     def ticks(self) -> Ticks | None:
-        """None without an end, or where words have no sound on the clock: then nobody knows who spoke when."""
+        """None without an end, or where words have no sound on the clock: then it is unknown who spoke when."""
         for event in self.conversation.timeline:
             if type(event) is Utterance:
                 if not self._add_utterance(event):
@@ -139,7 +139,7 @@ class _TickReader:
 
 
 def kind_of(type: object) -> InsertKind:
-    """The class of an insert: a vocal tic, or else something that is said to somebody else."""
+    """The class of an insert: a vocal tic, or else something that is said to another person."""
     return VOCAL_TIC if type == VOCAL_TIC else NON_DIRECTED
 
 
@@ -163,7 +163,7 @@ def _panel(conversation: Conversation) -> Panel:
 
 
 def _subjects(events: Sequence[InteractionEvent]) -> Iterator[tuple[Subject, InteractionEvent]]:
-    """Each event with what it is about. A log may tell of two segments in one utterance: the second has a number."""
+    """Each event with what it is about. A log may have two segments in one utterance: the second has a number."""
     seen: Counter[int] = Counter()
     for event in events:
         source = event.span.source

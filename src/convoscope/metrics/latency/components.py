@@ -236,7 +236,7 @@ tts_latency = _of_events(
     "tts_latency",
     """How long does the speech synthesiser take to its first sound, with the wait for a connection?
 
-    `ttfb` + `acquire_time` of each `tts` metric, filtered as `latency.tts_ttfb`. One that does not tell
+    `ttfb` + `acquire_time` of each `tts` metric, filtered as `latency.tts_ttfb`. One that does not report
     its `acquire_time` counts with its `ttfb` alone. Without such metrics, the mean that the session's
     `latency` states.
 
@@ -252,7 +252,7 @@ tts_duration = _of_events(
     """How long does the speech synthesiser work?
 
     `duration` of each `tts` metric. What is mapped to 0 to 10 is the real-time factor: Σ `duration` ÷
-    Σ `audio_duration`, of the metrics that tell a sound. Without such metrics, the mean that the
+    Σ `audio_duration`, of the metrics that report a sound. Without such metrics, the mean that the
     session's `latency` states.
 
     >>> value("latency.tts_duration", example("user: Hi.", 'tts: {"duration": 1.0, "audio_duration": 4.0}'))
@@ -282,7 +282,7 @@ stt_latency = _of_events(
     """How long does the speech recogniser take?
 
     `duration` of each `stt` metric where it is above 0. A recogniser that streams reports 0, which is not
-    applicable; where no other is told, `transcription_delay` of each `eou` metric is taken. Without
+    applicable; where no other is reported, `transcription_delay` of each `eou` metric is taken. Without
     either, the mean that the session's `latency` states.
 
     >>> value("latency.stt_latency", example("user: Hi.", 'stt: {"duration": 0.5}'))
@@ -298,7 +298,7 @@ stt_processing_duration = _of_events(
 
     Σ `duration` of the `stt` metrics that do not stream; one that does, or reports 0, is not applicable.
     What is mapped to 0 to 10 is the real-time factor: Σ `duration` ÷ Σ `audio_duration`, of the metrics
-    that tell a sound. Without such metrics, the sum that the session's `latency` states.
+    that report a sound. Without such metrics, the sum that the session's `latency` states.
 
     >>> call = example("user: Hi.", 'stt: {"duration": 0.5}', 'stt: {"duration": 1.0}')
     >>> value("latency.stt_processing_duration", call)
@@ -313,7 +313,7 @@ stt_audio_duration = _of_events(
     "stt_audio_duration",
     """How many seconds of sound does the recogniser hear?
 
-    Σ `audio_duration` of the `stt` metrics: several per turn, and 0 of those that only tell of a
+    Σ `audio_duration` of the `stt` metrics: several per turn, and 0 of those that only report a
     connection. Informational: 10 points where there is any. Without such metrics, the sum that the
     session's `latency` states.
 
@@ -389,7 +389,7 @@ e2e_latency = _of_turns(
 
 
 def _failure_rate(of: str, field: Field, name: str, question: str, what: str) -> Metric:
-    """How often a call of a part gives nothing at all, in the place of a time."""
+    """How often a call of a part gives nothing at all, instead of a time."""
 
     def failure_rate(conversation: Conversation) -> Iterator[Observation]:
         for share in shares(conversation):
@@ -476,7 +476,7 @@ mean_model_response_latency = _mean_of_calls(
 
 
 def _stated_mean(conversation: Conversation, component: str) -> _MeanLatency | None:
-    """The mean that the log states; of no calls at all there is none, whatever number stands there."""
+    """The mean that the log states; of no calls at all it is missing, whatever its number."""
     latencies = conversation.extras.get("latencies")
     statement = latencies.get(component) if isinstance(latencies, dict) else None
     if not isinstance(statement, dict):

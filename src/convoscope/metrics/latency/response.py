@@ -62,7 +62,7 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
 
 
 def _response(conversation: Conversation, turn: Turn) -> Observation | float:
-    """The wait in seconds, or why there is none."""
+    """The wait in seconds, or why it is missing."""
     if not turn.user:
         return not_applicable(turn, "no_user_speech")
     if not turn.assistant:
@@ -91,7 +91,7 @@ def _runs_backwards(wait: Observation | float) -> bool:
 
 
 def _has_end(utterance: Utterance) -> bool:
-    """The log tells when the utterance ended, not just when it was logged."""
+    """The log says when the utterance ended, not just when it was logged."""
     return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 

@@ -31,7 +31,7 @@ class LatencyReading(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A time that a part of the stack reports, and the values that stand for "there is none" (standard-data, 2.5)."""
+    """A time that a part of the stack reports, and the values that mean "not available" (standard-data, 2.5)."""
 
     component: str
     names: tuple[str, ...]
@@ -88,7 +88,7 @@ def samples(field: Field, events: Sequence[ComponentMetric]) -> list[LatencySamp
 
 
 def carried(event: ComponentMetric, names: Sequence[str]) -> Any:
-    """The first of these values that the event has; null is none."""
+    """The first of these values that the event has; null is missing."""
     for name in names:
         value = event.values.get(name)
         if value is not None:
@@ -109,7 +109,7 @@ def read_time(value: Any) -> LatencyReading:
 
 
 def read_number(value: Any) -> float | None:
-    """A finite number, also of its text; truth values are none."""
+    """A finite number, also of its text; truth values are no numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -140,7 +140,7 @@ def shares(conversation: Conversation) -> Sequence[Share]:
 
     Exports may repeat the metrics of a whole conversation in each of its items: each counts in the first item
     that has it. A case all of whose events came before is left out, and so is a conversation
-    beside its items that has none of its own: the items speak.
+    in addition to its items that has none of its own: the items speak.
     """
     return list(_shares(conversation))
 
@@ -188,7 +188,7 @@ _WORDS = re.compile(r"[a-z0-9]+")
 _WITH_UNIT = re.compile(r"\s*([0-9.]+)\s*([a-z]+)\s*", re.IGNORECASE)
 _PERCENTILE = re.compile(r"p\d+")
 _AROUND = frozenset(("latency", "latencies", "metrics", "session", "stats", "summary"))
-"""Words that may stand before the name of a figure."""
+"""Words that may precede the name of a figure."""
 _UNITS: Mapping[str, str] = {
     **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), "ms"),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
@@ -283,7 +283,7 @@ def stated(latency: Json, figure: str) -> Stated | NotStated | None:
     for name in NAMES[figure]:
         named = [entry for entry in entries if entry.name == name]
         if any(entry.statistic == "count" and read_number(entry.value) == 0 for entry in named):
-            continue  # a statistic of no calls at all, whatever number stands there
+            continue  # a statistic of no calls at all, whatever its number
         usables = [entry for statistic in usable for entry in named if entry.statistic == statistic]
         statements = [
             statement for entry in usables if (statement := _seconds(entry, figure in MAY_BE_ZERO)) is not None
@@ -291,7 +291,7 @@ def stated(latency: Json, figure: str) -> Stated | NotStated | None:
         for statement in statements:
             if statement.unit != ASSUMED or (in_seconds and statement.seconds <= LONGEST):
                 return statement
-        without_unit += [f"{told.key} {told.seconds:g}" for told in statements]
+        without_unit += [f"{statement.key} {statement.seconds:g}" for statement in statements]
         seen += [f"{one.key} {one.value!r:.20}" for one in named if one.statistic != "count" and one.value is not None]
     if without_unit:
         return NotStated("unit_unknown", "latency states without a unit " + ", ".join(without_unit[:5]))

@@ -47,7 +47,7 @@ Missing = dict[str, str]
 
 E2E = "e2e_latency"
 OF_A_TURN = ("eou", "llm", "tts")
-# Audit logs of calls write the latency of a model's call beside what frameworks report: the same call twice.
+# Audit logs of calls write the latency of a model's call in addition to what frameworks report: the same call twice.
 _CALL = Field("llm", ("duration", "processing"), drops_cancelled=True)
 _TURN_KEY = re.compile(r"(?:turn|exchange)[\s_#-]*\d*", re.IGNORECASE)
 
@@ -118,29 +118,29 @@ def _keyed(events: Sequence[ComponentMetric], case: int) -> Iterator[tuple[_Key 
     labels = _turn_labels(events)
     speech = _speech_of_labels(events, labels)
     unkeyed = [event for event in events if not event.speech_id and event.label not in labels]
-    place = _places([event for event in unkeyed if not _is_loose(event)])
+    turn_of = _turns_by_order([event for event in unkeyed if not _is_loose(event)])
     for event in events:
         if event.speech_id:
             yield _Key("speech_id", event.speech_id), event
         elif event.label in labels:
             spoken = speech.get(event.label)
             yield _Key("speech_id", spoken) if spoken else _Key("label", event.label, case), event
-        elif event.seq in place:
-            yield _Key("order", f"#{place[event.seq]}", case), event
+        elif event.seq in turn_of:
+            yield _Key("order", f"#{turn_of[event.seq]}", case), event
         else:
             yield None, event
 
 
 def _is_loose(event: ComponentMetric) -> bool:
-    """Whether the order says nothing of an event, and it tells no wait by itself."""
+    """Whether the order says nothing of an event, and it reports no wait by itself."""
     return is_true(event.values.get("unordered")) and carried(event, (E2E,)) is None
 
 
 def _turn_labels(events: Sequence[ComponentMetric]) -> set[str]:
     """The labels that name a turn. Frameworks write the name of a plugin or a model there, which names none.
 
-    A turn's label looks like `turn_3`, or stands beside the plugin's own (`source_label`). A turn of the
-    user ends once: a label under which that is told twice names no turn.
+    A turn's label looks like `turn_3`, or is next to the plugin's own (`source_label`). A turn of the
+    user ends once: a label under which that is reported twice names no turn.
     """
     labels: set[str] = set()
     ended: set[tuple[str, str]] = set()
@@ -166,15 +166,15 @@ def _speech_of_labels(events: Sequence[ComponentMetric], labels: set[str]) -> di
     return {label: next(iter(ids)) for label, ids in spoken.items() if len(ids) == 1}
 
 
-def _places(events: Sequence[ComponentMetric]) -> dict[int, int]:
+def _turns_by_order(events: Sequence[ComponentMetric]) -> dict[int, int]:
     """The turn of each event by order, counted from 1.
 
     A turn begins where the user's turn ends: at an `eou` metric after a reply, or one that says a thing
-    again. Where no `eou` metric tells, it begins where the model is asked again after speech.
+    again. Without an `eou` metric, it begins where the model is asked again after speech.
     """
     has_eou = any(event.component == "eou" for event in events)
     has: set[str] = set()
-    places: dict[int, int] = {}
+    turns: dict[int, int] = {}
     turn = 1
     for event in events:
         brings = _brings(event)
@@ -187,12 +187,12 @@ def _places(events: Sequence[ComponentMetric]) -> dict[int, int]:
         if begins:
             turn, has = turn + 1, set()
         has |= brings
-        places[event.seq] = turn
-    return places
+        turns[event.seq] = turn
+    return turns
 
 
 _ONCE = frozenset((E2E, "eou.end_of_utterance_delay", "eou.on_user_turn_completed_delay"))
-"""What one turn tells once."""
+"""What one turn reports once."""
 
 
 _REPORTS: dict[str, list[tuple[str, Field]]] = {}
@@ -261,7 +261,7 @@ def _calls(events: Sequence[ComponentMetric]) -> list[_Call]:
 
 
 def _first(field: Field, events: Sequence[ComponentMetric]) -> LatencyReading | None:
-    """The first time that was given, else the first reason why there is none."""
+    """The first time that was given, else the first reason why it is missing."""
     readings = [reading for event in events if (reading := field.reading(event)) is not None]
     return next((one for one in readings if one.seconds is not None), readings[0] if readings else None)
 
@@ -276,7 +276,7 @@ def _take(parts: Parts, missing: Missing, name: str, reading: LatencyReading | N
 REPEATED = "repeated_metric"
 """An item repeats a component metric of an item before it."""
 FAILURES = ("no_token", "no_audio")
-"""What a call that failed says in the place of a time. Seconds have no worst value: rates of their own count it."""
+"""What a call that failed says instead of a time. Seconds have no worst value: rates of their own count it."""
 STOPPED_CLOCK = "clock_without_resolution"
 """Every time is exactly 0: what was to be measured was not."""
 
@@ -330,7 +330,7 @@ def first_sound(events: Sequence[ComponentMetric]) -> list[Observation]:
 
 
 def work(field: Field, sound: Field, *, skips_streamed: bool = False) -> Measure:
-    """The time that work took, beside the seconds of sound that it was about."""
+    """The time that work took, and the seconds of sound that it was about."""
 
     def observe(sample: LatencySample) -> Observation:
         event, reading = sample
@@ -381,7 +381,7 @@ def without_zeros(observations: list[Observation]) -> list[Observation]:
 
 
 def no_time_rate(field: Field, events: Sequence[ComponentMetric]) -> list[Observation]:
-    """1 for each call that reports a failure in the place of a time, 0 for each that reports one."""
+    """1 for each call that reports a failure instead of a time, 0 for each that reports one."""
     return [
         ratio(sample.event, sample.reading.reason in FAILURES, 1, empty="no_calls")
         if sample.reading.seconds is not None or sample.reading.reason in FAILURES

@@ -26,11 +26,11 @@ from convoscope.views.user_turns import breakdown
 def conversation_correctly_finished(conversation: Conversation) -> Observation:
     """Did the agent still answer when the call ended?
 
-    0 where the call ended because nobody spoke any more and the user's sound was the last: the agent
+    0 where the call ended in silence and the user's sound was the last: the agent
     owed an answer. 0 also where the integration broke, and where the agent never said a word to a user
     who spoke. 1 for every other end, good or bad: whether the agent answered before, `agent.unanswered_turns`
     says. Unmeasured where the log does not say why it ended, or ended in silence and has no sound that
-    tells who spoke last.
+    says who spoke last.
 
     >>> call = example("0-1 user: Hi.", "2-3 assistant: Bye.", outcome={"ended_reason": "user_hangup"})
     >>> value(conversation_correctly_finished, call)
@@ -48,7 +48,7 @@ def conversation_correctly_finished(conversation: Conversation) -> Observation:
 def conversation_correctly_finished_eva(context: MetricContext) -> Observation:
     """Was the user not left waiting until the call timed out?
 
-    As EVA publishes it: 0 where the call ended because nobody spoke any more and the user's sound was the
+    As EVA publishes it: 0 where the call ended in silence and the user's sound was the
     last, 1 for every other end. An agent that never speaks, and an integration that breaks, finish correctly.
 
     >>> call = example("0-1 user: Hi.", "2-3 assistant: Bye.", outcome={"ended_reason": "user_hangup"})
@@ -72,7 +72,7 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
     1 where the last thing that the simulator logged is the end of its connection after a goodbye, or
     where the agent left the user waiting until the call timed out; else 0, and the call is better
     simulated anew. Where the simulator's log breaks off, or does not say why it ended, the call's own
-    reason for its end stands for it. Unmeasured without that, and without the simulator's log.
+    reason for its end is used. Unmeasured without that, and without the simulator's log.
 
     >>> end = {"source": "simulator", "kind": "connection_state", "value": {"details": {"reason": "goodbye"}}}
     >>> value(conversation_valid_end, example("0-1 user: Hi.", "2-3 assistant: Bye.", log=[end]))
@@ -107,7 +107,7 @@ def _is_goodbye(record: Logged) -> bool:
 
 
 def _reason(record: Logged) -> str | None:
-    """Why the connection ended, where this record tells."""
+    """Why the connection ended, where this record says so."""
     details = record.value.get("details") if isinstance(record.value, dict) else None
     reason = details.get("reason") if isinstance(details, dict) else None
     return folded_name(reason) if record.kind == "connection_state" and isinstance(reason, str) else None
@@ -128,7 +128,7 @@ def success(conversation: Conversation) -> Observation:
     """Did the conversation reach what it was for?
 
     1 where it is done, 0 where it is lost: by the user's own label, else by what the log says of it, else by the end
-    that the flow came to. Unmeasured where none of these tells.
+    that the flow came to. Unmeasured where none of these says.
 
     >>> value(success, example("user: Book it.", "assistant: Done.", outcome={"completed": True}))
     1.0

@@ -132,7 +132,7 @@ def task_completion(conversation: Conversation) -> Observation:
     1 where everyone is logged in who should be, and the database after the conversation is the
     expected one; else 0. Rules of the scenario may say instead which changes are required, allowed
     and forbidden; a change that is none of these is damage and gives 0. What counts is the content:
-    a stored hash is used only where there is no content; it does not tell the session, which is then
+    a stored hash is used only where there is no content; it does not show the session, which is then
     not compared (`not_compared` in the details).
 
     >>> world = {"before": {"content": {"seats": 0}}, "expected": {"content": {"seats": 2}}}
@@ -249,7 +249,7 @@ def calls_on_failure(conversation: Conversation) -> Observation:
     """How often was authentication tried where it failed in the end?
 
     The number of calls of authentication tools in a conversation that ends without the expected
-    session; 0 where nobody tried. Not applicable where authentication succeeds or is not expected.
+    session; 0 where it was not tried. Not applicable where authentication succeeds or is not expected.
 
     >>> world = {"expected": {"content": {"session": {"user": "ann"}}}, "after": {"content": {"session": {}}}}
     >>> calls = ['tool: log_in {} -> {"error": "wrong pin"}'] * 2
@@ -367,7 +367,7 @@ def _details(after: Database, broken: Sequence[_Broken]) -> dict[str, Any]:
 
 
 def _by_hash(conversation: Conversation) -> Observation:
-    """Where a database is known by its hash alone: equal or not is all that can be told."""
+    """Where a database is known by its hash alone: equal or not is all that is known."""
     scenario = _scenario(conversation)
     after, expected = scenario.after or Database(None), scenario.expected or Database(None)
     lacking = "no_final_database" if after.content is None else "no_expected_database"
@@ -455,7 +455,7 @@ def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Itera
 
 
 def _is_record(change: Change) -> bool:
-    """A record came or went: whoever asks for that asks for one."""
+    """A record came or went: who asks for that asks for one record."""
     return change.kind != CHANGED and isinstance(change.now if change.kind == ADDED else change.was, dict)
 
 

@@ -97,15 +97,15 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
 def parameter_correctness_by_success(conversation: Conversation) -> Iterator[Observation]:
     """Were the tools called with proper arguments, and did they succeed?
 
-    As published: `tools.parameter_correctness`, but that the last check is whether the result tells of
-    success, and that it may be the only one. Where results tell of failure alone, only failures are
+    As published: `tools.parameter_correctness`, but that the last check is whether the result reports
+    success, and that it may be the only one. Where results report failure alone, only failures are
     measured; and a tool that is out of stock counts against the arguments.
 
     >>> chat = example("user: Book it.", 'tool: book {} -> {"success": true}', 'tool: pay {} -> {"success": false}')
     >>> value(parameter_correctness_by_success, chat)  # one of two calls succeeded
     0.5
     """
-    yield from _parameters(conversation, _check_success, "no schema, and no result that tells of success")
+    yield from _parameters(conversation, _check_success, "no schema, and no result that reports success")
 
 
 def _parameters(conversation: Conversation, check: _CheckResult, nothing: str) -> Iterator[Observation]:
@@ -194,12 +194,12 @@ def _assigned(points: Sequence[Sequence[float]], columns: int) -> list[int]:
                 for other, worth in enumerate(points[holder]):
                     if aside + worth > gain[other] + _ROUNDING:
                         gain[other], taker[other], moving = aside + worth, holder, True
-        place: int | None = max((one for one in range(columns) if one not in row_of), key=gain.__getitem__)
-        while place is not None:
-            row = taker[place]
+        free: int | None = max((one for one in range(columns) if one not in row_of), key=gain.__getitem__)
+        while free is not None:
+            row = taker[free]
             left = column_of.get(row)
-            row_of[place], column_of[row] = row, place
-            place = left
+            row_of[free], column_of[row] = row, free
+            free = left
     return [column_of[row] for row in range(len(points))]
 
 
@@ -260,7 +260,7 @@ def _looks(case: Case) -> list[_Look]:
         tool, result = tools.get(call.name), results.get(call.seq)
         if tool is not None or call.raw_arguments is not None:
             _check_schema(call, tool, where, checks, differences)
-        # What was passed is told of the most recent call. Outside of items it is that call itself.
+        # What was passed is known of the most recent call. Outside of items it is that call itself.
         if number == last and (passed := case.extras.get("parameters_passed")) is not None:
             arguments, stated = _arguments(call), _by_name(passed)
             checks["passed"] = same_value(stated, arguments)
@@ -297,7 +297,7 @@ def _check_schema(
     if call.arguments and (wrong or not look.unchecked):
         checks["types"] = not wrong
     differences += [f"- {where}{name}: required, missing" for name in absent]
-    differences += [f"~ {where}{told}" for told in wrong]
+    differences += [f"~ {where}{difference}" for difference in wrong]
     differences += [f"+ {where}{name}: not in the schema" for name in unlisted(call.arguments, schema)]
 
 
@@ -462,8 +462,8 @@ def _apart(where: str, path: str, wanted: Json, actual: Json, sides: _Sides, dep
             else:
                 yield from _apart(where, inner, wanted[name], actual[name], sides, depth + 1)
     elif depth < _DEEPEST and _are_lists(wanted, actual):
-        for place, (first, second) in enumerate(zip(wanted, actual, strict=True)):
-            yield from _apart(where, f"{path}[{place}]", first, second, sides, depth + 1)
+        for index, (first, second) in enumerate(zip(wanted, actual, strict=True)):
+            yield from _apart(where, f"{path}[{index}]", first, second, sides, depth + 1)
     else:
         first, second = _shown_apart(wanted, actual)
         yield f"~ {where}{path}: {sides.wanted} {first}, {sides.made} {second}"
@@ -480,7 +480,7 @@ def _shown(value: Json) -> str:
 def _shown_apart(first: Json, second: Json) -> tuple[str, str]:
     """Two values as JSON; of long ones, the part where they begin to differ."""
     texts = [_json(first), _json(second)]
-    parting = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
+    parting = next((index for index, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
     start = 0 if max(map(len, texts)) <= _LONGEST else max(0, parting - 20)
     return _window(texts[0], start), _window(texts[1], start)
 
@@ -498,7 +498,7 @@ def _window(text: str, start: int) -> str:
 
 
 def _which(call: ToolCall) -> dict[str, Any]:
-    """What finds a call again: its tool, its place in the timeline, its id where it has one."""
+    """What finds a call again: its tool, its position in the timeline, its id where it has one."""
     if call.call_id:
         return {"called": call.name, "event": str(call.seq), "call_id": call.call_id}
     return {"called": call.name, "event": str(call.seq)}

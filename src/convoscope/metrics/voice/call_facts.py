@@ -69,7 +69,7 @@ def last_end(audio: dict[int, Any]) -> float | None:
 
 
 def left_waiting(context: MetricContext) -> bool | None:
-    """The call ended since nobody spoke any more, and it was the agent's turn; None where the sound does not tell."""
+    """The call ended in silence, and it was the agent's turn; None where the sound leaves that open."""
     if folded_name(context.conversation_ended_reason or "") != INACTIVITY:
         return False
     return user_spoke_last(context)
@@ -81,7 +81,7 @@ def turns_with_tools(context: MetricContext) -> set[int]:
 
 
 def turn_ids(context: MetricContext) -> list[int]:
-    """Every turn in which somebody spoke or made a sound, in order."""
+    """Every turn with speech or a sound, in order."""
     spoken = (
         context.transcribed_assistant_turns,
         context.transcribed_user_turns,

@@ -31,7 +31,7 @@ REASONING_TOKENS = "reasoning_tokens"
 def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent say something before it goes to work?
 
-    Tool calls of one turn with nobody's speech between them are a group. 1 for a group before which
+    Tool calls of one turn without speech between them are a group. 1 for a group before which
     the agent spoke in the same turn, else 0, in which case the user hears silence while tools work.
     The subject is the first call of the group.
 

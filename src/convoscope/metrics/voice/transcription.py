@@ -23,7 +23,7 @@ ERRORS_PER_WORD = "errors per word"
 """No share: insertions can make more errors than there are words."""
 
 WORST = 5
-"""So many stretches that differ are kept as details, the longest first."""
+"""So many spans that differ are kept as details, the longest first."""
 
 
 RECOGNISER = Need(
@@ -69,8 +69,8 @@ class Dictation(NamedTuple):
     compared: dict[int, TranscribedTurn]
     inapplicable: frozenset[int]
     """Nothing was intended there."""
-    untold: frozenset[int]
-    """The user spoke, or was heard, and nobody knows what was intended."""
+    unknown: frozenset[int]
+    """The user spoke, or was heard, and what was intended is unknown."""
     trailing: frozenset[int]
     """Turns that were not transcribed, nor any after them."""
     language: str
@@ -153,7 +153,7 @@ def word_errors(intended: str, heard: str, language: str) -> Errors:
     details: dict[str, Any] = {"reference": " ".join(reference), "hypothesis": " ".join(hypothesis)}
     if not hypothesis:
         return Errors(len(reference), 0, len(reference), 0, {**details, "lost": True})
-    number = {word: place for place, word in enumerate(dict.fromkeys((*reference, *hypothesis)))}
+    number = {word: index for index, word in enumerate(dict.fromkeys((*reference, *hypothesis)))}
     steps = Levenshtein.opcodes([number[word] for word in reference], [number[word] for word in hypothesis])
     counts = dict.fromkeys(("equal", "replace", "delete", "insert"), 0)
     differing: list[dict[str, str]] = []
@@ -191,7 +191,7 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     Substitutions, deletions and insertions ÷ words that the user meant to say, after both texts are
     brought into one spoken form; Japanese, Chinese and Korean by character. A turn without a
     transcript, or with an empty one, counts with all its words as deletions, wherever in the call it
-    is. A turn of which nobody knows what was meant is unmeasured. Not applicable where the model
+    is. A turn of which the intended text is unknown is unmeasured. Not applicable where the model
     hears the sound.
 
     >>> words = {"intended": {"text": "My code is ZK3 please"}, "heard": {"text": "My code is ZK4 please"}}
@@ -272,7 +272,7 @@ class EntityFact(NamedTuple):
     intended: str
     correct: bool
     instead: str | None
-    """What it wrote in its place, where something like it stands there."""
+    """What it wrote instead, where that is similar."""
 
     def evidence(self) -> dict[str, str | bool | None]:
         heard = self.intended if self.correct else self.instead
@@ -316,7 +316,7 @@ _english = partial(
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
-    Per turn: facts that the user meant to say and that stand in what was heard, ÷ facts. A fact is
+    Per turn: facts that the user meant to say and that are in what was heard, ÷ facts. A fact is
     found by its shape and its spoken form, so that "Z K three" is heard in "ZK3". In a turn without a
     transcript, or with an empty one, all are wrong. A turn without a fact is not applicable, and so is
     an agent whose model hears the sound.
@@ -349,7 +349,7 @@ def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
 
 
 class EntityKind(NamedTuple):
-    """Types of facts that are told together."""
+    """Types of facts that are reported together."""
 
     types: tuple[str, ...]
     question: str

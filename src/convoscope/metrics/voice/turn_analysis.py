@@ -1,6 +1,6 @@
 """Who spoke when in each turn of a call, and what that is worth: the analysis behind `voice.turn_taking`.
 
-The curves are those of the voice logs' specification, 1.3. Times are seconds; curves are told in
+The curves are those of the voice logs' specification, 1.3. Times are seconds; curves are given in
 milliseconds, as there.
 """
 
@@ -73,7 +73,7 @@ class BargeIn(NamedTuple):
 
     overlap: float
     times: int
-    """Stretches of the agent's sound that lie over the user's."""
+    """Segments of the agent's sound that lie over the user's."""
     wait_after: float | None
     """From the user's end to the agent's next words; None where it spoke through that end, or no more."""
     spoke_through: bool
@@ -87,10 +87,10 @@ class EvaluatedTurn(NamedTuple):
     reason: str
     tool: bool
     gap: float | None
-    """From the user's end to the agent's start; None where somebody interrupted. Negative: before the end."""
+    """From the user's end to the agent's start; None where one side interrupted. Negative: before the end."""
     barge_in: BargeIn | None
     yielded: float | None
-    """How long the agent went on after the user broke in; None where nobody did."""
+    """How long the agent went on after the user broke in; None where the user did not."""
     nudged: bool
 
     @property

@@ -83,7 +83,7 @@ _taking_metric = partial(
 def turn_taking(context: MetricContext) -> Iterator[Observation]:
     """Does the agent speak when it is its turn, and only then?
 
-    Per turn with sound of both sides, from 0 to 1. Nobody interrupts: by the wait for the reply, 1
+    Per turn with sound of both sides, from 0 to 1. Without an interruption: by the wait for the reply, 1
     from 0.5 to 2 s (3 s with a tool call), 0 at -0.5 s and at 3.5 s (5 s). The agent speaks over the
     user: the worst of how long, how often and how late it answers then, at most 0.5. The user breaks
     in: by how soon the agent falls silent, 0 at 2 s. Both: the worse. A nudge after a turn that the
@@ -144,7 +144,7 @@ def latency(context: MetricContext) -> Iterator[Observation]:
 
     From the end of the user's last sound to the start of the agent's first. Turns with an
     interruption, and replies that begin before the user's last sound, are no wait: not applicable.
-    Where all are exactly 0, the log's clock tells nothing, and they are unmeasured.
+    Where all are exactly 0, the log's clock says nothing, and they are unmeasured.
 
     >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
     >>> value(latency, call)
@@ -296,7 +296,7 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
 def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     """How often does the agent speak over the user?
 
-    Per turn: the stretches of the agent's sound that overlap the user's by more than a millisecond,
+    Per turn: the segments of the agent's sound that overlap the user's by more than a millisecond,
     where the agent interrupted; else 0. Per call: their sum.
 
     >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
@@ -310,7 +310,7 @@ def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
 def agent_interruption_overlap(context: MetricContext) -> Iterator[Observation]:
     """How long do both speak at once where the agent interrupts?
 
-    The sum over all pairs of stretches of sound; of the turns in which the agent interrupts.
+    The sum over all pairs of segments of sound; of the turns in which the agent interrupts.
 
     >>> call = example("0-4 user: Two seats, please.", "2-3 assistant: Sure.", "5-6 assistant: Done.")
     >>> value(agent_interruption_overlap, call)  # from 2 s to 3 s
