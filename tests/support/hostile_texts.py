@@ -108,7 +108,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.metrics import audio as transcripts
     from convoscope.metrics.answer import forms
     from convoscope.metrics.answer import multiple_choice as choices
-    from convoscope.metrics.tools import calls as tools
+    from convoscope.metrics.tools import call_checks as tools
     from convoscope.metrics.voice.transcription import word_errors
     from convoscope.report.table import plain
     from convoscope.report.text_diff import difference
