@@ -11,13 +11,13 @@ import msgspec
 
 from convoscope.conversation.lazy import remembered
 from convoscope.text.folding import comparable, composed, fold
-from convoscope.text.patterns import PatternCheck
+from convoscope.text.patterns import PatternCheck, lazy_pattern
 
 # Each looks at a run of characters from its beginning alone: from every position in it, a long one would take hours.
-_WORD = re.compile(r"(?<!\S)\S*?[^\W_]")
+_WORD = lazy_pattern(r"(?<!\S)\S*?[^\W_]")
 _LETTERS_OF_A_WORD = 2
 """In such a writing, so many letters count as a word where a text must have some length."""
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:\s+|$)|[。！？\n]+")
+_SENTENCE_END = lazy_pattern(r"(?<![.!?…])[.!?…]++(?:\s+|$)|[。！？\n]+")
 
 
 def count_words(text: str) -> int:
@@ -461,11 +461,11 @@ _WORD_CHARACTERS = _WordCharacters()
 _WITHOUT_BLANKS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = _WITHOUT_BLANKS + r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 """Thai, Lao, Burmese, Khmer, Kana, Han and Hangul, as a class of a pattern has them."""
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_BY_CHARACTER = re.compile(f"[{_WITHOUT_BLANKS}]")
-_BLANKS = re.compile(r"\s+")
-_NOT_OF_A_NUMBER = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
-_THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
+_BY_CHARACTER = lazy_pattern(f"[{_WITHOUT_BLANKS}]")
+_BLANKS = lazy_pattern(r"\s+")
+_NOT_OF_A_NUMBER = lazy_pattern(r"(?<!\d)[.,]|[.,](?!\d)|(?<=[^-.,])-|-(?!\d)")
+_THOUSANDS = lazy_pattern(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _NO_DIGITS = bytes(one for one in range(256) if not 48 <= one < 58)
 _NOT_OF_NAMES = bytes(one for one in _NO_DIGITS if one != ord("_"))
 _LETTERS = bytes(one if chr(one).isalnum() or one == ord("_") else 32 for one in range(128)) + bytes([32] * 128)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import string
 import unicodedata
 from fractions import Fraction
@@ -10,6 +9,8 @@ from functools import lru_cache
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
+
+from convoscope.text.patterns import lazy_pattern
 
 Form = Literal["NFC", "NFKC"]
 
@@ -37,12 +38,12 @@ _LOOK_ALIKES = dict(
     )
 )
 _TO_LATIN = str.maketrans(_LOOK_ALIKES)
-_UNSEEN = re.compile(
+_UNSEEN = lazy_pattern(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
 )
 """Characters that are not drawn: zero width, soft hyphens, marks of direction."""
-_OTHER_LETTER = re.compile("[\u0370-\u052f\u0261\u0269]")
-_LATIN_LETTER = re.compile("[A-Za-z]")
+_OTHER_LETTER = lazy_pattern("[\u0370-\u052f\u0261\u0269]")
+_LATIN_LETTER = lazy_pattern("[A-Za-z]")
 
 
 def visible(text: str) -> str:
@@ -110,10 +111,10 @@ def _is_edge(character: str) -> bool:
 
 _EDGES = "".join(one for one in map(chr, range(128)) if _is_edge(one))
 
-_TAG = re.compile(r"\[[^\]]*(\]?)")
+_TAG = lazy_pattern(r"\[[^\]]*(\]?)")
 _SILENT = bytes(one for one in range(128) if not chr(one).isalnum())
 _SMALL = bytes(range(128)).lower() + bytes(range(128, 256))
-_SIGNS = re.compile("[\u0080-\u00bf\U00010000-\U0010ffff]+")
+_SIGNS = lazy_pattern("[\u0080-\u00bf\U00010000-\U0010ffff]+")
 """What is left of signs where those of ASCII are gone."""
 _SIGNS_BEGIN = (b"\xc2", b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")
 """The bytes that UTF-8 begins these with, and no other character."""
@@ -132,8 +133,8 @@ def compact(text: str) -> str:
     return _SIGNS.sub("", letters) if any(byte in bare for byte in _SIGNS_BEGIN) else letters
 
 
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORDS = re.compile(r"[^\W_]+")
+_CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = lazy_pattern(r"[^\W_]+")
 
 
 def split_camel(text: str, separator: str) -> str:

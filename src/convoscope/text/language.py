@@ -7,7 +7,6 @@ are in the guide on languages.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from convoscope.errors import UsageError
 from convoscope.text.folding import visible
 from convoscope.text.lexicon import folded_phrases, lexicons
+from convoscope.text.patterns import lazy_pattern
 
 MODEL = "resources/lid.176.ftz"
 LIMITS = ((30, 0.5), (16, 0.8), (10, 0.9))
@@ -41,12 +41,12 @@ UNDETERMINED = "und-"
 """Begins the code of a text whose script is known, and whose language is not: `und-Cyrl`."""
 
 # Words of letters alone: what holds a digit, a sign of an address or of code is a name, a number or an id.
-_WORD = re.compile(r"(?<![^\s¿¡(\"'«„“‘])[^\W\d_]+(?:['’\-][^\W\d_]+)*(?=[.,!?;:…)\"'»”’]*(?:\s|$))")
+_WORD = lazy_pattern(r"(?<![^\s¿¡(\"'«„“‘])[^\W\d_]+(?:['’\-][^\W\d_]+)*(?=[.,!?;:…)\"'»”’]*(?:\s|$))")
 _AROUND = '.,!?;:()"'
-_CODE_SIGN = re.compile(r"[{}\[\]<>=_\\|;/`$#@^~]")
-_BEYOND_LATIN = re.compile("[\u0370-\u1cff\u2c00-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
+_CODE_SIGN = lazy_pattern(r"[{}\[\]<>=_\\|;/`$#@^~]")
+_BEYOND_LATIN = lazy_pattern("[\u0370-\u1cff\u2c00-\ufaff\U00010000-\U0001efff\U00020000-\U0003ffff]")
 _SCRIPTS = tuple(
-    (language, re.compile(f"[{characters}]"))
+    (language, lazy_pattern(f"[{characters}]"))
     for language, characters in (
         ("ja", "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9d"),
         ("ko", "\u1100-\u11ff\u3131-\u318e\uac00-\ud7af"),
@@ -257,7 +257,7 @@ _TWO_LETTERS = (
     " ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st"
     " su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
 )
-_CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]{1,8}){0,3}")
+_CODE = lazy_pattern(r"([a-z]{2,3})(?:[-_][a-z0-9]{1,8}){0,3}")
 
 
 _KNOWN_CODES = frozenset(_TWO_LETTERS.split())

@@ -21,8 +21,9 @@ import msgspec
 
 from convoscope.errors import UsageError
 from convoscope.text.folding import visible
+from convoscope.text.patterns import lazy_pattern
 
-_PIECE = re.compile(r"\.\.|[()\[\]|^$]|[^\s()\[\]|^$.]+|\s+|.")
+_PIECE = lazy_pattern(r"\.\.|[()\[\]|^$]|[^\s()\[\]|^$.]+|\s+|.")
 _DEEPEST = 8
 
 
@@ -135,7 +136,7 @@ LONGEST_TEXT = 4_000
 """Characters of a text that are looked at: its beginning and its end."""
 _LONGEST_PHRASE = 2_000
 _MOST_PHRASES = 500
-_CODE = re.compile(r"[a-z]{2,3}")
+_CODE = lazy_pattern(r"[a-z]{2,3}")
 _PASSES = 3
 
 _ENDS = ".!…。！\n;"
@@ -151,8 +152,8 @@ _ASCII_APOSTROPHES = b"'`"
 _ASCII = bytes(ord((_FOLDED.get(code, chr(code)) or " ").strip() or " ") for code in range(128)).lower() + bytes(128)
 _SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 """As they are typed without their keys; the letter without its dots is understood as well."""
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_PICTURES = re.compile("[\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]+")
+_ACCENTS = lazy_pattern("[\u0300-\u036f]")
+_PICTURES = lazy_pattern("[\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]+")
 """Emojis: a sentence ends before them."""
 
 
@@ -170,7 +171,7 @@ def folded_phrases(text: str) -> str:
     return f" {' '.join(text.lower().translate(_FOLDED).split())} "
 
 
-_QUOTED = re.compile(r'(?<!\w)"[^"]{1,300}"(?!\w)|“[^”]{1,300}”|„[^“”]{1,300}[“”]|«[^»]{1,300}»|「[^」]{1,300}」')
+_QUOTED = lazy_pattern(r'(?<!\w)"[^"]{1,300}"(?!\w)|“[^”]{1,300}”|„[^“”]{1,300}[“”]|«[^»]{1,300}»|「[^」]{1,300}」')
 
 
 def without_quotes(text: str) -> str:
@@ -226,7 +227,7 @@ class Lexicon(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return text
 
 
-SENTENCE = re.compile(r"[^.?]+[.?]?|[.?]")
+SENTENCE = lazy_pattern(r"[^.?]+[.?]?|[.?]")
 
 
 def lexicon_languages() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import warnings
 from ast import literal_eval
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 LONGEST_TEXT = 10_000
 """Characters of a text that a pattern of the data is tried on."""
@@ -25,6 +25,27 @@ _MOST_STEPS = 5 * 10**7
 """Of one search: characters times states of the pattern."""
 _MOST_STEPS_OF_ALL = 10**9
 """Of all searches for the matches in one text."""
+
+
+class _LazyPattern:
+    """A pattern of our own; each of its methods is looked up once."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._arguments = pattern, flags
+
+    def __repr__(self) -> str:
+        return f"re.compile{self._arguments}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = self.__dict__[name] = getattr(re.compile(*self._arguments), name)
+        return method
+
+
+def lazy_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """A pattern that is compiled when it is first used: a run uses few of all, and compiling them takes long."""
+    return cast(re.Pattern[str], _LazyPattern(pattern, flags))
 
 
 class BadPattern(ValueError):
@@ -186,8 +207,8 @@ def _member(token: str, ascii: bool) -> str:
 
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _ESCAPE = r"\\(?:[0-7]{3}|0[0-7]?|x..|u.{4}|U.{8}|N\{[^}]*\}|.)"
-_TOKEN = re.compile(rf"{_ESCAPE}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\{{,\d*\}}|.", re.DOTALL)
-_TOKEN_OF_CLASS = re.compile(rf"{_ESCAPE}|.", re.DOTALL)
+_TOKEN = lazy_pattern(rf"{_ESCAPE}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\{{,\d*\}}|.", re.DOTALL)
+_TOKEN_OF_CLASS = lazy_pattern(rf"{_ESCAPE}|.", re.DOTALL)
 _BOUNDARIES = (r"\b", r"\B")
 _PLACES = {**{index: index for index in (*_BOUNDARIES, r"\A")}, r"\Z": r"\z"}
 _WORD = r"\p{L}\p{N}_"

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from convoscope.text.language import is_plainly, language_of
+from convoscope.text.patterns import lazy_pattern
 
 KNOWN_LANGUAGES = ("en", "de", "es", "fr", "pt", "ja")
 """Languages in which failures are known by their words."""
@@ -193,7 +194,7 @@ _ADJECTIVES = (
     r"|validation|http|syntax|parse|parsing|connection|backend|service|request|execution|authentication|timeout|unhandled"
     r"|uncaught|sql|json|type|value|remote|upstream|application|function|mcp|php|soap|rpc)[\s_-]+){0,4}"
 )
-_FAILURE_BEGINS = re.compile(
+_FAILURE_BEGINS = lazy_pattern(
     rf"{_DECORATION}(?:{_ADJECTIVES}(?:error|exception|failure){_NO_ERROR}{_AFTER_ERROR}"
     rf"|errors{_NO_ERROR}\s*[:=]\s*(?!\d)\S"
     r"|(?:npm )?err[:!]|ora-\d{5}:|sqlstate\[|msg \d+, level \d+"
@@ -216,7 +217,7 @@ _FAILURE_BEGINS = re.compile(
     r"|<(?:!doctype[^>]{0,100}>\s*<)?(?:html|head)[^>]{0,100}>\s*(?:<head[^>]{0,50}>\s*)?<title>\s*(?:[45]\d\d|error)\b"
     r")",
 )
-_EXCEPTION_BEGINS = re.compile(
+_EXCEPTION_BEGINS = lazy_pattern(
     r"[\W_]{0,6}(?:Uncaught |Unhandled |Caught |Caused by: |Exception in thread \"[^\"\n]{0,60}\" )?"
     r"(?:[A-Za-z_$][\w$]{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Timeout|Fault|Failure)"
     r"(?=[:()]|\s*$|\s*\n| at | \d{3}\b)"
@@ -227,11 +228,11 @@ _EXCEPTION_BEGINS = re.compile(
     r"|E(?:CONNREFUSED|CONNRESET|TIMEDOUT|NOENT|ACCES|HOSTUNREACH|NOTFOUND|PIPE)\b"
     r"|thread '[^'\n]{0,60}' panicked at)"
 )
-_TRACEBACK = re.compile(
+_TRACEBACK = lazy_pattern(
     r"(?:^|\n)\s{0,8}(?:Traceback \(most recent call last\)|goroutine \d+ \[running\]"
     r"|[A-Z][\w.]{0,80}(?:Error|Exception)?: [^\n]{0,300}\n\s{2,8}at \S)"
 )
-_LAST_LINE = re.compile(r"\n(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^\n]{0,500}$")
+_LAST_LINE = lazy_pattern(r"\n(?:[A-Za-z_]\w{0,40}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception): [^\n]{0,500}$")
 _REASONS = (
     r"(?:bad request|unauthori[sz]ed|payment required|forbidden|(?:page )?not found|method not allowed|not acceptable"
     r"|request time-?out|conflict|gone|payload too large|unsupported media type|unprocessable \w+|too many requests"
@@ -239,21 +240,21 @@ _REASONS = (
     r"|client error|server error)"
 )
 _CODED = r"(?:http(?:/\d(?:\.\d)?)?(?:\s+(?:error|status(?:\s+code)?))?|status(?:[ _]?code)?|(?:error|response)\s+code)"
-_REASON_LINE = re.compile(
+_REASON_LINE = lazy_pattern(
     rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}[45]\d\d\b|(?:error\s+)?[45]\d\d\W{{1,3}}{_REASONS}\b|{_REASONS}\W*$"
     r"|response\s*\[[45]\d\d\])",
 )
-_HTTP_BAD = re.compile(
+_HTTP_BAD = lazy_pattern(
     rf"\b(?:{_CODED}(?:\s+of)?[\s:=#(]{{1,3}}[45]\d\d\b|[45]\d\d\W{{1,3}}{_REASONS}\b)", re.IGNORECASE
 )
-_HTTP_GOOD = re.compile(
+_HTTP_GOOD = lazy_pattern(
     rf"{_DECORATION}(?:{_CODED}[\s:=#]{{1,3}}20[013456]\b|20[01456]\s+(?:ok|created|no content)\b)", re.IGNORECASE
 )
-_EXIT_CODE = re.compile(
+_EXIT_CODE = lazy_pattern(
     r"\b(?:(?:process |command )?exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code|exited with)[\s:=]{1,3}"
     r"-?[1-9]\d{0,9}\b",
 )
-_FAILURE_LINE = re.compile(
+_FAILURE_LINE = lazy_pattern(
     rf"\n{_DECORATION}(?:error|exception|failed){_NO_ERROR}\s*[:!]"
     r"|(?:^|\n)\W{0,3}(?:status|result|outcome)\s*[:=]\s*[\"']?(?:error|failed|failure|fail)\b"
     r"|(?:^|\n)\W{0,3}(?:success|ok)\s*[:=]\s*(?:false|no|0)\b",
@@ -272,7 +273,7 @@ _DONE = (
     r"|activated|deactivated|enabled|disabled|notified|entered|uploaded|scheduled|rescheduled|modified|placed|approved"
     r"|set|reset|written|executed|merged|installed|logged|connected|pulled up)"
 )
-_FAILS = re.compile(
+_FAILS = lazy_pattern(
     r"\b(?:timed[ -]?out|time-?out (?:after|error|exceeded|occurred|while|waiting|reached)|request time-?out"
     r"|connection (?:was |is |has been )?(?:refused|reset|closed|aborted|lost|failed|dropped)|broken pipe"
     r"|rate[ -]limit(?:ed| \w+ (?:exceeded|reached)| exceeded| reached| hit)|too many requests"
@@ -297,7 +298,7 @@ _FAILS = re.compile(
     r"|not (?:authori[sz]ed|permitted|allowed) to|no such file|command not found|is not recognized as|syntax error"
     rf"|unsuccessful|(?:not|n['’]t|never) (?:been |be )?(?:successful(?:ly)?|succeed(?:ed)?|{_DONE}))\b",
 )
-_TRANSPORT = re.compile(
+_TRANSPORT = lazy_pattern(
     r"\b(?:connection (?:was |is |has been )?(?:refused|reset|closed|aborted|lost|dropped)|connect error|broken pipe"
     r"|(?:request|connection|gateway|read|query|operation) (?:has )?timed[ -]?out|socket hang up|no healthy upstream"
     r"|too many (?:requests|connections)|rate[ -]limit(?:ed| exceeded| reached| hit)|max retries exceeded"
@@ -306,7 +307,7 @@ _TRANSPORT = re.compile(
     r"|(?:disconnect/)?reset before headers|service (?:is )?(?:currently |temporarily )?unavailable)\b",
 )
 """Failures of the way to a tool: also a tool that returns the status of something does not mean a thing by them."""
-_HINTS = re.compile(
+_HINTS = lazy_pattern(
     r"\b(?:\w{0,30}errors?(?!\s?[:=]\s?(?:none|null|no|0)\b)|err|fail(?:s|ed|ure|ures|ing)?|reset|refused|missing|required|invalid|unavailable|upstream|difficult(?:y|ies)"
     r"|hang up|too many|denied|unreachable|unexpected(?:ly)?|unsupported|forbidden|exceed(?:s|ed)"
     r"|abort(?:ed|ing)?|crash(?:ed)?"
@@ -324,27 +325,27 @@ _HINTS = re.compile(
     r"|(?:got|received|returned|status|http(?:/\d(?:\.\d)?)?) [345]\d\d)\b|\berr!",
 )
 _LONGEST_NAME = 3
-_DENIES = re.compile(
+_DENIES = lazy_pattern(
     r"\b(?:no|not|none|never|already|nothing|nobody|neither|cannot|null|nil|nan|without|please)\b"
     r"|n['’]t\b|\b(?:found|has|have|are|is|with|returned|matched) (?:0|zero)\b|\?\W*$"
 )
-_GIVES_UP = re.compile(
+_GIVES_UP = lazy_pattern(
     r"\b(?:persists?|try again later|later try|contact (?:the |your |our |an )?(?:support|admin\w*))\b"
 )
-_VALUE = re.compile(
+_VALUE = lazy_pattern(
     r"\d|[^\W\d_a-z]{2}|[a-z0-9,;:)\"'’] ['\"(]?(?!I\b)[A-Z]|[^\x00-\u024f]{4}|\b(?:two|three|four|five"
     r"|six|seven|eight|nine|ten)\b"
 )
-_SENTENCE = re.compile(r"\w{2}[.!](?:\s|$)")
-_NEGATION = re.compile(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?(?:or )?$")
-_EXPLAINS = re.compile(
+_SENTENCE = lazy_pattern(r"\w{2}[.!](?:\s|$)")
+_NEGATION = lazy_pattern(r"\b(?:no|not|never|without|zero|0|n['’]t|any)\W{1,2}(?:\w+\W)?(?:or )?$")
+_EXPLAINS = lazy_pattern(
     r"\b(?:if|when(?:ever)?|in case|means|mean|caused by|how to|to fix|troubleshoot\w*|typically|usually|policies"
     r"|our policy|faq|customers|article|guide|step \d|ticket \w+:)\b|^\[?\d{4}-\d\d-\d\d",
 )
-_DEFINES = re.compile(
+_DEFINES = lazy_pattern(
     r"\b(?:means?|stands for|indicates|is (?:shown|caused|returned)|occurs|bedeutet|significa|signifie)\b"
 )
-_NOTHING_FOUND = re.compile(
+_NOTHING_FOUND = lazy_pattern(
     r"^\W{0,4}(?:there (?:are|is|were|was) )?(?:no|0|zero) (?:[\w'’-]+ ){0,4}?"
     r"(?:(?:results?|match(?:es|ing)?|records?|entries|items|hits)\b(?! (?:of|for the))"
     r"|(?:\S+ ){0,2}?(?:found|available|match|free|left|in stock)\b)"
@@ -354,29 +355,29 @@ _NOTHING_FOUND = re.compile(
     r"|\b(?:data|results?|information|records?|test) (?:[\w'’-]+ ){0,6}?(?:is |are )?not available\b"
     r"|^(?:[\w'’#-]+ ){1,6}(?:does not|doesn['’]t|do not) exist\W*$",
 )
-_PENDING = re.compile(
+_PENDING = lazy_pattern(
     r"\b(?:queued|enqueued|pending|in progress|in the queue|processing|being processed|submitted|delegated|received"
     r"|acknowledged|initiated|please wait|will be \w+ed|on its way|awaiting|waiting for)\b",
 )
-_WORKED = re.compile(
+_WORKED = lazy_pattern(
     r"[\W_]{0,4}(?:ok|okay|done|success(?:ful|full?y|fuly)?|succeeded|complete|finished|all good"
     r"|yes, done|query ok, [1-9]"
     rf"|{_DONE})\b(?!\s*\?)(?!\s+\w+\s*:\s*\d)",
 )
-_WORKED_SOMEWHERE = re.compile(
+_WORKED_SOMEWHERE = lazy_pattern(
     r"\b(?:success(?:ful|full?y|fuly)?|succeeded"
     rf"|(?:has|have|was|were|is|are) (?:been |now )?(?:\w+ly )?(?:{_DONE}|available)|now (?:on|off)"
     rf"|{_DONE} (?:to|at|on|for|in|by|with|from|without)|all set)\b|\b{_DONE}[.!]*$",
 )
-_DOUBT = re.compile(
+_DOUBT = lazy_pattern(
     r"\b(?:tool|call|execution|request|operation|job|task|action|query) (?:\S+ )?(?:was|is|has been|got) cancell?ed\b"
     r"|\b(?:tool|function|feature|service|endpoint|account) (?:is|was|has been) (?:disabled|deactivated)\b"
     r"|\b(?:nothing|none|no one|would|already|dry[ -]run)\b"
     r"|\b(?:not|n['’]t|never|unless|if|whether|un\w+|no longer|fail\w*)\b|\?\W*$"
 )
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]{0,20}m")
-_WORD = re.compile(r"[a-z0-9]+")
+_COLOURS = lazy_pattern(r"\x1b\[[0-9;]{0,20}m")
+_WORD = lazy_pattern(r"[a-z0-9]+")
 _SIGN_WORDS = (
     "socket upstream connect headers difficulty difficulties retries route service tool system server"
     " max network name getaddrinfo certificate deadline context payment card"
@@ -398,9 +399,9 @@ _SIGNS = frozenset(_SIGN_WORDS.split()) | frozenset(str(code) for code in range(
 
 # The same in German, Spanish, French, Portuguese and Japanese
 
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_ANY_WORD = re.compile(r"[^\W_]+")
-_OTHER_FAILS = re.compile(
+_ACCENTS = lazy_pattern("[\u0300-\u036f]")
+_ANY_WORD = lazy_pattern(r"[^\W_]+")
+_OTHER_FAILS = lazy_pattern(
     # German
     r"\b(?:fehler (?:ist )?(?:aufgetreten|beim|bei der|im)|fehlgeschlagen|gescheitert|abgesturzt|zeituberschreitung"
     r"|(?:konnten?|kann|konnen) (?:[\w-]{1,30} ){0,6}?nicht (?:\w+ )?(?:werden|geladen|erreicht|gefunden|verarbeitet)"
@@ -423,7 +424,7 @@ _OTHER_FAILS = re.compile(
     # Japanese
     r"|エラーが(?:発生|起き)|に?失敗しました|できませんでした|(?:接続|利用|処理|取得)できません|タイムアウトしました"
 )
-_OTHER_NOTHING_FOUND = re.compile(
+_OTHER_NOTHING_FOUND = lazy_pattern(
     r"\b(?:(?:nicht|nichts) gefunden|keine? (?:[\w-]{1,30} ){0,6}?(?:gefunden|vorhanden|treffer|ergebnisse)"
     r"|existiert nicht|no (?:se )?(?:encontr\w{1,12}|hay resultados|existe)"
     r"|ningun[ao]? (?:\w{1,20} ){0,4}?encontrad[oa]|sin resultados"
@@ -431,7 +432,7 @@ _OTHER_NOTHING_FOUND = re.compile(
     r"|nao (?:foi |foram )?encontrad\w{1,3}|nao existe|nenhum[a]? (?:\w{1,20} ){0,4}?encontrad\w{1,3})\b"
     r"|見つかりません|存在しません|該当(?:なし|する[^。]{0,20}ありません)"
 )
-_OTHER_WORKED = re.compile(
+_OTHER_WORKED = lazy_pattern(
     r"\b(?:erfolgreich|(?:wurden?|ist|sind) (?:[\w-]{1,30} ){0,5}?(?:gebucht|gespeichert|erstellt|storniert"
     r"|aktualisiert|gesendet|geandert|angelegt|bestatigt|reserviert|geloscht|erstattet)"
     r"|con exito|exitosamente|correctamente"
@@ -440,12 +441,12 @@ _OTHER_WORKED = re.compile(
     r"|com sucesso|foi (?:confirmad|reservad|criad|atualizad|cancelad|enviad|salv)[oa])\b"
     r"|(?:完了|成功|予約|確定|送信|登録|更新|変更|作成|キャンセル)(?:し|され)ました"
 )
-_OTHER_NEGATION = re.compile(
+_OTHER_NEGATION = lazy_pattern(
     r"\b(?:nicht|nichts|keine?[mnrs]?|ohne|nie|niemals|ningun[ao]?|nunca|tampoco|aucune?|pas|jamais|nao|nenhum[a]?|sem)\b"
     r"|\bno (?:se|es|esta|fue|ha|hay|hemos|puede|existe|responde|disponible|encontrad[oa]|tiene)\b"
     r"|ません|なかった|ない(?:です|。|$)|不可|なし"
 )
-_OTHER_HINTS = re.compile(
+_OTHER_HINTS = lazy_pattern(
     r"\b(?:\w{0,20}fehler\w{0,6}|fehlt|fehlen|abgelehnt|abgelaufen|abgebrochen|verweigert|gesperrt|ungultige?[rsn]?|gescheitert"
     r"|storung|zeituberschreitung|wartung\w{0,10}|problemen?|erneut|spater|leider"
     r"|fallo|fallid[oa]|rechazad[oa]|bloquead[oa]|problemas?|mantenimiento|mas tarde"
@@ -456,7 +457,7 @@ _OTHER_HINTS = re.compile(
     r"|mais tarde|indisponivel|infelizmente|errore|fallit[oa]|scadut[oa])\b"
     r"|エラー|失敗|メンテナンス|無効|拒否|期限切れ|错误|失败|錯誤|오류|실패|ошибк"
 )
-_OTHER_EXPLAINS = re.compile(
+_OTHER_EXPLAINS = lazy_pattern(
     r"\b(?:wenn|falls|sobald|bedeutet|si|cuando|significa|quand|lorsque|signifie|quando|caso)\b|場合|とき"
 )
 
@@ -467,7 +468,7 @@ _PROMISE_DONE = r"(?:done|sorted(?: out)?|taken care of|dealt with|completed|fin
 _PROMISE_BEFORE = r"(?:(?:just|now|already|all|been|both) )*"
 _PROMISE_IS = r"(?:(?:'s|'re|'ve)|(?: is| are| was| were| has| have))"
 _MODAL = r"(?:will|would|should|could|must|might|may|not|never)"
-_OPEN = re.compile(rf"\b(?:once|when|until|if|after|as soon as|{_MODAL})\b[^,;]*$")
+_OPEN = lazy_pattern(rf"\b(?:once|when|until|if|after|as soon as|{_MODAL})\b[^,;]*$")
 """What is said before such words and makes them a plan, a condition or a denial."""
 _IRREGULAR = {
     "bring": "brought", "build": "built", "buy": "bought", "cancel": "cancel(?:l)?ed", "do": "done", "drop": "dropped",
@@ -491,7 +492,7 @@ def says_done(text: str, promise: str) -> bool:
 def _promise_pattern(promise: str) -> re.Pattern[str]:
     verb = re.match(r"\W*([a-z]+)", promise.lower())
     done = f"(?:{_PROMISE_DONE}|{participle(verb[1])})" if verb else _PROMISE_DONE
-    return re.compile(
+    return lazy_pattern(
         rf"\b(?:all {_PROMISE_DONE}|(?!{_MODAL}\b)\w+{_PROMISE_IS} {_PROMISE_BEFORE}{done}"
         rf"|(?:i|we) (?:just|already) {done})\b(?! to\b)"
     )

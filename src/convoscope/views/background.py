@@ -5,7 +5,6 @@ What comes of a conversation (labels, ratings, how it ended, how long it was) is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from convoscope.conversation import Conversation, Json
 from convoscope.text.folding import name_words, snake_case
 from convoscope.text.lexicon import word_lists
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.fields import header_fields, is_flag, is_outcome_name
 from convoscope.views.flow.endings import passed_in_words
 
@@ -200,7 +200,7 @@ def _dated(extras: Mapping[str, Json]) -> date | None:
     return None
 
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE = lazy_pattern(r"\d{4}-\d\d-\d\d")
 _EPOCH = 1e9
 """Times since 1970 in seconds; smaller ones are relative."""
 WHEN = ("day", "week", "month")

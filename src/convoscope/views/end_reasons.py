@@ -16,6 +16,7 @@ from convoscope.conversation import ASSISTANT, USER, Conversation, Json, ToolCal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
 from convoscope.text.lexicon import word_lists
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.result_fields import INFERRED, NOT_STATED
 from convoscope.views.tool_outcomes import outcome_of_call
 
@@ -46,8 +47,8 @@ _REASON_FIELDS = frozenset(
     for reason in ("reason", "cause")
 )
 """Fields that hold a reason for the end. `stop_reason` and `finish_reason` are those of a model's reply."""
-_SIP_FAILED = re.compile(r"_sip(?:_[a-z]+){0,3}_5[0-9]{2}_")
-_NAME = re.compile(r"\{([a-z_]+)\}")
+_SIP_FAILED = lazy_pattern(r"_sip(?:_[a-z]+){0,3}_5[0-9]{2}_")
+_NAME = lazy_pattern(r"\{([a-z_]+)\}")
 _LONGEST_REASON, _LONGEST_FIELD, _LONGEST_VALUE, _LONGEST_RESULT = 200, 80, 60, 2_000
 
 
@@ -130,7 +131,7 @@ def _reason_table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
 
     def pattern(text: str) -> re.Pattern[str]:
         phrases = _NAME.sub(lambda name: words[name[1]], text).split()
-        return re.compile("_(?:" + "|".join(map(re.escape, phrases)) + ")(?=_)")
+        return lazy_pattern("_(?:" + "|".join(map(re.escape, phrases)) + ")(?=_)")
 
     rules = []
     for rule in data["rule"]:
@@ -142,7 +143,7 @@ def _reason_table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
 # Hand-over to a person
 
 _HAND_OVER = word_lists(Path(__file__).with_name("hand_over.toml"))
-_NEGATES = re.compile(
+_NEGATES = lazy_pattern(
     r"(?<!\w)(?:no|not|none|nobody|never|without|unavailable|offline|busy|closed|unable|cannot|can't|couldn't|isn't|"
     r"aren't|keine?|keinen|nicht|niemand|ning[uú]n|ninguno|ninguna|nadie|aucune?|personne|pas|nenhum|nenhuma|ningu[eé]m|"
     r"n[aã]o)(?!\w)|ません|いない|できない",
@@ -156,6 +157,7 @@ def passes_on(tool: str) -> bool:
     return not _HAND_OVER["passes_on"].isdisjoint(words) and _HAND_OVER["things"].isdisjoint(words)
 
 
+@lru_cache(maxsize=4096)
 def hands_over(tool: str) -> bool:
     """Whether the name of a tool says that it puts the user through to a person."""
     return passes_on(tool) and not _HAND_OVER["somebody"].isdisjoint(name_words(tool))

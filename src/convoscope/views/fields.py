@@ -4,7 +4,6 @@ What a reader has no use for it keeps, so that a user can group by it or name it
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Literal, NamedTuple
 from convoscope.conversation import Conversation, Json
 from convoscope.text.folding import name_words, snake_case
 from convoscope.text.lexicon import word_lists
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.flow.endings import passed_in_words, shown_value
 
 MAX_FIELDS = 200
@@ -263,7 +263,7 @@ def _of_other_words(name: str, kind: str, values: Counter[str], words: str) -> P
     return Proposal(name, 6, words, (name,)) if is_read else None
 
 
-_FRACTION = re.compile(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
+_FRACTION = lazy_pattern(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
 
 
 def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:

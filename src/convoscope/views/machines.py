@@ -25,6 +25,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case, visible
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.end_reasons import (
     BROKEN,
     IVR,
@@ -76,13 +77,13 @@ _LONGEST = 1_000
 """Letters of a turn that are looked at: the greeting of a machine is shorter."""
 _MOST_TURNS = 20
 _NEVER_THE_USER = frozenset((ASSISTANT, SYSTEM, "tool", "developer"))
-_SAYS_NOTHING = re.compile(r"[\s.…·\-–—_*]*")
+_SAYS_NOTHING = lazy_pattern(r"[\s.…·\-–—_*]*")
 _ENDS_THE_CALL = frozenset(("end", "hangup", "hang", "terminate", "close", "finish"))
 _INPUT = frozenset(
     ["dtmf", "keypress", "key", "keys", "digit", "digits", "pressed", "speaking", "speech", "transcript", "transcribed"]
 )
 _NOT_INPUT = frozenset(("role", "name", "id", "type", "message_id", "timestamp", "time", "created_at", "user_id"))
-_WORDS = re.compile(r"[^\W_]+")
+_WORDS = lazy_pattern(r"[^\W_]+")
 
 
 @cached_on_argument
@@ -331,7 +332,7 @@ def _any_phrase(phrases: Sequence[str]) -> re.Pattern[str]:
         spaced += [f"{first}{gap}(?:{'|'.join(filter(None, rests))})"] if any(rests) else []
         spaced += [first] if "" in rests else []
     unspaced = [re.escape(one) for one in phrases if _is_unspaced(one)]
-    return re.compile("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
+    return lazy_pattern("|".join([rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)", *unspaced]))
 
 
 def _is_unspaced(phrase: str) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.conversation import Json
 from convoscope.text.folding import name_words, snake_case
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.result_words import without_accents
 
 Status = Literal["succeeded", "failed", "not_stated"]
@@ -362,7 +363,7 @@ def tool_kind(tool: str) -> ToolKind:
     )
 
 
-_STATUS_LINE = re.compile(r"\s{0,3}(?:HTTP(?:/\d(?:\.\d)?)?\s{1,3})?(\d{3})(?:\s.{0,60}|)", re.IGNORECASE | re.DOTALL)
+_STATUS_LINE = lazy_pattern(r"\s{0,3}(?:HTTP(?:/\d(?:\.\d)?)?\s{1,3})?(\d{3})(?:\s.{0,60}|)", re.IGNORECASE | re.DOTALL)
 
 
 def truth(value: Json) -> bool | None:

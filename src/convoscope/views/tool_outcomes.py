@@ -15,6 +15,7 @@ import msgspec
 
 from convoscope.conversation import Conversation, Json, ToolCall, ToolResult
 from convoscope.conversation.lazy import cached_on_argument
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.result_words import (
     LONGEST_READ,
     LONGEST_SHORT,
@@ -57,8 +58,8 @@ _LONGEST_JSON = 50_000
 _LONGEST_LITERAL = 4_000
 _LONGEST_MARKUP = 20_000
 _LONGEST_LABEL = 100
-_FENCE = re.compile(r"```\w{0,10}\s*\n?(.*?)\n?```\s*", re.DOTALL)
-_LABEL = re.compile(
+_FENCE = lazy_pattern(r"```\w{0,10}\s*\n?(.*?)\n?```\s*", re.DOTALL)
+_LABEL = lazy_pattern(
     r"(?:observation|result|output|response|answer|(?:tool|function)[ _](?:result|output|response)|ergebnis|antwort"
     r"|resultado|respuesta|résultat|réponse|resposta|結果)\s{0,3}[:：]\s{0,3}",
     re.IGNORECASE,
@@ -106,10 +107,10 @@ def _json(content: str) -> Json:
 
 # Markup
 
-_PAGE = re.compile(r"<(?:!doctype html|html\b|head\b|body\b)", re.IGNORECASE)
-_LEAF = re.compile(r"<([A-Za-z_][\w.:-]{0,60})(?:\s[^<>]{0,200})?>([^<>]{0,500})</")
-_ATTRIBUTE = re.compile(r"\s([A-Za-z_]\w{0,40})=[\"']([^\"'<>]{0,200})[\"']")
-_FAULT = re.compile(
+_PAGE = lazy_pattern(r"<(?:!doctype html|html\b|head\b|body\b)", re.IGNORECASE)
+_LEAF = lazy_pattern(r"<([A-Za-z_][\w.:-]{0,60})(?:\s[^<>]{0,200})?>([^<>]{0,500})</")
+_ATTRIBUTE = lazy_pattern(r"\s([A-Za-z_]\w{0,40})=[\"']([^\"'<>]{0,200})[\"']")
+_FAULT = lazy_pattern(
     r"<(?:\w{1,20}:)?(?:fault|err|error|exception)(?:\s{1,5}\w[^<>]{0,200}>|\s{0,5}>\s{0,20}(?!</)[^<>]{0,200})",
     re.IGNORECASE,
 )
@@ -155,17 +156,17 @@ def _events(content: str) -> list[Json]:
 
 # Structures that were cut, or are too long
 
-_BEGINS_AS_JSON = re.compile(
+_BEGINS_AS_JSON = lazy_pattern(
     r"[{\[]\s{0,20}(?:\{\s{0,20})?(?:\[\s{0,20})?[\"'][^\"'\n]{0,100}[\"']\s{0,5}[:,]|[{\[]\s{0,20}[{\[]\s{0,20}[\"']"
 )
-_FAILED_FLAG = re.compile(
+_FAILED_FLAG = lazy_pattern(
     r"""["'](?:is_?error|has_?error|failed)["']\s{0,5}:\s{0,5}["']?true"""
     r"""|["'](?:success|ok|succeeded|successful|erfolg|exito|éxito|sucesso)["']\s{0,5}:\s{0,5}["']?(?:false|no?["'])"""
     r"""|["'](?:error|fehler|erreur|erro)["']\s{0,5}:\s{0,5}(?:["'{](?!["'}])|[1-9])|["']errors["']\s{0,5}:\s{0,5}\[(?!\s{0,5}\])"""
     r"""|["'](?:status_?code|http_?status)["']\s{0,5}:\s{0,5}["']?[45]\d\d\b""",
     re.IGNORECASE,
 )
-_DOUBTFUL_FLAG = re.compile(
+_DOUBTFUL_FLAG = lazy_pattern(
     r"""["'](?:status|state|result|outcome)["']\s{0,5}:\s{0,5}["'](?:error|fail)""", re.IGNORECASE
 )
 
@@ -281,13 +282,13 @@ def _is_text_block(value: Json) -> bool:
 
 # Text
 
-_BARE = re.compile(
+_BARE = lazy_pattern(
     r"(?:(?:your |the )?(?:ticket|case|ref(?:erence)?|request|id|job|order|confirmation|tracking|task|incident)"
     r"(?:[ _](?:id|no\.?|number|code|#))?(?: is)?[ :#=]*)?[\w./#:-]+[.!]?",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"(?:^|[\n,;|]) *[^\W\d_][\w '()/-]{0,40}: *\S")
-_WORD = re.compile(r"[^\W_]+")
+_PAIR = lazy_pattern(r"(?:^|[\n,;|]) *[^\W\d_][\w '()/-]{0,40}: *\S")
+_WORD = lazy_pattern(r"[^\W_]+")
 
 
 def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:

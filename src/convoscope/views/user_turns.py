@@ -19,6 +19,7 @@ from convoscope.conversation.events import is_media
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
 from convoscope.text.lexicon import word_lists
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.result_words import LONGEST_SHORT, statement
 from convoscope.views.end_reasons import BROKEN, has_handed_over, kind_of_reason
 from convoscope.views.tool_outcomes import has_failed, tool_outcome
@@ -120,31 +121,33 @@ def _longest_text(arguments: Json) -> str:
 
 
 _NO_TEXT = frozenset(("null", "none", "undefined", "nan", "nil", "[object object]", "{}", "[]", '""', "no_output"))
-_MAY_BE_ERROR = re.compile(
-    r"error|exception|fail|fault|traceback|panic|goroutine|upstream|time|unavailable|gateway|forbidden|request|limit"
-    r"|deadline|exhausted|hang up|reset|refused|[45]\d\d|null|none|undefined|nan|nil|object|\{|\[|fehler|erreur"
-    r"|erro|fallo"
-    r"|エラー|ошибка|错误|錯誤|오류",
-    re.IGNORECASE,
+_MAY_BE_ERROR = (
+    *("error", "exception", "fail", "fault", "traceback", "panic", "goroutine", "upstream", "time", "unavailable"),
+    *("gateway", "forbidden", "request", "limit", "deadline", "exhausted", "hang up", "reset", "refused", "null"),
+    *("none", "undefined", "nan", "nil", "object", "{", "[", "fehler", "erreur", "erro", "fallo"),
+    *("エラー", "ошибка", "错误", "錯誤", "오류"),
 )
+"""A reply without one of these, and without a number from 400 to 599, is no error."""
+_TURKISH = str.maketrans("İı", "ii")
+_ERROR_NUMBER = lazy_pattern(r"[45]\d\d")
 _ANSWERS = frozenset(("answer", "reply", "response", "content", "text", "speech", "utterance", "output", "say"))
-_SPEAKS_TO_SOMEBODY = re.compile(
+_SPEAKS_TO_SOMEBODY = lazy_pattern(
     r"[?？]|(?<![\w.])(?:i|i'm|i'll|we|we're|you|your|yours|please|sorry|us|our|my|let's|means|if|sie|ihr|ihre|ihrer|bitte"
     r"|wir|ich|vous|votre|veuillez|nous|je|usted|su|por favor|você|seu|sua|lo siento|desculpe)(?![\w/.-])",
     re.IGNORECASE,
 )
-_OF_MACHINES = re.compile(
+_OF_MACHINES = lazy_pattern(
     r"error|exception|failure|fault|traceback|goroutine|panic|[45]\d\d|server|gateway|time-?d?[ -]?out|upstream|socket"
     r"|econn|etimed|max retries|deadline|rate[ -]limit|too many requests|resource_exhausted|unavailable\b|connection"
     r"|fehler|erreur|erro|fallo|エラー|ошибка|错误|錯誤|오류",
     re.IGNORECASE,
 )
-_TRANSPORT = re.compile(
+_TRANSPORT = lazy_pattern(
     r"upstream|socket hang|econn|etimed|max retries|deadline exceeded|rate[ -]limit|too many requests|broken pipe"
     r"|connection (?:\w+ ){0,2}(?:refused|reset|aborted)|getaddrinfo|bad gateway|internal server error",
     re.IGNORECASE,
 )
-_TRACE = re.compile(
+_TRACE = lazy_pattern(
     r"Traceback \(most recent call last\)|goroutine \d+ \[running\]|^[ \t]+at [^\s(]+\([^\s:]*:\d+", re.MULTILINE
 )
 _FEW_LETTERS, _LONGEST_TRACE = 24, 4_000
@@ -154,7 +157,10 @@ _FEW_LETTERS, _LONGEST_TRACE = 24, 4_000
 def is_error_text(text: str) -> bool:
     """Whether a whole reply is what a system writes when it fails: `502 Bad Gateway`, `{"error": …}`, `null`."""
     content = text.strip()
-    if not content or not _MAY_BE_ERROR.search(content, 0, LONGEST_SHORT):
+    start = content[:LONGEST_SHORT]
+    # Looking for one text after the other is ten times as fast as one pattern for all.
+    folded = start.lower() if start.isascii() else start.translate(_TURKISH).casefold()
+    if not any(sign in folded for sign in _MAY_BE_ERROR) and not _ERROR_NUMBER.search(folded):
         return False
     if len(content) < _FEW_LETTERS and content.casefold() in _NO_TEXT:
         return True
@@ -194,7 +200,7 @@ Reply = Literal["yes", "no", "ended", "unknown", "by_tool", "not_read"]
 `by_tool`: it did not, but called a tool that looks as if it spoke. `not_read`: the log has something of the agent
 there that could not be read.
 """
-_WORD = re.compile(r"[^\W_]")
+_WORD = lazy_pattern(r"[^\W_]")
 
 
 class UserTurn(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.spoken.normal import normalise
 from convoscope.text.spoken.vocabulary import (
     CURRENCIES,
@@ -25,10 +26,10 @@ from convoscope.text.spoken.vocabulary import (
 )
 from convoscope.text.spoken.written import NOBODY, TOP_LEVEL
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_ANY_DIGIT = re.compile(r"[0-9]")
-_JOINS = re.compile(r"[\s-]*|\s*(?:\.\.\.|…)\s*")
-_LISTED = re.compile(r"[\s,-]*")
+_WORD = lazy_pattern(r"[^\W_]+(?:['’][^\W_]+)*")
+_ANY_DIGIT = lazy_pattern(r"[0-9]")
+_JOINS = lazy_pattern(r"[\s-]*|\s*(?:\.\.\.|…)\s*")
+_LISTED = lazy_pattern(r"[\s,-]*")
 _NUMBER_WORDS = frozenset((*SMALL, *SCALES, *ORDINALS)) - {"second"}
 _BEFORE_SECOND = frozenset((*TENS, *MONTHS))
 _LINKS = frozenset(("second", *REPEATS, "and", "point", "oh"))
@@ -207,20 +208,20 @@ AMOUNT, PHONE, EMAIL, NUMBER = "amount", "phone", "email", "number"
 
 _ENDING = "|".join(sorted(TOP_LEVEL))
 _LINK = "(?: +(?:dot|underscore|dash|hyphen|plus) +|[.+-])"  # an underscore is in \w already
-_MAIL = re.compile(
+_MAIL = lazy_pattern(
     r"(?<![\w.+-])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     rf"|(?!(?:{'|'.join(sorted(NOBODY))})\b(?!{_LINK}))\w+(?:{_LINK}\w+"
     rf"| +(?:[0-9]+|{'|'.join(sorted(SMALL))})\b){{0,9}}"
     rf" +at +[\w-]+(?:(?: +dot +|\.)[\w-]+){{0,8}}(?: +dot +|\.)(?:{_ENDING})\b)",
     re.IGNORECASE,
 )
-_MAYBE_MAIL = re.compile(r"@| at +[\w-]+(?: +dot |\.[a-z])", re.IGNORECASE)
-_TAG = re.compile(r"\[[^\[\]]*\]")
-_SEAT_SHAPE = re.compile(r"[0-9]{1,2}[a-k]")
-_FLIGHT_SHAPE = re.compile(r"[a-z]{2}[0-9]{1,4}")
-_ORDINAL_SHAPE = re.compile(r"[0-9]+(?:st|nd|rd|th)")
-_CLOCK_SHAPE = re.compile(r"(?:1[0-2]|[1-9])[0-5][0-9]")
-_YEAR_SHAPE = re.compile(r"(?:19|20)[0-9]{2}")
+_MAYBE_MAIL = lazy_pattern(r"@| at +[\w-]+(?: +dot |\.[a-z])", re.IGNORECASE)
+_TAG = lazy_pattern(r"\[[^\[\]]*\]")
+_SEAT_SHAPE = lazy_pattern(r"[0-9]{1,2}[a-k]")
+_FLIGHT_SHAPE = lazy_pattern(r"[a-z]{2}[0-9]{1,4}")
+_ORDINAL_SHAPE = lazy_pattern(r"[0-9]+(?:st|nd|rd|th)")
+_CLOCK_SHAPE = lazy_pattern(r"(?:1[0-2]|[1-9])[0-5][0-9]")
+_YEAR_SHAPE = lazy_pattern(r"(?:19|20)[0-9]{2}")
 
 _MONTHS = frozenset(MONTHS)
 _MOMENTS = frozenset(("noon", "midnight"))

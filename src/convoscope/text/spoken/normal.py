@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.spoken.numbers import fold_dates, fold_units, join_codes, read_numbers
 from convoscope.text.spoken.vocabulary import SPELLINGS
 from convoscope.text.spoken.written import BREAKS, cut, fold_addresses, plain, without_accents
 
 _BY_CHARACTER = frozenset(("ja", "zh", "ko", "yue"))
-_WORD = re.compile(r"(?:[^\W_]|[^\x00-\x7f\s])+(?:'(?:[^\W_]|[^\x00-\x7f\s])+)*")
-_CHARACTER = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[^\x00-\x7f\s]")
+_WORD = lazy_pattern(r"(?:[^\W_]|[^\x00-\x7f\s])+(?:'(?:[^\W_]|[^\x00-\x7f\s])+)*")
+_CHARACTER = lazy_pattern(r"[a-z0-9]+(?:'[a-z0-9]+)*|[^\x00-\x7f\s]")
 _BREAKS = frozenset(BREAKS)
 _PASSES = 6
 

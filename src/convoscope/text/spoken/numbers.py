@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import string
 from typing import NamedTuple
 
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.spoken.vocabulary import (
     CURRENCIES,
     CURRENCY_CODES,
@@ -400,9 +400,9 @@ def _phones(numbers: list[str]) -> list[str]:
 
 
 _MONTH_STARTS = frozenset((*MONTHS, *MONTH_SHORT))
-_DAY = re.compile(r"([0-9]{1,2})(st|nd|rd|th)?")
-_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
-_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_DAY = lazy_pattern(r"([0-9]{1,2})(st|nd|rd|th)?")
+_YEAR = lazy_pattern(r"(?:19|20)[0-9]{2}")
+_DECIMAL = lazy_pattern(r"[0-9]+(?:\.[0-9]+)?")
 _DAY_POINTS = {"noon": "pm", "midnight": "am"}
 _QUARTERS = {"half": 30, "quarter": 15}
 _LONG = range(8, 16)

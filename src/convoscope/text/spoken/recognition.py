@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.spoken.entities import SpokenEntity, entities
 from convoscope.text.spoken.normal import normalise
 from convoscope.text.spoken.vocabulary import CURRENCIES, ORDINALS
@@ -16,9 +16,9 @@ _UNITS = frozenset(CURRENCIES.values())
 _SILENT = frozenset((*CURRENCIES, "o'clock", "the", "of"))
 """Words that a fact may lose: 450 for $450 is heard rightly, £450 is not."""
 _NOT_PLAIN = _SILENT | ORDINALS.keys()
-_GLOSS = re.compile(r"\(([^()]*)\)(?![\s-]*[0-9])")  # no area code of a phone number
-_ORDINAL = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
-_SIGNS = re.compile(r"[^a-z0-9@]+")
+_GLOSS = lazy_pattern(r"\(([^()]*)\)(?![\s-]*[0-9])")  # no area code of a phone number
+_ORDINAL = lazy_pattern(r"([0-9]+)(?:st|nd|rd|th)")
+_SIGNS = lazy_pattern(r"[^a-z0-9@]+")
 _HALF_DAYS = frozenset(("am", "pm"))
 _ALIKE = 49.0
 """Above this share of equal characters a span of words is taken for what the fact was heard as."""

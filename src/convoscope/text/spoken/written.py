@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from convoscope.text.patterns import lazy_pattern
 from convoscope.text.spoken.vocabulary import DIGITS, MONTHS, NATO, SIGNS, SMALL, listed
 
 TOP_LEVEL = frozenset(
     listed("com org net edu gov ac io co ai info biz de uk us fr eu ca au nz ch jp cn kr br mx nl se dk fi pl pt za")
 )
-_SITE = re.compile(r"[a-z0-9]+(?:\.[a-z0-9]+)*\.(?:" + "|".join(sorted(TOP_LEVEL)) + ")")
+_SITE = lazy_pattern(r"[a-z0-9]+(?:\.[a-z0-9]+)*\.(?:" + "|".join(sorted(TOP_LEVEL)) + ")")
 _LINKS = {"dot": ".", "underscore": "_", "dash": "-", "hyphen": "-", "plus": "+"}
 NOBODY = frozenset(
     listed(
@@ -19,7 +20,7 @@ NOBODY = frozenset(
     )
 )
 """Words before `at` that are no mailbox: "look at example.com"."""
-_PART = re.compile(r"[a-z0-9][a-z0-9._+-]*")
+_PART = lazy_pattern(r"[a-z0-9][a-z0-9._+-]*")
 
 
 def fold_addresses(words: list[str]) -> list[str]:
@@ -88,54 +89,54 @@ BREAKS = ",.;:!?()"
 _FOLDED = (
     dict.fromkeys("’‘ʼ′´", "'") | dict.fromkeys("“”«»", '"') | dict.fromkeys("‐‑‒−", "-") | dict.fromkeys("–—―…", ",")
 )
-_ACCENTS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
-_FOREIGN = re.compile(r"[^\x00-\x7f]")
+_ACCENTS = lazy_pattern(r"(?<=[A-Za-z])[\u0300-\u036f]+")
+_FOREIGN = lazy_pattern(r"[^\x00-\x7f]")
 
-_TAG = re.compile(r"\[[^\[\]]*\]")
+_TAG = lazy_pattern(r"\[[^\[\]]*\]")
 _TLD = "|".join(sorted(TOP_LEVEL))
-_DOTTED_MAIL = re.compile(
+_DOTTED_MAIL = lazy_pattern(
     r"(?<![\w.+-])([a-z0-9][\w+-]*(?:\.[\w+-]+){0,8}) +at +([\w-]+(?:\.[\w-]+)+)(?![\w@+-]|\.\w)",
     re.IGNORECASE | re.ASCII,
 )
 
-_INITIALS = re.compile(r"(?<![\w.@'-])(?:[A-Za-z]\.)+[A-Za-z](?![\w@'])\.?+(?![\w@])")
-_PHONE_DOTS = re.compile(r"(?:(?<![0-9.])(1)\.)?([0-9]{3})\.([0-9]{3})\.([0-9]{4})(?![0-9.])")
-_COUNTRY_PHONE = re.compile(
+_INITIALS = lazy_pattern(r"(?<![\w.@'-])(?:[A-Za-z]\.)+[A-Za-z](?![\w@'])\.?+(?![\w@])")
+_PHONE_DOTS = lazy_pattern(r"(?:(?<![0-9.])(1)\.)?([0-9]{3})\.([0-9]{3})\.([0-9]{4})(?![0-9.])")
+_COUNTRY_PHONE = lazy_pattern(
     r"(?<!\w)\+(?:1[ .-]?\(?[0-9]{3}\)?[ .-]?[0-9]{3}[ .-]?[0-9]{4}|[2-9](?:[ .()-]{0,2}[0-9]){7,14})(?!\w)"
 )
-_NO_DIGIT = re.compile(r"[^0-9]+")
-_MAY_DAY = re.compile(r"(?:\b[Tt]he )?(?<![\w:./-])([0-9]{1,2})(?:st|nd|rd|th)? May\b(?! [0-9]{1,2}\b)")
-_THOUSANDS = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
-_MONEY = re.compile(
+_NO_DIGIT = lazy_pattern(r"[^0-9]+")
+_MAY_DAY = lazy_pattern(r"(?:\b[Tt]he )?(?<![\w:./-])([0-9]{1,2})(?:st|nd|rd|th)? May\b(?! [0-9]{1,2}\b)")
+_THOUSANDS = lazy_pattern(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
+_MONEY = lazy_pattern(
     r"(?:\bUS)?([$€£]) ?([0-9]+(?:\.[0-9]+)?)((?: (?:thousand|million|billion)|[kmb]n?(?!\w))?)", re.IGNORECASE
 )
 _SCALE_LETTERS = {"k": " thousand", "m": " million", "mn": " million", "b": " billion", "bn": " billion"}
-_NO_CENTS = re.compile(r"\.00$")
-_CLOCK = re.compile(r"(?<![0-9:.])([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?![0-9:])")
-_HALF_DAY = re.compile(r"([0-9]{1,4})([ap])\.?m\b", re.IGNORECASE)
-_HALF_BEHIND = re.compile(r"\s*[ap]\W{0,2}m\b", re.IGNORECASE)
-_ISO_DAY = re.compile(r"(?<![0-9-])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9-])")
-_SLASH_DAY = re.compile(r"(?<![0-9/])([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{4}))?(?![0-9/])")
-_DIGIT_GROUPS = re.compile(r"(?<![\w./-])[0-9]+(?:-[0-9]+)+(?![\w/-])(?!\.[0-9])")
-_CODE_GROUPS = re.compile(r"(?<![\w./-])[A-Z0-9]{1,4}(?:-[A-Z0-9]{1,4})+(?![\w/-])(?!\.[0-9])")
+_NO_CENTS = lazy_pattern(r"\.00$")
+_CLOCK = lazy_pattern(r"(?<![0-9:.])([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?![0-9:])")
+_HALF_DAY = lazy_pattern(r"([0-9]{1,4})([ap])\.?m\b", re.IGNORECASE)
+_HALF_BEHIND = lazy_pattern(r"\s*[ap]\W{0,2}m\b", re.IGNORECASE)
+_ISO_DAY = lazy_pattern(r"(?<![0-9-])([0-9]{4})-([0-9]{2})-([0-9]{2})(?![0-9-])")
+_SLASH_DAY = lazy_pattern(r"(?<![0-9/])([0-9]{1,2})/([0-9]{1,2})(?:/([0-9]{4}))?(?![0-9/])")
+_DIGIT_GROUPS = lazy_pattern(r"(?<![\w./-])[0-9]+(?:-[0-9]+)+(?![\w/-])(?!\.[0-9])")
+_CODE_GROUPS = lazy_pattern(r"(?<![\w./-])[A-Z0-9]{1,4}(?:-[A-Z0-9]{1,4})+(?![\w/-])(?!\.[0-9])")
 _NO_CODE = frozenset(
     listed("AM PM OK ID TV NO AT TO IN ON IS OF BY OR IT WE MY SO DO GO UP AN AS BE HE IF ME HI")
 )  # words in a text of capitals
-_CAPITALS = re.compile(
+_CAPITALS = lazy_pattern(
     # What is before is asked afterwards, so that the search can jump from capital to capital.
     r"[A-Z]{2}(?<!\w..)(?=[ -]+(?:[0-9]|(?i:" + "|".join(SMALL) + r")\b))"
     r"|A(?<![\w'].)(?:(?=[ -]+(?:[A-Z0-9]\b|(?i:" + "|".join([*DIGITS, *NATO]) + r")\b))|(?<=[a-z0-9] A)(?![\w']))"
 )
 
-_MAIL = re.compile(r"(?<![\w.+-])[a-z0-9][\w.+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z0-9]+", re.IGNORECASE | re.ASCII)
+_MAIL = lazy_pattern(r"(?<![\w.+-])[a-z0-9][\w.+-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z0-9]+", re.IGNORECASE | re.ASCII)
 _SITE_TOKEN = r"[a-z0-9]+(?:\.[a-z0-9]+){0,8}\.(?:" + _TLD + r")(?![\w'])"
 _NUMBER_TOKEN = r"[0-9]+(?:[./][0-9]+)+(?![\w'])"
 _LETTER = r"(?:[^\W_]|[^\x00-\x7f\s])"
-_TOKEN = re.compile(rf"{_SITE_TOKEN}|{_NUMBER_TOKEN}|{MARK}?{_LETTER}+(?:'{_LETTER}+)*|[,.;:!?()]")
-_INSIDE = re.compile(r"[./](?<=[a-z0-9].)(?=[a-z0-9])")
-_MAYBE_MAIL = re.compile(r" at +[\w-]+\.[a-z]", re.IGNORECASE | re.ASCII)
-_MAYBE_INITIALS = re.compile(r"\.[A-Za-z](?!\w)")
-_EDGE_QUOTE = re.compile(r"'(?:(?<![a-z0-9].)|(?![a-z0-9]))")
+_TOKEN = lazy_pattern(rf"{_SITE_TOKEN}|{_NUMBER_TOKEN}|{MARK}?{_LETTER}+(?:'{_LETTER}+)*|[,.;:!?()]")
+_INSIDE = lazy_pattern(r"[./](?<=[a-z0-9].)(?=[a-z0-9])")
+_MAYBE_MAIL = lazy_pattern(r" at +[\w-]+\.[a-z]", re.IGNORECASE | re.ASCII)
+_MAYBE_INITIALS = lazy_pattern(r"\.[A-Za-z](?!\w)")
+_EDGE_QUOTE = lazy_pattern(r"'(?:(?<![a-z0-9].)|(?![a-z0-9]))")
 _SEPARATED = str.maketrans(
     {
         chr(code): "," if chr(code) in BREAKS else " "
@@ -216,12 +217,12 @@ def _written_out(text: str) -> str:
     return text.replace("-", " ")
 
 
-_DIGIT = re.compile(r"[0-9]")
+_DIGIT = lazy_pattern(r"[0-9]")
 # What each step needs at the least. A search for a set of characters is fast, one behind a look back is not.
-_COMMA_INSIDE = re.compile(r"[0-9],[0-9]")
-_DOT_INSIDE = re.compile(r"[0-9]\.[0-9]")
-_DASH_INSIDE = re.compile(r"[A-Z0-9]-[A-Z0-9]")
-_LETTER_BEHIND = re.compile(r"[0-9][apAP]")
+_COMMA_INSIDE = lazy_pattern(r"[0-9],[0-9]")
+_DOT_INSIDE = lazy_pattern(r"[0-9]\.[0-9]")
+_DASH_INSIDE = lazy_pattern(r"[A-Z0-9]-[A-Z0-9]")
+_LETTER_BEHIND = lazy_pattern(r"[0-9][apAP]")
 
 
 def _has_digit(text: str) -> bool:
