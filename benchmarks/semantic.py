@@ -18,8 +18,8 @@ from pathlib import Path
 
 from convoscope.analysis.benchmark.datasets import VARIABLE
 from convoscope.analysis.benchmark.labels import read_prediction
-from convoscope.analysis.benchmark.result import write_result
-from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
+from convoscope.analysis.benchmark.result import BenchmarkRequest, write_result
+from convoscope.analysis.benchmark.run import run_benchmark
 from convoscope.analysis.benchmark.semantic import SWEEP, without_collector
 from convoscope.metrics.semantic.matching import match_actions
 from convoscope.metrics.semantic.samples import Labels, score_sample
@@ -52,7 +52,7 @@ def run(folder: Path, samples: int) -> None:
     ]
 
     def score() -> list[object]:
-        return [score_sample(mine, theirs, 0.8, SWEEP) for mine, theirs in labels]
+        return [score_sample(predicted, gold, 0.8, SWEEP) for predicted, gold in labels]
 
     collected = _seconds(score)
     with without_collector():

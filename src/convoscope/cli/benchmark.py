@@ -50,11 +50,9 @@ def run(
     json: Json = False,
 ) -> None:
     """Score predictions of a track on a data set."""
-    from convoscope.analysis.benchmark.audio import DiarizationSettings
     from convoscope.analysis.benchmark.gate import check_targets
-    from convoscope.analysis.benchmark.result import write_result
-    from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
-    from convoscope.analysis.benchmark.semantic import SemanticSettings
+    from convoscope.analysis.benchmark.result import BenchmarkRequest, write_result
+    from convoscope.analysis.benchmark.run import run_benchmark
     from convoscope.errors import UsageError
     from convoscope.report.benchmark import print_result
     from convoscope.report.gate import print_benchmark_gate
@@ -62,10 +60,8 @@ def run(
 
     if not dataset:
         raise UsageError("--dataset is missing", hint="`convoscope benchmark datasets` lists those that are staged")
-    semantic, diarization = SemanticSettings(threshold, min_confidence), DiarizationSettings(collar, skip_overlap)
-    request = BenchmarkRequest(
-        track, dataset, mode, split, limit, model, predictions, transcripts, semantic, diarization
-    )
+    scoring = (threshold, min_confidence, collar, skip_overlap)
+    request = BenchmarkRequest(track, dataset, mode, split, limit, model, predictions, transcripts, *scoring)
     result = run_benchmark(request)
     checked = check_targets(result)
     if output is not None:

@@ -18,7 +18,8 @@ from convoscope.analysis.benchmark.audio import (
     diarization_metrics,
     read_rttm,
 )
-from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
+from convoscope.analysis.benchmark.result import BenchmarkRequest
+from convoscope.analysis.benchmark.run import run_benchmark
 from convoscope.errors import InputError
 from support.logs import write
 from support.steps import steps

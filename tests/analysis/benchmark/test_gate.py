@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from convoscope.analysis.benchmark.gate import check_targets, compare
-from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult, Scored, make_result
+from convoscope.analysis.benchmark.result import BenchmarkRequest, BenchmarkResult, MetricResult, make_result
 from convoscope.errors import UsageError
 
 GOOD = {"topic_f1": 0.9, "risk_f1": 0.9, "risk_f1_weighted": 0.9, "action_accuracy": 0.9}
@@ -18,8 +18,10 @@ def figure(value: float | None, **other: object) -> MetricResult:
 
 
 def result(metrics: dict[str, MetricResult], mode: str = "tags", gold: str = "g") -> BenchmarkResult:
-    scored = Scored(total=1, metrics=metrics, coverage={}, config={}, gold_hashes={"a": gold}, prediction_hashes={})
-    return make_result(scored, track="semantic", mode=mode, dataset="d", split=None)
+    request = BenchmarkRequest("semantic", "d", mode)
+    return make_result(
+        request, 1, metrics=metrics, coverage={}, config={}, gold_hashes={"a": gold}, prediction_hashes={}
+    )
 
 
 def good(**other: float | None) -> BenchmarkResult:

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from convoscope.analysis.benchmark.gate import check_targets, compare
-from convoscope.analysis.benchmark.result import BenchmarkResult
-from convoscope.analysis.benchmark.run import BenchmarkRequest, run_benchmark
-from convoscope.analysis.benchmark.semantic import SemanticSettings
+from convoscope.analysis.benchmark.result import BenchmarkRequest, BenchmarkResult
+from convoscope.analysis.benchmark.run import run_benchmark
 from support.logs import write, write_json
 
 RISK = {"type": "escalation", "severity": "high"}
@@ -119,8 +118,7 @@ def test_the_threshold_holds_for_any_wording_too(staged: Path) -> None:
     # "send form" and "send the form" are 1 − 4/13 = 0.69 alike.
     answer = {**PERFECT, "actions": [{"description": "x", "verbatim": "send form"}]}
     assert run(staged, answer, answer).metrics["action_accuracy_any"].value == 0
-    loose = SemanticSettings(threshold=0.6)
-    assert run(staged, answer, answer, settings=loose).metrics["action_accuracy_any"].value == 1
+    assert run(staged, answer, answer, threshold=0.6).metrics["action_accuracy_any"].value == 1
 
 
 def test_of_several_annotators_the_first_is_scored_or_the_one_that_is_named(staged: Path) -> None:
@@ -199,11 +197,11 @@ class TestTranscripts:
                     raise ZeroDivisionError("oops")
                 return rules.annotate(conversation)
 
-        settings = SemanticSettings()
-        dataset = find_dataset("semantic", "d")
-        scored = score_semantic(dataset, dataset.samples, TranscriptFolder(calls, Broken()), settings)
-        assert [(one.sample_id, one.reason) for one in scored.failed] == [("s4", "annotation_failed")]
-        assert "ZeroDivisionError: oops" in scored.failed[0].detail
+        dataset, request = find_dataset("semantic", "d"), BenchmarkRequest("semantic", "d")
+        result = score_semantic(request, dataset, dataset.samples, TranscriptFolder(calls, Broken()))
+        assert [(one.sample_id, one.reason) for one in result.failures] == [("s4", "annotation_failed")]
+        assert result.samples_failed == 1
+        assert "ZeroDivisionError: oops" in result.failures[0].detail
 
     def test_gold_that_cites_a_segment_that_is_not_there_is_skipped(self, calls: Path, staged: Path) -> None:
         gold = {"schema_version": 1, "sample_id": "s5", "dataset": "d", "annotator": "human"}

@@ -9,16 +9,26 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from convoscope.analysis.benchmark.datasets import ASR, BenchmarkDataset, read_file, without_folder
 from convoscope.analysis.benchmark.labels import NO_PREDICTION, UNREADABLE_PREDICTION
-from convoscope.analysis.benchmark.result import NO_SAMPLES, FailedSample, MetricResult, Scored, with_skipped
+from convoscope.analysis.benchmark.result import (
+    BenchmarkRequest,
+    BenchmarkResult,
+    FailedSample,
+    Lost,
+    MetricResult,
+    Tally,
+    make_result,
+    ratio_result,
+)
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.companions.gold_files import sample_path
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.metrics.declaration import LOWER
 from convoscope.metrics.semantic.matching import best_pairs
 from convoscope.scores.reducers import Sums
-from convoscope.statistics.intervals import ratio_interval
 from convoscope.text.folding import plain_description
 
 NORMALISER = "plain/1"
@@ -28,6 +38,7 @@ RTTM_ENDINGS = (".rttm",)
 _UNITS = 1_000_000
 """Times are whole microseconds, so that sums are exact."""
 
+_NONE: Counter[str] = Counter()
 _Sample = TypeVar("_Sample")
 
 
@@ -41,7 +52,7 @@ class AudioTrack(NamedTuple):
     endings: tuple[str, ...]
     read: Callable[[Path, str], Any]
     compare: Callable[[Any, Any], Any]
-    metrics: Callable[[list[Any], list[Any]], dict[str, MetricResult]]
+    metrics: Callable[[list[Any], list[Any], Counter[str]], dict[str, MetricResult]]
     config: dict[str, Any]
 
 
@@ -68,22 +79,22 @@ def track_named(name: str, settings: DiarizationSettings) -> AudioTrack:
             raise InputError("is empty, and the reference is not", hint=hint)
         return compare_speech(predicted, reference, settings)
 
-    def metrics(samples: list[Any], references: list[Any]) -> dict[str, MetricResult]:
-        return diarization_metrics(samples, [compare_speech([], reference, settings) for reference in references])
+    def metrics(samples: list[Any], references: list[Any], skipped: Counter[str]) -> dict[str, MetricResult]:
+        silent = [compare_speech([], reference, settings) for reference in references]
+        return diarization_metrics(samples, silent, skipped)
 
-    config = {"collar": settings.collar, "skip_overlap": settings.skip_overlap}
-    return AudioTrack(RTTM_ENDINGS, read_rttm, compare, metrics, config)
+    return AudioTrack(RTTM_ENDINGS, read_rttm, compare, metrics, settings._asdict())
 
 
-def score_files(
-    name: str, dataset: BenchmarkDataset, samples: Sequence[str], folder: Path | None, settings: DiarizationSettings
-) -> Scored:
+def score_files(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: Sequence[str]) -> BenchmarkResult:
     """Score the files of a folder. One without a reference is skipped; one without a prediction failed."""
+    folder = request.predictions
     if folder is None:
-        raise UsageError(f"the track {name} needs --predictions", hint="Convoscope reads transcripts, and makes none")
+        hint = "Convoscope reads transcripts, and makes none"
+        raise UsageError(f"the track {request.track} needs --predictions", hint=hint)
     if not folder.is_dir():
         raise InputError("there is no such folder", file=str(folder), hint="--predictions names one")
-    track = track_named(name, settings)
+    track = track_named(request.track, DiarizationSettings(request.collar, request.skip_overlap))
     references: list[Any] = []
     compared: list[Any] = []
     failed: list[FailedSample] = []
@@ -112,9 +123,10 @@ def score_files(
             detail = str(error) if str(file) in str(error) else f"{file}: {error}"
             failed.append(FailedSample(sample, UNREADABLE_PREDICTION, without_folder(detail, file.parent)))
             compared.append(FailedFile(UNREADABLE_PREDICTION))
-    return Scored(
-        total=len(samples),
-        metrics=with_skipped(track.metrics(compared, references), skipped),
+    return make_result(
+        request,
+        len(samples),
+        metrics=track.metrics(compared, references, Counter(sample.reason for sample in skipped)),
         coverage={
             "samples_total": len(samples),
             "samples_with_references": len(references),
@@ -132,45 +144,29 @@ def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class ErrorRate(NamedTuple):
-    """Errors and what they are of, for each file; and what the files without a prediction would add to both."""
-
-    pairs: Sequence[tuple[float, float]]
-    lost_errors: float
-    lost: float
-    bounded: bool = False
-    """Whether there cannot be more errors than what they are of."""
-
-
-def _divided(samples: Sequence[_Sample | FailedFile]) -> tuple[list[_Sample], Counter[str]]:
+def _divided(samples: Sequence[_Sample | FailedFile], skipped: Counter[str]) -> tuple[list[_Sample], Tally]:
     """What was measured, and why the rest was not."""
     measured = [sample for sample in samples if not isinstance(sample, FailedFile)]
-    return measured, Counter(str(sample) for sample in samples if isinstance(sample, FailedFile))
+    return measured, Tally(Counter(str(sample) for sample in samples if isinstance(sample, FailedFile)), skipped)
 
 
-def _error_rate(rate: ErrorRate, reasons: Counter[str], empty: str) -> MetricResult:
-    """Σ errors ÷ Σ of what they are of. Without anything in the references there is no rate."""
-    import numpy as np
+def _error_rate(
+    pairs: Sequence[tuple[float, float]], lost: Lost, tally: Tally, empty: str, *, bounded: bool = False
+) -> MetricResult:
+    """Σ errors ÷ Σ of what they are of. Without anything in the references there is no rate.
 
-    failed, measured = reasons.total(), len(rate.pairs)
-    errors, total = sum(error for error, _ in rate.pairs), sum(size for _, size in rate.pairs)
-    kept = [pair for pair in rate.pairs if pair[1]]
-    interval = None
-    if len(kept) > 1:
-        above, below = np.array(kept, float).T
-        interval = ratio_interval(Sums("", above, below), np.arange(len(kept)), bounded=rate.bounded, least=0.0)
-    reason = next((reason for reason, _ in reasons.most_common(1)), NO_SAMPLES)
-    return MetricResult(
-        value=errors / total if total else None,
+    `lost`: what the files without a prediction would add. `bounded`: there cannot be more errors than what they are of.
+    """
+    above, below = np.array(pairs, float).reshape(-1, 2).T
+    return ratio_result(
+        Sums("", above, below, empty),
+        len(pairs),
+        tally,
+        lost=lost if tally.reasons else None,
+        bounded=bounded,
+        least=0.0,
         better=LOWER,
         average="pooled",
-        reason=None if total else empty if measured else reason,
-        coverage=measured / (measured + failed) if measured or failed else None,
-        samples_measured=measured,
-        samples_skipped=failed,
-        skipped_reasons=dict(sorted(reasons.items())),
-        interval=interval,
-        worst_case=(errors + rate.lost_errors) / (total + rate.lost) if failed and total else None,
     )
 
 
@@ -238,21 +234,27 @@ def edits(recognised: str | list[str], reference: str | list[str]) -> Edits:
     return Edits(kinds.count("replace"), kinds.count("delete"), kinds.count("insert"), len(reference))
 
 
-def asr_metrics(samples: Sequence[AsrSample | FailedFile], references: Sequence[str]) -> dict[str, MetricResult]:
+def asr_metrics(
+    samples: Sequence[AsrSample | FailedFile], references: Sequence[str], skipped: Counter[str] = _NONE
+) -> dict[str, MetricResult]:
     """WER and CER, and the parts of WER. A file without a transcript failed; without a word, all would be deleted."""
-    measured, reasons = _divided(samples)
+    measured, tally = _divided(samples, skipped)
     pairs = zip(samples, references, strict=True)
     lost = [plain_description(text) for sample, text in pairs if isinstance(sample, FailedFile)]
     words, characters = sum(len(text.split()) for text in lost), sum(map(len, lost))
-    of_words, of_characters = [sample.words for sample in measured], [sample.characters for sample in measured]
-    rates = {
-        "wer": ErrorRate([(sample.errors, sample.total) for sample in of_words], words, words),
-        "cer": ErrorRate([(sample.errors, sample.total) for sample in of_characters], characters, characters),
+
+    def rate(field: str, of: str, lost: Lost, *, bounded: bool = False) -> MetricResult:
+        edits = [getattr(sample, of) for sample in measured]
+        counts = [(getattr(sample, field), sample.total) for sample in edits]
+        return _error_rate(counts, lost, tally, "empty_reference", bounded=bounded)
+
+    return {
+        "wer": rate("errors", "words", Lost(words, words)),
+        "cer": rate("errors", "characters", Lost(characters, characters)),
+        "substitution_rate": rate("substitutions", "words", Lost(0, words), bounded=True),
+        "deletion_rate": rate("deletions", "words", Lost(words, words), bounded=True),
+        "insertion_rate": rate("insertions", "words", Lost(0, words)),
     }
-    for name, added, bounded in (("substitution", 0, True), ("deletion", words, True), ("insertion", 0, False)):
-        counts = [(getattr(sample, f"{name}s"), sample.total) for sample in of_words]
-        rates[f"{name}_rate"] = ErrorRate(counts, added, words, bounded)
-    return {name: _error_rate(rate, reasons, "empty_reference") for name, rate in rates.items()}
 
 
 # diarization: who spoke when, against RTTM.
@@ -415,18 +417,28 @@ def _changes(predicted: Sequence[SpeakerTime], reference: Sequence[SpeakerTime],
 
 
 def diarization_metrics(
-    samples: Sequence[DiarizationSample | FailedFile], silent: Sequence[DiarizationSample]
+    samples: Sequence[DiarizationSample | FailedFile],
+    silent: Sequence[DiarizationSample],
+    skipped: Counter[str] = _NONE,
 ) -> dict[str, MetricResult]:
     """DER and its parts, pooled by time, and JER, the mean over all speakers of all references.
 
     `silent` has for each file what it would be if no speech had been predicted.
     """
-    measured, reasons = _divided(samples)
+    measured, tally = _divided(samples, skipped)
     failed = [empty for sample, empty in zip(samples, silent, strict=True) if isinstance(sample, FailedFile)]
-    lost, speakers = sum(sample.total for sample in failed), sum(len(sample.jaccard) for sample in failed)
-    rates = {"der": ErrorRate([(sample.errors, sample.total) for sample in measured], lost, lost)}
-    for name, added, bounded in (("missed", lost, True), ("false_alarm", 0, False), ("confusion", 0, True)):
-        rates[name] = ErrorRate([(getattr(sample, name), sample.total) for sample in measured], added, lost, bounded)
+    time, speakers = sum(sample.total for sample in failed), sum(len(sample.jaccard) for sample in failed)
+    empty = "no_speech_in_reference"
+
+    def rate(field: str, lost: Lost, *, bounded: bool = False) -> MetricResult:
+        times = [(getattr(sample, field), sample.total) for sample in measured]
+        return _error_rate(times, lost, tally, empty, bounded=bounded)
+
     shares = [(sum(sample.jaccard), len(sample.jaccard)) for sample in measured]
-    rates["jer"] = ErrorRate(shares, speakers, speakers, bounded=True)
-    return {name: _error_rate(rate, reasons, "no_speech_in_reference") for name, rate in rates.items()}
+    return {
+        "der": rate("errors", Lost(time, time)),
+        "missed": rate("missed", Lost(time, time), bounded=True),
+        "false_alarm": rate("false_alarm", Lost(0, time)),
+        "confusion": rate("confusion", Lost(0, time), bounded=True),
+        "jer": _error_rate(shares, Lost(speakers, speakers), tally, empty, bounded=True),
+    }

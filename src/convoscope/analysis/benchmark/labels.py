@@ -7,7 +7,7 @@ building conversations: a benchmark scores labels, and there may be very many.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.analysis.benchmark.datasets import read_file, without_folder
-from convoscope.annotate.annotator import Annotator, annotations_of, failure_of
-from convoscope.conversation import Conversation
+from convoscope.annotate.annotator import Annotator, NotAnnotated, annotations_of, failure_of
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.errors import InputError
 from convoscope.ingest.annotation_shapes import (
@@ -36,13 +35,7 @@ from convoscope.vocabulary import semantic_vocabulary
 NO_PREDICTION = "no_prediction"
 UNREADABLE_PREDICTION = "unreadable_prediction"
 UNREADABLE_TRANSCRIPT = "unreadable_transcript"
-
-
-class _Maker(NamedTuple):
-    """Who made an annotation, as far as it says."""
-
-    model: str
-    annotator: str
+MODEL_VARIABLE = "CONVOSCOPE_SEMANTIC_MODEL"
 
 
 class SemanticPrediction(NamedTuple):
@@ -53,23 +46,6 @@ class SemanticPrediction(NamedTuple):
     annotator: str
     annotators: int = 1
     """How many there are in the file; this is the one that was named, else the first."""
-
-    @property
-    def maker(self) -> str:
-        return self.model or self.annotator
-
-
-class FailedPrediction(Exception):
-    """A sample has no usable prediction: a reason code, and a detail."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}" if detail else reason)
-        self.reason = reason
-        self.detail = detail
-
-
-Predict = Callable[[str], SemanticPrediction]
-"""The prediction of a sample; a `FailedPrediction` where no prediction can be used."""
 
 
 def gold_labels(gold: GoldFile) -> Labels:
@@ -130,7 +106,7 @@ def read_prediction(
         if field := misfit(part):
             hint = "findings are a list; `[]` is none, null is not looked for"
             raise InputError("is no list of findings", file=name, field=f"$.{field}", hint=hint)
-    makers = [_Maker(_text(part.get("model")), _text(part.get("annotator", part.get("provider")))) for part in parts]
+    makers = [(_text(part.get("model")), _text(part.get("annotator", part.get("provider")))) for part in parts]
     chosen = next((maker for maker in makers if model in maker), makers[0])
     labels = _labels([part for part, maker in zip(parts, makers, strict=True) if maker == chosen], min_confidence)
     return SemanticPrediction(labels, *chosen, len(set(makers)))
@@ -141,41 +117,35 @@ def _labels(parts: Sequence[Mapping[str, Any]], min_confidence: float | None) ->
     vocabulary = semantic_vocabulary()
     states = [statuses(part) for part in parts]
 
+    def is_sure(finding: Any) -> bool:
+        confidence = finding.get("confidence") if min_confidence is not None and isinstance(finding, dict) else None
+        return min_confidence is None or not isinstance(confidence, int | float) or confidence >= min_confidence
+
     def findings(family: str) -> list[Any] | None:
         given = [
             part[family]
             for part, status in zip(parts, states, strict=True)
             if isinstance(part.get(family), list) and not (status and is_absent(family, status))
         ]
-        return [item for items in given for item in items if not _is_unsure(item, min_confidence)] if given else None
+        return [item for items in given for item in items if is_sure(item)] if given else None
+
+    def risk(finding: Any) -> PlainRisk:
+        fields = finding if isinstance(finding, dict) else {}
+        segments = [segment for segment in segment_ids(fields) if isinstance(segment, int)]
+        return plain_risk(finding_text(finding, RISKS), _text(fields.get("severity")), segments)
+
+    def action(finding: Any) -> PlainAction:
+        fields = finding if isinstance(finding, dict) else {}
+        texts = _text(fields.get("verbatim")), _text(fields.get("assignee_role"))
+        return PlainAction(finding_text(finding, ACTIONS), *texts)
 
     topics, risks, actions = map(findings, (TOPICS, RISKS, ACTIONS))
     return Labels(
         None if topics is None else tuple([vocabulary.topic(finding_text(topic, TOPICS)) for topic in topics]),
-        None if risks is None else tuple([_risk(risk) for risk in risks]),
-        None if actions is None else tuple([_action(action) for action in actions]),
+        None if risks is None else tuple([risk(finding) for finding in risks]),
+        None if actions is None else tuple([action(finding) for finding in actions]),
         all(status.get(SEVERITY) != SKIPPED for status in states),
         frozenset([family for status in states for family in FAMILIES if status.get(family) in BROKEN]),
-    )
-
-
-def _is_unsure(finding: Any, min_confidence: float | None) -> bool:
-    if min_confidence is None or not isinstance(finding, dict):
-        return False
-    confidence = finding.get("confidence")
-    return isinstance(confidence, int | float) and confidence < min_confidence
-
-
-def _risk(finding: Any) -> PlainRisk:
-    fields = finding if isinstance(finding, dict) else {}
-    segments = [segment for segment in segment_ids(fields) if isinstance(segment, int)]
-    return plain_risk(finding_text(finding, RISKS), _text(fields.get("severity")), segments)
-
-
-def _action(finding: Any) -> PlainAction:
-    fields = finding if isinstance(finding, dict) else {}
-    return PlainAction(
-        finding_text(finding, ACTIONS), _text(fields.get("verbatim")), _text(fields.get("assignee_role"))
     )
 
 
@@ -198,23 +168,23 @@ class PredictionFolder:
         """Samples with findings of several annotators."""
         self._names = frozenset(os.listdir(folder))
 
-    def __call__(self, sample: str) -> SemanticPrediction:
+    def __call__(self, sample: str) -> Labels:
         name, other = sample + ".json", sample + "_prediction.json"
         name = other if name not in self._names and other in self._names else name
         try:
             data = read_file(self._prefix + name)
         except FileNotFoundError:
-            raise FailedPrediction(NO_PREDICTION, f"{name}: there is no prediction") from None
+            raise NotAnnotated(NO_PREDICTION, f"{name}: there is no prediction") from None
         except OSError as error:
-            raise FailedPrediction(UNREADABLE_PREDICTION, f"{name}: {error.strerror}") from None
+            raise NotAnnotated(UNREADABLE_PREDICTION, f"{name}: {error.strerror}") from None
         self.hashes[sample] = sha256(data).hexdigest()
         try:
             prediction = read_prediction(data, name, self.min_confidence, self.model)
         except InputError as error:
-            raise FailedPrediction(UNREADABLE_PREDICTION, str(error)) from None
-        self.makers.add(prediction.maker)
+            raise NotAnnotated(UNREADABLE_PREDICTION, str(error)) from None
+        self.makers.add(prediction.model or prediction.annotator)
         self.several += prediction.annotators > 1
-        return prediction
+        return prediction.labels
 
     def samples(self, known: Collection[str]) -> Iterator[str]:
         """The samples that have a prediction and are not among those known."""
@@ -224,6 +194,12 @@ class PredictionFolder:
                 with suppress(InputError, OSError):
                     read_prediction(read_file(self._prefix + name), name)
                     yield sample
+
+    def config(self, model: str | None) -> dict[str, Any]:
+        """Who predicted, for the receipt."""
+        makers = sorted(self.makers - {""})
+        name = model or ", ".join(makers) or os.environ.get(MODEL_VARIABLE) or "unnamed"
+        return {"makers": makers, "model": name, "backend": "predictions"}
 
     @property
     def notes(self) -> list[str]:
@@ -245,27 +221,27 @@ class TranscriptFolder:
         self.min_confidence = min_confidence
         self.hashes: dict[str, str] = {}
         """Of the transcripts: with the annotator's identity they say what was predicted."""
+        self.notes: list[str] = []
 
-    def __call__(self, sample: str) -> SemanticPrediction:
-        annotations = annotations_of(self._conversation(sample), self.annotator)
-        failure = failure_of(annotations)
-        if failure is not None:
-            raise FailedPrediction(*failure)
-        labels = labels_of([annotations], min_confidence=self.min_confidence)
-        return SemanticPrediction(labels, annotations.model, annotations.annotator)
-
-    def _conversation(self, sample: str) -> Conversation:
+    def __call__(self, sample: str) -> Labels:
         from convoscope.ingest.read import read
 
         path = sample_path(self.folder, sample, TRANSCRIPTS)
         if path is None:
-            raise FailedPrediction(NO_PREDICTION, f"{sample}.json: there is no transcript")
+            raise NotAnnotated(NO_PREDICTION, f"{sample}.json: there is no transcript")
         try:
             self.hashes[sample] = sha256(path.read_bytes()).hexdigest()
             conversations = list(read([path]))
         except (InputError, OSError) as error:
-            raise FailedPrediction(UNREADABLE_TRANSCRIPT, without_folder(str(error), path.parent)) from None
+            raise NotAnnotated(UNREADABLE_TRANSCRIPT, without_folder(str(error), path.parent)) from None
         if len(conversations) != 1:
             detail = f"{path.name}: holds {len(conversations)} conversations, not one"
-            raise FailedPrediction(UNREADABLE_TRANSCRIPT, detail)
-        return conversations[0]
+            raise NotAnnotated(UNREADABLE_TRANSCRIPT, detail)
+        annotations = annotations_of(conversations[0], self.annotator)
+        if (failure := failure_of(annotations)) is not None:
+            raise NotAnnotated(*failure)
+        return labels_of([annotations], min_confidence=self.min_confidence)
+
+    def config(self, model: str | None) -> dict[str, Any]:
+        """Who predicted, for the receipt."""
+        return {"annotator": self.annotator.identity, "model": model or self.annotator.name, "backend": "local"}

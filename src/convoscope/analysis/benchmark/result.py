@@ -1,14 +1,17 @@
-"""The result of a benchmark: figures or the reasons why they are missing, coverage, receipt, and whether it holds."""
+"""What a benchmark is asked for, and its result: figures or the reasons why they are missing, coverage, receipt, and
+whether it holds."""
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, UnsetType
 
 from convoscope.analysis.benchmark.agreement import LabelAgreement
@@ -16,10 +19,29 @@ from convoscope.errors import InputError, RunError
 from convoscope.metrics.declaration import Better
 from convoscope.runs.receipt import canonical_hash, now
 from convoscope.runs.run import write_json
-from convoscope.statistics.intervals import Interval
+from convoscope.scores.reducers import Sums
+from convoscope.statistics.intervals import Interval, ratio_interval, total
 
 SCHEMA = "convoscope.benchmark/1"
 NO_SAMPLES = "no_samples"
+TAGS, SUMMARY = "tags", "summary"
+
+
+class BenchmarkRequest(NamedTuple):
+    """What a user asks for."""
+
+    track: str
+    dataset: str
+    mode: str = TAGS
+    split: str | None = None
+    limit: int | None = None
+    model: str | None = None
+    predictions: Path | None = None
+    transcripts: Path | None = None
+    threshold: float = 0.8
+    min_confidence: float | None = None
+    collar: float = 0.0
+    skip_overlap: bool = False
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,77 +171,104 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     sample_results: list[SampleResult] = []
 
 
-class Scored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a track gives, before it is a result."""
+class Tally(NamedTuple):
+    """Why samples have no value."""
 
-    total: int
-    metrics: dict[str, MetricResult]
-    coverage: dict[str, float | int | None]
-    config: dict[str, Any]
-    gold_hashes: Mapping[str, str]
-    prediction_hashes: Mapping[str, str]
-    failed: list[FailedSample] = []
-    skipped: list[FailedSample] = []
-    sweep: dict[str, dict[str, float | None]] = {}
-    out_of_vocabulary: dict[str, int] = {}
-    agreement: LabelAgreement | None = None
-    sample_results: list[SampleResult] = []
-    model: str | None = None
-    backend: str | None = None
-    notes: list[str] = []
+    reasons: Counter[str]
+    """Why they could not be measured."""
+    skipped: Counter[str] = Counter()
+    """Why there is nothing to compare with."""
+    failures: Counter[str] = Counter()
+    """Why samples failed in which there was something to find."""
+    empty: int = 0
+    """Samples with nothing to find, where nothing was found."""
 
 
-def with_skipped(metrics: Mapping[str, MetricResult], skipped: Sequence[FailedSample]) -> dict[str, MetricResult]:
-    """The figures with the samples that have nothing to compare with: they are skipped, and lower the coverage."""
-    reasons = Counter(sample.reason for sample in skipped)
-    return {name: _with_reasons(figure, reasons) if reasons else figure for name, figure in metrics.items()}
-
-
-def _with_reasons(figure: MetricResult, reasons: Counter[str]) -> MetricResult:
-    all_reasons = Counter(figure.skipped_reasons) + reasons
-    is_empty = figure.reason == NO_SAMPLES
-    return msgspec.structs.replace(
-        figure,
-        reason=reasons.most_common(1)[0][0] if is_empty else figure.reason,
-        coverage=figure.samples_measured / (figure.samples_measured + all_reasons.total()),
-        samples_skipped=figure.samples_skipped + reasons.total(),
+def metric_result(value: float | None, measured: int, empty: str, tally: Tally, **fields: Any) -> MetricResult:
+    """A figure; without a value, the commonest reason: nothing to measure, or why samples could not be measured."""
+    all_reasons = tally.reasons + tally.skipped
+    applicable = measured + all_reasons.total()
+    reason = None
+    if value is None:
+        reasons = tally.failures or tally.reasons or tally.skipped
+        is_empty = (measured or tally.empty) and not tally.failures
+        reason = empty if is_empty else reasons.most_common(1)[0][0] if reasons else NO_SAMPLES
+    return MetricResult(
+        value=value,
+        reason=reason,
+        coverage=measured / applicable if applicable else None,
+        samples_measured=measured,
+        samples_skipped=all_reasons.total() + tally.empty,
+        samples_not_applicable=tally.empty,
         skipped_reasons=dict(sorted(all_reasons.items())),
+        **fields,
     )
 
 
-def make_result(scored: Scored, *, track: str, mode: str, dataset: str, split: str | None) -> BenchmarkResult:
-    """The result of what a track gives."""
+def ratio_result(
+    sums: Sums,
+    measured: int,
+    tally: Tally,
+    *,
+    lost: Lost | None = None,
+    bounded: bool = True,
+    least: float = -math.inf,
+    **fields: Any,
+) -> MetricResult:
+    """Σ above ÷ Σ below over samples, with its interval, and what it would be with the samples that failed."""
+    above, below = total(sums.above), total(sums.below)
+    kept = sums.below > 0
+    interval = None
+    if kept.sum() > 1:
+        filled = sums._replace(above=sums.above[kept], below=sums.below[kept])
+        interval = ratio_interval(filled, np.arange(kept.sum()), bounded=bounded, least=least)
+    worst = (above + lost.above) / (below + lost.below) if lost is not None and below else None
+    value = above / below if below else None
+    return metric_result(value, measured, sums.empty, tally, interval=interval, worst_case=worst, **fields)
+
+
+class Lost(NamedTuple):
+    """What samples that failed would add to both sums, had they found nothing."""
+
+    above: float
+    below: float
+
+
+def make_result(
+    request: BenchmarkRequest,
+    samples: int,
+    *,
+    config: Mapping[str, Any],
+    gold_hashes: Mapping[str, str],
+    prediction_hashes: Mapping[str, str],
+    failed: Sequence[FailedSample] = (),
+    skipped: Sequence[FailedSample] = (),
+    **fields: Any,
+) -> BenchmarkResult:
+    """The result of what a track gives for so many samples."""
     from convoscope import __version__
 
     moment = now()
-    config = {"track": track, "mode": mode, "dataset": dataset, "split": split, **scored.config}
+    asked = {name: getattr(request, name) for name in ("track", "mode", "dataset", "split")}
+    config = {**asked, **config, "limit": request.limit}
     return BenchmarkResult(
-        run_id=f"run-{moment[:10].replace('-', '')}-{track}-{secrets.token_hex(4)}",
-        track=track,
-        mode=mode,
-        dataset=dataset,
-        split=split,
-        samples_evaluated=scored.total - len(scored.failed) - len(scored.skipped),
-        samples_failed=len(scored.failed),
-        samples_skipped=len(scored.skipped),
+        run_id=f"run-{moment[:10].replace('-', '')}-{request.track}-{secrets.token_hex(4)}",
+        **asked,
+        samples_evaluated=samples - len(failed) - len(skipped),
+        samples_failed=len(failed),
+        samples_skipped=len(skipped),
         timestamp=moment,
-        metrics=scored.metrics,
-        coverage=scored.coverage,
         receipt=BenchmarkReceipt(
             tool_version=__version__,
-            semantic_model=scored.model,
-            semantic_backend=scored.backend,
+            semantic_model=config.get("model"),
+            semantic_backend=config.get("backend"),
             config_hash=canonical_hash({**config, "tool_version": __version__}),
-            gold_hash=canonical_hash(scored.gold_hashes),
-            predictions_hash=canonical_hash(scored.prediction_hashes),
+            gold_hash=canonical_hash(gold_hashes),
+            predictions_hash=canonical_hash(prediction_hashes),
             config=config,
         ),
-        sweep=scored.sweep,
-        out_of_vocabulary=scored.out_of_vocabulary,
-        agreement=scored.agreement,
-        notes=scored.notes,
-        failures=[*scored.failed, *scored.skipped],
-        sample_results=scored.sample_results,
+        failures=[*failed, *skipped],
+        **fields,
     )
 
 

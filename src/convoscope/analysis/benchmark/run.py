@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any, NamedTuple
 
-import msgspec
-
-from convoscope.analysis.benchmark.audio import DiarizationSettings, score_files
+from convoscope.analysis.benchmark.audio import score_files
 from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset
 from convoscope.analysis.benchmark.gate import TARGETS
-from convoscope.analysis.benchmark.labels import PredictionFolder, TranscriptFolder
-from convoscope.analysis.benchmark.result import BenchmarkResult, FailedSample, MetricResult, Scored, make_result
-from convoscope.analysis.benchmark.semantic import SemanticSettings, score_semantic
+from convoscope.analysis.benchmark.labels import MODEL_VARIABLE, PredictionFolder, TranscriptFolder
+from convoscope.analysis.benchmark.result import (
+    SUMMARY,
+    TAGS,
+    BenchmarkRequest,
+    BenchmarkResult,
+    FailedSample,
+    MetricResult,
+    make_result,
+)
+from convoscope.analysis.benchmark.semantic import score_semantic
 from convoscope.annotate.annotator import annotator_named
 from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import TRANSCRIPTS, transcript_segments
 
-TAGS, SUMMARY = "tags", "summary"
 MODES = (TAGS, SUMMARY)
-MODEL_VARIABLE = "CONVOSCOPE_SEMANTIC_MODEL"
 RULES = "rules"
 MODELS = (RULES,)
 """Installed annotators that can be named. Language models come with judges."""
-
-
-class BenchmarkRequest(NamedTuple):
-    """What a user asks for."""
-
-    track: str
-    dataset: str
-    mode: str = TAGS
-    split: str | None = None
-    limit: int | None = None
-    model: str | None = None
-    predictions: Path | None = None
-    transcripts: Path | None = None
-    settings: SemanticSettings = SemanticSettings()
-    diarization: DiarizationSettings = DiarizationSettings()
 
 
 def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
@@ -53,12 +40,25 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
         raise UsageError("--predictions and --transcripts cannot be combined", hint="what is found is given, or made")
     dataset = find_dataset(request.track, request.dataset)
     samples = dataset.split(request.split, request.limit, without_reference(request, dataset))
-    if request.track == SEMANTIC:
-        scored = _semantic(request, dataset, samples)
+    if request.track != SEMANTIC:
+        return score_files(request, dataset, samples)
+    staged = dataset.folder / "transcripts"
+    transcripts = request.transcripts or (staged if staged.is_dir() else None)
+    if request.mode == SUMMARY:
+        if request.predictions is None:
+            model_named(request.model)
+        return _unmeasured_summary(request, samples)
+    predict: PredictionFolder | TranscriptFolder
+    if request.predictions is not None:
+        predict = PredictionFolder(request.predictions, request.min_confidence, request.model)
     else:
-        scored = score_files(request.track, dataset, samples, request.predictions, request.diarization)
-    scored = msgspec.structs.replace(scored, config={**scored.config, "limit": request.limit})
-    return make_result(scored, track=request.track, mode=request.mode, dataset=request.dataset, split=request.split)
+        annotator = annotator_named(model_named(request.model))
+        predict = TranscriptFolder(transcripts or staged, annotator, request.min_confidence)
+    if not 0 < request.threshold <= 1:
+        raise UsageError(f"--threshold must be above 0 and at most 1, not {request.threshold:g}")
+    if request.min_confidence is not None and not 0 <= request.min_confidence <= 1:
+        raise UsageError(f"--min-confidence must be between 0 and 1, not {request.min_confidence:g}")
+    return score_semantic(request, dataset, samples, predict, transcripts)
 
 
 def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> list[str]:
@@ -76,39 +76,6 @@ def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> l
     return sorted(named - known)
 
 
-def _semantic(request: BenchmarkRequest, dataset: BenchmarkDataset, samples: list[str]) -> Scored:
-    staged = dataset.folder / "transcripts"
-    transcripts = request.transcripts or (staged if staged.is_dir() else None)
-    settings, given = request.settings, request.predictions
-    if request.mode == SUMMARY:
-        if given is None:
-            model_named(request.model)
-        return _unmeasured_summary(samples)
-    config: dict[str, Any]
-    if given is not None:
-        predictions = PredictionFolder(given, settings.min_confidence, request.model)
-        scored = score_semantic(dataset, samples, predictions, settings, transcripts)
-        makers = sorted(predictions.makers - {""})
-        model = request.model or ", ".join(makers) or os.environ.get(MODEL_VARIABLE) or "unnamed"
-        config, backend = {"makers": makers}, "predictions"
-        notes, hashes = predictions.notes, predictions.hashes
-    else:
-        model = model_named(request.model)
-        annotator = annotator_named(model)
-        made = TranscriptFolder(transcripts or staged, annotator, settings.min_confidence)
-        scored = score_semantic(dataset, samples, made, settings, transcripts)
-        config, backend = {"annotator": annotator.identity}, "local"
-        notes, hashes = [], made.hashes
-    return msgspec.structs.replace(
-        scored,
-        model=model,
-        backend=backend,
-        notes=notes,
-        prediction_hashes=hashes,
-        config={**scored.config, **config, "model": model, "backend": backend},
-    )
-
-
 def model_named(model: str | None) -> str:
     """The model that the user means; refuses what cannot be run yet."""
     name = model or os.environ.get(MODEL_VARIABLE) or RULES
@@ -119,7 +86,7 @@ def model_named(model: str | None) -> str:
     return name
 
 
-def _unmeasured_summary(samples: list[str]) -> Scored:
+def _unmeasured_summary(request: BenchmarkRequest, samples: list[str]) -> BenchmarkResult:
     """Summaries are judged, and there is no judge yet."""
     nothing = MetricResult(
         value=None,
@@ -130,8 +97,9 @@ def _unmeasured_summary(samples: list[str]) -> Scored:
         samples_measured=0,
         samples_skipped=len(samples),
     )
-    return Scored(
-        total=len(samples),
+    return make_result(
+        request,
+        len(samples),
         metrics=dict.fromkeys(TARGETS[SEMANTIC, SUMMARY], nothing),
         coverage={"samples_total": len(samples)},
         config={},

@@ -8,24 +8,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import UNSET
 
 from convoscope.analysis.benchmark.agreement import agreement
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, read_file
-from convoscope.analysis.benchmark.labels import FailedPrediction, Predict, gold_labels
+from convoscope.analysis.benchmark.labels import PredictionFolder, TranscriptFolder, gold_labels
 from convoscope.analysis.benchmark.result import (
     ActionMatch,
+    BenchmarkRequest,
+    BenchmarkResult,
     FailedSample,
     RiskMatch,
     SampleResult,
-    Scored,
-    with_skipped,
+    make_result,
 )
 from convoscope.analysis.benchmark.semantic_figures import ScoredSample, semantic_metrics
+from convoscope.annotate.annotator import NotAnnotated
 from convoscope.conversation.annotations import FAMILIES
-from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import ENDING, check_bytes, transcript_segments
 from convoscope.metrics.semantic.samples import (
     FAILED,
@@ -47,28 +47,6 @@ SWEEP = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Thresholds whose figures are given besides those of the one that counts."""
 
 
-class SemanticSettings(NamedTuple):
-    """What may be chosen."""
-
-    threshold: float = 0.8
-    min_confidence: float | None = None
-
-    def check(self) -> None:
-        if not 0 < self.threshold <= 1:
-            raise UsageError(f"--threshold must be above 0 and at most 1, not {self.threshold:g}")
-        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
-            raise UsageError(f"--min-confidence must be between 0 and 1, not {self.min_confidence:g}")
-
-
-class _Attempt(NamedTuple):
-    """A sample with usable gold, and what was predicted; or why nothing was."""
-
-    sample: str
-    gold: Labels
-    predicted: Labels
-    failure: str = ""
-
-
 @contextmanager
 def without_collector() -> Iterator[None]:
     """Labels make no cycles: a collector would only walk over all samples again and again."""
@@ -83,18 +61,17 @@ def without_collector() -> Iterator[None]:
 
 @without_collector()
 def score_semantic(
+    request: BenchmarkRequest,
     dataset: BenchmarkDataset,
     samples: Sequence[str],
-    predict: Predict,
-    settings: SemanticSettings,
+    predict: PredictionFolder | TranscriptFolder,
     transcripts: Path | None = None,
-) -> Scored:
+) -> BenchmarkResult:
     """Score the samples. One without usable gold is skipped; one without a usable prediction failed.
 
     `transcripts` is the folder that says which segments there are, for gold that cites one.
     """
-    settings.check()
-    attempts: list[_Attempt] = []
+    attempts: list[tuple[str, Labels, Labels, str]] = []
     skipped: list[FailedSample] = []
     gold_hashes: dict[str, str] = {}
     folder = f"{dataset.references}/"
@@ -111,52 +88,48 @@ def score_semantic(
         if checked.gold is None:
             skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
             continue
-        attempts.append(_attempt(sample, gold_labels(checked.gold), predict))
-    scored = _scored(attempts, settings.threshold)
+        gold, failure = gold_labels(checked.gold), ""
+        try:
+            predicted = predict(sample)
+        except NotAnnotated as error:
+            predicted, failure = Labels(failed=frozenset(FAMILIES), failure=error.reason), str(error)
+        attempts.append((sample, gold, predicted, failure))
+    # What an annotator provides is decided over all samples: one that lacks it failed, it did not find nothing.
+    run = of_one_run([predicted for _, _, predicted, _ in attempts])
+    severity = has_severity(run)
+    scored: list[ScoredSample] = []
+    for (sample, gold, given, failure), predicted in zip(attempts, run, strict=True):
+        score = score_sample(predicted, gold, request.threshold, SWEEP, run_has_severity=severity)
+        failed = failure or _failed_families(given.failed, predicted.failed)
+        scored.append(ScoredSample(sample, gold, predicted, score, failed))
     vocabulary = semantic_vocabulary()
     results = [sample_result(sample) for sample in scored]
     results += [
         SampleResult(sample_id=sample.sample_id, skipped=sample.reason, reasons=dict.fromkeys(FAMILIES, sample.reason))
         for sample in skipped
     ]
-    return Scored(
-        total=len(samples),
-        metrics=with_skipped(semantic_metrics(scored, settings.threshold), skipped),
+    return make_result(
+        request,
+        len(samples),
+        metrics=semantic_metrics(scored, request.threshold, Counter(sample.reason for sample in skipped)),
         coverage=_coverage(len(samples), scored),
         config={
-            "threshold": str(settings.threshold),
-            "min_confidence": settings.min_confidence,
+            "threshold": str(request.threshold),
+            "min_confidence": request.min_confidence,
             "sweep": list(SWEEP),
             "vocabulary": {"version": vocabulary.version, "hash": vocabulary_hash()},
+            **predict.config(request.model),
         },
         gold_hashes=gold_hashes,
-        prediction_hashes={},
+        prediction_hashes=predict.hashes,
         failed=[FailedSample(sample.id, *sample.failed.split(": ", 1)) for sample in scored if sample.failed],
         skipped=skipped,
         sweep=_sweep(scored),
         out_of_vocabulary=_unknown_labels(scored),
-        agreement=agreement(dataset, samples, settings.threshold),
+        agreement=agreement(dataset, samples, request.threshold),
+        notes=predict.notes,
         sample_results=sorted(results, key=lambda result: result.sample_id),
     )
-
-
-def _attempt(sample: str, gold: Labels, predict: Predict) -> _Attempt:
-    try:
-        return _Attempt(sample, gold, predict(sample).labels)
-    except FailedPrediction as error:
-        return _Attempt(sample, gold, Labels(failed=frozenset(FAMILIES), failure=error.reason), str(error))
-
-
-def _scored(attempts: Sequence[_Attempt], threshold: float) -> list[ScoredSample]:
-    """What an annotator provides is decided over all samples: one that lacks it failed, it did not find nothing."""
-    run = of_one_run([attempt.predicted for attempt in attempts])
-    severity = has_severity(run)
-    scored: list[ScoredSample] = []
-    for attempt, predicted in zip(attempts, run, strict=True):
-        failure = attempt.failure or _failed_families(attempt.predicted.failed, predicted.failed)
-        score = score_sample(predicted, attempt.gold, threshold, SWEEP, run_has_severity=severity)
-        scored.append(ScoredSample(attempt.sample, attempt.gold, predicted, score, failure))
-    return scored
 
 
 def _failed_families(reported: frozenset[str], all_failed: frozenset[str]) -> str:
