@@ -14,7 +14,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -61,11 +61,6 @@ def file() -> Signatures:
     return msgspec.json.decode(FILE.read_bytes(), type=Signatures) if FILE.exists() else Signatures()
 
 
-def signed() -> dict[str, Signed]:
-    """The committed signatures of our own metrics."""
-    return file().metrics
-
-
 @functools.cache
 def sources() -> str:
     """A hash of everything that our own metrics may compute with."""
@@ -79,7 +74,7 @@ def sources() -> str:
 
 def current() -> dict[str, Signed]:
     """What our own metrics compute now."""
-    built_in = (one for one in installed().declared.values() if one.function.__module__.startswith("convoscope."))
+    built_in = [one for one in installed().declared.values() if one.function.__module__.startswith("convoscope.")]
     return {one.key: Signed(one.version, computed(one)) for one in sorted(built_in, key=lambda one: one.key)}
 
 
@@ -98,7 +93,7 @@ def sign(*, same_numbers: bool = False) -> None:
     A metric that changed needs a new version, unless the change is a refactoring that keeps every number.
     """
     after = current()
-    changed = [] if same_numbers else unbumped(signed(), after)
+    changed = [] if same_numbers else unbumped(file().metrics, after)
     if changed:
         raise UsageError(f"{', '.join(changed)} changed without a new version", hint="raise version= and sign again")
     signatures = Signatures(sources(), after)
@@ -113,7 +108,7 @@ def signature(declared: Metric | Derived) -> str:
     is_built_in = declared.function.__module__.startswith("convoscope.")
     if not is_built_in or installed().declared.get(declared.key) is not declared:
         return computed(declared)
-    committed = signed().get(declared.key)
+    committed = file().metrics.get(declared.key)
     return committed.signature if committed is not None and file().sources == sources() else sources()
 
 
@@ -139,7 +134,7 @@ def computed(declared: Metric | Derived) -> str:
     if set(lexicon_languages()) <= set(declared.languages):
         source.constant("lexicons", lexicon_digest())
     source.function(declared.function)
-    return _hashed(source)
+    return source.digest()
 
 
 def table_signature(table: SideTable) -> str:
@@ -149,12 +144,7 @@ def table_signature(table: SideTable) -> str:
     source.constant("shown", (table.combine, table.views, table.counted, table.mentions))
     source.function(table.rows)
     source.function(table.recount)
-    return _hashed(source)
-
-
-def _hashed(source: _Source) -> str:
-    text = "\n".join(f"{name} = {source.parts[name]}" for name in sorted(source.parts))
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    return source.digest()
 
 
 class _Source:
@@ -164,36 +154,37 @@ class _Source:
         self.package = package
         self.parts: dict[str, str] = {}
 
+    def digest(self) -> str:
+        text = "\n".join(f"{name} = {self.parts[name]}" for name in sorted(self.parts))
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
     def function(self, thing: Any) -> str:
         """A function, class or callable object of the package, and what it uses in turn; its name."""
-        if isinstance(thing, functools.partial):
-            self.constant(f"partial of {self.function(thing.func)}", (thing.args, thing.keywords))
-            return self.function(thing.func)
-        if isinstance(thing, MethodType):
-            self.constant(
-                f"self of {thing.__qualname__}", vars(thing.__self__) if hasattr(thing.__self__, "__dict__") else {}
-            )
-            return self.function(thing.__func__)
         if not isinstance(thing, FunctionType | type):
-            wrapped = getattr(thing, "__wrapped__", None) or getattr(type(thing), "__call__", None)  # noqa: B004
-            if not isinstance(wrapped, FunctionType):
-                return type(thing).__qualname__
-            if hasattr(thing, "__dict__"):
-                self.constant(f"state of {type(thing).__qualname__}", dict(vars(thing), __wrapped__=None))
-            return self.function(wrapped)
+            if isinstance(thing, functools.partial):
+                called, state = thing.func, {"args": thing.args, "keywords": thing.keywords}
+            elif isinstance(thing, MethodType):
+                called, state = thing.__func__, getattr(thing.__self__, "__dict__", {})
+            else:
+                called = getattr(thing, "__wrapped__", None) or getattr(type(thing), "__call__", None)  # noqa: B004
+                state = dict(getattr(thing, "__dict__", {}), __wrapped__=None)
+                if not isinstance(called, FunctionType):
+                    return type(thing).__qualname__
+            name = self.function(called)
+            self.constant(f"{type(thing).__qualname__} of {name}", state)
+            return name
         name = f"{thing.__module__}.{thing.__qualname__}"
         if not self._counts(thing.__module__):
             return "" if str(thing.__module__).startswith(_FRAME) else name
-        read = None if "<lambda>" in name else _read(thing)
-        shown = read.shown if read is not None else _compiled(getattr(thing, "__code__", None))
+        read = _read(thing)
         # Two lambdas of a module share a name: their code distinguishes them.
-        name = f"{name} {hashlib.sha256(shown.encode()).hexdigest()[:8]}"
+        name = f"{name} {hashlib.sha256(read.code.encode()).hexdigest()[:8]}"
         if name not in self.parts:
-            self.parts[name] = shown
-            self._uses(thing, name, read)
+            self.parts[name] = read.code
+            self._uses(thing, name, read.names)
         return name
 
-    def _uses(self, thing: FunctionType | type, name: str, read: _Read | None) -> None:
+    def _uses(self, thing: FunctionType | type, name: str, names: Sequence[ast.AST]) -> None:
         if isinstance(thing, type):
             scope = vars(sys.modules.get(thing.__module__, ast))
         else:
@@ -203,13 +194,8 @@ class _Source:
             for inner, cell in zip(thing.__code__.co_freevars, thing.__closure__ or (), strict=True):
                 with contextlib.suppress(ValueError):  # a cell that was never filled
                     self.constant(f"{name} {inner}", cell.cell_contents)
-            defaults = [*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()]
-            self.constant(f"{name} defaults", defaults)
-        if read is None:
-            names = thing.__code__.co_names if isinstance(thing, FunctionType) else ()
-            text = "\n".join(names) if all(one.isidentifier() for one in names) else ""
-            read = _Read.of(ast.parse(text))
-        for node in read.names:
+            self.constant(f"{name} defaults", [*(thing.__defaults__ or ()), *(thing.__kwdefaults__ or {}).values()])
+        for node in names:
             named = _named(node, scope)
             if named is not None and self._counts(named.home):
                 # A module that asks for its own path reads the table next to it.
@@ -218,11 +204,7 @@ class _Source:
 
     def _counts(self, module: str | None) -> bool:
         """Modules of the package count; the code around every metric has versions of its own."""
-        return (
-            bool(module)
-            and str(module).split(".", maxsplit=1)[0] == self.package
-            and not str(module).startswith(_FRAME)
-        )
+        return str(module).split(".", maxsplit=1)[0] == self.package and not str(module).startswith(_FRAME)
 
     def constant(self, name: str, value: object) -> None:
         """A value that a function reads; a function among them counts with its source."""
@@ -231,21 +213,18 @@ class _Source:
         self.parts[name] = ""
         if isinstance(value, Metric | Derived):
             self.parts[name] = self.function(value.function)
-        elif isinstance(value, msgspec.Struct):
-            self.parts[name] = type(value).__qualname__
-            for field in value.__struct_fields__:
-                self.constant(f"{name}.{field}", getattr(value, field))
-        elif isinstance(value, dict):
-            self._dictionary(name, value)
-        elif isinstance(value, list | tuple):
-            self.parts[name] = str(len(value))
-            for number, member in enumerate(value):
-                self.constant(f"{name}[{number}]", member)
-        elif isinstance(value, set | frozenset):
-            for member in sorted(value, key=_shown):
-                self.constant(f"{name}{{{_shown(member)}}}", member)
+        elif isinstance(value, dict) and self._counts(type(value).__module__):
+            # A table of our own that fills itself as texts are seen: the rule counts and not what it has met.
+            self.parts[name] = self.function(type(value))
+        elif isinstance(value, msgspec.Struct | dict | list | tuple | set | frozenset):
+            members = _members(value)
+            self.parts[name] = f"{type(value).__qualname__} of {len(members)}"
+            for key, member in members.items():
+                self.constant(f"{name}[{key}]", member)
         elif isinstance(value, Path):
-            self.parts[name] = _file(value)
+            # By name and content: where it is installed does not matter.
+            content = value.read_bytes() if value.is_file() else b""
+            self.parts[name] = f"{value.name} {hashlib.sha256(content).hexdigest()[:16]}"
         elif isinstance(value, re.Pattern):
             self.parts[name] = f"re.compile({value.pattern!r}, {value.flags})"
         elif callable(value):
@@ -253,13 +232,15 @@ class _Source:
         elif not isinstance(value, ModuleType):
             self.parts[name] = _shown(value)
 
-    def _dictionary(self, name: str, value: dict[Any, Any]) -> None:
-        """Of a kind of our own, which may fill itself as texts are seen, the rule counts and not what it has met."""
-        if self._counts(type(value).__module__):
-            self.parts[name] = self.function(type(value))
-            return
-        for key in sorted(value, key=_shown):
-            self.constant(f"{name}[{_shown(key)}]", value[key])
+
+def _members(value: Any) -> dict[str, Any]:
+    if isinstance(value, msgspec.Struct):
+        return {field: getattr(value, field) for field in value.__struct_fields__}
+    if isinstance(value, dict):
+        return {_shown(key): value[key] for key in sorted(value, key=_shown)}
+    if isinstance(value, set | frozenset):
+        return {_shown(member): member for member in sorted(value, key=_shown)}
+    return {str(number): member for number, member in enumerate(value)}
 
 
 class _Named(NamedTuple):
@@ -281,14 +262,8 @@ def _named(node: ast.AST, scope: Mapping[str, Any]) -> _Named | None:
     return None
 
 
-def _file(path: Path) -> str:
-    """A file by its name and content: where it is installed does not matter."""
-    content = path.read_bytes() if path.is_file() else b""
-    return f"{path.name} {hashlib.sha256(content).hexdigest()[:16]}"
-
-
 def _shown(value: object) -> str:
-    """A value in words that are the same in every process."""
+    """A value as a text that is the same in every process."""
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
     try:
@@ -299,73 +274,25 @@ def _shown(value: object) -> str:
 
 
 class _Read(NamedTuple):
-    """The source of a function, and the names in it."""
+    """What a function consists of, and the names in it."""
 
-    shown: str
-    names: tuple[ast.AST, ...]
-
-    @classmethod
-    def of(cls, tree: ast.AST) -> _Read:
-        names = tuple(node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute))
-        return cls(ast.dump(tree), names)
+    code: str
+    names: Sequence[ast.AST]
 
 
 @functools.cache
-def _read(function: Any) -> _Read | None:
-    """The source of a function without what does not matter; metrics of a family share many."""
-    node = _node(function)
-    if node is not None:
-        return _Read.of(ast.Module(body=[node], type_ignores=[]))
+def _read(function: Any) -> _Read:
+    """The source of a function without decorators, docstrings and annotations; metrics of a family share many.
+
+    Of a lambda, and of a function without source, its compiled code.
+    """
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        tree = ast.parse("" if "<lambda>" in function.__qualname__ else textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
-        return None
-    _strip(tree)
-    return _Read.of(tree)
-
-
-def _node(function: Any) -> ast.stmt | None:
-    """A function in the source of its module, which is read once for all that live there."""
-    plain = inspect.unwrap(function)
-    code = getattr(plain, "__code__", None)
-    if code is None:
-        return None
-    node = _nodes(code.co_filename, _state(code.co_filename)).get((code.co_name, code.co_firstlineno))
-    # A text over several lines reads differently when what surrounds it is moved to the margin.
-    return node if node is not None and node.col_offset == 0 else None
-
-
-class _State(NamedTuple):
-    """What changes when a user edits a file."""
-
-    modified: int = 0
-    size: int = 0
-
-
-def _state(file: str) -> _State:
-    with contextlib.suppress(OSError):
-        status = Path(file).stat()
-        return _State(status.st_mtime_ns, status.st_size)
-    return _State()
-
-
-@functools.cache
-def _nodes(file: str, state: _State) -> dict[tuple[str, int], ast.stmt]:
-    del state
-    try:
-        tree = ast.parse(Path(file).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return {}
-    nodes: dict[tuple[str, int], ast.stmt] = {}
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            nodes[node.name, min([node.lineno, *(one.lineno for one in node.decorator_list)])] = node
-    _strip(tree)
-    return nodes
-
-
-def _strip(tree: ast.AST) -> None:
-    """Take away what does not count: decorators, docstrings, annotations."""
+        tree = ast.Module([], [])
+    if not tree.body:
+        code = getattr(function, "__code__", None)
+        return _Read(_compiled(code), [ast.Name(name) for name in code.co_names] if code else [])
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             node.decorator_list = []
@@ -377,19 +304,18 @@ def _strip(tree: ast.AST) -> None:
             node.annotation = None
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
+    return _Read(ast.dump(tree), [node for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)])
 
 
 def _compiled(code: Any) -> str:
-    """What a function without source consists of, without the addresses that change from run to run."""
-    if code is None:
-        return ""
+    """Compiled code without the addresses that change from run to run."""
     constants = []
-    for constant in code.co_consts:
+    for constant in code.co_consts if code else ():
         if isinstance(constant, frozenset):
             constants.append(repr(sorted(map(repr, constant))))
         else:
             constants.append(_compiled(constant) if hasattr(constant, "co_code") else repr(constant))
-    return f"{code.co_code.hex()} {code.co_names} {constants}"
+    return f"{code.co_code.hex()} {code.co_names} {constants}" if code else ""
 
 
 if __name__ == "__main__":
