@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.events import ComponentMetric
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.needs import GROUND_TRUTH, Fact, Need, knows_tools
+from convoscope.scores.observation import Observation, unmeasured
 from convoscope.views.items import Case, cases
 
 
@@ -316,4 +317,11 @@ def missing(case: Case, scorer: str) -> str | None:
     return first_absent(case, SCORERS[scorer].required)
 
 
-__all__ = ["FIELDS", "PRESENT", "SCORERS", "Reads", "first_absent", "missing", "needs_of"]
+def each_case(conversation: Conversation, scorer: str, observe: Callable[[Case], Observation]) -> Iterator[Observation]:
+    """One observation for each case that has the fields of a scorer; of the others, the missing field is named."""
+    for case in cases(conversation):
+        field = missing(case, scorer)
+        yield observe(case) if field is None else unmeasured(case.subject, FIELDS[field].code, field)
+
+
+__all__ = ["FIELDS", "PRESENT", "SCORERS", "Reads", "each_case", "first_absent", "missing", "needs_of"]

@@ -71,11 +71,7 @@ def pushback(conversation: Conversation) -> Iterator[Observation]:
     turns = [turn for turn in conversation.turns if turn.user]
     if not turns:
         yield not_applicable(conversation, "no_user_speech")
-    else:
-        yield from _pushback_in(conversation, turns)
-
-
-def _pushback_in(conversation: Conversation, turns: Sequence[Turn]) -> Iterator[Observation]:
+        return
     languages = languages_of(conversation)
     earlier: list[_Message] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
@@ -89,13 +85,15 @@ def _pushback_in(conversation: Conversation, turns: Sequence[Turn]) -> Iterator[
         language = languages.of_text(text, first)
         words = lexicon(language)
         message = _Message("" if words is None else folded_phrases(without_quotes(text)), words)
+        # After a greeting, which is short or asks, the user says why they are here.
+        is_greeted = not earlier and ("?" in answered or "？" in answered or len(answered) <= MAX_GREETING)
         if not answered.strip():
             yield not_applicable(first, "nothing_to_object_to")
         elif question and turn is not turns[0]:
             yield ratio(first, 1.0, 1.0, details={"sign": question})
         elif words is None:
             yield unmeasured(first, reason_unread(language), language)
-        elif (earlier or not _is_greeting(answered)) and (sign := _sign(message, words, answered, earlier)):
+        elif not is_greeted and (sign := _sign(message, words, answered, earlier)):
             yield ratio(first, 1.0, 1.0, details={"sign": sign})
         else:
             yield ratio(first, 0.0, 1.0)
@@ -111,18 +109,17 @@ def _only_question(turns: Sequence[Turn]) -> str:
     return texts.pop().strip(" .?") if len(texts) == 1 else ""
 
 
-def _is_greeting(opening: str) -> bool:
-    """Whether what the agent opens with is short, or asks: the user then says why they are here."""
-    return "?" in opening or "？" in opening or len(opening) <= MAX_GREETING
-
-
 def _sign(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The words by which the user objects or asks again; nothing where they do neither."""
     if sign := words.find("objection", message.text):
         return sign
-    if (sign := words.find(AFTER_STATEMENT, message.text)) and _is_statement(reply, words):
-        return sign
-    if sign := _asks_for_person_again(message, words, earlier):
+    if sign := words.find(AFTER_STATEMENT, message.text):
+        # Where the reply asks nothing, or declines, that is no mere answer.
+        folded = folded_phrases(reply)
+        if not ("?" in folded or words.find(AGENT_REQUEST, folded)) or words.find("refusal", folded):
+            return sign
+    sign = words.find(PERSON_REQUEST, message.text)
+    if sign and any(words.find(PERSON_REQUEST, before.text) for before in earlier):
         return sign
     if message.content:
         return _repeated(message, words, reply, earlier)
@@ -130,21 +127,10 @@ def _sign(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Mess
     return "?" if message.text.strip(" .") and not message.text.strip(" .?") else ""
 
 
-def _asks_for_person_again(message: _Message, words: Lexicon, earlier: Sequence[_Message]) -> str:
-    """The words by which the user asks for a person, who asked for one before, in whatever words."""
-    sign = words.find(PERSON_REQUEST, message.text)
-    return sign if sign and any(words.find(PERSON_REQUEST, before.text) for before in earlier) else ""
-
-
-def _is_statement(reply: str, words: Lexicon) -> bool:
-    """Whether a reply asks nothing, or declines: what the user says then is no mere answer."""
-    folded = folded_phrases(reply)
-    return not ("?" in folded or words.find(AGENT_REQUEST, folded)) or bool(words.find("refusal", folded))
-
-
 def _repeated(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The sentence by which the user asks again."""
-    near = [(distance, one) for distance, one in enumerate(reversed(earlier)) if len(message.content & one.content) > 1]
+    content = message.content
+    near = [(distance, one) for distance, one in enumerate(reversed(earlier)) if len(content & one.content) > 1]
     again = [one for one in message.sentences if _was_asked(one.content, near)] if near else []
     if not again or words.find("agreement", message.text):
         return ""
@@ -171,16 +157,20 @@ class _Message:
     @remembered
     def sentences(self) -> list[_Sentence]:
         """Those that are long enough to be known again. Most turns are never asked for theirs."""
-        return [] if self._words is None else list(_sentences(self.text, self._words))
-
-
-def _sentences(text: str, words: Lexicon) -> Iterator[_Sentence]:
-    least = MIN_REQUEST_WORDS if words.has_blanks else MIN_REQUEST_LETTERS
-    for sentence in SENTENCE.findall(text):
-        plain = sentence.strip(" .?")
-        length = len(plain.split()) if words.has_blanks else len(plain.replace(" ", ""))
-        if length >= least and (content := _content(plain, words)):
-            yield _Sentence(plain, content, sentence.endswith("?"))
+        words, long = self._words, []
+        if words is None:
+            return []
+        least = MIN_REQUEST_WORDS if words.has_blanks else MIN_REQUEST_LETTERS
+        sentences = SENTENCE.findall(self.text.strip())
+        for sentence in sentences:
+            plain = sentence.strip(" .?")
+            length = plain.count(" ") + 1 if words.has_blanks else len(plain.replace(" ", ""))
+            if length >= least:
+                is_all = words.has_blanks and len(sentences) == 1
+                content = self.content if is_all else _content(plain, words)
+                if content:
+                    long.append(_Sentence(plain, content, sentence.endswith("?")))
+        return long
 
 
 def _content(text: str, words: Lexicon) -> frozenset[str]:

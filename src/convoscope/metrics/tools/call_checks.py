@@ -175,11 +175,6 @@ NOT_READ = AnswerReading(None)
 _WORKED = AnswerReading("worked")
 
 
-def answer_of(result: ToolResult, outcome: ToolOutcome, schema: Json, arguments: Json) -> Answer | None:
-    """How a tool answered a call; None where its result says nothing."""
-    return reading_of(result, outcome, schema, arguments).answer
-
-
 def reading_of(result: ToolResult, outcome: ToolOutcome, schema: Json, arguments: Json) -> AnswerReading:
     """How a tool answered, and the part of its error that decides."""
     if outcome.failed:

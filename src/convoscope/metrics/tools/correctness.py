@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import fsum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.conversation import Conversation, ExpectedToolCall, Json, ToolCall, ToolResult
-from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO, item_metric
-from convoscope.metrics.item_fields import FIELDS, missing, needs_of
+from convoscope.metrics.item_fields import each_case, needs_of
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.tools.call_checks import CallableTool, answer_of, bad_argument, tools_of, unlisted
+from convoscope.metrics.semantic.matching import best_pairs
+from convoscope.metrics.tools.call_checks import (
+    CallableTool,
+    CallableTools,
+    bad_argument,
+    reading_of,
+    tools_of,
+    unlisted,
+)
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import composed
 from convoscope.text.json_schema import CALL, FORGIVING, BadSchema, Fault, TooManySteps, schema_faults
-from convoscope.views.items import Case, cases
-from convoscope.views.result_fields import STATED
-from convoscope.views.tool_outcomes import tool_outcome
+from convoscope.views.items import Case
+from convoscope.views.result_fields import STATED, ToolOutcome
+from convoscope.views.tool_outcomes import tool_outcomes
 
 # Of ten points (standard-data, 2.3): what the name is worth, what its arguments are, what an argument too many costs.
 NAME = 4.0
 ARGUMENTS = 6.0
 EXTRA = 0.5
 ALL = NAME + ARGUMENTS
+_FINE = 2**20
+"""Points are compared in whole numbers of this fineness."""
 
 
 @item_metric(
@@ -54,17 +63,16 @@ def tool_correctness(conversation: Conversation) -> Iterator[Observation]:
     >>> value(tool_correctness, chat)  # 4 for the name, 3 of 6 for one of two arguments
     0.7
     """
-    for case in cases(conversation):
-        field = missing(case, "tool_correctness")
-        expected = case.expected.tool_calls or ()
-        if field is not None:
-            yield unmeasured(case.subject, FIELDS[field].code, field)
-        elif not all(wanted.name.strip() for wanted in expected):
-            yield unmeasured(case.subject, "no_expected_tool_name", "expected_tool_call.tool_name")
-        else:
-            pairs = _paired(expected, case.tool_calls)
-            value = fsum(pair.points for pair in pairs) / len(pairs) / ALL
-            yield measured(case.subject, value, details=_evidence_of_pairs(pairs, case.tool_calls))
+    return each_case(conversation, "tool_correctness", _expected_calls)
+
+
+def _expected_calls(case: Case) -> Observation:
+    expected = case.expected.tool_calls or ()
+    if not all(wanted.name.strip() for wanted in expected):
+        return unmeasured(case.subject, "no_expected_tool_name", "expected_tool_call.tool_name")
+    pairs = _paired(expected, case.tool_calls)
+    value = fsum(pair.points for pair in pairs) / len(pairs) / ALL
+    return measured(case.subject, value, details=_evidence_of_pairs(pairs, case.tool_calls))
 
 
 _parameter_metric = partial(
@@ -90,7 +98,7 @@ def parameter_correctness(conversation: Conversation) -> Iterator[Observation]:
     >>> round(value(parameter_correctness, chat), 3)  # what is required is there and not refused, but is no integer
     0.667
     """
-    yield from _parameters(conversation, _check_answer, "no schema, and no parameters_passed")
+    return _parameters(conversation, _check_answer, "no schema, and no parameters_passed")
 
 
 @_parameter_metric("tools.parameter_correctness", variant="standard-data", version=2)
@@ -105,24 +113,27 @@ def parameter_correctness_by_success(conversation: Conversation) -> Iterator[Obs
     >>> value(parameter_correctness_by_success, chat)  # one of two calls succeeded
     0.5
     """
-    yield from _parameters(conversation, _check_success, "no schema, and no result that reports success")
+    return _parameters(conversation, _check_success, "no schema, and no result that reports success")
 
 
 def _parameters(conversation: Conversation, check: _CheckResult, nothing: str) -> Iterator[Observation]:
     """The share of the checks that hold, with one more of each result."""
-    for case in cases(conversation):
-        field = missing(case, "parameter_correctness")
-        if field is not None:
-            yield unmeasured(case.subject, FIELDS[field].code, field)
-        elif not case.tool_calls:
-            yield not_applicable(case.subject, "nothing_called")
-        else:
-            looks = [check(look, look.result) if look.result is not None else look for look in _looks(case)]
-            values = [look.value for look in looks if look.value is not None]
-            if values:
-                yield measured(case.subject, fsum(values) / len(values), details=_evidence_of_looks(looks))
-            else:
-                yield unmeasured(case.subject, "nothing_to_check", nothing)
+
+    def observe(case: Case) -> Observation:
+        if not case.tool_calls:
+            return not_applicable(case.subject, "nothing_called")
+        checked = _checked_calls(case, check)
+        values = [call.value for call in checked if call.checks]
+        if not values:
+            return unmeasured(case.subject, "nothing_to_check", nothing)
+        calls = [
+            {**_which(one.call), "points": round(ALL * one.value, 6) if one.checks else None, **one.checks}
+            for one in checked
+        ]
+        differences = [line for one in checked for line in one.differences]
+        return measured(case.subject, fsum(values) / len(values), details={"diff": _cut(differences), "calls": calls})
+
+    return each_case(conversation, "parameter_correctness", observe)
 
 
 # The call that was expected
@@ -165,42 +176,11 @@ def _is_named(expected: ExpectedToolCall, call: ToolCall) -> bool:
 def best_assignment(points: Sequence[Sequence[float]]) -> list[int | None]:
     """For each row the column that it gets, so that the sum is as large as can be; a column goes to one row at most.
 
-    Rows that get none, because there are fewer columns, have None. Of equally good columns, one row
-    alone gets the first.
+    Rows that get none, because there are fewer columns, have None. Of equally good columns the first is taken.
     """
-    rows, columns = len(points), len(points[0]) if points else 0
-    if rows <= columns:
-        return [*_assigned(points, columns)]
-    taken = _assigned([[row[column] for row in points] for column in range(columns)], rows)
-    row_of = {row: column for column, row in enumerate(taken)}
-    return [row_of.get(row) for row in range(rows)]
-
-
-def _assigned(points: Sequence[Sequence[float]], columns: int) -> list[int]:
-    """The column of each row, where there are no more rows than columns.
-
-    Rows are added one by one, each in the way that gives most: it may take a column whose row then moves
-    to another, and so on. What is best for some rows stays best when one more is added so.
-    """
-    row_of: dict[int, int] = {}
-    column_of: dict[int, int] = {}
-    for added, first in enumerate(points):
-        gain, taker = list(first), [added] * columns
-        moving = True
-        while moving:
-            moving = False
-            for column, holder in row_of.items():
-                aside = gain[column] - points[holder][column]
-                for other, worth in enumerate(points[holder]):
-                    if aside + worth > gain[other] + _ROUNDING:
-                        gain[other], taker[other], moving = aside + worth, holder, True
-        free: int | None = max((one for one in range(columns) if one not in row_of), key=gain.__getitem__)
-        while free is not None:
-            row = taker[free]
-            left = column_of.get(row)
-            row_of[free], column_of[row] = row, free
-            free = left
-    return [column_of[row] for row in range(len(points))]
+    gains = [[round(worth * _FINE) * len(row) - column for column, worth in enumerate(row)] for row in points]
+    column_of = dict(best_pairs(gains))
+    return [column_of.get(row) for row in range(len(points))]
 
 
 def _evidence_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dict[str, Any]:
@@ -210,7 +190,9 @@ def _evidence_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dic
     for number, (expected, call, points) in enumerate(pairs, 1):
         where = f"call {number} {expected.name}: " if len(pairs) > 1 else ""
         if call is None:
-            others = _listed(sorted({one.name for one in calls})) or "nothing"
+            names = sorted({one.name for one in calls})
+            more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+            others = ", ".join(names[:_NAMES]) + more or "nothing"
             differences.append(f"- {where}tool: expected {expected.name}, called {others}")
             calls_made.append({"expected": expected.name, "called": None, "points": points})
             continue
@@ -224,49 +206,52 @@ def _evidence_of_pairs(pairs: Sequence[_Pair], calls: Sequence[ToolCall]) -> dic
 # The arguments that each call was made with
 
 
-class _Look(msgspec.Struct, frozen=True, gc=False):
+class _CheckedCall(msgspec.Struct, gc=False):
     """One call: the checks that could be made of it, and where it falls short."""
 
     call: ToolCall
     where: str
-    result: ToolResult | None
     schema: Json
-    checks: Mapping[str, bool]
-    differences: Sequence[str]
+    checks: dict[str, bool] = {}
+    differences: list[str] = []
 
     @property
-    def value(self) -> float | None:
-        """The share of the checks that hold; None where none could be made."""
-        return sum(self.checks.values()) / len(self.checks) if self.checks else None
+    def value(self) -> float:
+        """The share of the checks that hold, of at least one."""
+        return sum(self.checks.values()) / len(self.checks)
 
-    def checked(self, name: str, holds: bool, difference: str) -> _Look:
-        """The same with one more check."""
-        differences = self.differences if holds else (*self.differences, f"~ {self.where}result: {difference}")
-        return msgspec.structs.replace(self, checks={**self.checks, name: holds}, differences=differences)
-
-
-_CheckResult = Callable[[_Look, ToolResult], _Look]
+    def check(self, name: str, holds: bool, difference: str, outcome: ToolOutcome, result: ToolResult) -> None:
+        """Add what the result says of the call."""
+        self.checks[name] = holds
+        if not holds:
+            self.differences.append(f"~ {self.where}result: {difference} {_shown(outcome.error or result.result)}")
 
 
-@cached_on_argument
-def _looks(case: Case) -> list[_Look]:
-    tools, results, calls = _tools(case), _results(case), case.tool_calls
-    last = len(calls)
-    looks = []
+_CheckResult = Callable[[_CheckedCall, ToolResult, ToolOutcome], None]
+
+
+def _checked_calls(case: Case, check_result: _CheckResult) -> list[_CheckedCall]:
+    conversation, calls = case.conversation, case.tool_calls
+    if case.item is not None and len(conversation.items) > 1:
+        # Items may use the same ids again: the result of a call is among the events of its item.
+        conversation = msgspec.structs.replace(conversation, timeline=case.events, items=(), frames=(), annotations=())
+    tools, results, outcomes = _tools(case), conversation.tool_results, tool_outcomes(conversation)
+    checked_calls = []
     for number, call in enumerate(calls, 1):
-        checks: dict[str, bool] = {}
-        differences: list[str] = []
-        where = f"call {number} {call.name}: " if last > 1 else ""
         tool, result = tools.get(call.name), results.get(call.seq)
+        where = f"call {number} {call.name}: " if len(calls) > 1 else ""
+        checked = _CheckedCall(call, where, tool.schema if tool else None)
         if tool is not None or call.raw_arguments is not None:
-            _check_schema(call, tool, where, checks, differences)
+            _check_schema(call, tool, where, checked.checks, checked.differences)
         # What was passed is known of the most recent call. Outside of items it is that call itself.
-        if number == last and (passed := case.extras.get("parameters_passed")) is not None:
+        if number == len(calls) and (passed := case.extras.get("parameters_passed")) is not None:
             arguments, stated = _arguments(call), _by_name(passed)
-            checks["passed"] = same_value(stated, arguments)
-            differences += _differences(where, stated, arguments, ("parameters_passed has", "the call"))
-        looks.append(_Look(call, where, result, tool.schema if tool else None, checks, differences))
-    return looks
+            checked.checks["passed"] = same_value(stated, arguments)
+            checked.differences += _differences(where, stated, arguments, ("parameters_passed has", "the call"))
+        if result is not None:
+            check_result(checked, result, outcomes[result.seq])
+        checked_calls.append(checked)
+    return checked_calls
 
 
 def _check_schema(
@@ -324,29 +309,20 @@ def _schema_look(arguments: Json, schema: dict[str, Any]) -> _SchemaLook:
         return _SchemaLook(None, "nested too deep")
 
 
-def _check_success(look: _Look, result: ToolResult) -> _Look:
-    outcome = tool_outcome(result, look.call.name)
-    if outcome.basis != STATED:
-        return look
-    words = _shown(outcome.error or result.result)
-    return look.checked("success", not outcome.failed, f"expected success, got {words}")
+def _check_success(checked: _CheckedCall, result: ToolResult, outcome: ToolOutcome) -> None:
+    if outcome.basis == STATED:
+        checked.check("success", not outcome.failed, "expected success, got", outcome, result)
 
 
-def _check_answer(look: _Look, result: ToolResult) -> _Look:
+def _check_answer(checked: _CheckedCall, result: ToolResult, outcome: ToolOutcome) -> None:
     """Whether the tool took the call; an answer that merely says no took it."""
-    outcome = tool_outcome(result, look.call.name)
-    answer = answer_of(result, outcome, look.schema, look.call.arguments) if look.checks else None
-    if answer is None or answer == "undecided":
-        return look
-    words = _shown(outcome.error or result.result)
-    return look.checked("accepted", answer != "rejected", f"the tool turned the call down: {words}")
+    if checked.checks:
+        answer = reading_of(result, outcome, checked.schema, checked.call.arguments).answer
+        if answer is not None and answer != "undecided":
+            checked.check("accepted", answer != "rejected", "the tool turned the call down:", outcome, result)
 
 
-class _Tools(Protocol):
-    def get(self, name: str, /) -> CallableTool | None: ...
-
-
-def _tools(case: Case) -> _Tools:
+def _tools(case: Case) -> CallableTools | dict[str, CallableTool]:
     """What the arguments of each tool are held to, where it is known; an item may have had tools of its own."""
     item_tools = case.extras.get("tools_available")
     listed = case.conversation.agent.tools or ()
@@ -361,32 +337,13 @@ def _tools(case: Case) -> _Tools:
     return {name: tool for name, tool in named if tool.schema is not None}
 
 
-def _results(case: Case) -> dict[int, ToolResult]:
-    """The result of each call of this case, by the call's seq: items may use the same ids again."""
-    if case.item is None or len(case.conversation.items) == 1:
-        return case.conversation.tool_results
-    alone = msgspec.structs.replace(case.conversation, timeline=case.events, items=(), frames=(), annotations=())
-    return alone.tool_results
-
-
-def _evidence_of_looks(looks: Sequence[_Look]) -> dict[str, Any]:
-    differences: list[str] = []
-    calls = []
-    for look in looks:
-        differences += look.differences
-        entry = _which(look.call)
-        entry["points"] = None if look.value is None else round(ALL * look.value, 6)
-        entry.update(look.checks)
-        calls.append(entry)
-    return {"diff": _cut(differences), "calls": calls}
-
-
 # Values, and how they differ
 
 _UNNAMED = "(arguments)"
-_ROUNDING = 1e-9
+_LISTS = (list, tuple)
 _DEEPEST = 8
 _LINES = 40
+_NAMES = 5
 _LONGEST = 160
 
 
@@ -411,7 +368,7 @@ def same_value(first: Json, second: Json) -> bool:
             if members.keys() != other_members.keys():
                 return False
             pending += [(value, other_members[name]) for name, value in members.items()]
-        elif isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        elif isinstance(first, _LISTS) and isinstance(second, _LISTS):
             if len(first) != len(second):
                 return False
             pending += zip(first, second, strict=True)
@@ -422,67 +379,50 @@ def same_value(first: Json, second: Json) -> bool:
 
 def _same_leaf(first: Json, second: Json) -> bool:
     if isinstance(first, str) and isinstance(second, str):
-        return first.strip() == second.strip() or _canonical(first) == _canonical(second)
+        return first.strip() == second.strip() or composed(first).strip() == composed(second).strip()
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     return bool(first == second)
-
-
-def _canonical(text: str) -> str:
-    return composed(text).strip()
 
 
 def _without_null(members: dict[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-class _Sides(NamedTuple):
-    """What the two sides of a difference are called."""
+def _differences(
+    where: str, wanted: Json, actual: Json, sides: tuple[str, str], path: str = "", depth: int = 0
+) -> Iterator[str]:
+    """One line for each argument, or part of one, that differs: `-` missing, `+` too many, `~` another value.
 
-    wanted: str
-    made: str
-
-
-def _differences(where: str, wanted: Json, actual: Json, sides: tuple[str, str]) -> Iterator[str]:
-    """One line for each argument, or part of one, that differs: `-` missing, `+` too many, `~` another value."""
-    yield from _apart(where, "", wanted, actual, _Sides(*sides), 0)
-
-
-def _apart(where: str, path: str, wanted: Json, actual: Json, sides: _Sides, depth: int) -> Iterator[str]:
+    `sides` is what the two sides are called.
+    """
     if same_value(wanted, actual):
         return
-    if depth < _DEEPEST and isinstance(wanted, dict) and isinstance(actual, dict):
+    is_deep = depth >= _DEEPEST
+    if not is_deep and isinstance(wanted, dict) and isinstance(actual, dict):
         wanted, actual = _without_null(wanted), _without_null(actual)
         for name in [*wanted, *(name for name in actual if name not in wanted)]:
             inner = f"{path}.{name}" if path else str(name)
             if name not in actual:
-                yield f"- {where}{inner}: {sides.wanted} {_shown(wanted[name])}"
+                yield f"- {where}{inner}: {sides[0]} {_shown(wanted[name])}"
             elif name not in wanted:
-                yield f"+ {where}{inner}: {sides.made} {_shown(actual[name])}"
+                yield f"+ {where}{inner}: {sides[1]} {_shown(actual[name])}"
             else:
-                yield from _apart(where, inner, wanted[name], actual[name], sides, depth + 1)
-    elif depth < _DEEPEST and _are_lists(wanted, actual):
+                yield from _differences(where, wanted[name], actual[name], sides, inner, depth + 1)
+    elif not is_deep and isinstance(wanted, _LISTS) and isinstance(actual, _LISTS) and len(wanted) == len(actual):
         for index, (first, second) in enumerate(zip(wanted, actual, strict=True)):
-            yield from _apart(where, f"{path}[{index}]", first, second, sides, depth + 1)
+            yield from _differences(where, first, second, sides, f"{path}[{index}]", depth + 1)
     else:
-        first, second = _shown_apart(wanted, actual)
-        yield f"~ {where}{path}: {sides.wanted} {first}, {sides.made} {second}"
-
-
-def _are_lists(first: Json, second: Json) -> bool:
-    return isinstance(first, list | tuple) and isinstance(second, list | tuple) and len(first) == len(second)
+        # Of long values, the part where they begin to differ.
+        texts = [_json(wanted), _json(actual)]
+        parting = next((index for index, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
+        start = 0 if max(map(len, texts)) <= _LONGEST else max(0, parting - 20)
+        first, second = (_window(text, start) for text in texts)
+        yield f"~ {where}{path}: {sides[0]} {first}, {sides[1]} {second}"
 
 
 def _shown(value: Json) -> str:
     return _window(_json(value), 0)
-
-
-def _shown_apart(first: Json, second: Json) -> tuple[str, str]:
-    """Two values as JSON; of long ones, the part where they begin to differ."""
-    texts = [_json(first), _json(second)]
-    parting = next((index for index, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
-    start = 0 if max(map(len, texts)) <= _LONGEST else max(0, parting - 20)
-    return _window(texts[0], start), _window(texts[1], start)
 
 
 def _json(value: Json) -> str:
@@ -502,11 +442,6 @@ def _which(call: ToolCall) -> dict[str, Any]:
     if call.call_id:
         return {"called": call.name, "event": str(call.seq), "call_id": call.call_id}
     return {"called": call.name, "event": str(call.seq)}
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _cut(lines: list[str]) -> list[str]:
