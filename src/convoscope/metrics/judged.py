@@ -7,6 +7,7 @@ import json
 import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -31,7 +32,7 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.item_fields import FIELDS, PRESENT, first_absent
 from convoscope.metrics.items import ItemView, error_text, viewed
-from convoscope.metrics.needs import JUDGE, ExplainedNeed, Need
+from convoscope.metrics.needs import JUDGE, Need
 from convoscope.resources.judge import Judge
 from convoscope.scores.observation import (
     MEASURED,
@@ -57,12 +58,12 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
         labels = [label for label in conversation.labels if _is_of(label, name)]
         # A verdict on each turn says more than one on the whole; they are not mixed.
         kind = min((label.subject_kind for label in labels), key=SUBJECT_KINDS.index, default="")
-        seen: dict[tuple[Subject, str], int] = {}
+        seen: Counter[tuple[Subject, str]] = Counter()
         for label in labels:
             if label.subject_kind == kind:
-                given = (_subject(label), _judge(label))
-                yield _label_verdict(label, *given, repeat=seen.get(given, 0))
-                seen[given] = seen.get(given, 0) + 1
+                given = (_subject(label), f"{label.rater_kind}:{label.rater or 'unnamed'}")
+                yield _label_verdict(label, *given, repeat=seen[given])
+                seen[given] += 1
 
     verdicts.__doc__ = f"""{definition}
 
@@ -74,12 +75,10 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
     0.5
     """
     verdict = Need(
-        code=JUDGE.code,
-        field="labels",
-        unlock=f"a verdict that came with the data: a label `{name}` with a value from 0 to 1",
-        present=lambda conversation: (
-            bool(conversation.labels) and any(_is_of(one, name) for one in conversation.labels)
-        ),
+        JUDGE.code,
+        "labels",
+        f"a verdict that came with the data: a label `{name}` with a value from 0 to 1",
+        lambda conversation: any(_is_of(label, name) for label in conversation.labels),
     )
     return metric(
         key,
@@ -95,29 +94,17 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
 
 
 faithfulness = _judged(
-    "faithfulness",
-    CONVERSATION,
-    "Does the agent keep to what its instructions, its tools and the user told it?",
+    "faithfulness", CONVERSATION, "Does the agent keep to what its instructions, its tools and the user told it?"
 )
 agent_speech_fidelity = _judged(
-    "agent_speech_fidelity",
-    TURN,
-    "Can the names, codes and numbers be heard as the agent meant to say them?",
+    "agent_speech_fidelity", TURN, "Can the names, codes and numbers be heard as the agent meant to say them?"
 )
 conversation_progression = _judged(
     "conversation_progression",
     CONVERSATION,
     "Does the agent move the conversation forward, without detours and without asking twice?",
 )
-conciseness = _judged(
-    "conciseness",
-    TURN,
-    "Does the agent say what is needed, in words that an ear can follow?",
-)
-
-
-def _has_verdict(conversation: Conversation, name: str) -> bool:
-    return bool(conversation.labels) and any(_is_of(label, name) for label in conversation.labels)
+conciseness = _judged("conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?")
 
 
 def _is_of(label: Label, name: str) -> bool:
@@ -128,10 +115,6 @@ def _subject(label: Label) -> Subject:
     if label.subject_kind == "turn":
         return in_turn(int(label.subject)) if label.subject.isdecimal() else Subject("turn", label.subject)
     return WHOLE
-
-
-def _judge(label: Label) -> str:
-    return f"{label.rater_kind}:{label.rater or 'unnamed'}"
 
 
 def _label_verdict(label: Label, subject: Subject, judge: str, *, repeat: int) -> Observation:
@@ -326,20 +309,19 @@ async def _verdict(item: ItemView, template: Template, judge: Judge, scale: tupl
     unresolved = template.unresolved(item.data)
     if unresolved:
         return not_applicable(subject, UNRESOLVED, unresolved.path)
+    properties = {
+        "score": {"type": "number", "minimum": scale[0], "maximum": scale[1]},
+        "reasoning": {"type": "string"},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["score"]}
     try:
-        verdict = await judge.ask(render(template, item.data), _schema(scale))
+        verdict = await judge.ask(render(template, item.data), schema)
     except Exception as error:
         return failed(subject, "metric_raised", error_text(error))
     score, reasoning = verdict.answer.get("score"), verdict.answer.get("reasoning")
     if not isinstance(score, int | float) or isinstance(score, bool) or not scale[0] <= score <= scale[1]:
         return unmeasured(subject, "not_on_scale", f"{score!r}", judge=verdict.judge)
     return measured(subject, score, judge=verdict.judge, details={"reasoning": reasoning} if reasoning else None)
-
-
-def _schema(scale: tuple[float, float]) -> Mapping[str, Any]:
-    score = {"type": "number", "minimum": scale[0], "maximum": scale[1]}
-    properties = {"score": score, "reasoning": {"type": "string"}}
-    return {"type": "object", "properties": properties, "required": ["score"]}
 
 
 def _ends(name: str, scale: Sequence[float]) -> tuple[float, float]:
@@ -368,19 +350,18 @@ def _needs(template: Template) -> list[Need]:
         if FIELDS[placeholder.field] not in needs:
             needs.append(FIELDS[placeholder.field])
         if placeholder.path != placeholder.field:
-            needs.append(_path_need(placeholder))
+            path = placeholder.path
+            needs.append(
+                Need(
+                    UNRESOLVED,
+                    path,
+                    f"`{path}` in the items",
+                    partial(_resolves, Template((placeholder,))),
+                    status_if_missing=NOT_APPLICABLE,
+                    detail=path,
+                )
+            )
     return needs
-
-
-def _path_need(placeholder: Placeholder) -> Need:
-    return ExplainedNeed(
-        code=UNRESOLVED,
-        field=placeholder.path,
-        unlock=f"`{placeholder.path}` in the items",
-        present=partial(_resolves, Template((placeholder,))),
-        status_if_missing=NOT_APPLICABLE,
-        words=placeholder.path,
-    )
 
 
 def _resolves(template: Template, conversation: Conversation) -> bool:

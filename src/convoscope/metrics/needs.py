@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -22,7 +22,7 @@ from convoscope.views.machines import NO_USER_SPEECH, no_dialogue
 from convoscope.views.registry import short_name
 
 
-class Need(msgspec.Struct, frozen=True, kw_only=True):
+class Need(msgspec.Struct, frozen=True):
     """One condition on the conversation, or on what the run was given (a judge)."""
 
     code: str
@@ -35,11 +35,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     resource: str = ""
     """Set instead of `present` where the run, not the conversation, must bring it: the whole name of its type."""
     status_if_missing: Status = UNMEASURED
-
-    @property
-    def detail(self) -> str:
-        """What such a score says in addition to its reason code, where the code alone does not name what is missing."""
-        return ""
+    detail: str = ""
+    """What such a score says in addition to its reason code, where the code alone does not name what is missing."""
 
     def met(self, conversation: Conversation, resources: frozenset[str] = frozenset()) -> bool:
         if self.present is None:
@@ -58,32 +55,13 @@ class Fact:
         return bool(getattr(self.facts(conversation), self.name))
 
 
-class ExplainedNeed(Need, frozen=True, kw_only=True):
-    """A need whose reason code says too little by itself."""
-
-    words: str
-
-    @property
-    def detail(self) -> str:
-        return self.words
-
-
-def _has_ground_truth(conversation: Conversation) -> bool:
-    if conversation.expected.ground_truth is not None:
-        return True
-    items = conversation.items
-    if items and items[0].expected.ground_truth is not None:
-        return True
-    return len(items) > 1 and any(item.expected.ground_truth is not None for item in items)
-
-
 CONTENTS: Callable[[Conversation], Contents] = attrgetter("contents")
 """What there is in the timeline."""
 
 
 def _content(code: str, field: str, unlock: str, content: str, status: Status = NOT_APPLICABLE) -> Need:
     """A need of something that the timeline holds."""
-    return Need(code=code, field=field, unlock=unlock, present=Fact(CONTENTS, content), status_if_missing=status)
+    return Need(code, field, unlock, Fact(CONTENTS, content), status_if_missing=status)
 
 
 UTTERANCES = _content("no_utterances", "timeline", "a log in which somebody says something", "has_utterances")
@@ -96,10 +74,10 @@ ASSISTANT_SPEECH = _content(
 )
 DIALOGUE = tuple(
     Need(
-        code=code,
-        field="timeline",
-        unlock=f"a conversation in which {words}",
-        present=lambda conversation, code=code: no_dialogue(conversation) != code,  # type: ignore[misc]
+        code,
+        "timeline",
+        f"a conversation in which {words}",
+        lambda conversation, code=code: no_dialogue(conversation) != code,  # type: ignore[misc]
         status_if_missing=NOT_APPLICABLE,
     )
     for code, words in (
@@ -111,10 +89,13 @@ DIALOGUE = tuple(
 """What every metric needs: a person talks with the agent. Otherwise a conversation is in no average."""
 TIMES = _content("no_clock", "timeline.utterance.time", "a timestamp on each message", "has_times", UNMEASURED)
 GROUND_TRUTH = Need(
-    code="no_ground_truth",
-    field="expected.ground_truth",
-    unlock="the right answer, as `ground_truth` beside the messages",
-    present=_has_ground_truth,
+    "no_ground_truth",
+    "expected.ground_truth",
+    "the right answer, as `ground_truth` beside the messages",
+    lambda conversation: (
+        conversation.expected.ground_truth is not None
+        or any(item.expected.ground_truth is not None for item in conversation.items)
+    ),
 )
 TOOL_CALLS = _content(
     "no_tool_calls", "timeline.tool_call", "a conversation in which the agent calls a tool", "has_tool_calls"
@@ -143,51 +124,32 @@ def knows_tools(conversation: Conversation) -> bool:
 
 
 TOOLS_KNOWN = Need(
-    code="tools_unknown",
-    field="agent.tools",
-    unlock="the list of tools that the agent had, as `tools` beside the messages",
-    present=knows_tools,
+    "tools_unknown", "agent.tools", "the list of tools that the agent had, as `tools` beside the messages", knows_tools
 )
 RECORDING = Need(
-    code="no_recording",
-    field="recording",
-    unlock="the audio of the conversation",
-    present=lambda conversation: conversation.recording is not None,
+    "no_recording",
+    "recording",
+    "the audio of the conversation",
+    lambda conversation: conversation.recording is not None,
 )
-JUDGE = ExplainedNeed(
-    code="no_judge",
-    field="judge",
-    unlock="a judge, named by the user",
-    resource=JUDGE_TYPE,
-    words="no judge configured",
-)
+JUDGE = Need("no_judge", "judge", "a judge, named by the user", resource=JUDGE_TYPE, detail="no judge configured")
 VENUES_TYPE = "convoscope.metrics.dialogue.venues.VenueDatabase"
 _OF_RESOURCES = {
     VENUES_TYPE: (
         Need(
-            code="no_venue_database",
-            field="database of venues",
-            unlock="the tables of venues beside the dialogues or given with them: hotel_db.json, restaurant_db.json …",
+            "no_venue_database",
+            "database of venues",
+            "the tables of venues beside the dialogues or given with them: hotel_db.json, restaurant_db.json …",
             resource=VENUES_TYPE,
         ),
     ),
     JUDGE_TYPE: (JUDGE,),
     RECORDING_TYPE: (
         RECORDING,
-        Need(
-            code="recordings_not_opened",
-            field="recording",
-            unlock="a resource that opens recordings",
-            resource=RECORDING_TYPE,
-        ),
+        Need("recordings_not_opened", "recording", "a resource that opens recordings", resource=RECORDING_TYPE),
     ),
     RECOGNISER_TYPE: (
-        Need(
-            code="no_recogniser",
-            field="recogniser",
-            unlock="a speech recogniser, named by the user",
-            resource=RECOGNISER_TYPE,
-        ),
+        Need("no_recogniser", "recogniser", "a speech recogniser, named by the user", resource=RECOGNISER_TYPE),
     ),
 }
 
@@ -199,33 +161,29 @@ def needs_of(resource: str) -> tuple[Need, ...]:
         return _OF_RESOURCES[resource]
     kind = short_name(resource)
     words = split_camel(kind, "_").lower().strip("_")
-    return (Need(code=f"no_{words}", field=words, unlock=f"a resource of the type {kind}", resource=resource),)
+    return (Need(f"no_{words}", words, f"a resource of the type {kind}", resource=resource),)
 
 
 def english_words(role: str) -> Need:
     """Words of this role that are not known to be of a language other than English."""
     return Need(
-        code=LANGUAGE_NOT_SUPPORTED,
-        field=f"words of the {role}",
-        unlock="a conversation in English: these rules read no other language",
-        present=partial(_is_english, role),
+        LANGUAGE_NOT_SUPPORTED,
+        f"words of the {role}",
+        "a conversation in English: these rules read no other language",
+        lambda conversation: languages_of(conversation).of_role(role) in ("", "en"),
     )
 
 
-def _is_english(role: str, conversation: Conversation) -> bool:
-    return languages_of(conversation).of_role(role) in ("", "en")
-
-
 NOT_BROKEN = Need(
-    code="conversation_errored",
-    field="outcome.error",
-    unlock="a conversation whose integration did not break",
-    present=lambda conversation: not conversation.outcome.error,
+    "conversation_errored",
+    "outcome.error",
+    "a conversation whose integration did not break",
+    lambda conversation: not conversation.outcome.error,
     status_if_missing=NOT_APPLICABLE,
 )
 FLOW_DECLARED = Need(
-    code="no_flow_definition",
-    field="flow",
-    unlock="the definition of the flow, given with --flows",
-    present=lambda conversation: conversation.flow is not None,
+    "no_flow_definition",
+    "flow",
+    "the definition of the flow, given with --flows",
+    lambda conversation: conversation.flow is not None,
 )

@@ -6,29 +6,26 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from convoscope.conversation import Conversation, Json
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import RATIO, Metric, item_metric
-from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.item_fields import each_case, needs_of
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.comparison import tokens
-from convoscope.views.items import Case, Subject, cases
+from convoscope.views.items import Case, Subject
 
 LEXICAL = "lexical"
 RELEVANT_FROM = 0.5
 """The share of the truth's content words that makes a chunk relevant."""
 
 
-@item_metric(
-    "retrieval.contextual_precision",
-    variant=LEXICAL,
-    version=1,
-    unit=RATIO,
-    needs=needs_of("contextual_precision@lexical"),
-    sensitive_to=(),
-)
+_lexical_metric = partial(item_metric, variant=LEXICAL, version=1, unit=RATIO, sensitive_to=())
+_ranking_metric = partial(item_metric, unit=RATIO, needs=needs_of("retrieval_ranking"), sensitive_to=())
+
+
+@_lexical_metric("retrieval.contextual_precision", needs=needs_of("contextual_precision@lexical"))
 def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     """Do the chunks that hold the truth's words stand before those that do not?
 
@@ -42,27 +39,23 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
     >>> value(contextual_precision, chat)  # the second of two is relevant
     0.5
     """
-    for case in cases(conversation):
-        wanted = _wanted(case, "contextual_precision@lexical")
-        if isinstance(wanted, Observation):
-            yield wanted
-            continue
-        rankings = [_ranks_of_relevant(query, chunks, wanted) for query, chunks in _searches(case) if chunks]
-        if rankings:
-            value = math.fsum(one.average_precision for one in rankings) / len(rankings)
-            yield measured(case.subject, value, details={"queries": [one.evidence() for one in rankings]})
-        else:
-            yield not_applicable(case.subject, "nothing_retrieved")
+
+    def observe(case: Case, wanted: Sequence[str]) -> Observation:
+        searches = [search for search in _searches(case) if search.chunks]
+        if not searches:
+            return not_applicable(case.subject, "nothing_retrieved")
+        least = RELEVANT_FROM * len(wanted)  # the words that are wanted are distinct
+        precisions, queries = [], []
+        for query, chunks in searches:
+            ranks = [rank for rank, words in enumerate(chunks, 1) if len(words.intersection(wanted)) >= least]
+            precisions.append(precision_over(ranks, len(ranks)) if ranks else 0.0)
+            queries.append({"query": query, "chunks": len(chunks), "relevant": ranks[:_LISTED]})
+        return measured(case.subject, math.fsum(precisions) / len(searches), details={"queries": queries})
+
+    return _by_words(conversation, "contextual_precision@lexical", observe)
 
 
-@item_metric(
-    "retrieval.contextual_recall",
-    variant=LEXICAL,
-    version=1,
-    unit=RATIO,
-    needs=needs_of("contextual_recall@lexical"),
-    sensitive_to=(),
-)
+@_lexical_metric("retrieval.contextual_recall", needs=needs_of("contextual_recall@lexical"))
 def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
     """What share of the truth's words was retrieved?
 
@@ -74,32 +67,18 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
     >>> value(contextual_recall, chat)
     1.0
     """
-    for case in cases(conversation):
-        wanted = _wanted(case, "contextual_recall@lexical")
-        if isinstance(wanted, Observation):
-            yield wanted
-            continue
+
+    def observe(case: Case, wanted: Sequence[str]) -> Observation:
         retrieved = set().union(*(words for _, chunks in _searches(case) for words in chunks))
         absent = [word for word in wanted if word not in retrieved]
         shared = len(wanted) - len(absent)
-        details: dict[str, Any] = {"found": shared, "of": len(wanted), "missing": absent[:_LISTED]}
-        yield measured(case.subject, shared / len(wanted), details=details)
+        details = {"found": shared, "of": len(wanted), "missing": absent[:_LISTED]}
+        return measured(case.subject, shared / len(wanted), details=details)
+
+    return _by_words(conversation, "contextual_recall@lexical", observe)
 
 
-def _ranking_metric(
-    name: str, variant: str = ""
-) -> Callable[[Callable[[Conversation], Iterator[Observation]]], Metric]:
-    return item_metric(
-        name, variant=variant, version=1, unit=RATIO, needs=needs_of("retrieval_ranking"), importance=4, sensitive_to=()
-    )
-
-
-_recall_metric = partial(
-    item_metric, "retrieval.recall", version=2, unit=RATIO, needs=needs_of("retrieval_ranking"), sensitive_to=()
-)
-
-
-@_ranking_metric("retrieval.mrr")
+@_ranking_metric("retrieval.mrr", version=1, importance=4)
 def mrr(conversation: Conversation) -> Iterator[Observation]:
     """How high does the first relevant document stand?
 
@@ -111,10 +90,10 @@ def mrr(conversation: Conversation) -> Iterator[Observation]:
     >>> value(mrr, chat)  # the second rank
     0.5
     """
-    yield from _ranked(conversation, lambda ranking: ranking.reciprocal_rank)
+    return _ranked(conversation, lambda ranking: ranking.reciprocal_rank)
 
 
-@_ranking_metric("retrieval.average_precision")
+@_ranking_metric("retrieval.average_precision", version=1, importance=4)
 def average_precision(conversation: Conversation) -> Iterator[Observation]:
     """Do the relevant documents stand before the others?
 
@@ -126,10 +105,10 @@ def average_precision(conversation: Conversation) -> Iterator[Observation]:
     >>> value(average_precision, chat)  # one of two documents, at the second rank
     0.5
     """
-    yield from _ranked(conversation, lambda ranking: ranking.average_precision)
+    return _ranked(conversation, lambda ranking: ranking.average_precision)
 
 
-@_ranking_metric("retrieval.ndcg")
+@_ranking_metric("retrieval.ndcg", version=1, importance=4)
 def ndcg(conversation: Conversation) -> Iterator[Observation]:
     """How near is the order of the documents to the best one, the relevant and the very relevant first?
 
@@ -141,12 +120,12 @@ def ndcg(conversation: Conversation) -> Iterator[Observation]:
     >>> round(value(ndcg, chat), 3)  # 1 ÷ log2(3), where 1 ÷ log2(2) is best
     0.631
     """
-    yield from _ranked(conversation, lambda ranking: ranking.ndcg)
+    return _ranked(conversation, lambda ranking: ranking.ndcg)
 
 
 def _recall(depth: int, question: str, ranks: str) -> Metric:
     def recall(conversation: Conversation) -> Iterator[Observation]:
-        yield from _ranked(conversation, lambda ranking: ranking.recall(depth), all_within=depth)
+        return _ranked(conversation, lambda ranking: ranking.recall(depth), all_within=depth)
 
     recall.__doc__ = f"""{question}
 
@@ -158,7 +137,7 @@ def _recall(depth: int, question: str, ranks: str) -> Metric:
     >>> value(recall_at_{depth}, chat)
     {float(depth > 1)}
     """
-    return _recall_metric(variant=f"{depth}")(recall)
+    return _ranking_metric("retrieval.recall", version=2, variant=f"{depth}")(recall)
 
 
 recall_at_1 = _recall(1, "What share of the relevant documents stands first?", "rank 1")
@@ -190,48 +169,31 @@ class _Search(NamedTuple):
     """The words of each chunk, best first."""
 
 
-class _Relevant(NamedTuple):
-    """One query: how many chunks it gave, and the ranks of the relevant ones."""
-
-    query: str | None
-    chunks: int
-    ranks: Sequence[int]
-
-    @property
-    def average_precision(self) -> float:
-        return precision_over(self.ranks, len(self.ranks)) if self.ranks else 0.0
-
-    def evidence(self) -> dict[str, Any]:
-        return {"query": self.query, "chunks": self.chunks, "relevant": list(self.ranks[:_LISTED])}
-
-
 def content_words(text: str) -> list[str]:
     """The distinct words of a text in their order, without those that say nothing; where it has no others, these."""
     words = list(dict.fromkeys(tokens(text)))
     return [word for word in words if word not in STOP_WORDS] or words
 
 
-def _wanted(case: Case, scorer: str) -> list[str] | Observation:
-    """The words to be found, or why they cannot be looked for."""
-    field = missing(case, scorer)
-    if field is None and case.extras.get(_CONTEXT, ()) is None:
-        field = _CONTEXT  # queries are known, their results are not: that is something else than nothing
-    if field is not None:
-        return unmeasured(case.subject, f"no_{field}", field)
-    return content_words(case.expected.ground_truth or "") or not_applicable(case.subject, "empty_ground_truth")
+def _by_words(
+    conversation: Conversation, scorer: str, observe: Callable[[Case, Sequence[str]], Observation]
+) -> Iterator[Observation]:
+    """One observation for each case with words to be found."""
+
+    def observe_case(case: Case) -> Observation:
+        if case.extras.get(_CONTEXT, ()) is None:
+            # Queries are known, their results are not: that is something else than nothing.
+            return unmeasured(case.subject, f"no_{_CONTEXT}", _CONTEXT)
+        wanted = content_words(case.expected.ground_truth or "")
+        return observe(case, wanted) if wanted else not_applicable(case.subject, "empty_ground_truth")
+
+    return each_case(conversation, scorer, observe_case)
 
 
 @cached_on_argument
 def _searches(case: Case) -> list[_Search]:
     """Each query, and the words that it found; two metrics ask."""
     return [_Search(one.query, [set(tokens(chunk)) for chunk in one.chunks]) for one in case.retrievals]
-
-
-def _ranks_of_relevant(query: str | None, chunks: Sequence[set[str]], wanted: Sequence[str]) -> _Relevant:
-    least = RELEVANT_FROM * len(wanted)
-    # The words that are wanted are distinct.
-    ranks = [rank for rank, words in enumerate(chunks, 1) if len(words.intersection(wanted)) >= least]
-    return _Relevant(query, len(chunks), ranks)
 
 
 # Ranks of documents whose relevance is known
@@ -285,89 +247,69 @@ def precision_over(ranks: Sequence[int], total: int) -> float:
     return math.fsum(count / rank for count, rank in enumerate(ranks, 1)) / total
 
 
-class _Refused(NamedTuple):
-    """Why there is no ranking: the explanation to give, its code, and more words."""
+class _NoRanking(Exception):
+    """Why there is no ranking; by default its fields contradict themselves, or are no ranking."""
 
-    explain: Callable[[Subject, str, str], Observation]
-    code: str
-    detail: str
-
-
-class _Bad(Exception):
-    """The fields contradict themselves, or are no ranking."""
+    def __init__(
+        self, detail: str, code: str = "bad_ranking", explain: Callable[[Subject, str, str], Observation] = unmeasured
+    ) -> None:
+        super().__init__(detail)
+        self.detail, self.code, self.explain = detail, code, explain
 
 
 def _ranked(
     conversation: Conversation, score: Callable[[RetrievedRanking], float | None], all_within: int = 0
 ) -> Iterator[Observation]:
     """One score for each ranking; `all_within` is the depth up to which a list without a total cannot miss any."""
-    for case in cases(conversation):
-        field = missing(case, "retrieval_ranking")
-        if field is not None:
-            yield unmeasured(case.subject, f"no_{field}", field)
-            continue
-        ranking = _ranking_of(case.extras["context"])
-        if isinstance(ranking, _Refused):
-            yield ranking.explain(case.subject, ranking.code, ranking.detail)
-            continue
+
+    def observe(case: Case) -> Observation:
+        context = case.extras["context"]
+        try:
+            ranking = _read(context if isinstance(context, dict) else {})
+        except _NoRanking as error:
+            return error.explain(case.subject, error.code, error.detail)
         if ranking.depth <= all_within and not ranking.is_total_known:
             detail = f"the list ends at {ranking.depth}; relevant_total or relevant_ids would say what it misses"
-            yield not_applicable(case.subject, "nothing_to_miss", detail)
-            continue
+            return not_applicable(case.subject, "nothing_to_miss", detail)
         value = score(ranking)
         if value is None:
-            yield unmeasured(case.subject, "no_grades", "the grades of relevant documents that were not ranked")
-        else:
-            details = {"relevant_ranks": ranking.ranks[:_LISTED], "relevant": ranking.total, "depth": ranking.depth}
-            yield measured(case.subject, value, details=details)
+            return unmeasured(case.subject, "no_grades", "the grades of relevant documents that were not ranked")
+        details = {"relevant_ranks": ranking.ranks[:_LISTED], "relevant": ranking.total, "depth": ranking.depth}
+        return measured(case.subject, value, details=details)
+
+    return each_case(conversation, "retrieval_ranking", observe)
 
 
-def _ranking_of(context: Json) -> RetrievedRanking | _Refused:
-    """The ranking that an item's `context` gives, or why it gives none."""
-    fields: Mapping[str, Json] = context if isinstance(context, dict) else {}
-    try:
-        return _read(fields)
-    except _Bad as bad:
-        return _Refused(unmeasured, "bad_ranking", str(bad))
-
-
-def _read(fields: Mapping[str, Json]) -> RetrievedRanking | _Refused:
+def _read(fields: Mapping[str, Json]) -> RetrievedRanking:
+    """The ranking that an item's `context` gives, with all relevant documents, those that were not ranked too."""
     rankings, retrieved = _list(fields, "rankings"), _list(fields, "retrieved_ids")
     if rankings is None and retrieved is None:
-        return _Refused(unmeasured, "no_rankings", "context.rankings")
+        raise _NoRanking("context.rankings", "no_rankings")
     labels = _labels(fields, retrieved)
     if labels is None and (rankings or retrieved):
-        return _Refused(unmeasured, "no_relevance", "context.relevance_scores")
+        raise _NoRanking("context.relevance_scores", "no_relevance")
     gains, elsewhere = labels if labels is not None else _Labels([], ())
-    ranks = _ranks(rankings) if rankings is not None else list(range(1, len(gains) + 1))
+    ranks = list(range(1, len(gains) + 1))
+    if rankings is not None:
+        ranks = list(dict.fromkeys(_whole(one, 1, "a rank") for one in rankings))
+        if len(ranks) < len(rankings):
+            raise _NoRanking(f"documents: {len(rankings)}, different ranks: {len(ranks)}")
     if labels is not None and len(ranks) != len(gains):
-        raise _Bad(f"ranks: {len(ranks)}, documents: {len(gains)}")
+        raise _NoRanking(f"ranks: {len(ranks)}, documents: {len(gains)}")
     relevant = sorted((rank, gain) for rank, gain in zip(ranks, gains, strict=True) if gain > 0)
-    ranking = _complete(relevant, elsewhere, max(ranks, default=0), _total(fields))
-    if isinstance(ranking, _Refused) or fields.get("relevance_scores") is None or _total(fields) is not None:
-        return ranking
-    return ranking._replace(is_total_known=False)
-
-
-def _complete(
-    relevant: list[tuple[int, float]], elsewhere: Sequence[float], depth: int, total: int | None
-) -> RetrievedRanking | _Refused:
-    """The ranking with all relevant documents, those that were not ranked too."""
-    labelled = len(relevant) + len(elsewhere)
-    if total is None:
-        total = labelled
+    depth, labelled, given = max(ranks, default=0), len(relevant) + len(elsewhere), fields.get("relevant_total")
+    total = labelled if given is None else _whole(given, 0, "relevant_total")
     if total < labelled:
-        raise _Bad(f"relevant_total is {total}, but {labelled} documents are relevant")
+        raise _NoRanking(f"relevant_total is {total}, but {labelled} documents are relevant")
     if not total:
-        nothing = "nothing_relevant" if depth else "nothing_retrieved"
-        return _Refused(not_applicable, nothing, "")
-    grades = {gain for _, gain in relevant} | set(elsewhere)
+        raise _NoRanking("", "nothing_relevant" if depth else "nothing_retrieved", not_applicable)
     unranked: Sequence[float] | None = elsewhere
     if total > labelled:
         # Of further ones only their number is known: they are like the others where these are all alike.
-        further = min(total - labelled, depth)
-        unranked = [*elsewhere, *[grade for grade in grades for _ in range(further)]] if len(grades) == 1 else None
-    return RetrievedRanking(relevant, total, depth, unranked)
+        grades = {*(gain for _, gain in relevant), *elsewhere}
+        unranked = [*elsewhere, *[*grades] * min(total - labelled, depth)] if len(grades) == 1 else None
+    is_total_known = given is not None or fields.get("relevance_scores") is None
+    return RetrievedRanking(relevant, total, depth, unranked, is_total_known)
 
 
 class _Labels(NamedTuple):
@@ -389,7 +331,7 @@ def _labels(fields: Mapping[str, Json], retrieved: Sequence[Json] | None) -> _La
     elif isinstance(wanted, list | tuple):
         grades = dict.fromkeys(map(_id, wanted), 1.0)
     else:
-        raise _Bad(f"relevant_ids is a list, not {_short(wanted)}")
+        raise _NoRanking(f"relevant_ids is a list, not {_short(wanted)}")
     # A document that comes again is no second find.
     gains = [grades.pop(_id(one), 0.0) for one in retrieved]
     return _Labels(gains, [grade for grade in grades.values() if grade > 0])
@@ -399,19 +341,7 @@ def _list(fields: Mapping[str, Json], name: str) -> Sequence[Json] | None:
     value = fields.get(name)
     if value is None or isinstance(value, list | tuple):
         return value
-    raise _Bad(f"{name} is a list, not {_short(value)}")
-
-
-def _ranks(values: Sequence[Json]) -> list[int]:
-    ranks = dict.fromkeys(_whole(one, 1, "a rank") for one in values)
-    if len(ranks) < len(values):
-        raise _Bad(f"documents: {len(values)}, different ranks: {len(ranks)}")
-    return list(ranks)
-
-
-def _total(fields: Mapping[str, Json]) -> int | None:
-    total = fields.get("relevant_total")
-    return None if total is None else _whole(total, 0, "relevant_total")
+    raise _NoRanking(f"{name} is a list, not {_short(value)}")
 
 
 _LONGEST_LIST = 1_000_000
@@ -421,16 +351,16 @@ _NUMERAL = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 def _whole(value: Json, least: int, what: str) -> int:
     number = _number(value)
     if isinstance(number, bool) or not isinstance(number, int | float) or number != number // 1:
-        raise _Bad(f"{what} is a whole number, not {_short(value)}")
+        raise _NoRanking(f"{what} is a whole number, not {_short(value)}")
     if not least <= number <= _LONGEST_LIST:
-        raise _Bad(f"{what} lies between {least} and {_LONGEST_LIST}, not at {_short(value)}")
+        raise _NoRanking(f"{what} lies between {least} and {_LONGEST_LIST}, not at {_short(value)}")
     return int(number)
 
 
 def _gain(value: Json) -> float:
     number = _number(value)
     if not isinstance(number, bool | int | float) or not 0 <= number < math.inf:
-        raise _Bad(f"a relevance is a number from 0 on, not {_short(value)}")
+        raise _NoRanking(f"a relevance is a number from 0 on, not {_short(value)}")
     return float(min(number, _LARGEST))
 
 
@@ -445,7 +375,7 @@ def _id(value: Json) -> str:
     """Ids are texts; one that was written as a number is the same."""
     if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)
-    raise _Bad(f"an id is a text, not {_short(value)}")
+    raise _NoRanking(f"an id is a text, not {_short(value)}")
 
 
 def _short(value: object) -> str:

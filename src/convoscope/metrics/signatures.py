@@ -161,6 +161,8 @@ class _Source:
     def function(self, thing: Any) -> str:
         """A function, class or callable object of the package, and what it uses in turn; its name."""
         if not isinstance(thing, FunctionType | type):
+            called: Any
+            state: dict[str, Any]
             if isinstance(thing, functools.partial):
                 called, state = thing.func, {"args": thing.args, "keywords": thing.keywords}
             elif isinstance(thing, MethodType):

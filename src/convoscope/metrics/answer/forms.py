@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
 from convoscope.metrics.declaration import SHARE, item_metric
-from convoscope.metrics.item_fields import missing, needs_of
+from convoscope.metrics.item_fields import each_case, needs_of
 from convoscope.metrics.perturbations import EMPTY_AGENT, PARROT, SAYS_EVERYTHING
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.json_schema import BadSchema, is_schema, schema_faults
-from convoscope.text.patterns import BadPattern, PatternCheck, Untried, checked
-from convoscope.views.items import cases
+from convoscope.text.patterns import BadPattern, Untried, checked
+from convoscope.views.items import Case
 
 
 class Unchecked(ValueError):
@@ -75,7 +75,8 @@ def form_of(expected_format: str) -> Form | None:
     """The form that a text names: a pattern, a schema, or one of the names known; None for anything else."""
     text = expected_format.strip()
     if (pattern := _PATTERN.fullmatch(text)) is not None:
-        return _regex(_unquoted(pattern[1].strip()))
+        quoted = _QUOTED.fullmatch(text := pattern[1].strip())
+        return _regex(quoted[1] if quoted else text)
     if _SLASHED.fullmatch(text):
         return _regex(text)
     if (schema := _SCHEMA.fullmatch(_unfenced(text))) is not None:
@@ -85,7 +86,11 @@ def form_of(expected_format: str) -> Form | None:
             return None
         if not is_schema(schema_value):
             return None
-        return Form("JSON Schema", lambda content: _schema_fault(content, schema_value), fenced=True)
+        return Form(
+            "JSON Schema",
+            lambda content: _json_fault(content) or str(next(schema_faults(_read(content), schema_value), "")),
+            fenced=True,
+        )
     return FORMS.get(" ".join(word for word in _FORM_WORD.findall(text.casefold()) if word not in _FILLERS))
 
 
@@ -103,19 +108,15 @@ def _regex(text: str) -> Form:
         pattern = checked(text, flags)
     except BadPattern as error:
         raise Unchecked(error.reason, f"{text}: {error}") from None
-    return Form("regular expression", lambda content: _regex_fault(content, pattern))
 
+    def fault(content: str) -> str:
+        try:
+            match = pattern.fullmatch(content)
+        except Untried as error:
+            raise Unchecked(f"content_{error.code}", str(error)) from None
+        return f"{_shown(content)} does not match {pattern.text}" if match is None else ""
 
-def _regex_fault(content: str, pattern: PatternCheck) -> str:
-    try:
-        match = pattern.fullmatch(content)
-    except Untried as error:
-        raise Unchecked(f"content_{error.code}", str(error)) from None
-    return f"{_shown(content)} does not match {pattern.text}" if match is None else ""
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == "`" else text
+    return Form("regular expression", fault)
 
 
 # JSON and its kin
@@ -167,26 +168,20 @@ def _json_lines_fault(content: str) -> str:
     return ""
 
 
-def _schema_fault(content: str, schema: Json) -> str:
-    fault = _json_fault(content)
-    return fault or str(next(schema_faults(_read(content), schema), ""))
-
-
 def _xml_fault(content: str) -> str:
     from xml.parsers import expat
 
+    def refuse_entities(name: str, *_: object) -> None:
+        # Entities of entities grow without end.
+        raise Unchecked("content_not_checked", f"XML that declares entities: {name}")
+
     parser = expat.ParserCreate("utf-8")
-    parser.EntityDeclHandler = _refuse_entities
+    parser.EntityDeclHandler = refuse_entities
     try:
         parser.Parse(content.encode("utf-8", "replace"), True)
     except expat.ExpatError as error:
         return f"not XML at line {error.lineno}, column {error.offset + 1}: {expat.ErrorString(error.code)}"
     return ""
-
-
-def _refuse_entities(name: str, *_: object) -> None:
-    # Entities of entities grow without end.
-    raise Unchecked("content_not_checked", f"XML that declares entities: {name}")
 
 
 # Tables and lists
@@ -274,10 +269,6 @@ def _readable(read: Callable[[str], object], pattern: str, name: str) -> Callabl
     return fault
 
 
-def _moment_fault(content: str) -> str:
-    return "" if not _date_fault(content) else _datetime_fault(content)
-
-
 def _url_fault(content: str) -> str:
     try:
         parts = urlsplit(content)
@@ -305,6 +296,7 @@ _PATTERN = re.compile(
     r"(?:(?:must |should )?match(?:es|ing)?\s+)?(?:the\s+)?(?:regex|regexp|regular expression|pattern)\s*[:=]\s*(\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_QUOTED = re.compile("`(.*)`", re.DOTALL)
 _SLASHED = re.compile(r"/((?:\\.|[^/\\\n])+)/([gimsuy]*)")
 _REGEX_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _SCHEMA = re.compile(
@@ -348,7 +340,7 @@ _BOOLEAN = Form("true or false", _matching("true|false", "truth value: true or f
 _YES_NO = Form("yes or no", _matching("yes|no", "yes and no no"))
 _DATE = Form("date YYYY-MM-DD", _date_fault)
 _DATETIME = Form("ISO 8601 date and time", _datetime_fault)
-_MOMENT = Form("ISO 8601", _moment_fault)
+_MOMENT = Form("ISO 8601", lambda content: _date_fault(content) and _datetime_fault(content))
 _TIME = Form("time HH:MM", _matching(r"(?:[01]\d|2[0-3]):[0-5]\d", "time HH:MM"))
 _EMAIL = Form("email address", _matching(r"[^@\s<>,;]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+", "email address"))
 _URL = Form("URL", _url_fault)
@@ -371,12 +363,7 @@ _NAMES: Mapping[Form, tuple[str, ...]] = {
     _NUMBERED: ("numbered list", "ordered list", "markdown numbered list", "markdown ordered list"),
     _INTEGER: ("integer", "int", "whole number", "integer number", "single integer", "one integer"),
     _NUMBER: (
-        "number",
-        "float",
-        "decimal",
-        "decimal number",
-        "numeric",
-        "numeric value",
+        *("number", "float", "decimal", "decimal number", "numeric", "numeric value"),
         "single number",
         "one number",
     ),
@@ -417,26 +404,19 @@ def format_validity(conversation: Conversation) -> Iterator[Observation]:
     >>> value(format_validity, example("user: Which?", 'assistant: {"id": 1}', expected={"format": "a JSON object"}))
     1.0
     """
-    for case in cases(conversation):
-        field = missing(case, "format_validity")
-        if field is not None:
-            yield unmeasured(case.subject, f"no_{field}", field)
-            continue
-        expected, extracted = case.expected.format or "", case.extras.get("extracted_content")
-        if not expected.strip():
-            yield not_applicable(case.subject, "empty_expected_format")
-            continue
-        content = (case.answer or "") if extracted is None else _text(extracted)
-        try:
-            fit = fit_of(content, expected)
-        except Unchecked as error:
-            yield unmeasured(case.subject, error.reason, error.detail[:200])
-            continue
-        details = {"format": fit.format, "checked": "agent_response" if extracted is None else "extracted_content"}
-        if fit.fault:
-            details["fault"] = fit.fault
-        yield measured(case.subject, 0.0 if fit.fault else 1.0, details=details)
+    return each_case(conversation, "format_validity", _fit_of_case)
 
 
-def _text(extracted: Json) -> str:
-    return extracted if isinstance(extracted, str) else json.dumps(extracted, ensure_ascii=False)
+def _fit_of_case(case: Case) -> Observation:
+    expected, extracted = case.expected.format or "", case.extras.get("extracted_content")
+    if not expected.strip():
+        return not_applicable(case.subject, "empty_expected_format")
+    content = (case.answer or "") if extracted is None else extracted
+    try:
+        fit = fit_of(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), expected)
+    except Unchecked as error:
+        return unmeasured(case.subject, error.reason, error.detail[:200])
+    details = {"format": fit.format, "checked": "agent_response" if extracted is None else "extracted_content"}
+    if fit.fault:
+        details["fault"] = fit.fault
+    return measured(case.subject, 0.0 if fit.fault else 1.0, details=details)
