@@ -26,6 +26,7 @@ from convoscope.report.page.flow_picture import (
     wrapped,
 )
 from convoscope.report.page.flow_screen import MAX_FLOWS, FlowScreen, flow_screen
+from convoscope.report.page.page import find_flows
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import rank
 from convoscope.runs.run import Run
@@ -230,7 +231,7 @@ class TestBounds:
     def test_a_run_without_states_has_none(self, tmp_path: Path) -> None:
         run = score([chat(user("hi"))], metrics=["turns"], out=tmp_path / "run", workers=1)
         ranking = rank(run)
-        assert flow_screen(run, make_answer(run), ranking, []) is None
+        assert find_flows(run, make_answer(run), ranking, []) is None
 
     def test_many_flows_are_not_all_drawn_and_it_is_said_which(self, tmp_path: Path) -> None:
         calls = [

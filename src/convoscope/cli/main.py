@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from convoscope import __version__
+from convoscope.cli.options import GroupedHelp, PlainCommand, PlainGroup
 from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
 from convoscope.harmless import clean
 
@@ -47,6 +48,7 @@ COMMANDS = {
 def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """The command line with these commands."""
     app = typer.Typer(
+        cls=PlainGroup,
         help="How good are these conversations, and exactly where do they break?",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -59,12 +61,8 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         command = getattr(import_module(f"convoscope.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
-        elif name == "score":
-            from convoscope.cli.options import GroupedHelp
-
-            app.command(name, cls=GroupedHelp)(command)
         else:
-            app.command(name)(command)
+            app.command(name, cls=GroupedHelp if name == "score" else PlainCommand)(command)
     return app
 
 

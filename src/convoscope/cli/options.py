@@ -3,89 +3,89 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from convoscope.errors import UsageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
 Metrics = Annotated[
-    str | None,
-    typer.Option("--metrics", "-m", help="Names or families, with commas between: f1,tools. All by default."),
+    str | None, typer.Option("--metrics", "-m", metavar="NAMES", help="Metrics or families: f1,tools. Default: all.")
 ]
 MetricsFrom = Annotated[
     list[str] | None,
     typer.Option(
         "--metrics-from",
-        help="Also the metrics of this Python file, module or .toml file of templates. May be repeated. "
-        "Python code that is named here is run.",
+        metavar="FILE",
+        help="Also these metrics, of a Python file or module that is run, or a .toml file of templates. Repeatable.",
     ),
 ]
 ReadersFrom = Annotated[
     list[str] | None,
     typer.Option(
         "--readers-from",
-        help="Also the readers of this Python file or module. May be repeated. Python code that is named here is run.",
+        metavar="FILE",
+        help="Also these readers, of a Python file or module that is run. Repeatable.",
     ),
 ]
 Map = Annotated[
     str | None,
-    typer.Option(
-        "--map", help="A TOML file that says where in these logs things are. inspect --suggest-map writes one."
-    ),
+    typer.Option("--map", metavar="FILE", help="TOML that says where things are: see inspect --suggest-map."),
 ]
-Format = Annotated[str | None, typer.Option("--format", help="Read as this format instead of detecting it.")]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help="Read as this format instead of detecting it.")
+]
 Turns = Annotated[
     str | None,
-    typer.Option("--turns", help="The rule that turns are cut by: exchange, or eva for calls. Default: exchange."),
+    typer.Option("--turns", metavar="RULE", help="How turns are cut: exchange (default), or eva for calls."),
 ]
 ToolFailed = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tool-failed",
-        help="A pattern of tool results that mean failure in your system, e.g. 'NO_STOCK'. May be repeated.",
-    ),
+    typer.Option("--tool-failed", metavar="REGEX", help="Tool results that mean failure: 'NO_STOCK'. Repeatable."),
 ]
 SpeechTools = Annotated[
     list[str] | None,
-    typer.Option("--speech-tool", help="A tool through which the agent speaks to the user. May be repeated."),
+    typer.Option("--speech-tool", metavar="NAME", help="A tool by which the agent speaks. Repeatable."),
 ]
 SessionGap = Annotated[
     float | None,
     typer.Option(
         "--session-gap",
-        help="Hours of silence after which a session id that returns is another conversation. Default: 24.",
+        metavar="HOURS",
+        help="An id that returns later starts a new one. Default: 24.",
     ),
 ]
 Flows = Annotated[
     list[Path] | None,
     typer.Option(
         "--flows",
-        help="Flow definitions: a YAML or JSON file, or a folder of them. May be repeated. "
-        "Those among the logs are found without it.",
+        metavar="PATH",
+        help="Flow definitions that are not among the logs. Repeatable.",
     ),
 ]
 Targets = Annotated[
     list[str] | None,
     typer.Option(
         "--target",
-        help="A value to reach, e.g. 'tools.success >= 90%' or 'timing.response_latency p95 < 2'. "
-        "May be repeated. Exit code 1 if one is missed, 3 if one is undetermined.",
+        metavar="RULE",
+        help="'tools.success >= 90%', 'timing.response_latency p95 < 2'. Repeatable. "
+        "Exit code 1 if one is missed, 3 if undetermined.",
     ),
 ]
-Junit = Annotated[Path | None, typer.Option("--junit", help="Also write JUnit XML to this file, for a CI server.")]
+Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML, for a CI server.")]
 Markdown = Annotated[
-    Path | None, typer.Option("--markdown", help="Also write Markdown to this file, for a pull request.")
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown, for a pull request.")
 ]
-
-Full = Annotated[bool, typer.Option("--full", help="Print everything: every figure, groups, what reading did.")]
+Full = Annotated[bool, typer.Option("--full", help="Print everything: figures, groups, what reading did.")]
 Contexts = Annotated[
-    bool, typer.Option("--contexts", help="Also write records/ID/metrics.json: each call's MetricContext and scores.")
+    bool, typer.Option("--contexts", help="Also write records/ID/metrics.json: MetricContext, scores.")
 ]
 
 
@@ -94,9 +94,13 @@ def split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
-Paths = Annotated[list[Path], typer.Argument(help="Log files, or folders of them; - is standard input.")]
+Paths = Annotated[
+    list[Path], typer.Argument(metavar="PATHS", help="Log files, or folders of them; - is standard input.")
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the run. Default: one under runs/.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Of the run. Default: one under runs/.")
+]
 
 
 class ReadOptions(NamedTuple):
@@ -139,6 +143,55 @@ def with_read_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+class PlainValue:
+    """The value of an option that needs no more than its type: typer would import pydantic for it, which is slow."""
+
+    def __init__(self, param: Any) -> None:
+        annotation = param.type_descriptor.annotation
+        self._kind = next(iter(get_args(annotation)), annotation)
+        self._limits = param.type_descriptor.parameter_info
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        has_many = param.multiple or param.nargs == -1
+        if value is None:
+            return () if has_many else None
+        if value == param.default and not isinstance(value, str):
+            return value
+        values = value if has_many else [value]
+        if all(map(self._is_plain, values)):
+            return [self._kind(one) for one in values] if has_many else self._kind(value)
+        from typer._coercion import build_runtime_param
+
+        return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
+
+    def _is_plain(self, text: str) -> bool:
+        """What else it may be, typer reads or refuses: a number out of bounds, a file that is not readable."""
+        if self._kind is Path:
+            return os.access(text, os.R_OK) or not os.path.exists(text)
+        if self._kind in (int, float):
+            return text.isascii() and text.isdigit() and int(text) >= (self._limits.min or 0)
+        return self._kind is str
+
+
+class PlainParams:
+    """A command, or a group of them, that starts quickly."""
+
+    def get_params(self, ctx: Any) -> Any:
+        params = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "_runtime_param", 0) is None:  # older versions of typer have none, and need no pydantic
+                param._runtime_param = PlainValue(param)
+        return params
+
+
+class PlainCommand(PlainParams, TyperCommand):
+    """A command of ours."""
+
+
+class PlainGroup(PlainParams, TyperGroup):
+    """All commands together."""
+
+
 OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
@@ -146,7 +199,7 @@ OPTION_GROUPS = {
 }
 
 
-class GroupedHelp(TyperCommand):
+class GroupedHelp(PlainCommand):
     """The help of `convoscope score`, which has many options: they are listed by what they are for."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -158,4 +211,5 @@ class GroupedHelp(TyperCommand):
         for heading, names in {"Arguments": arguments, **groups, "Options": others}.items():
             records = [record for name in names if (record := params[name].get_help_record(ctx)) is not None]
             with formatter.section(heading):
-                formatter.write_dl(records)
+                # Of two long names, one is an old one.
+                formatter.write_dl([(re.sub(r"(--[a-z-]+), --[a-z-]+", r"\1", usage), text) for usage, text in records])

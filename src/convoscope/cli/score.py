@@ -42,23 +42,30 @@ def score_command(
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     out: Out = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N conversations.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Processes. Default: all cores.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N conversations.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Processes. Default: all cores.")
+    ] = None,
     max_concurrency: Annotated[
         int,
         typer.Option(
-            "--max-concurrency", "--at-once", help="Questions in flight, for metrics that wait for an answer.", min=1
+            "--max-concurrency",
+            "--at-once",
+            metavar="N",
+            help="Questions in flight to a judge.",
+            min=1,
         ),
     ] = 200,
     by: Annotated[
-        list[str] | None, typer.Option("--by", help="Group by these fields, e.g. flow,agent. May be repeated.")
+        list[str] | None, typer.Option("--by", metavar="FIELDS", help="Group by these: flow,agent. Repeatable.")
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option("--label", help="The field that is your own verdict, e.g. resolved, or 'csat >= 4' for a number."),
+        typer.Option("--label", metavar="FIELD", help="Your own verdict: resolved, or 'csat >= 4'."),
     ] = None,
     annotate: Annotated[
-        str | None, typer.Option("--annotate", help="Find topics, risks and actions with this annotator: rules.")
+        str | None,
+        typer.Option("--annotate", metavar="NAME", help="Find topics, risks and actions: rules."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     target: Targets = None,
@@ -66,9 +73,11 @@ def score_command(
     markdown: Markdown = None,
     contexts: Contexts = False,
     audit: Annotated[
-        bool, typer.Option("--audit", help="Also try the metrics on nonsense (`convoscope audit`), and keep what came.")
+        bool, typer.Option("--audit", help="Also try the metrics on nonsense, and keep the result.")
     ] = False,
-    k: Annotated[int | None, typer.Option("--k", help="Trials that pass@k and pass^k draw. Default: 3.", min=1)] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", metavar="N", help="Trials that pass@k and pass^k draw. Default: 3.", min=1)
+    ] = None,
     full: Full = False,
     json: Json = False,
 ) -> None:

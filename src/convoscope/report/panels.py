@@ -39,7 +39,12 @@ class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
 
 PanelMaker = Callable[[Run], PagePanel | None]
 FacetMaker = Callable[[Run], ListFacet | None]
-_DECLARED_IN = ("convoscope.report.dialogue", "convoscope.report.unresolved", "convoscope.report.vacuity")
+_DECLARED_IN: Mapping[str, Callable[[Run], bool]] = {
+    "convoscope.report.dialogue": lambda run: _measures(run, "dialogue"),
+    "convoscope.report.unresolved": lambda run: _measures(run, "semantic"),
+    "convoscope.report.vacuity": lambda run: (run.folder / "audit.json").exists(),
+}
+"""Modules with panels of our own families, and which runs need them: they are imported only then."""
 _PANELS: list[PanelMaker] = []
 _FACETS: list[FacetMaker] = []
 
@@ -58,17 +63,16 @@ def facet(make: FacetMaker) -> FacetMaker:
 
 def panels(run: Run) -> tuple[PagePanel, ...]:
     """The panels of a run, in the order in which they were declared."""
-    _declare()
+    for module, is_needed in _DECLARED_IN.items():
+        if is_needed(run):
+            import_module(module)
     return tuple(made for make in _PANELS if (made := make(run)) is not None)
 
 
 def facets(run: Run) -> Iterator[ListFacet]:
     """The facets of a run, in the order in which they were declared."""
-    _declare()
     return (made for make in _FACETS if (made := make(run)) is not None)
 
 
-def _declare() -> None:
-    """Our own families declare theirs when they are first asked for."""
-    for module in _DECLARED_IN:
-        import_module(module)
+def _measures(run: Run, family: str) -> bool:
+    return any(figure.value is not None and figure.metric.startswith(f"{family}.") for figure in run.summary.metrics)

@@ -18,13 +18,11 @@ from convoscope.analysis.flows.segments import Segments, archetypes_of, segments
 from convoscope.analysis.flows.state_table import FEW, Matrix, Rate, StateFigures, StateTable, matrix_of, rates
 from convoscope.analysis.words import counted, first_of, value_text
 from convoscope.metrics.declaration import SHARE
-from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.flow_tables import ARCHETYPES, FLOWS, SEGMENTS, STATES, PageTable, interval_text, shortened
 from convoscope.report.page.figures import ScaledInterval
 from convoscope.report.page.flow_picture import LEVELS, Picture, PictureState, level, picture
 from convoscope.report.page.overview import MIN_N, cause_key
 from convoscope.runs.audit import NO_FLOW
-from convoscope.runs.database import connect
 from convoscope.runs.ranking import Ranking
 from convoscope.runs.run import Run
 from convoscope.views.end_reasons import HANDED_OVER
@@ -149,12 +147,8 @@ class Flows(NamedTuple):
     links: Mapping[StateKey, str]
 
 
-def flow_screen(
-    run: Run, answer: Answer, ranking: Ranking, lost_conversations: Sequence[LostConversation]
-) -> Flows | None:
-    """None where the run holds no state."""
-    if not has_states(run):
-        return None
+def flow_screen(run: Run, answer: Answer, ranking: Ranking, lost_conversations: Sequence[LostConversation]) -> Flows:
+    """What the page says of the states of a run that has some."""
     answers = _ask(StateTable([run]), answer, ranking, lost_conversations)
     losses, sizes = answers.losses, answers.sizes
     ranked = sorted(sizes, key=lambda flow: (flow == NO_FLOW, -losses[flow], -sizes[flow], flow))
@@ -170,14 +164,6 @@ def flow_screen(
         tables=[table for table in tables if table.rows],
     )
     return Flows(screen, links)
-
-
-def has_states(run: Run) -> bool:
-    """Whether any conversation of a run was in a state."""
-    if not run.tables.files(STATE_TABLE.name):
-        return False
-    with connect(run.folder) as connection:
-        return bool(connection.execute(f"SELECT count(*) FROM {run.table(STATE_TABLE.name)}").fetchall()[0][0])
 
 
 _SIZES = "SELECT flow, count(*) FILTER (position = 0) FROM s GROUP BY flow"

@@ -16,18 +16,18 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from convoscope.analysis.answer import Answer, GroupApart, look_at_lost, make_answer
+from convoscope.analysis.answer import Answer, GroupApart, LostConversation, look_at_lost, make_answer
 from convoscope.analysis.targets import run_checks
 from convoscope.analysis.words import counted, place_text
 from convoscope.errors import UsageError
+from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.files import write_text
 from convoscope.report.page.call import CallMaker, CallRank
 from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, dimension_key, figures_screen
-from convoscope.report.page.flow_screen import FlowScreen, flow_screen
 from convoscope.report.page.index import MAX_LISTED, Index, ListFacts, list_facts, make_index
 from convoscope.report.page.overview import Overview, overview
 from convoscope.report.panels import PagePanel, panels
@@ -35,6 +35,9 @@ from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.conversations import records
 from convoscope.runs.ranking import Ranking, rank
 from convoscope.runs.run import PAGE, Run
+
+if TYPE_CHECKING:
+    from convoscope.report.page.flow_screen import Flows, FlowScreen
 
 _MB = 1_000_000
 _MAX_ONE = 2 * _MB
@@ -190,7 +193,7 @@ def write_page(
     path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
     lost, answer = look_at_lost(run), make_answer(run, targets)
-    flows = flow_screen(run, answer, ranking, lost)
+    flows = find_flows(run, answer, ranking, lost)
     links = flows.links if flows else {}
     listing = list_facts(run, answer, ranking, lost)
     figures = FigureFacts(run, answer.noun, run_checks(run, targets))
@@ -220,6 +223,15 @@ def write_page(
         raise UsageError(f"the page does not fit into {max_mb:g} MB", hint=f"{needed}; raise --max-mb")
     write_text(path, markup)
     return Written(path, size, len(ranking.order), len(packed.stories), packed.listed)
+
+
+def find_flows(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> Flows | None:
+    """What the page says of states. Most runs have none, and need no module that draws them."""
+    if not run.tables.files(STATE_TABLE.name):
+        return None
+    from convoscope.report.page.flow_screen import flow_screen
+
+    return flow_screen(run, answer, ranking, lost)
 
 
 def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], str], facets: Set[str]) -> GroupRow:
