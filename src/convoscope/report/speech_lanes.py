@@ -79,7 +79,10 @@ class Ruler:
 
     def __init__(self, conversation: Conversation) -> None:
         self._offsets = {clock.id: clock.offset for clock in conversation.clocks}
-        moments = list(_moments(conversation))
+        events = conversation.timeline
+        moments = [event.time for event in events if event.time is not None]
+        spoken = [segment for event in events if type(event) is Utterance for segment in event.segments]
+        moments += [Time(segment.start, segment.clock) for segment in spoken]
         groups = Counter(self._group(moment) for moment in moments)
         self._main = max(groups, key=lambda name: (groups[name], name)) if groups else None
         placed = [self._common(moment) for moment in moments if self._group(moment) == self._main]
@@ -123,14 +126,6 @@ def speech_lanes(conversation: Conversation, ruler: Ruler) -> SpeechLanes | None
         unplaced=ruler.unplaced,
         tracks=tuple(track.path or track.url or track.id for track in recording.tracks) if recording else (),
     )
-
-
-def _moments(conversation: Conversation) -> Iterable[Time]:
-    for event in conversation.timeline:
-        if event.time is not None:
-            yield event.time
-        if type(event) is Utterance:
-            yield from (Time(segment.start, segment.clock) for segment in event.segments)
 
 
 def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[LaneSpan]:
@@ -183,7 +178,10 @@ def _together(speakers: Iterable[tuple[LaneSpan, ...]]) -> tuple[tuple[LaneSpan,
     edges: list[tuple[float, int]] = []
     unknown: list[tuple[float, float]] = []
     for spans in speakers:
-        unknown += _endless(spans)
+        # From each beginning without an end to the speaker's next beginning.
+        ordered = sorted(spans, key=lambda span: span.start)
+        after = [*(span.start for span in ordered[1:]), math.inf]
+        unknown += [(span.start, until) for span, until in zip(ordered, after, strict=False) if span.end is None]
         for start, end in _merged(spans):
             edges += [(start, 1), (end, -1)]
     overlaps: list[LaneSpan] = []
@@ -192,18 +190,12 @@ def _together(speakers: Iterable[tuple[LaneSpan, ...]]) -> tuple[tuple[LaneSpan,
     # At one moment, a beginning comes before an end: touching is no gap.
     for at, step in sorted(edges, key=lambda edge: (edge[0], -edge[1])):
         if at > since and speaking >= 2:
-            overlaps.append(LaneSpan(since, at))
+            touches = overlaps and overlaps[-1].end == since
+            overlaps.append(LaneSpan(overlaps.pop().start if touches else since, at))
         elif at > since and speaking == 0 and begun and not any(a <= at and since < b for a, b in unknown):
             gaps.append(LaneSpan(since, at))
         speaking, since, begun = speaking + step, at, True
-    return tuple(_joined(overlaps)), tuple(gaps)
-
-
-def _endless(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
-    """From each beginning without an end to the speaker's next beginning."""
-    ordered = sorted(spans, key=lambda span: span.start)
-    after = [*(span.start for span in ordered[1:]), math.inf]
-    return [(span.start, until) for span, until in zip(ordered, after, strict=False) if span.end is None]
+    return tuple(overlaps), tuple(gaps)
 
 
 def _merged(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
@@ -217,13 +209,3 @@ def _merged(spans: Iterable[LaneSpan]) -> list[tuple[float, float]]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _joined(spans: Iterable[LaneSpan]) -> list[LaneSpan]:
-    joined: list[LaneSpan] = []
-    for span in spans:
-        if joined and joined[-1].end == span.start:
-            joined[-1] = LaneSpan(joined[-1].start, span.end)
-        else:
-            joined.append(span)
-    return joined

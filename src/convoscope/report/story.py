@@ -13,7 +13,6 @@ import msgspec
 
 from convoscope.analysis.words import counted, key_text, outcome_text, points_text, reason_text, value_text
 from convoscope.conversation import (
-    Action,
     Annotations,
     AnyEvent,
     ComponentMetric,
@@ -21,7 +20,6 @@ from convoscope.conversation import (
     GuardEvaluated,
     Marker,
     Retrieval,
-    Risk,
     SlotFilled,
     StateEntered,
     StateExited,
@@ -188,16 +186,17 @@ class StoryMaker:
             about=(StoryFact("outcome", text), *_about(conversation)),
             context=tuple(_context(conversation)),
             turns=tuple(_Timeline(record, marks, ruler).turns(turns)),
-            scores=tuple(marks.of_whole(score) for score in record.reduced if self._is_shown(score)),
+            scores=tuple(
+                marks.of_whole(score)
+                for score in record.reduced
+                # Without figures, no metric is known to be missing.
+                if not self._visible or score.status in (MEASURED, ERROR) or score.key in self._visible
+            ),
             elsewhere=tuple(marks.left_over()),
             notes=tuple(note_text(note) for note in record.notes if note.seq not in marks.kinds),
             findings=placed_findings(conversation),
             timeline=speech_lanes(conversation, ruler),
         )
-
-    def _is_shown(self, score: ReducedScore) -> bool:
-        # Without figures, no metric is known to be missing.
-        return not self._visible or score.status in (MEASURED, ERROR) or score.key in self._visible
 
     def wanted(self, conversation: Conversation) -> Callable[[ScoreRow], bool]:
         """Which rows of scores a story with only bad marks needs: not those of turns that went well."""
@@ -226,7 +225,7 @@ class _Marks:
         conversation = record.conversation
         self._maker = maker
         self._turn_ids = turns
-        self.kinds = {event.seq: kind_of(event) for event in conversation.timeline}
+        self.kinds = {event.seq: str(type(event).__struct_config__.tag) for event in conversation.timeline}
         self._whole: dict[tuple[str, str], Observation] = {}
         self.turns: dict[str, list[Mark]] = defaultdict(list)
         self.events: dict[int, list[Mark]] = defaultdict(list)
@@ -324,10 +323,13 @@ class _Timeline:
             )
 
     def _entry(self, event: AnyEvent) -> TimelineEntry:
-        """An event; a tool call together with its result."""
-        seqs = [event.seq]
+        """An event, which begins with its first sound, where there is any; a tool call together with its result."""
+        seqs, begin = [event.seq], event.time
         if type(event) is ToolCall and (result := self._results.get(event.seq)):
             seqs.append(result.seq)
+        elif type(event) is Utterance and event.segments:
+            first = min(event.segments, key=lambda segment: segment.start)
+            begin = Time(first.start, first.clock)
         kind = self._marks.kinds[event.seq]
         fields = self._fields(event)
         if event.extras:
@@ -337,14 +339,13 @@ class _Timeline:
             seq=event.seq,
             kind=kind,
             does=_DOES.get(kind, ""),
-            at=self._ruler.at(_begins(event)),
+            at=self._ruler.at(begin),
             marks=tuple(folded([mark for seq in seqs for mark in self._marks.events.get(seq, ())])),
             notes=tuple(note for seq in seqs for note in self._notes.get(seq, ())),
             **fields,
         )
 
     def _fields(self, event: AnyEvent) -> dict[str, Any]:
-        """What an event of this kind is called, what else it says, and whether something went wrong."""
         names = self._names
         fields: dict[str, Any] = {"title": getattr(event, "name", ""), "facts": []}
         match event:
@@ -398,16 +399,13 @@ class _Timeline:
         if call.time is not None and result.time is not None:
             took = self._conversation.elapsed(call.time, result.time)
             if took is not None and took >= 0:
-                facts.append(StoryFact("took", self._took(took, call.time, result.time)))
+                clocks = {call.time.clock, result.time.clock}
+                steps = max((one.resolution or 0.0 for one in self._conversation.clocks if one.id in clocks), default=0)
+                coarse = f"{took:g} s, by a clock with steps of {steps:g} s"
+                facts.append(StoryFact("took", coarse if steps >= 0.1 else value_text(took, "s")))
         if extras := {name: value for name, value in result.extras.items() if name != HOUSE_RULE}:
             facts.append(StoryFact("also in the log of the result", json_text(extras)))
         return fields | {"facts": facts}
-
-    def _took(self, seconds: float, *times: Time) -> str:
-        """How long, as fine as the clocks are."""
-        used = {time.clock for time in times}
-        coarse = max((clock.resolution or 0.0 for clock in self._conversation.clocks if clock.id in used), default=0.0)
-        return f"{seconds:g} s, by a clock with steps of {coarse:g} s" if coarse >= 0.1 else value_text(seconds, "s")
 
 
 def _turns(conversation: Conversation) -> Sequence[Turn]:
@@ -441,19 +439,6 @@ def folded(marks: Sequence[Mark]) -> Iterator[Mark]:
         text=", ".join(counts) + (", …" if len(often) > REASONS else ""),
         evidence=tuple(StoryFact(reason, ", ".join(dict.fromkeys(metrics))) for reason, metrics in often),
     )
-
-
-def kind_of(event: AnyEvent) -> str:
-    """The kind of an event as its JSON and the subject of a score name it."""
-    return str(type(event).__struct_config__.tag)
-
-
-def _begins(event: AnyEvent) -> Time | None:
-    """When an event began: its first sound, where there is any."""
-    if type(event) is Utterance and event.segments:
-        first = min(event.segments, key=lambda segment: segment.start)
-        return Time(first.start, first.clock)
-    return event.time
 
 
 def _evidence(observation: Observation) -> Iterator[StoryFact]:
@@ -528,7 +513,6 @@ def _context(conversation: Conversation) -> Iterator[StoryFact]:
 
 
 def _given(**texts: str) -> list[StoryFact]:
-    """Those texts that are not empty, by their names."""
     return [StoryFact(name.replace("_", " "), text) for name, text in texts.items() if text]
 
 
@@ -559,11 +543,6 @@ def note_text(note: Note) -> str:
     return text
 
 
-def placed_findings(conversation: Conversation) -> tuple[PlacedFinding, ...]:
-    """Everything that was found, by annotator, topics first."""
-    return tuple(finding for annotations in conversation.annotations for finding in _findings(annotations))
-
-
 def by_seq(findings: Iterable[PlacedFinding]) -> dict[int, list[PlacedFinding]]:
     """The findings of each utterance."""
     by_utterance: dict[int, list[PlacedFinding]] = defaultdict(list)
@@ -571,6 +550,11 @@ def by_seq(findings: Iterable[PlacedFinding]) -> dict[int, list[PlacedFinding]]:
         for seq in finding.seqs:
             by_utterance[seq].append(finding)
     return by_utterance
+
+
+def placed_findings(conversation: Conversation) -> tuple[PlacedFinding, ...]:
+    """Everything that was found, by annotator, topics first."""
+    return tuple(finding for annotations in conversation.annotations for finding in _findings(annotations))
 
 
 def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
@@ -581,22 +565,15 @@ def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
         seqs = topic.events or tuple(dict.fromkeys(topic.span or ()))
         yield PlacedFinding(by=by, text=f"topic {topic.label}", seqs=seqs, evidence=topic.evidence)
     for risk in annotations.risks or ():
-        yield from _risk(risk, by, looked=looked)
+        name = ", ".join(filter(None, (f"risk {reason_text(risk.type)}", risk.severity)))
+        resolved = risk.extras.get(RESOLVED_BY)
+        end = "" if not looked else ", unresolved" if resolved is None else ", resolved later"
+        is_open = looked and resolved is None
+        yield PlacedFinding(by=by, text=name + end, seqs=risk.events, evidence=risk.evidence, is_open=is_open)
+        if looked and isinstance(resolved, int):
+            yield PlacedFinding(by=by, text=f"resolves {reason_text(risk.type)}", seqs=(resolved,))
     for action in annotations.actions or ():
-        yield PlacedFinding(by=by, text=_action_text(action), seqs=action.events, evidence=action.verbatim)
-
-
-def _risk(risk: Risk, by: str, *, looked: bool) -> Iterator[PlacedFinding]:
-    name = ", ".join(filter(None, (f"risk {reason_text(risk.type)}", risk.severity)))
-    resolved = risk.extras.get(RESOLVED_BY)
-    end = "" if not looked else ", unresolved" if resolved is None else ", resolved later"
-    is_open = looked and resolved is None
-    yield PlacedFinding(by=by, text=name + end, seqs=risk.events, evidence=risk.evidence, is_open=is_open)
-    if looked and isinstance(resolved, int):
-        yield PlacedFinding(by=by, text=f"resolves {reason_text(risk.type)}", seqs=(resolved,))
-
-
-def _action_text(action: Action) -> str:
-    who = action.assignee.rpartition(":")[2] or action.assignee_role  # the id of a speaker is `ROLE:NAME`
-    due = f"due {action.due}" if action.due else ""
-    return ", ".join(filter(None, (f"action {action.description}", f"of {who}" if who else "of nobody", due)))
+        who = action.assignee.rpartition(":")[2] or action.assignee_role  # the id of a speaker is `ROLE:NAME`
+        parts = (f"action {action.description}", f"of {who or 'nobody'}", f"due {action.due}" if action.due else "")
+        text = ", ".join(filter(None, parts))
+        yield PlacedFinding(by=by, text=text, seqs=action.events, evidence=action.verbatim)

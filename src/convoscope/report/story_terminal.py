@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from convoscope.analysis.answer import noun_of, rank_reasons, rank_texts
 from convoscope.analysis.words import EXTREMES, ORDERS, counted, cut_text, percent_text, reason_text, seconds_text
@@ -65,9 +65,6 @@ def print_conversation(screen: Screen, run: Run, record: KeptConversation, *, fu
     screen.line(f"{measured:,} scores, {len(record.reduced) - measured:,} not measured{notes} (--full)")
 
 
-# ---------------------------------------------------------------------- in brief
-
-
 def _print_brief(screen: Screen, story: Story, rank_text: str, roles: Mapping[str, str], event: int | None) -> None:
     """How it ended and why, then who said what; `event` shows the first of the reasons."""
     screen.line(f"{one_line(story.id)}: {one_line(story.outcome)}", "bold")
@@ -94,7 +91,13 @@ def _brief_lines(entry: TimelineEntry, roles: Mapping[str, str]) -> Iterator[str
     if entry.kind == "state_entered":
         yield f"{'':7} → {one_line(entry.title)}"
     elif entry.kind == "tool_call":
-        yield from _spoken(clock, "tool", _tool_text(entry))
+        facts = {fact.name: fact.text for fact in entry.facts}
+        took = f" took {facts['took']}," if "took" in facts else ""
+        error = f": {cut_text(entry.error, _BRIEF_LONG)}" if entry.error else ""
+        text = f"{entry.title}{took} {f'failed{error}' if entry.bad else 'answered'}"
+        if facts.get("result") == NO_RESULT:
+            text = f"{entry.title}: no result in the log"
+        yield from _spoken(clock, "tool", text)
     elif entry.kind == "utterance":
         texts = [version.text.strip() for version in entry.readings if version.text.strip()]
         if texts:
@@ -110,21 +113,8 @@ def _spoken(clock: str, who: str, text: str) -> Iterator[str]:
         yield f"{_BRIEF_INDENT}{line}"
 
 
-def _tool_text(entry: TimelineEntry) -> str:
-    """The tool, how long it took, and its result."""
-    facts = {fact.name: fact.text for fact in entry.facts}
-    if facts.get("result") == NO_RESULT:
-        return f"{entry.title}: no result in the log"
-    took = f" took {facts['took']}," if "took" in facts else ""
-    error = f": {cut_text(entry.error, _BRIEF_LONG)}" if entry.error else ""
-    return f"{entry.title}{took} {f'failed{error}' if entry.bad else 'answered'}"
-
-
 def _plain(text: str) -> str:
     return " ".join("".join(character if character.isalnum() else " " for character in text).casefold().split())
-
-
-# ---------------------------------------------------------------------- with everything
 
 
 def print_story(screen: Screen, story: Story, rank_text: str) -> None:
@@ -166,8 +156,10 @@ def _print_entry(screen: Screen, entry: TimelineEntry) -> None:
     if entry.kind == "utterance":
         who = title if entry.role in ("", entry.title) else f"{title} ({one_line(entry.role)})"
         screen.line(f"{when:>8}  {who}", style or "cyan")
-        for line in _readings(entry.readings):
-            _wrapped(screen, line)
+        for reading in entry.readings:
+            sure = "" if reading.confidence is None else f", {percent_text(reading.confidence)} sure"
+            label = "" if entry.readings == (reading,) and reading.is_all else f"{' and '.join(reading.kinds)}{sure}: "
+            _wrapped(screen, label + _marked(reading))
         if not entry.readings:
             _wrapped(screen, "(no words in the log)")
     else:
@@ -182,15 +174,6 @@ def _print_entry(screen: Screen, entry: TimelineEntry) -> None:
             _facts(screen, mark.evidence, _INDENT + "  ")
     for note in entry.notes:
         _wrapped(screen, one_line(note, _LONG), "yellow")
-
-
-def _readings(readings: Sequence[TextVersion]) -> Iterable[str]:
-    if len(readings) == 1 and readings[0].is_all:
-        yield _marked(readings[0])
-        return
-    for reading in readings:
-        sure = "" if reading.confidence is None else f", {percent_text(reading.confidence)} sure"
-        yield f"{' and '.join(reading.kinds)}{sure}: {_marked(reading)}"
 
 
 def _marked(reading: TextVersion) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from convoscope.analysis.words import NOTHING
+from convoscope.analysis.words import NOTHING, key_text
 from convoscope.conversation import AnyEvent, Conversation, Utterance
 from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
@@ -117,13 +117,13 @@ def print_trace(screen: Screen, conversation: Conversation) -> None:
     """Who said what, and what the tools did, in the order in which the agent met it."""
     screen.line(f"{one_line(conversation.id)}  turns by {conversation.turn_rule}", "bold")
     rows = [
-        (str(entry["turn_id"]), entry["role"] or "tool", entry["type"], one_line(_content(entry), 4 * _LONG))
+        (str(entry["turn_id"]), entry["role"] or "tool", entry["type"], one_line(_trace_text(entry), 4 * _LONG))
         for entry in metric_context(conversation).conversation_trace
     ]
     print_table(screen, text_table(("turn", "who", "type", "what"), rows))
 
 
-def _content(entry: Mapping[str, Any]) -> str:
+def _trace_text(entry: Mapping[str, Any]) -> str:
     if entry["role"]:
         return str(entry["content"])
     value = entry["parameters"] if entry["type"] == "tool_call" else entry["tool_response"]
@@ -142,18 +142,16 @@ def timeline(conversation: Conversation) -> list[dict[str, Any]]:
 def print_timeline(screen: Screen, conversation: Conversation) -> None:
     """Every event with its time."""
     screen.line(f"{one_line(conversation.id)}  turns by {conversation.turn_rule}", "bold")
-    rows = []
-    for entry in timeline(conversation):
-        seconds = entry["seconds"]
-        rows.append(
-            (
-                _milliseconds(seconds),
-                str(entry["turn_id"]),
-                entry["type"].replace("_", " "),
-                one_line(str(entry.get("speaker") or entry.get("name") or entry.get("component") or "")),
-                one_line(_content_text(entry), 2 * _LONG),
-            )
+    rows = [
+        (
+            _milliseconds(entry["seconds"]),
+            str(entry["turn_id"]),
+            entry["type"].replace("_", " "),
+            one_line(str(entry.get("speaker") or entry.get("name") or entry.get("component") or "")),
+            one_line(_content_text(entry), 2 * _LONG),
         )
+        for entry in timeline(conversation)
+    ]
     columns = (number_column("s"), number_column("turn"), "event", "who or what", "said or told")
     print_table(screen, text_table(columns, rows))
 
@@ -184,11 +182,8 @@ _UNFIT = re.compile(r"[^\w.-]+")
 
 def write_contexts(run: Run) -> tuple[Path, ...]:
     """Write `records/ID/metrics.json` into the run, one for each conversation."""
-    return tuple(_write(run, id, context, scores) for id, context, scores in _records(run))
-
-
-def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
-    """Conversations and their scores lie in one order, so that no more than one is held at a time."""
+    paths = []
+    # Conversations and their scores lie in one order, so that no more than one is held at a time.
     scores = groupby(run.scores(all=True), key=lambda score: score.conversation)
     waiting = next(scores, None)
     for conversation in run.conversations():
@@ -196,18 +191,16 @@ def _records(run: Run) -> Iterator[tuple[str, dict[str, Any], Sequence[Score]]]:
         if waiting is not None and waiting[0] == conversation.id:
             own_scores = list(waiting[1])
             waiting = next(scores, None)
-        yield conversation.id, metric_context(conversation).to_dict(), own_scores
+        context = metric_context(conversation).to_dict()
+        folder = run.folder.joinpath(FOLDER, *_folder_parts(conversation.id))
+        folder.mkdir(parents=True, exist_ok=True)
+        fields = {"record_id": context["record_id"], "context": context, "metrics": _by_metric(own_scores)}
+        write_json(folder / FILE, fields)
+        paths.append(folder / FILE)
+    return tuple(paths)
 
 
-def _write(run: Run, id: str, context: dict[str, Any], scores: Sequence[Score]) -> Path:
-    folder = run.folder.joinpath(FOLDER, *_place(id))
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / FILE
-    write_json(path, {"record_id": context["record_id"], "context": context, "metrics": _by_metric(scores)})
-    return path
-
-
-def _place(id: str) -> list[str]:
+def _folder_parts(id: str) -> list[str]:
     """Where a record lies: a trial below its record, as it does in the logs, and nothing outside of the folder.
 
     An id that no file system would keep as it is gets a part of its hash, so that no two meet.
@@ -231,6 +224,6 @@ def _by_metric(scores: Sequence[Score]) -> dict[str, list[dict[str, Any]]]:
             "details": observation.details,
             "judge": observation.judge,
         }
-        key = f"{score.metric}@{score.variant}" if score.variant else score.metric
+        key = key_text(score.metric, score.variant)
         by_metric.setdefault(key, []).append({name: value for name, value in fields.items() if value not in ("", None)})
     return by_metric

@@ -20,7 +20,6 @@ from convoscope.report.story import (
     Story,
     StoryFact,
     StoryMaker,
-    StoryTurn,
     TimelineEntry,
     by_seq,
 )
@@ -155,20 +154,31 @@ class CallMaker:
         silences = tuple(_silences(lanes))
         entries = story.entries
         bad, fine, silent = self._scores(story, rank.because)
+        reasons = Counter(line.note.partition(": ")[0] for line in silent).most_common()
+        # A result is shown with its call.
+        answered = {result.seq: call for call, result in record.conversation.tool_results.items()}
+        shown = None if rank.why.event is None else answered.get(rank.why.event, rank.why.event)
+        meta = [_short(f"{name} {value}") for name, value in story.dimensions.items()]
+        if lanes is not None and lanes.length:
+            meta.append(clock_text(lanes.length))
         return Call(
             title=_title(record, rank),
-            meta=_meta(story),
+            meta=", ".join(meta),
             reasons=tuple(_reasons(rank.why)),
-            timeline=self._named(lanes),
+            timeline=lanes
+            and msgspec.structs.replace(
+                lanes,
+                lanes=tuple(msgspec.structs.replace(one, name=self._who(one.name, one.role)) for one in lanes.lanes),
+            ),
             caption=lanes.caption if lanes else "Nothing that was said or done has a time, so there is no timeline.",
             silences=silences,
             failed=tuple(entry.seq for entry in entries if entry.bad and entry.kind != "utterance"),
-            lines=tuple(self._lines(story, silences, rank.why, _shown_event(record, rank.why))),
+            lines=tuple(self._lines(story, silences, rank.why, shown)),
             findings=tuple(_finding_lines(story.findings, entries)),
             bad=bad,
             fine=fine,
             silent=silent,
-            silent_line=_silent_line(silent),
+            silent_line=", ".join(f"{n} {reason}" for reason, n in reasons[:3]) + (", …" if len(reasons) > 3 else ""),
             notes=(*story.notes, *(note for entry in entries for note in entry.notes)),
             about=story.about,
             context=story.context,
@@ -177,7 +187,7 @@ class CallMaker:
     def _label(self, metric: str) -> str:
         if metric not in self._labels:
             declared = self._declared.get(metric)
-            label = metric_label(declared, self._noun) if declared is not None else metric
+            label = metric if declared is None else metric_label(declared, self._noun)
             self._labels[metric] = label[:1].upper() + label[1:]
         return self._labels[metric]
 
@@ -186,12 +196,6 @@ class CallMaker:
         if name not in ("assistant", "agent", "user", "caller", "customer"):
             return name
         return {"assistant": "Agent", "user": "Caller" if self._noun == "call" else "User"}.get(role, name)
-
-    def _named(self, lanes: SpeechLanes | None) -> SpeechLanes | None:
-        if lanes is None:
-            return None
-        named = tuple(msgspec.structs.replace(lane, name=self._who(lane.name, lane.role)) for lane in lanes.lanes)
-        return msgspec.structs.replace(lanes, lanes=named)
 
     # ------------------------------------------------------------------ line by line
 
@@ -202,7 +206,10 @@ class CallMaker:
         entered = [entry for entry in story.entries if entry.kind == "state_entered"]
         lost = next((entry.seq for entry in reversed(entered) if entry.title == why.lost_in), -1)
         for turn in story.turns:
-            marks = _turn_marks(turn)
+            # What is said of a whole turn is at the last utterance of the agent in it, else at its last event.
+            spoken = [one.seq for one in turn.entries if one.kind == "utterance" and one.role == "assistant"]
+            others = [one.seq for one in turn.entries if one.kind in ("utterance", "tool_call")]
+            last = [*others, *spoken][-1:]
             machinery: list[TimelineEntry] = []
             for entry in turn.entries:
                 if entry.kind in _MACHINERY and not entry.bad:
@@ -217,7 +224,7 @@ class CallMaker:
                     note = "lost here" if is_lost else ""
                     yield Line(kind="state", seq=entry.seq, at=entry.at, title=entry.title, note=note, bad=is_lost)
                     continue
-                bad = [mark for mark in (*marks.pop(entry.seq, ()), *entry.marks) if mark.bad]
+                bad = [mark for mark in (*(turn.marks if [entry.seq] == last else ()), *entry.marks) if mark.bad]
                 chips = [Chip(_short(why.reasons[0]))] if entry.seq == shown and why.reasons else []
                 chips += [self._chip(mark) for mark in bad]
                 if entry.kind == "utterance":
@@ -232,6 +239,10 @@ class CallMaker:
             for fact in entry.facts
             if fact.name in _MANNER
         ]
+        found = []
+        for finding in findings:
+            evidence = (f"evidence: {cut_text(finding.evidence, 300)}",) if finding.evidence else ()
+            found.append(Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence))
         return Line(
             kind="words",
             seq=entry.seq,
@@ -240,7 +251,7 @@ class CallMaker:
             who=self._who(entry.title, entry.role),
             role=entry.role,
             readings=entry.readings,
-            chips=(*chips, *manner, *map(_finding_chip, findings)),
+            chips=(*chips, *manner, *found),
             facts=tuple(fact for fact in entry.facts if fact.name not in _MANNER),
         )
 
@@ -273,11 +284,6 @@ class CallMaker:
         return tuple(map(tuple, lines.values()))
 
 
-def _silent_line(silent: Sequence[ScoreLine]) -> str:
-    counts = Counter(line.note.partition(": ")[0] for line in silent).most_common()
-    return ", ".join(f"{count} {reason}" for reason, count in counts[:3]) + (", …" if len(counts) > 3 else "")
-
-
 def _compared(behind: RankedMetric) -> str:
     count = round(behind.share * behind.measured)
     compared = f"{count:,} of {behind.measured:,} do better" if count else ""
@@ -302,23 +308,10 @@ def _title(record: KeptConversation, rank: CallRank) -> str:
     return f"{title}: {ended}" if ended and rank.outcome in ("lost", "handed_over") else title
 
 
-def _meta(story: Story) -> str:
-    parts = [_short(f"{name} {value}") for name, value in story.dimensions.items()]
-    if story.timeline is not None and story.timeline.length:
-        parts.append(clock_text(story.timeline.length))
-    return ", ".join(parts)
-
-
 def _reasons(why: RankReasons) -> Iterator[Reason]:
     for index, text in enumerate(why.reasons[:REASONS]):
         at = None if index else why.seconds
         yield Reason(sentence_start(text), at, "" if at is None else clock_text(at))
-
-
-def _shown_event(record: KeptConversation, why: RankReasons) -> int | None:
-    """The event that shows the first of the reasons; a result is shown with its call."""
-    calls = {result.seq: call for call, result in record.conversation.tool_results.items()}
-    return None if why.event is None else calls.get(why.event, why.event)
 
 
 def _silences(lanes: SpeechLanes | None) -> Iterator[Silence]:
@@ -346,20 +339,8 @@ def _finding_lines(findings: Sequence[PlacedFinding], entries: Sequence[Timeline
         yield FindingLine(by=finding.by, text=_short(finding.text), is_open=finding.is_open, places=places)
 
 
-def _finding_chip(finding: PlacedFinding) -> Chip:
-    evidence = (f"evidence: {cut_text(finding.evidence, 300)}",) if finding.evidence else ()
-    return Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence)
-
-
 def _short(text: str) -> str:
     return one_line(text, LONGEST)
-
-
-def _turn_marks(turn: StoryTurn) -> dict[int, Sequence[Mark]]:
-    """What is said of a whole turn is at the last utterance of the agent in it, else at its last event."""
-    spoken = [entry.seq for entry in turn.entries if entry.kind == "utterance" and entry.role == "assistant"]
-    others = [entry.seq for entry in turn.entries if entry.kind in ("utterance", "tool_call")]
-    return {(spoken or others)[-1]: turn.marks} if spoken or others else {}
 
 
 def _machinery(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
