@@ -101,7 +101,6 @@ def main() -> None:
 
 
 def _end(error: BaseException) -> None:
-    """Say what went wrong, and end."""
     if (stopped := _interrupt(error)) is not None:
         # Who presses the keys again means no more than that.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -141,7 +141,6 @@ def demo(
 
 
 def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: bool) -> None:
-    """Print the run and write its reports; end with what its targets came to."""
     from convoscope.analysis.answer import make_answer
     from convoscope.analysis.targets import run_checks
     from convoscope.report.gate import print_targets, targets_json

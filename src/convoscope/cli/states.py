@@ -53,22 +53,20 @@ def matrix(
         Screen().line(line)
 
 
-@app.command("segments")
-def segments(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
-    """Every segment of a flow, the least cohesive first."""
-    from convoscope.report.flow_answers import print_segments
+def _add_command(name: str, help: str) -> None:
+    """Add a command that prints one answer about states, for a person or a program."""
 
-    question = _question(runs, flow, agent)
-    _answer(question, question.states.segments(), print_segments, json)
+    @app.command(name, help=help)
+    def ask(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
+        from convoscope.report import flow_answers
+
+        question = _question(runs, flow, agent)
+        answer = getattr(question.states, name)()
+        _answer(question, answer, getattr(flow_answers, f"print_{name}"), json)
 
 
-@app.command("flows")
-def flows(runs: Runs, flow: OneFlow = None, agent: OneAgent = None, json: Json = False) -> None:
-    """Every flow by agent: correctness, completion, errors, latency, humanness."""
-    from convoscope.report.flow_answers import print_flows
-
-    question = _question(runs, flow, agent)
-    _answer(question, question.states.flows(), print_flows, json)
+_add_command("segments", "Every segment of a flow, the least cohesive first.")
+_add_command("flows", "Every flow by agent: correctness, completion, errors, latency, humanness.")
 
 
 @app.command("archetypes")

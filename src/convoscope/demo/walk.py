@@ -290,8 +290,8 @@ class _Walk:
 
     def answer(self, state: str, text: str, code: str = "") -> None:
         """The caller answers, and may be talked over."""
-        undefined_under = self.fault == PlantedFault.SILENCE and state == self.leaves_at
-        hasty = self.draw.random() < self.version.haste and not undefined_under
+        goes_silent = self.fault == PlantedFault.SILENCE and state == self.leaves_at
+        hasty = self.draw.random() < self.version.haste and not goes_silent
         if self.overlaps or hasty:
             self.caller(self.phrase(f"long answers {state}"), code=code)
             early = (
@@ -301,7 +301,7 @@ class _Walk:
             self.protest()
             return
         self.caller(text, code=code)
-        if undefined_under:
+        if goes_silent:
             self.caller(self.phrase("waiting"), after=self.draw.uniform(6, 9))
             self.caller(self.phrase("waited too long"), after=self.draw.uniform(5, 8))
             raise _End

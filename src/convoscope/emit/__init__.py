@@ -195,7 +195,6 @@ def _opened(path: _Path) -> int:
 
 
 def _encoded(line: dict[str, Any]) -> bytes:
-    """One line of JSON, whatever is in it."""
     try:
         text = json.dumps(line, allow_nan=False)
     except Exception:  # whatever a foreign object does
@@ -237,7 +236,6 @@ def _named(value: object, what: str) -> None:
 
 
 def _message(error: object) -> str:
-    """An error as text; "" without one."""
     if error is False or _is_nothing(error):
         return ""
     if isinstance(error, str):

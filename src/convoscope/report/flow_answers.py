@@ -87,7 +87,6 @@ class StateQuestion(NamedTuple):
 
 
 def _print_title(screen: Screen, question: StateQuestion, title: str, order: str) -> None:
-    """The heading, and the runs that are not to be relied on."""
     screen.line(f"# {title} — {question.scope} ({order} first)", "bold")
     for run in question.runs:
         if not run.receipt.valid:
@@ -160,7 +159,6 @@ def _intervals(table: ReportTable) -> ReportTable:
 
 
 def _state_remarks(rows: Sequence[StateFigures]) -> Iterator[str]:
-    """What the legend has to add for these rows."""
     if any(state.terminal and (state.stall.value or 0.0) > STALL for state in rows):
         yield "An end without success is where its conversations stop: look at the states that lead to it."
     if few := sum(bool(state.caution) for state in rows):
@@ -390,7 +388,6 @@ def _analysis_remarks(analysis: Analysis) -> Iterator[str]:
 
 
 def _first(lines: Sequence[str], noun: str, rest: str) -> Iterator[str]:
-    """The first lines, and how many more there are."""
     yield from lines[:MAX_NAMES]
     if (more := len(lines) - MAX_NAMES) > 0:
         yield f"and {counted(more, noun)} {rest}"

@@ -140,7 +140,10 @@ class FlowTable(NamedTuple, Generic[Row]):
         table = []
         for row, figures in zip(rows, cells, strict=True):
             names = [TableCell(short_name(name(row))) for name in self.names.values()]
-            remarks = [_note(self.notes(row))] if self.notes is not None else []
+            remarks = []
+            if self.notes is not None:
+                first, *others = self.notes(row) or [""]
+                remarks = [TableCell(first, "; ".join(others))]
             table.append([*names, *(TableCell(cell.text, cell.below, cell.strong) for cell in figures), *remarks])
         reasons = (
             (column.title, figures[at].reason)
@@ -168,11 +171,6 @@ class FlowTable(NamedTuple, Generic[Row]):
         shown = [PageRow(shortened(name(row)), href(row), self.page_cells(row)) for row in rows[:MAX_ROWS]]
         more, note = max(0, len(rows) - MAX_ROWS), self.page_note.replace("{noun}", noun)
         return PageTable(self.page_title, self.subject.lower(), self.labels, shown, more, note)
-
-
-def _note(notes: Sequence[str]) -> TableCell:
-    first, *others = notes or [""]
-    return TableCell(first, "; ".join(others))
 
 
 def _missing(reason: str) -> FlowCell:
@@ -318,10 +316,6 @@ SEGMENTS: FlowTable[SegmentFigures] = FlowTable(
 )
 
 
-def _range(row: Archetype) -> FlowCell:
-    return FlowCell(range_text(row.lowest, row.highest) if row.segments > 1 else "")
-
-
 def _weakest(row: Archetype) -> FlowCell:
     return _text(row.weakest) if row.weakest else _missing(row.reason)._replace(text="", value=NOTHING)
 
@@ -334,7 +328,7 @@ ARCHETYPES: FlowTable[Archetype] = FlowTable(
         FlowColumn("segments", "segments", lambda row: _whole(row.segments)),
         FlowColumn("cohesion", "cohesion", lambda row: _fraction(row.cohesion, row.reason)),
         FlowColumn("spread", "spread", lambda row: _fraction(row.spread, row.reason or "one_segment_alone", math.inf)),
-        FlowColumn("range", "", _range),
+        FlowColumn("range", "", lambda row: FlowCell(range_text(row.lowest, row.highest) if row.segments > 1 else "")),
         FlowColumn("", "lowest", lambda row: _fraction(row.lowest, row.reason)),
         FlowColumn("", "highest", lambda row: _fraction(row.highest, row.reason)),
         FlowColumn("weakest", "weakest", _weakest, side="left"),
@@ -371,10 +365,6 @@ def _aspect_column(name: str) -> FlowColumn[FlowFigures]:
     return FlowColumn(name, name, cell)
 
 
-def _flow_count(row: FlowFigures) -> FlowCell:
-    return _whole(row.n)._replace(under=f"{row.excluded:,} left out" if row.excluded else row.caution)
-
-
 def _flow_latency(title: str, label: str, seconds: Callable[[FlowFigures], float | None]) -> FlowColumn[FlowFigures]:
     return FlowColumn(title, label, lambda row: _seconds(seconds(row), row.latency_n, "no_latency_logged"))
 
@@ -384,7 +374,11 @@ FLOWS: FlowTable[FlowFigures] = FlowTable(
     subject="Flow",
     columns=(
         FlowColumn("", "agent", lambda row: _text(row.agent), side="left"),
-        FlowColumn("n", "n", _flow_count),
+        FlowColumn(
+            "n",
+            "n",
+            lambda row: _whole(row.n)._replace(under=f"{row.excluded:,} left out" if row.excluded else row.caution),
+        ),
         FlowColumn("excluded", "", lambda row: _whole(row.excluded), spare=True),
         _aspect_column("correctness"),
         _aspect_column("completion"),

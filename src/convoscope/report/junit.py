@@ -75,7 +75,13 @@ def junit(run: Run, targets: Sequence[str] = ()) -> str:
     for name, cases in suites.items():
         suite = SubElement(root, "testsuite", {"name": clean(name), **_counts(cases)})
         for case in cases:
-            _add(suite, case)
+            # `clean` also takes out every character that XML 1.0 forbids.
+            test = SubElement(suite, "testcase", {"classname": clean(case.suite), "name": clean(case.name)})
+            if case.ending != "passed":
+                attributes = {"message": clean(case.message)} | ({"type": clean(case.type)} if case.type else {})
+                SubElement(test, case.ending, attributes).text = clean(case.text) or None
+            elif case.text:
+                SubElement(test, "system-out").text = clean(case.text)
     root.attrib.update(_counts(case for cases in suites.values() for case in cases))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
@@ -85,17 +91,6 @@ def _counts(cases: Iterable[JUnitCase]) -> dict[str, str]:
     endings = [case.ending for case in cases]
     counts: dict[str, Ending] = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     return {"tests": str(len(endings))} | {name: str(endings.count(ending)) for name, ending in counts.items()}
-
-
-def _add(suite: Element, case: JUnitCase) -> None:
-    """`clean` also takes out every character that XML 1.0 forbids."""
-    test = SubElement(suite, "testcase", {"classname": clean(case.suite), "name": clean(case.name)})
-    if case.ending == "passed":
-        if case.text:
-            SubElement(test, "system-out").text = clean(case.text)
-        return
-    attributes = {"message": clean(case.message)} | ({"type": clean(case.type)} if case.type else {})
-    SubElement(test, case.ending, attributes).text = clean(case.text) or None
 
 
 def _validity(run: Run) -> JUnitCase:

@@ -14,12 +14,9 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from convoscope.analysis.answer import Answer, Cause, make_answer, rank_reasons
+from convoscope.analysis.answer import Answer, make_answer, rank_reasons
 from convoscope.analysis.targets import Check, run_checks, tally_text
-from convoscope.analysis.words import (
-    ORDERS,
-    counted,
-)
+from convoscope.analysis.words import ORDERS, counted
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
 from convoscope.report.gate import target_lines
@@ -57,10 +54,12 @@ def write_markdown(run: Run, path: str | os.PathLike[str], targets: Sequence[str
 def markdown(run: Run, targets: Sequence[str] = ()) -> str:
     """The Markdown of a run. `targets` come beside those that the run was scored with."""
     checks = run_checks(run, targets)
+    # Those of all conversations are in the table, beside their figures.
+    of_groups = target_lines([check for check in checks if check.by])
     blocks = [
         _title(run, checks),
         _answer(make_answer(run, targets)),
-        _group_targets([check for check in checks if check.by]),
+        Block(["Targets of groups:", ""], of_groups, [""]) if of_groups else Block([], []),
         _figures(run.summary, [check for check in checks if not check.by]),
         *_worst(run),
         *_groups(run.summary),
@@ -101,18 +100,15 @@ def _size(lines: Sequence[str]) -> int:
 
 
 def _answer(answer: Answer) -> Block:
-    """The verdict, the figures that matter most, and what is lost by which cause."""
     lines = [f"**{plain(clause.text)}**" for clause in answer.verdict]
     lines += [line for note in answer.remarks for line in ("", plain(note))]
     lost = [*answer.causes, *answer.remaining]
     if lost:
         lines.append("")
-        lines += [f"- {cause.lost:,} lost: {code(cause.sentence)}{_example(cause)}" for cause in lost]
+    for cause in lost:
+        example = f", for example {code(cause.example.conversation)}" if cause.example is not None else ""
+        lines.append(f"- {cause.lost:,} lost: {code(cause.sentence)}{example}")
     return Block([], [*lines, ""])
-
-
-def _example(cause: Cause) -> str:
-    return f", for example {code(cause.example.conversation)}" if cause.example is not None else ""
 
 
 def _title(run: Run, checks: Sequence[Check]) -> Block:
@@ -126,14 +122,7 @@ def _title(run: Run, checks: Sequence[Check]) -> Block:
     return Block(head, [])
 
 
-def _group_targets(checks: Sequence[Check]) -> Block:
-    """Targets of groups; those of all conversations stand in the table, beside their figures."""
-    lines = target_lines(checks)
-    return Block(["Targets of groups:", ""], lines, [""]) if lines else Block([], [])
-
-
 def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
-    """All figures in one table, each family and component under its name."""
     shown = visible_figures(summary, {check.name for check in checks})
     figures = FigureRows(summary, shown.figures, checks)
     rows: list[Row] = []
@@ -147,7 +136,6 @@ def _figures(summary: Summary, checks: Sequence[Check]) -> Block:
 
 
 def _worst(run: Run) -> Iterator[Block]:
-    """The worst conversations, and apart those whose integration broke."""
     worst, broken = worst_and_broken(run, MAX_WORST)
     why = rank_reasons(run, [ranked.number for ranked in worst])
     lines = [
@@ -163,7 +151,6 @@ def _worst(run: Run) -> Iterator[Block]:
 
 
 def _groups(summary: Summary) -> Iterator[Block]:
-    """One table per grouping, folded; and how many groups are too small for one."""
     for table in islice(group_tables(summary, MAX_COLUMNS), MAX_GROUPINGS):
         lines = markdown_table(table)
         # Inside the HTML, up to the blank line, there is no Markdown: names are escaped as HTML.

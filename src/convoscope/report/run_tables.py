@@ -77,12 +77,14 @@ def visible_figures(summary: Summary, targeted: Collection[str] = ()) -> Visible
         if name_text(figure) in targeted or figure.status == ERROR:
             rows.append(figure)
         elif figure.value is None:
-            unmeasured.setdefault(_family(figure), []).append(figure)
-        elif is_part:
-            parts.append(figure)
+            unmeasured.setdefault(figure.metric.split(".", 1)[0], []).append(figure)
         else:
-            rows.append(figure)
-    return VisibleFigures(rows, parts, [_silence(family, mine) for family, mine in unmeasured.items()])
+            (parts if is_part else rows).append(figure)
+    silent = []
+    for family, group in unmeasured.items():
+        reasons = Counter(figure.reason for figure in group).most_common()
+        silent.append(UnmeasuredFigures(family, list(dict.fromkeys(map(name_text, group))), dict(reasons)))
+    return VisibleFigures(rows, parts, silent)
 
 
 def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
@@ -93,16 +95,6 @@ def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
         for one in visible_figures(summary).figures
         if not one.reduction and one.value is not None and name_text(one) in valued
     ]
-
-
-def _family(figure: Figure) -> str:
-    return str(figure.metric.split(".", 1)[0])
-
-
-def _silence(family: str, figures: Sequence[Figure]) -> UnmeasuredFigures:
-    names = list(dict.fromkeys(name_text(figure) for figure in figures))
-    reasons = Counter(figure.reason for figure in figures)
-    return UnmeasuredFigures(family, names, dict(reasons.most_common()))
 
 
 class FigureSection(NamedTuple):
@@ -134,21 +126,12 @@ def sections(summary: Summary, figures: Iterable[Figure]) -> list[FigureSection]
     for figure in figures:
         declared = summary.by_key.get(figure.key)
         component = main_component(declared.component) if declared else ""
-        family = str(figure.metric.split(".", 1)[0])
-        by_title.setdefault(family, {}).setdefault(component, []).append(figure)
+        by_title.setdefault(figure.metric.split(".", 1)[0], {}).setdefault(component, []).append(figure)
     return [
         FigureSection(family, component, components[component])
         for family, components in by_title.items()
         for component in sorted(components, key=component_place)
     ]
-
-
-def groupings(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
-    """The groups of each set of dimensions, in the order of the summary."""
-    by_dimensions: dict[tuple[str, ...], list[Group]] = {}
-    for group in groups:
-        by_dimensions.setdefault(tuple(group.by), []).append(group)
-    return by_dimensions
 
 
 def small_text(small: SmallGroups) -> str:
@@ -158,11 +141,6 @@ def small_text(small: SmallGroups) -> str:
     names = " and ".join(small.by)
     by = ",".join(small.by)
     return f"by {names}: {groups} of fewer than {small.minimum} ({conversations}) left out; `--by {by}` has them"
-
-
-def are_alone(groups: Iterable[Group]) -> bool:
-    """Groups of one conversation each tell nothing that the conversations do not."""
-    return all(group.conversations < 2 for group in groups)
 
 
 MAX_GROUPS = 12
@@ -179,7 +157,10 @@ class FigureRows:
     def __init__(self, summary: Summary, figures: Sequence[Figure], checks: Sequence[Check]) -> None:
         self._summary = summary
         self._has_points = any(figure.ten is not None for figure in figures)
-        self._targets = _targets(checks)
+        self._targets: dict[str, str] = {}
+        for check in checks:
+            before = self._targets.get(check.name)
+            self._targets[check.name] = f"{before}; {check.text}" if before else check.text
 
     @property
     def columns(self) -> list[TableColumn]:
@@ -198,7 +179,10 @@ class FigureRows:
 
     def row(self, figure: Figure) -> list[TableCell]:
         """A figure."""
-        name = name_text(figure)
+        name, observes = name_text(figure), observed(figure, self._summary)
+        unmeasured = reasons_text(figure, observes)
+        if figure.value is None and not unmeasured:
+            unmeasured = reason_text(figure.reason)
         declared = self._summary.by_key.get(figure.key) if self._has_points else None
         return [
             TableCell(name),
@@ -206,34 +190,29 @@ class FigureRows:
             *([TableCell(points_text(figure.ten, declared))] if self._has_points else []),
             TableCell(interval_and_clusters(figure, self._summary)),
             TableCell(f"{figure.n:,}"),
-            TableCell(coverage_text(figure, observed(figure, self._summary))),
+            TableCell(coverage_text(figure, observes)),
             TableCell("" if figure.better == "neither" else figure.better),
             *([TableCell(self._targets.get(name, ""))] if self._targets else []),
-            TableCell(self._unmeasured(figure)),
+            TableCell(unmeasured),
         ]
 
     def partial_row(self, *cells: TableCell) -> list[TableCell]:
         """A row of which only the first cells say something."""
         return [*cells, *[TableCell("")] * (len(self.columns) - len(cells))]
 
-    def _unmeasured(self, figure: Figure) -> str:
-        text = reasons_text(figure, observed(figure, self._summary))
-        return reason_text(figure.reason) if figure.value is None and not text else text
 
-
-def _targets(checks: Sequence[Check]) -> Mapping[str, str]:
-    """The verdicts on each figure, by its name."""
-    texts: dict[str, str] = {}
-    for check in checks:
-        before = texts.get(check.name)
-        texts[check.name] = f"{before}; {check.text}" if before else check.text
-    return texts
+def groupings(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
+    """The groups of each set of dimensions, in the order of the summary."""
+    by_dimensions: dict[tuple[str, ...], list[Group]] = {}
+    for group in groups:
+        by_dimensions.setdefault(tuple(group.by), []).append(group)
+    return by_dimensions
 
 
 def group_tables(summary: Summary, max_columns: int | None = None) -> Iterator[ReportTable]:
     """One table per grouping: groups as rows, headline metrics as columns. Groups of one are not worth a table."""
     for names, groups in groupings(summary.groups).items():
-        if not are_alone(groups):
+        if any(group.conversations > 1 for group in groups):
             yield _group_table(names, groups, headlines(summary, groups), max_columns)
 
 

@@ -23,7 +23,7 @@ from convoscope.analysis.words import (
     value_text,
 )
 from convoscope.harmless import one_line
-from convoscope.ingest.report import NoteTally, ReadReport
+from convoscope.ingest.report import ReadReport
 from convoscope.report.panels import panels
 from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.screen import Screen
@@ -51,10 +51,8 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
     `print_targets` prints those that no line of a figure tells.
     """
     begun = screen.lines
-    if not run.receipt.valid:
-        by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
-        when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
-        _wrapped(screen, f"INVALID {when}", "bold red")
+    for line in _invalid(run):
+        _wrapped(screen, line, "bold red")
     print_verdict(screen, answer)
     if answer.figures:
         screen.line()
@@ -84,6 +82,13 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
     print_next(screen, answer, run)
 
 
+def _invalid(run: Run) -> Iterator[str]:
+    receipt = run.receipt
+    if not receipt.valid:
+        by = f", superseded by {receipt.superseded_by}" if receipt.superseded_by else ""
+        yield f"INVALID since {receipt.invalidated_at}: {receipt.invalid_reason}{by}"
+
+
 def print_verdict(screen: Screen, answer: Answer) -> None:
     """Up to three sentences."""
     for clause in answer.verdict:
@@ -94,7 +99,7 @@ def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
     """A line each: what, how much, from where to where, of how many, and what it is held against."""
     rows = [
         (
-            _cut(one_line(one.label)),
+            label if len(label := one_line(one.label)) <= LABEL else f"{label[: LABEL - 1]}…",
             value_text(one.value, one.unit),
             interval_words(one),
             f"n {one.n:,}",
@@ -112,10 +117,6 @@ def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
         else:  # what does not fit is on the next line, at the right
             screen.line(line.rstrip(), style)
             screen.line(row[4].rjust(WIDTH), style)
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
 
 
 def interval_words(figure: KeyFigure) -> str:
@@ -211,10 +212,8 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
     """Everything: the verdict, every figure, the groups, what is worst, and what reading did."""
     summary = run.summary
     screen.line(f"{run.folder}: {counted(summary.conversations, 'conversation')}", "bold")
-    if not run.receipt.valid:
-        by = f", superseded by {run.receipt.superseded_by}" if run.receipt.superseded_by else ""
-        when = f"since {run.receipt.invalidated_at}: {run.receipt.invalid_reason}{by}"
-        screen.line(f"INVALID {when}", "bold red")
+    for line in _invalid(run):
+        screen.line(line, "bold red")
     print_verdict(screen, answer)
     screen.line()
     checks = [check for check in run_checks(run) if not check.by]  # those of groups stand below the tables
@@ -288,8 +287,13 @@ def print_groups(screen: Screen, summary: Summary) -> None:
 def print_reading(screen: Screen, report: ReadReport) -> None:
     """What reading did, in a few lines."""
     screen.line(reading_text(report))
-    if report.set_aside:
-        screen.line(f"set aside: {', '.join(_set_aside(*one) for one in report.set_aside.items())}")
+    lost = []
+    for code, tally in report.set_aside.items():
+        places = "; ".join(one_line(place) for place in tally.examples[:_FIRST_PLACES])
+        more = "; …" if tally.count > _FIRST_PLACES else ""
+        lost.append(f"{code.replace('_', ' ')} {tally.count:,} ({places}{more})")
+    if lost:
+        screen.line(f"set aside: {', '.join(lost)}")
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):
         if tallies:
             counts = ", ".join(f"{code.replace('_', ' ')} {tally.count:,}" for code, tally in tallies.items())
@@ -298,13 +302,6 @@ def print_reading(screen: Screen, report: ReadReport) -> None:
         if counters:
             counts = ", ".join(f"{name} {count:,}" for name, count in list(counters.items())[:8])
             screen.line(f"{title}: {counts}{', …' if len(counters) > 8 else ''}")
-
-
-def _set_aside(code: str, tally: NoteTally) -> str:
-    """How often a kind of value was lost, and where first, so that it can be found."""
-    places = "; ".join(one_line(place) for place in tally.examples[:_FIRST_PLACES])
-    more = "; …" if tally.count > _FIRST_PLACES else ""
-    return f"{code.replace('_', ' ')} {tally.count:,} ({places}{more})"
 
 
 def print_warnings(screen: Screen, report: ReadReport, *, full: bool = False) -> None:

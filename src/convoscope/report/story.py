@@ -219,8 +219,6 @@ class StoryMaker:
 
 
 class _Marks:
-    """The scores of a conversation at their subjects."""
-
     def __init__(self, record: KeptConversation, maker: StoryMaker, turns: Set[str]) -> None:
         conversation = record.conversation
         self._maker = maker
@@ -300,8 +298,6 @@ class _Marks:
 
 
 class _Timeline:
-    """The events of a conversation as text, each with its marks and notes."""
-
     def __init__(self, record: KeptConversation, marks: _Marks, ruler: Ruler) -> None:
         conversation = record.conversation
         self._conversation = conversation
@@ -487,7 +483,6 @@ def _about(conversation: Conversation) -> list[StoryFact]:
 
 
 def _context(conversation: Conversation) -> Iterator[StoryFact]:
-    """Long values, each only where it is not empty."""
     agent, expected = conversation.agent, conversation.expected
     if agent.instructions:
         yield StoryFact("instructions", cut(agent.instructions))

@@ -175,9 +175,10 @@ def _print_aligned(screen: Screen, table: ReportTable) -> None:
     cells = [[column.title for column in table.columns], *rows]
     widths = [max(cell_len(row[at]) for row in cells) for at in range(len(table.columns))]
     for row in cells:
-        padded = (
-            _padded(text, width, column.side) for text, width, column in zip(row, widths, table.columns, strict=True)
-        )
+        padded = []
+        for text, width, column in zip(row, widths, table.columns, strict=True):
+            blanks = " " * (width - cell_len(text))
+            padded.append(blanks + text if column.side == "right" else text + blanks)
         screen.line("  ".join(padded).rstrip())
 
 
@@ -216,38 +217,25 @@ def _print_blocks(screen: Screen, table: ReportTable) -> None:
     named = table.name_count
     for row in table.rows:
         screen.line(" / ".join(cell.text for cell in row[:named]), "bold")
-        facts = [pair for pair in zip(table.columns[named:], row[named:], strict=True) if pair[1].text]
-        parts = [_part(column, cell) for column, cell in facts if column.title != NOTE]
-        for line in _filled(parts, screen.width - len(_GAP)):
-            print_words(screen, line, indent=_GAP)
-        for column, cell in facts:
+        lines: list[str] = []
+        notes: list[str] = []
+        for column, cell in zip(table.columns[named:], row[named:], strict=True):
+            below = f" [{cell.below}]" if cell.below else ""
+            part = f"{column.title} {_starred(cell)}{below}".lstrip()
+            if not cell.text:
+                continue
             if column.title == NOTE:
-                print_words(screen, cell.words, indent=_GAP)
-
-
-def _part(column: TableColumn, cell: TableCell) -> str:
-    below = f" [{cell.below}]" if cell.below else ""
-    return f"{column.title} {_starred(cell)}{below}".lstrip()
-
-
-def _filled(parts: Iterable[str], width: int) -> Sequence[str]:
-    """Lines of as many parts as go into the width."""
-    lines: list[str] = []
-    for part in parts:
-        if lines and cell_len(lines[-1]) + len(_GAP) + cell_len(part) <= width:
-            lines[-1] += _GAP + part
-        else:
-            lines.append(part)
-    return lines
+                notes.append(cell.words)
+            elif lines and cell_len(lines[-1]) + len(_GAP) + cell_len(part) <= screen.width - len(_GAP):
+                lines[-1] += _GAP + part
+            else:
+                lines.append(part)
+        for line in (*lines, *notes):
+            print_words(screen, line, indent=_GAP)
 
 
 def _starred(cell: TableCell) -> str:
     return f"**{cell.text}**" if cell.strong else cell.text
-
-
-def _padded(text: str, width: int, side: Side) -> str:
-    blanks = " " * (width - cell_len(text))
-    return blanks + text if side == "right" else text + blanks
 
 
 _HARMLESS = re.compile(
@@ -322,9 +310,8 @@ def padded_table(table: ReportTable) -> list[str]:
 
 
 def _cells(table: ReportTable) -> list[list[str]]:
-    return [[plain(column.title) for column in table.columns], *([_cell(cell) for cell in line] for line in table.rows)]
+    def text_of(cell: TableCell) -> str:
+        text = f"**{plain(cell.text)}**" if cell.strong else plain(cell.text)
+        return f"{text}<br>{plain(cell.below)}" if cell.below else text
 
-
-def _cell(cell: TableCell) -> str:
-    text = f"**{plain(cell.text)}**" if cell.strong else plain(cell.text)
-    return f"{text}<br>{plain(cell.below)}" if cell.below else text
+    return [[plain(column.title) for column in table.columns], *(list(map(text_of, line)) for line in table.rows)]

@@ -35,8 +35,11 @@ def unresolved_panel(run: Run) -> PagePanel | None:
     rows = query([run], _SQL).rows
     if not rows:
         return None
-    risks = sorted((_risk_row(row) for row in rows if row[1] == _RISKS and row[2]), key=_severity)
+    risks = sorted(
+        (_risk_row(row) for row in rows if row[1] == _RISKS and row[2]), key=lambda row: (_rank(row[1]), row[0])
+    )
     actions = [(str(row[0]), "; ".join(_details(row, "actions"))) for row in rows if row[1] == _ACTIONS and row[2]]
+    annotator = run.receipt.config.get("annotate")
     tables = [
         _table(("conversation", "worst", "risks"), risks, "Unresolved risks"),
         _table(("conversation", "promise"), actions, "Promises without an owner"),
@@ -44,7 +47,8 @@ def unresolved_panel(run: Run) -> PagePanel | None:
     return PagePanel(
         title="What was left open",
         line=f"{_looked(rows, _RISKS, len(risks), run)} with an unresolved risk, "
-        f"{_looked(rows, _ACTIONS, len(actions), run)} with a promise that nobody owns. {_finder(run)}",
+        f"{_looked(rows, _ACTIONS, len(actions), run)} with a promise that nobody owns. "
+        f"Found by {str(annotator).partition('/')[0] if annotator else 'the annotators of the logs'}.",
         tables=[table for table in tables if table.rows],
         remarks=[
             f"Only the first {MAX_ROWS} of {len(long):,} are listed; `convoscope sql` has all of them."
@@ -67,12 +71,6 @@ def _looked(rows: Sequence[Sequence[Any]], metric: str, count: int, run: Run) ->
     return f"{count:,} of {counted(looked, 'conversation')}{of_all}"
 
 
-def _finder(run: Run) -> str:
-    """Who found it: the annotator of the run, else those who wrote into the logs."""
-    identity = run.receipt.config.get("annotate")
-    return f"Found by {str(identity).partition('/')[0]}." if identity else "Found by the annotators of the logs."
-
-
 def _details(row: Sequence[Any], name: str) -> list[Any]:
     held = json.loads(row[3]) if isinstance(row[3], str) else row[3] or {}
     values = held.get(name, ())
@@ -88,7 +86,3 @@ def _risk_row(row: Sequence[Any]) -> tuple[str, str, str]:
 def _rank(severity: str) -> int:
     """An unknown severity ranks as a missing one."""
     return _WORST_FIRST.index(severity if severity in _WORST_FIRST else "")
-
-
-def _severity(row: tuple[str, str, str]) -> tuple[int, str]:
-    return _rank(row[1]), row[0]

@@ -79,7 +79,6 @@ def _short(value: Any) -> str:
 
 
 def _turns(screen: Screen, context: MetricContext) -> None:
-    """Both sides of each turn: as meant, as heard, as sound."""
     sides = {
         "user": (context.intended_user_turns, context.transcribed_user_turns, context.audio_timestamps_user_turns),
         "assistant": (

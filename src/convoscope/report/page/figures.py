@@ -239,6 +239,8 @@ class FigureFacts:
         declared = self.summary.by_key.get(figure.key)
         checks = self.checks.get(name, ())
         observes = declared.observes if declared else "subject"
+        # The gravest of what came of the targets; `too close` where an interval reaches across one.
+        outcomes = {one.label if one.verdict.sure else "too close" for one in checks}
         return FigureRow(
             name=name,
             label=figure_label(figure, declared, self.noun),
@@ -252,7 +254,7 @@ class FigureFacts:
             covered=(figure.coverage or 0.0) >= 1 and not figure.has_gaps,
             better=_BETTER.get(figure.better, ""),
             target=", ".join(target_text(one.target, figure.unit) for one in checks),
-            verdict=_verdict(checks),
+            verdict=next((one for one in ("missed", "too close", "met") if one in outcomes), ""),
             points=points_text(figure.ten, declared),
             question=declared.question if declared else "",
             skipped=reasons_text(figure, observes),
@@ -286,7 +288,6 @@ class FigureFacts:
         return sorted(made, key=lambda one: not any(row.target for row in one.rows))[:MAX_DIMENSIONS]
 
     def _demands(self, name: str, group: Mapping[str, str]) -> list[Check]:
-        """The targets of one group."""
         return self.checks.get(name + group_text(tuple(group.items())), [])
 
 
@@ -346,12 +347,6 @@ def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) ->
     if figure.reduction:
         label += ", slowest 5 %" if figure.reduction == SLOWEST and figure.unit == SECONDS else f", {figure.reduction}"
     return label if figure.judge.startswith("(") else f"{label} [{figure.judge}]"
-
-
-def _verdict(checks: Sequence[Check]) -> str:
-    """The gravest of what came of the targets; `too close` where an interval reaches across one."""
-    outcomes = {one.label if one.verdict.sure else "too close" for one in checks}
-    return next((one for one in ("missed", "too close", "met") if one in outcomes), "")
 
 
 def _worst(run: Run) -> dict[str, list[Example]]:

@@ -100,7 +100,11 @@ def picture(states: Sequence[PictureState], edges: Mapping[tuple[int, int], int]
     inside = set(shown)
     inner_edges = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
     drawn_edges = dict(sorted(inner_edges, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
-    names = {number: wrapped(_name(states[number])) for number in shown}
+    signs = {number: _SIGNS.get(states[number].terminal, "") for number in shown}
+    names = {
+        number: wrapped(f"{sign} {states[number].name}" if sign else states[number].name)
+        for number, sign in signs.items()
+    }
     high = max((len(lines) for lines in names.values()), default=1)
     size = Size(height=_FOOT + _LINE * high, abreast=5 if len(shown) < 40 else 6)
     layout = lay_out(
@@ -142,11 +146,6 @@ def level(lost: float | None) -> int | None:
     if lost is None:
         return None
     return sum(lost >= bound for bound in LEVELS[1:]) + (lost > 0)
-
-
-def _name(state: PictureState) -> str:
-    sign = _SIGNS.get(state.terminal, "")
-    return f"{sign} {state.name}" if sign else state.name
 
 
 def _state(number: int, state: PictureState, lines: Sequence[str], box: Box) -> DrawnState:

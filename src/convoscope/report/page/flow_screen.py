@@ -112,8 +112,6 @@ class FlowScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Answers(NamedTuple):
-    """Everything that was asked of the run."""
-
     answer: Answer
     source: StateTable
     matrix: Matrix
@@ -133,7 +131,6 @@ class _Answers(NamedTuple):
 
     @property
     def losses(self) -> Counter[str]:
-        """Lost conversations by flow."""
         losses = Counter[str]()
         for (flow, _), numbers in self.lost.items():
             losses[flow] += len(numbers)
@@ -171,7 +168,6 @@ _ORDER = "SELECT flow, state, avg(position) FROM s GROUP BY flow, state"
 
 
 def _ask(source: StateTable, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> _Answers:
-    """One look at the rows of states for everything that the screen shows."""
     # Each lost conversation is lost in the state that it got stuck in, or was handed over from.
     lost_in: dict[StateKey, list[int]] = {}
     for conversation in lost:
@@ -222,7 +218,6 @@ def _mark_lost(
 
 
 def _line(answers: _Answers) -> str:
-    """What the screen is of, in a sentence."""
     matrix, noun = answers.matrix, answers.answer.noun
     text = f"{counted(matrix.conversations, noun)} of {counted(len(answers.sizes), 'flow')} went through "
     text += counted(len(matrix.rows), "state")

@@ -134,7 +134,10 @@ def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[i
             f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
         ).fetchall()
         cells = _Cells(connection, run, [row[1] for row in rows], facts.columns)
-        columns = [cells.of(one, _label(run, facts, one), _bad(ranking, one, numbers)) for one in facts.columns]
+        columns = []
+        for headline in facts.columns:
+            label = metric_label(run.summary.by_key[headline.key], facts.noun)
+            columns.append(cells.of(headline, label, _bad(ranking, headline, numbers)))
     kinds = list(ENDED)
     return Index(
         ids=[row[0] for row in rows],
@@ -154,7 +157,6 @@ def _outcome(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]
 
 
 def _outcome_counts(ranking: Ranking, lost: Mapping[int, LostConversation]) -> Counter[str]:
-    """How many conversations of the run ended in which way."""
     sizes = np.bincount(ranking.outcome, minlength=len(ENDINGS)).tolist()
     counts: Counter[str] = Counter(dict(zip(ENDINGS, sizes, strict=False)))
     for number in {*ranking.errors, *(number for number, one in lost.items() if one.handed_over)}:
@@ -219,10 +221,6 @@ def _columns(answer: Answer, headlines: Sequence[Headline]) -> list[Headline]:
     wanted = [FIRST_COLUMN, *(one.name.split(" ")[0] for one in answer.figures)]
     chosen = dict.fromkeys(by_key[name] for name in wanted if name in by_key and not name.startswith("outcome."))
     return list(chosen)[:MAX_COLUMNS]
-
-
-def _label(run: Run, facts: ListFacts, headline: Headline) -> str:
-    return metric_label(run.summary.by_key[headline.key], facts.noun)
 
 
 def _bad(ranking: Ranking, headline: Headline, numbers: Sequence[int]) -> list[int]:

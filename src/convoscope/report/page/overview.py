@@ -118,17 +118,28 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[str, str], str]) -> Overview:
     """The answer, with what is drawn beside it."""
-    noun, outcomes = answer.noun, answer.outcomes
+    noun, outcomes, receipt = answer.noun, answer.outcomes, run.receipt
     most = max((one.lost for one in (*answer.causes, *answer.remaining)), default=1)
     figures = {name_text(one): one for one in run.summary.metrics}
     is_known = outcomes.known > 0
     lost = is_known and outcomes.all_lost > 0
+    unknown = f"; the outcome of {outcomes.unknown:,} more is not known" if outcomes.unknown else ""
+    counts = msgspec.structs.asdict(outcomes) if outcomes.unknown < outcomes.total else {}
+    measured = sum(one.value is not None for one in visible_figures(run.summary).figures)
+    banner = "" if receipt.valid else f"This run is marked invalid since {receipt.invalidated_at}: "
+    if banner:
+        by = f" Superseded by {receipt.superseded_by}." if receipt.superseded_by else ""
+        banner += f"{receipt.invalid_reason}.{by}"
     return Overview(
         verdict=answer.verdict,
-        meta=_meta(answer),
-        outcomes=_outcomes(answer) if outcomes.unknown < outcomes.total else [],
+        meta=f"{outcomes.done:,} of {counted(outcomes.known, noun)} completed{unknown}." if is_known else "",
+        outcomes=[
+            OutcomePart(kind, counts[kind], label, f"#/calls?{urlencode({'outcome': kind})}")
+            for kind, label in OUTCOMES.items()
+            if counts.get(kind)
+        ],
         cards=[_card(one, facts, figures) for one in answer.figures],
-        cards_line=_cards_line(answer, run),
+        cards_line=f"{len(answer.figures)} of {measured:,} measured: what is bad, then what matters most",
         notes=list(answer.remarks),
         causes=[_cause(one, noun, most, links) for one in answer.causes],
         causes_line=f"{counted(outcomes.all_lost, f'lost {noun}')}, each counted once, "
@@ -138,39 +149,24 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
         remaining=[_cause(one, noun, most, links) for one in answer.remaining],
         nothing_lost=f"No {noun} was lost." if is_known and not lost else "",
         rough=[] if lost else [Rough(one.conversation, one.reasons[0]) for one in answer.worst[:3] if one.reasons],
-        folds=[one for one in (_not_measured(run, answer), _reading(run.read_report, answer)) if one.line],
-        banner=_banner(run),
-        footer=_footer(run),
+        folds=[
+            Fold(sentence_start(line), _cut(list(lines)))
+            for line, lines in (
+                (answer.not_measured, _not_measured(run)),
+                (answer.reading, _reading_lines(run.read_report)),
+            )
+            if line
+        ],
+        banner=banner,
+        footer=f"Scored {receipt.finished_at}, in {seconds_text(receipt.seconds)}, "
+        f"with {counted(len(whole_metrics(receipt.metrics)), 'metric')}. "
+        f"Convoscope {receipt.versions['convoscope']}, run {receipt.run_id}.",
     )
 
 
 def cause_key(cause: Cause) -> str:
     """What names a cause in an address."""
     return f"{cause.rule}:{cause.subject}" if cause.subject else cause.rule
-
-
-def _meta(answer: Answer) -> str:
-    outcomes = answer.outcomes
-    if not outcomes.known:
-        return ""
-    words = f"{outcomes.done:,} of {counted(outcomes.known, answer.noun)} completed"
-    if outcomes.unknown:
-        words += f"; the outcome of {outcomes.unknown:,} more is not known"
-    return f"{words}."
-
-
-def _outcomes(answer: Answer) -> list[OutcomePart]:
-    counts = msgspec.structs.asdict(answer.outcomes)
-    return [
-        OutcomePart(kind, counts[kind], label, f"#/calls?{urlencode({'outcome': kind})}")
-        for kind, label in OUTCOMES.items()
-        if counts[kind]
-    ]
-
-
-def _cards_line(answer: Answer, run: Run) -> str:
-    measured = sum(one.value is not None for one in visible_figures(run.summary).figures)
-    return f"{len(answer.figures)} of {measured:,} measured: what is bad, then what matters most"
 
 
 def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) -> Card:
@@ -216,20 +212,13 @@ def call_link(id: str, seconds: float | None = None) -> str:
     return f"#/call/{quote(id, safe='')}" + ("" if seconds is None else f"/{seconds:g}")
 
 
-def _not_measured(run: Run, answer: Answer) -> Fold:
+def _not_measured(run: Run) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
     for figure in run.summary.figures:
         if figure.value is None:
             reasons.setdefault(reason_text(figure.reason), []).append(name_text(figure))
-    lines = [
-        f"{len(names):,} {reason}: {', '.join(names)}"
-        for reason, names in sorted(reasons.items(), key=lambda one: -len(one[1]))
-    ]
-    return Fold(sentence_start(answer.not_measured), _cut(lines))
-
-
-def _reading(report: ReadReport, answer: Answer) -> Fold:
-    return Fold(sentence_start(answer.reading), _cut(list(_reading_lines(report))))
+    for reason, names in sorted(reasons.items(), key=lambda one: -len(one[1])):
+        yield f"{len(names):,} {reason}: {', '.join(names)}"
 
 
 def _reading_lines(report: ReadReport) -> Iterator[str]:
@@ -251,20 +240,3 @@ def _cut(lines: Sequence[str]) -> list[str]:
         *lines[:MAX_LINES],
         *([f"and {counted(more, 'more line')}; `read-report.json` has them"] if more > 0 else []),
     ]
-
-
-def _banner(run: Run) -> str:
-    receipt = run.receipt
-    if receipt.valid:
-        return ""
-    words = f"This run is marked invalid since {receipt.invalidated_at}: {receipt.invalid_reason}."
-    return words + (f" Superseded by {receipt.superseded_by}." if receipt.superseded_by else "")
-
-
-def _footer(run: Run) -> str:
-    receipt = run.receipt
-    took = seconds_text(receipt.seconds)
-    return (
-        f"Scored {receipt.finished_at}, in {took}, with {counted(len(whole_metrics(receipt.metrics)), 'metric')}. "
-        f"Convoscope {receipt.versions['convoscope']}, run {receipt.run_id}."
-    )

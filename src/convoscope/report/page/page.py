@@ -12,7 +12,7 @@ import gzip
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -82,10 +82,13 @@ def _index(index: Index, full: Sequence[int]) -> str:
 
 
 def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
-    """The worst conversations in full, but those that are too large for what is left."""
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    for place, body in _stories(run, facts, ranking, wanted):
+    calls = CallMaker(run.summary, facts.noun)
+    for place, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
+        number = record.number
+        rank = CallRank(facts.outcomes[number], facts.why[number], ranking.because(number))
+        body = msgspec.json.encode(calls.call(record, rank))
         folded = fold(body)
         if len(folded) + _TAGS <= min(room, _MAX_ONE) and len(body) <= unfolded:
             room -= len(folded) + _TAGS
@@ -94,16 +97,7 @@ def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) 
     return stories
 
 
-def _stories(run: Run, facts: ListFacts, ranking: Ranking, wanted: int) -> Iterator[tuple[int, bytes]]:
-    calls = CallMaker(run.summary, facts.noun)
-    for place, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
-        number = record.number
-        rank = CallRank(facts.outcomes[number], facts.why[number], ranking.because(number))
-        yield place, msgspec.json.encode(calls.call(record, rank))
-
-
 def _bounds(noun: str, total: int, listed: int, full: int) -> list[str]:
-    """How much of the run the page holds, in sentences."""
     if full == total:
         return [f"All {counted(total, noun)} {'is' if total == 1 else 'are'} here in full."]
     lines = [f"Words of {full:,} of {counted(total, noun)} are in this page; `convoscope show ID` has the rest."]
@@ -124,7 +118,6 @@ def fold(body: bytes) -> str:
 MAX_CONVERSATIONS = 400
 MAX_MB = 5.0
 NO_STATES = "These logs name no states. Events of states, or `state` in each turn, would draw the flow."
-_HERE = Path(__file__).parent
 _SCRIPTS = ("core", "overview", "figures", "breaks", "calls", "call", "main")
 _NOTHING = Packed("", {}, 0, [])
 
@@ -245,7 +238,9 @@ def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], st
 
 
 def _render(answer: Answer, facts: PageFacts, folded: str, packed: Packed) -> str:
-    css, js = _style(), _script()
+    css = _file("page.css")
+    # All scripts as one, in a scope of its own.
+    js = '"use strict";\n(() => {\n' + "".join(_file(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     parts = {
         "policy": escape(_policy(css, js)),
         "title": escape(f"{facts.name}: {counted(facts.total, facts.noun)} · Convoscope"),
@@ -261,43 +256,20 @@ def _render(answer: Answer, facts: PageFacts, folded: str, packed: Packed) -> st
         ),
     }
     # In one pass: what is put in is not looked at again.
-    text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], _shell())
+    text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], _file("page.html"))
     # A file name may hold bytes that are no text.
     return text.encode("utf-8", errors="replace").decode()
 
 
 @cache
-def _shell() -> str:
-    return (_HERE / "page.html").read_text(encoding="utf-8")
-
-
-@cache
-def _style() -> str:
-    return (_HERE / "page.css").read_text(encoding="utf-8")
-
-
-@cache
-def _script() -> str:
-    """All scripts as one, in a scope of its own."""
-    parts = ((_HERE / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS)
-    return '"use strict";\n(() => {\n' + "".join(parts) + "})();\n"
+def _file(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _policy(css: str, js: str) -> str:
     """What the page may do: run its own script and style. No network, no frame, no form, no markup from text."""
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src '{_source_hash(js)}'",
-            f"style-src '{_source_hash(css)}'",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        ]
+    script, style = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (js, css))
+    return (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-
-
-def _source_hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -19,6 +19,7 @@ from convoscope.report.plot.drawing import (
     LINE,
     SIDE,
     WIDTH,
+    Axis,
     Drawing,
     Heading,
     axis_name,
@@ -36,8 +37,6 @@ _LEFT, _RIGHT = SIDE + 40, WIDTH - SIDE
 
 
 class _Mark(NamedTuple):
-    """A line across the bars."""
-
     value: float
     words: str
     target: bool = False
@@ -63,15 +62,14 @@ def distribution_svg(run: Run, figure: Figure, targets: tuple[str, ...]) -> str:
         f"{name_text(figure)}, run {run.name}",
         _note(histogram, figure.unit, checks),
     )
-    drawing = heading.begin(_HEIGHT, _description(histogram, figure.unit, subject, marks))
-    _draw_bars(drawing, heading.height, histogram, figure.unit, subject, checks)
-    _draw_marks(drawing, heading.height, histogram, marks)
+    unit = figure.unit
+    span = f"from {value_text(histogram.least, unit)} to {value_text(histogram.most, unit)}"
+    words = [f"{histogram.n:,} {subject}s", *(mark.words for mark in marks), span]
+    drawing = heading.begin(_HEIGHT, ", ".join(words))
+    across = Axis(histogram.bins[0].low, histogram.bins[-1].high, _LEFT, _RIGHT)
+    _draw_bars(drawing, heading.height, across, histogram, unit, subject, checks)
+    _draw_marks(drawing, heading.height, across, marks)
     return drawing.svg
-
-
-def _description(histogram: Histogram, unit: str, subject: str, marks: Sequence[_Mark]) -> str:
-    spread = f"from {value_text(histogram.least, unit)} to {value_text(histogram.most, unit)}"
-    return ", ".join([f"{histogram.n:,} {subject}s", *(mark.words for mark in marks), spread])
 
 
 def _checks(run: Run, figure: Figure, reduction: str, targets: tuple[str, ...]) -> list[Check]:
@@ -118,25 +116,11 @@ def _as_in_summary(run: Run, figure: Figure, reduction: str, value: float) -> fl
     return value
 
 
-class _Across(NamedTuple):
-    """From values to places."""
-
-    low: float
-    high: float
-
-    def x(self, value: float) -> float:
-        return _LEFT + (min(max(value, self.low), self.high) - self.low) / (self.high - self.low) * (_RIGHT - _LEFT)
-
-
-def _across(histogram: Histogram) -> _Across:
-    return _Across(histogram.bins[0].low, histogram.bins[-1].high)
-
-
 def _draw_bars(
-    drawing: Drawing, top: float, histogram: Histogram, unit: str, subject: str, checks: Sequence[Check]
+    drawing: Drawing, top: float, across: Axis, histogram: Histogram, unit: str, subject: str, checks: Sequence[Check]
 ) -> None:
     """The bars from left to right; those that lie wholly beyond a target of the headline in another colour."""
-    bins, across = histogram.bins, _across(histogram)
+    bins = histogram.bins
     floor, ceiling = top + _HEIGHT - _AXIS, top + _LABELS
     most = max(one.n for one in bins)
     for bin in bins:
@@ -155,8 +139,8 @@ def _draw_bars(
     drawing.text(SIDE, top + _LABELS - 24, f"{subject}s", size=12.5, colour=INK2)
 
 
-def _draw_marks(drawing: Drawing, top: float, histogram: Histogram, marks: Sequence[_Mark]) -> None:
-    across, floor = _across(histogram), top + _HEIGHT - _AXIS
+def _draw_marks(drawing: Drawing, top: float, across: Axis, marks: Sequence[_Mark]) -> None:
+    floor = top + _HEIGHT - _AXIS
     heights = [top + 16 + 16 * row for row in range(len(marks))]
     for y, mark in zip(heights, marks, strict=True):
         x = across.x(mark.value)

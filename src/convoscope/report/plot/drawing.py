@@ -149,6 +149,26 @@ def _tip(node: Element, words: str) -> None:
         SubElement(node, "title").text = clean(words)
 
 
+class Axis(NamedTuple):
+    """From values to positions."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+    step: float = 1.0
+
+    def x(self, value: float) -> float:
+        """Never beyond the ends."""
+        part = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.left + part * (self.right - self.left)
+
+    @property
+    def ticks(self) -> list[float]:
+        count = round((self.high - self.low) / self.step)
+        return [float(f"{self.low + index * self.step:.12g}") for index in range(count + 1)]
+
+
 _INSIDE = WIDTH - 2 * SIDE
 _TITLE, _SMALL = 22, 14
 

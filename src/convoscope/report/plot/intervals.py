@@ -31,6 +31,7 @@ from convoscope.report.plot.drawing import (
     LINE,
     SIDE,
     WIDTH,
+    Axis,
     Drawing,
     Heading,
     axis_name,
@@ -51,28 +52,9 @@ _BAR = 14
 
 
 class _Row(NamedTuple):
-    """A label, the figure, and before and after also the figure before."""
-
     label: str
     figure: Figure | None
     before: Figure | None = None
-
-
-class _Scale(NamedTuple):
-    """From values to places."""
-
-    low: float
-    high: float
-    step: float
-
-    def x(self, value: float) -> float:
-        part = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return _LEFT + part * (_RIGHT - _LEFT)
-
-    @property
-    def ticks(self) -> list[float]:
-        count = round((self.high - self.low) / self.step)
-        return [float(f"{self.low + place * self.step:.12g}") for place in range(count + 1)]
 
 
 def groups_svg(run: Run, figure: Figure, by: Sequence[str], targets: tuple[str, ...]) -> str:
@@ -183,10 +165,11 @@ def _svg(heading: Heading, rows: Sequence[_Row], checks: Sequence[Check], *, pai
     drawing = heading.begin(height, "; ".join(_row_words(row, pairs) for row in shown))
     scale = _scale([one for row in shown for one in (row.figure, row.before) if one is not None], checks)
     floor = top + step * len(shown)
+    unit = next((one.unit for row in shown for one in (row.figure, row.before) if one is not None), "")
     for tick in scale.ticks:
         drawing.line(scale.x(tick), top, scale.x(tick), floor, LINE)
-        drawing.text(scale.x(tick), floor + 18, axis_text(tick, _unit(shown)), size=12, colour=INK2, anchor="middle")
-    drawing.text((_LEFT + _RIGHT) / 2, floor + 38, axis_name(_unit(shown)), size=12.5, colour=INK2, anchor="middle")
+        drawing.text(scale.x(tick), floor + 18, axis_text(tick, unit), size=12, colour=INK2, anchor="middle")
+    drawing.text((_LEFT + _RIGHT) / 2, floor + 38, axis_name(unit), size=12.5, colour=INK2, anchor="middle")
     drawing.text(_RIGHT + 18, top - 12, "value, 95 % interval", size=12, colour=INK3)
     drawing.text(WIDTH - SIDE, top - 12, "conversations", size=12, colour=INK3, anchor="end")
     for held in checks[:1]:
@@ -205,12 +188,7 @@ def _svg(heading: Heading, rows: Sequence[_Row], checks: Sequence[Check], *, pai
     return drawing.svg
 
 
-def _unit(rows: Sequence[_Row]) -> str:
-    return next((one.unit for row in rows for one in (row.figure, row.before) if one is not None), "")
-
-
-def _bar(drawing: Drawing, scale: _Scale, y: float, figure: Figure | None, checks: Sequence[Check], side: str) -> None:
-    """The band of the interval, the tick of the value, and both in words."""
+def _bar(drawing: Drawing, scale: Axis, y: float, figure: Figure | None, checks: Sequence[Check], side: str) -> None:
     x = _RIGHT + 18
     # A colour never speaks alone.
     verdict = _verdict(figure, checks)
@@ -273,7 +251,7 @@ def _row_words(row: _Row, pairs: bool) -> str:
     return f"{row.label}: before {_words(row.before) if row.before is not None else 'no such group'}; after {after}"
 
 
-def _scale(figures: Iterable[Figure], checks: Sequence[Check]) -> _Scale:
+def _scale(figures: Iterable[Figure], checks: Sequence[Check]) -> Axis:
     """Shares and ratios from 0 to 1; amounts from 0, or below where values are, to a round number."""
     values = [one.target.value for one in checks[:1]]
     unit = ""
@@ -282,7 +260,8 @@ def _scale(figures: Iterable[Figure], checks: Sequence[Check]) -> _Scale:
         ends = (figure.interval.low, figure.interval.high) if figure.interval else ()
         values += [one for one in (figure.value, *ends) if one is not None and math.isfinite(one)]
     if unit in (SHARE, RATIO) and all(0 <= one <= 1 for one in values):
-        return _Scale(0.0, 1.0, 0.25)
+        return Axis(0.0, 1.0, _LEFT, _RIGHT, 0.25)
     low, high = min([0.0, *values]), max([0.0, *values])
     step = round_width((high - low) / 5 or 1.0, whole=False)
-    return _Scale(math.floor(low / step) * step, math.ceil(high / step) * step or step, step)
+    high = math.ceil(high / step) * step or step
+    return Axis(math.floor(low / step) * step, high, _LEFT, _RIGHT, step)
