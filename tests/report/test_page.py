@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from convoscope.errors import UsageError
 from convoscope.report.page import page as packing
 from convoscope.report.page import write_page
 from convoscope.report.page.page import _bounds as bounds
+from convoscope.report.screen import progress_bar
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import PAGE, Run
 from support.chats import chat, user
@@ -148,3 +150,15 @@ def test_the_page_is_a_stage_of_its_own_for_whoever_watches(tmp_path: Path) -> N
         progress=lambda step: stages.append((step.stage, step.conversations)),
     )
     assert stages[-1] == ("writing the page", 3)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_progress_bar_counts_within_a_part_and_across_processes(tmp_path: Path, workers: int) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    log = write_lines(tmp_path / "chats.jsonl", range(40))
+    with progress_bar(Terminal()) as progress:
+        convoscope.score(log, metrics=FEW, out=tmp_path / "run", workers=workers, part_bytes=10_000, progress=progress)
+    assert progress.seen.value == 40

@@ -79,30 +79,34 @@ def progress_bar(stream: IO[str] | None = None) -> Iterator[Any]:
     if not target.isatty():
         yield None
         return
+    from multiprocessing import Value
+
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    seen = Value("Q", 0)
+    """Conversations that were read so far, in parts that are not finished, too."""
+
+    class SeenColumn(TextColumn):
+        def render(self, task: Any) -> Any:
+            count = max(seen.value, task.fields["conversations"])
+            task.fields.update(count=count, rate=count / task.elapsed if task.elapsed else 0.0)
+            return super().render(task)
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[conversations]:,} conversations, {task.fields[rate]:,.0f}/s"),
+        SeenColumn("{task.fields[count]:,} conversations, {task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(file=target), transient=True) as bar:
-        task = bar.add_task("scoring", total=None, conversations=0, rate=0.0)
+        task = bar.add_task("scoring", total=None, conversations=0)
 
         def show(step: Any) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            rate = step.conversations / elapsed if elapsed else 0.0
-            bar.update(
-                task,
-                description=step.stage,
-                total=step.bytes_total or None,
-                completed=step.bytes_done,
-                conversations=step.conversations,
-                rate=rate,
-            )
+            fields = {"total": step.bytes_total or None, "completed": step.bytes_done}
+            bar.update(task, description=step.stage, conversations=step.conversations, **fields)
 
+        show.seen = seen  # type: ignore[attr-defined]
         yield show
 
 

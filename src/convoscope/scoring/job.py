@@ -155,6 +155,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             flows=self.input.flows,
             label=label,
             resources=self.session.resources,
+            seen=getattr(settings.progress, "seen", None),
         )
         self.session.max_concurrency = in_flight
         work.use(self.session)

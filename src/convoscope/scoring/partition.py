@@ -105,6 +105,8 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     label: LabelRule | None = None
     resources: Mapping[str, Resource] = {}
     """What is handed to metrics that ask for a type, by the name of the type."""
+    seen: Any = None
+    """A number in memory that forked workers share: it grows with each conversation, for a progress bar."""
 
     def __call__(self, partition: Partition) -> PartDone:
         annotator = annotator_named(self.settings.annotate) if self.settings.annotate else None
@@ -127,6 +129,9 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 if self.label is not None:
                     read = read._replace(conversation=self.label.applied(read.conversation))
                 part.add(read)
+                if self.seen is not None:
+                    with self.seen:
+                        self.seen.value += 1
             with part.timings.of("metrics"):
                 columns = part.batch.columns()
             with part.timings.of("writing"):
@@ -155,7 +160,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def __reduce__(self) -> tuple[Callable[..., PartitionTask], tuple[Any, ...]]:
         # Metrics are looked up by name: the code that declares them is loaded first.
-        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "seen"}
         return (_restored, (self.settings.metrics_from, self.settings.readers_from, pickle.dumps(fields)))
 
 
