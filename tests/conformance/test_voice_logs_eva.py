@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation.events import Logged
-from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, runs, without_previews
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, runs, without_previews
 from convoscope.views.eva import EvaReading, read_eva
 
 _SPEAKERS = {"elevenlabs_user": "user", "simulated_user": "user", "framework_agent": "assistant"}
@@ -82,7 +82,7 @@ def _framework(folder: Path) -> Iterator[Logged]:
         for line in _lines(folder / "pipecat_events.jsonl")
         if line.get("type") in _FRAMEWORK_KINDS and line.get("data")
     ]
-    for run in runs(LogColumns.of(without_previews(lines))):
+    for run in runs(without_previews(lines)):
         yield Logged(source="framework", kind=run.kind, ms=run.ms, text=run.text)
 
 

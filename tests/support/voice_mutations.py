@@ -1,4 +1,4 @@
-"""Folders of voice calls made wrong at random, and what each of two ways to read them makes of one."""
+"""Folders of voice calls made wrong at random, and what comes of reading one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.conversation import to_json
-from convoscope.ingest.formats.voice_logs import logs
 from convoscope.ingest.formats.voice_logs.reader import read_call
 from convoscope.ingest.report import Note, Notes
 
@@ -44,16 +43,13 @@ class Outcome(NamedTuple):
     records: int
 
 
-def outcome(folder: Path, *, at_a_glance: bool) -> Outcome:
-    """The call, with clean logs told at a glance, or with every log put through its repair."""
-    before, logs._at_a_glance = logs._at_a_glance, at_a_glance
+def outcome(folder: Path) -> Outcome:
+    """What reading the call gives."""
     notes = Notes()
     try:
         conversation, error = to_json(read_call(folder, notes)), ""
     except Exception as raised:
         conversation, error = b"", f"{type(raised).__name__}: {raised}"
-    finally:
-        logs._at_a_glance = before
     return Outcome(conversation, error, tuple(notes.taken), notes.records)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, TextRun, without_previews
-from convoscope.ingest.formats.voice_logs.framework import runs as runs_of
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, TextRun, runs, without_previews
 
 
 def sent(text: str, ms: int | None = None) -> FrameworkLine:
@@ -23,10 +22,6 @@ def begins(ms: int | None = None) -> FrameworkLine:
 
 def ends(ms: int | None = None, *, interrupted: bool = False) -> FrameworkLine:
     return FrameworkLine(ms, "turn_end", "turn_end", interrupted)
-
-
-def runs(lines: list[FrameworkLine]) -> list[TextRun]:
-    return runs_of(LogColumns.of(lines))
 
 
 def texts(lines: list[FrameworkLine]) -> list[str]:

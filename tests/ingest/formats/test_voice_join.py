@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Logged
-from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, LogColumns, corrected_lines, lines_in_order
-from convoscope.ingest.formats.voice_logs.lines import believed, by_time, milliseconds, plausible, steadied
+from convoscope.ingest.formats.voice_logs.framework import FrameworkLine, corrected_lines, lines_in_order
+from convoscope.ingest.formats.voice_logs.lines import by_time, is_believed, milliseconds, plausible, steadied
 from convoscope.ingest.formats.voice_logs.logs import read_simulator
 from convoscope.ingest.formats.voice_logs.reader import read_call
 from convoscope.ingest.formats.voice_logs.sounds import (
@@ -153,12 +153,6 @@ def _words(text: str, ms: int = 1000, step: int = 0) -> list[FrameworkLine]:
     return [FrameworkLine(ms + step * place, "tts_text", word) for place, word in enumerate(text.split())]
 
 
-def mended(
-    lines: list[FrameworkLine], replies: list[str], heard: list[str], name: str, notes: Notes, *, moved: bool
-) -> list[FrameworkLine]:
-    return corrected_lines(LogColumns.of(lines), replies, heard, name, notes, moved=moved).lines()
-
-
 def _said(lines: list[FrameworkLine]) -> str:
     return " ".join(line.text for line in lines)
 
@@ -166,7 +160,7 @@ def _said(lines: list[FrameworkLine]) -> str:
 def test_a_word_that_is_said_twice_stays() -> None:
     reply = "Code Zulu Foxtrot Foxtrot Whiskey."
     notes = Notes()
-    assert _said(mended(_words(reply), [reply], [], "log", notes, moved=False)) == reply
+    assert _said(corrected_lines(_words(reply), [reply], [], "log", notes, moved=False)) == reply
     assert notes.taken == []
 
 
@@ -174,14 +168,14 @@ def test_a_word_that_was_logged_twice_goes() -> None:
     reply = "Code Zulu Foxtrot Foxtrot Whiskey."
     lines = _words("Code Zulu Zulu Foxtrot Foxtrot Foxtrot Whiskey.")
     notes = Notes()
-    assert _said(mended(lines, [reply], [], "log", notes, moved=False)) == reply
+    assert _said(corrected_lines(lines, [reply], [], "log", notes, moved=False)) == reply
     assert [note.code for note in notes.taken] == ["duplicate_record"]
 
 
 def test_a_greeting_that_was_logged_twice_is_told_by_what_the_caller_heard() -> None:
     lines = _words("Hello! Hello! How can can I help?")
     notes = Notes()
-    assert _said(mended(lines, ["Sure."], ["Hello, how can I help?"], "log", notes, moved=False)) == (
+    assert _said(corrected_lines(lines, ["Sure."], ["Hello, how can I help?"], "log", notes, moved=False)) == (
         "Hello! How can I help?"
     )
 
@@ -189,14 +183,14 @@ def test_a_greeting_that_was_logged_twice_is_told_by_what_the_caller_heard() -> 
 def test_words_of_one_instant_take_the_order_of_the_reply() -> None:
     notes = Notes()
     lines = _words("Each may passenger take two bags.")
-    found = mended(lines, ["Each passenger may take two bags."], [], "log", notes, moved=True)
+    found = corrected_lines(lines, ["Each passenger may take two bags."], [], "log", notes, moved=True)
     assert _said(found) == "Each passenger may take two bags."
     assert [note.code for note in notes.taken] == ["out_of_order"]
 
 
 def test_a_late_stamp_does_not_move_a_word() -> None:
     lines = _words("Each passenger may take two bags.", step=100)
-    lines[1] = lines[1]._replace(ms=3000)
+    lines[1] = msgspec.structs.replace(lines[1], ms=3000)
     notes = Notes()
     assert _said(lines_in_order(lines, ["Each passenger may take two bags."], "log", notes)) == (
         "Each passenger may take two bags."
@@ -228,10 +222,10 @@ def _tool(kind: str, ms: int) -> Logged:
 def test_an_answer_cannot_come_before_its_call() -> None:
     # The call was stamped late: by time the tool answers before it is called.
     late = [Logged(source="audit", kind="user", ms=1, text="Hi"), _tool("tool_call", 9), _tool("tool_response", 5)]
-    assert believed(late) == "file"
+    assert is_believed(late)
     # The line of the answer was moved up: by time the tool is called first.
     moved = [late[0], _tool("tool_response", 9), _tool("tool_call", 5)]
-    assert believed(moved) == "time"
+    assert not is_believed(moved)
 
 
 def _write(path: Path, lines: list[dict[str, object]]) -> Path:
@@ -346,7 +340,7 @@ def test_a_word_stamped_early_stays_in_its_turn() -> None:
     """300 ms early, "Your" has a time before the boundary: it was glued to the run before."""
     boundary = [FrameworkLine(1900, "turn_end", ""), FrameworkLine(1950, "turn_start", "")]
     lines = [*_lines("Let me look.", 1500), *boundary, *_lines("Your seat is free.", 2000)]
-    lines[5] = lines[5]._replace(ms=1700)
+    lines[5] = msgspec.structs.replace(lines[5], ms=1700)
     notes = Notes()
     ordered = lines_in_order(lines, ["Let me look.", "Your seat is free."], "log", notes)
     assert [(line.kind, line.text) for line in ordered] == [(line.kind, line.text) for line in lines]
@@ -360,7 +354,7 @@ def test_a_lost_word_is_not_taken_from_elsewhere() -> None:
     replies = ["I see that the seat is free.", "Now take the train from here."]
     lines = [*_lines("I see that seat is free.", 1000), *_lines("Now take the train from here.", 2000)]
     notes = Notes()
-    assert _said(mended(lines, replies, [], "log", notes, moved=True)) == _said(lines)
+    assert _said(corrected_lines(lines, replies, [], "log", notes, moved=True)) == _said(lines)
     assert notes.taken == []
 
 
@@ -368,7 +362,7 @@ def test_a_word_out_of_place_is_still_put_right_behind_a_lost_one() -> None:
     replies = ["I see that the seat by the window is free today."]
     lines = _lines("I see that seat by the is window free today.", 1000)
     notes = Notes()
-    ordered = mended(lines, replies, [], "log", notes, moved=True)
+    ordered = corrected_lines(lines, replies, [], "log", notes, moved=True)
     assert _said(ordered) == "I see that seat by the window is free today."
     assert [note.code for note in notes.taken] == ["out_of_order"]
 

@@ -6,19 +6,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from convoscope.conversation import ASSISTANT, USER, Agent, Clock, Conversation, Label, Outcome, Source, Text, Time
+from convoscope.conversation import ASSISTANT, USER, Agent, Clock, Conversation, Label, Outcome, Text, Time
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import OTHER, StateTrack, numbered_conversations
-from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.call_exports import OTHER, CallReader, CallTimeline, ExportedCall
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _NAME = "elevenlabs"
-_LISTED, _HOOK = "conversations", "data"
 _CLOCK = Clock(id="call", kind="relative", source="time_in_call_secs", resolution=1.0)
 _ROLES = {"agent": ASSISTANT, "assistant": ASSISTANT, "user": USER}
-_EXPECTED = 'expected {"conversation_id": …, "agent_id": …, "transcript": [{"role": …, "message": …}]}'
 _SUMMARY = "fetch each conversation by its id: the list of conversations has no transcripts"
 
 # A reason is a sentence: a part of it decides, and the first that fits.
@@ -64,11 +61,15 @@ _USUAL_IN_RESULT = frozenset(
 )
 
 
-class ElevenLabsReader(Reader):
+class ElevenLabsReader(CallReader):
     """Conversations: one, several in an array, lines or the envelope of a list, or in a webhook."""
 
     name = _NAME
     title = "ElevenLabs conversations"
+    noun, error_field = "conversation", "conversations"
+    lists = ("conversations",)
+    expected = 'expected {"conversation_id": …, "agent_id": …, "transcript": [{"role": …, "message": …}]}'
+    unreadable = _SUMMARY
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -76,30 +77,57 @@ class ElevenLabsReader(Reader):
                 continue
             if sure := _looks_like_a_call(value):
                 return Detection(sure, "a conversation with a transcript of agent and user")
-            if _is_hook(value):
+            if self.unwrapped(value) is not None:
                 return Detection(0.95, "a post-call webhook with a conversation")
-            listed = value.get(_LISTED)
-            if isinstance(listed, list) and any(_looks_like_a_call(one) or _is_summary(one) for one in listed[:5]):
+            listed = as_list(value.get("conversations"))[:5]
+            if any(_looks_like_a_call(one) or _is_summary(one) for one in listed):
                 return Detection(0.9, 'its "conversations" are conversations of an agent')
         return None
 
-    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        def build(value: JsonObject, name: str, path: str) -> Conversation:
-            return _conversation(value, name, Source(format=_NAME, files=group.file_names, record=path), notes)
+    def is_call(self, value: JsonObject) -> bool:
+        return "transcript" in value
 
-        for record in group.records:
-            value = record.value
-            if not isinstance(value, dict):
-                raise InputError("is not a conversation", field="transcript", hint=_EXPECTED)
-            if isinstance(value.get(_LISTED), list) and "transcript" not in value:
-                if not value[_LISTED]:
-                    raise InputError("is an empty list of conversations", field=_LISTED, hint=_SUMMARY)
-                yield from numbered_conversations(list(enumerate(value[_LISTED])), _LISTED, group, build, _SUMMARY)
-            elif _is_hook(value):
-                webhook = {name: one for name, one in value.items() if name != _HOOK}
-                yield build({**value[_HOOK], "webhook": webhook}, group.name, "")
-            else:
-                yield build(value, group.name, "")
+    def unwrapped(self, value: JsonObject) -> ExportedCall | None:
+        if not as_text(value.get("type")).startswith("post_call") or not _looks_like_a_call(value.get("data")):
+            return None
+        return ExportedCall({**value["data"], "webhook": {name: one for name, one in value.items() if name != "data"}})
+
+    def conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
+        call = Fields(source.call, "conversation", notes, _USUAL)
+        rows = call.pop("transcript", None)
+        if not isinstance(rows, list) or not any(isinstance(row, dict) for row in rows):
+            hint = _SUMMARY if _is_summary(source.call) else self.expected
+            raise InputError("has no transcript", field="transcript", hint=hint)
+        metadata, analysis = (Fields(call.get(part), part, notes) for part in ("metadata", "analysis"))
+        timeline = _RowTimeline(notes, is_text=metadata.get("text_only") is True)
+        timeline.read(rows)
+        labels = (*_verdicts(analysis), *_feedback(metadata))
+        # Values that were read out of the transcript after the call: the state that collected them is unknown.
+        for id, result in _take_results(analysis, "data_collection_results").items():
+            if timeline.fill_somewhere(id, result.get("value"), {"source": "analysis.data_collection_results"}):
+                notes.inferred("slot_from_analysis", id, timeline.seq - 1)
+        outcome = _outcome(as_text(call.get("status")), metadata)
+        id, agent = call.text("conversation_id"), call.text("agent_name") or as_text(call.get("agent_id"))
+        # The language model, where there was just one.
+        model = next(iter(timeline.llms)) if len(timeline.llms) == 1 else ""
+        dims = {"agent": agent, "model": model, "flow": agent if timeline.current else ""}
+        for part in (metadata, analysis):
+            if isinstance(call.get(part.of), dict):
+                call[part.of] = filled(part)
+        has_voice = bool(timeline.models.keys() & {"tts", "stt"})
+        return timeline.conversation(
+            self,
+            group,
+            id or (f"{group.name}#{source.number}" if source.path else group.name),
+            source.path,
+            dimensions=filled(dims),
+            pipeline="text" if timeline.is_text else "cascade" if has_voice else None,
+            clocks=(_CLOCK,) if timeline.has_times else (),
+            agent=Agent(name=agent, models=timeline.models),
+            labels=labels,
+            outcome=outcome,
+            extras=call.rest(),
+        )
 
 
 def _looks_like_a_call(value: Any) -> float:
@@ -114,46 +142,6 @@ def _looks_like_a_call(value: Any) -> float:
 
 def _is_summary(value: Any) -> bool:
     return isinstance(value, dict) and {"conversation_id", "agent_id", "call_successful"} <= value.keys()
-
-
-def _is_hook(value: JsonObject) -> bool:
-    return as_text(value.get("type")).startswith("post_call") and bool(_looks_like_a_call(value.get(_HOOK)))
-
-
-def _conversation(value: JsonObject, name: str, source: Source, notes: Notes) -> Conversation:
-    call = Fields(value, "conversation", notes, _USUAL)
-    rows = call.pop("transcript", None)
-    if not isinstance(rows, list) or not any(isinstance(row, dict) for row in rows):
-        hint = _SUMMARY if _is_summary(value) else _EXPECTED
-        raise InputError("has no transcript", field="transcript", hint=hint)
-    metadata, analysis = (Fields(call.get(part), part, notes) for part in ("metadata", "analysis"))
-    timeline = TimelineBuilder(notes)
-    read = _Rows(timeline, is_text=metadata.get("text_only") is True)
-    read.read(rows)
-    labels = (*_verdicts(analysis), *_feedback(metadata))
-    # Values that were read out of the transcript after the call: the state that collected them is unknown.
-    for id, result in _take_results(analysis, "data_collection_results").items():
-        if read.states.fill_somewhere(id, result.get("value"), {"source": "analysis.data_collection_results"}):
-            notes.inferred("slot_from_analysis", id, timeline.seq - 1)
-    outcome = _outcome(as_text(call.get("status")), metadata)
-    id, agent = call.text("conversation_id"), call.text("agent_name") or as_text(call.get("agent_id"))
-    dims = {"agent": agent, "model": read.model, "flow": agent if read.states.seen else ""}
-    for part in (metadata, analysis):
-        if isinstance(call.get(part.of), dict):
-            call[part.of] = filled(part)
-    return Conversation(
-        id=id or name,
-        dimensions=filled(dims),
-        source=source,
-        pipeline="text" if read.is_text else "cascade" if read.models.keys() & {"tts", "stt"} else None,
-        participants=timeline.participants,
-        clocks=(_CLOCK,) if read.has_times else (),
-        agent=Agent(name=agent, models=read.models),
-        timeline=tuple(timeline.events),
-        labels=labels,
-        outcome=outcome,
-        extras=call.rest(),
-    )
 
 
 def _outcome(status: str, metadata: Fields) -> Outcome:
@@ -224,12 +212,12 @@ class _Row(NamedTuple):
     """The agent says something in it."""
 
 
-class _Rows:
+class _RowTimeline(CallTimeline):
     """Goes through a transcript and writes it on a timeline."""
 
-    def __init__(self, timeline: TimelineBuilder, *, is_text: bool = False) -> None:
-        self.timeline, self.notes, self.is_text = timeline, timeline.notes, is_text
-        self.states = StateTrack(timeline)
+    def __init__(self, notes: Notes, *, is_text: bool) -> None:
+        super().__init__(notes)
+        self.is_text = is_text
         self.models: dict[str, str] = {}
         self.llms: Counter[str] = Counter()
         self.has_times = False
@@ -241,18 +229,13 @@ class _Rows:
         self.measured: Counter[int] = Counter()
         """Replies of each exchange that have times."""
 
-    @property
-    def model(self) -> str:
-        """The language model, where there was just one."""
-        return next(iter(self.llms)) if len(self.llms) == 1 else ""
-
     def read(self, listed: Sequence[Any]) -> None:
         self.names = _names_of_states(listed)
         rows = self._each_metric_once(list(self._rows(listed)))
         first = next((row for row in rows if row.state), None)
         if first is not None:
-            time = self._time(rows[0].fields.get("time_in_call_secs"))
-            self.states.enter(first.state, time, as_object(first.fields.get("agent_metadata")))
+            time = self._call_time(rows[0].fields.get("time_in_call_secs"))
+            self.enter(first.state, time, as_object(first.fields.get("agent_metadata")))
         for row in rows:
             self._row(row)
         if self.llms:
@@ -311,9 +294,9 @@ class _Rows:
 
     def _row(self, row: _Row) -> None:
         fields = row.fields
-        time = self._time(fields.pop("time_in_call_secs", None))
+        time = self._call_time(fields.pop("time_in_call_secs", None))
         if row.state:
-            self._move(row.state, time, as_object(fields.pop("agent_metadata", None)))
+            self._move_to(row.state, time, as_object(fields.pop("agent_metadata", None)))
         calls, results = fields.pop("tool_calls", None), fields.pop("tool_results", None)
         fields.pop("conversation_turn_metrics", None)
         has_tools = any(isinstance(one, dict) for one in (*as_list(calls), *as_list(results)))
@@ -322,51 +305,50 @@ class _Rows:
         self._tools(calls, results, time)
         for name, odd in (("tool_calls", calls), ("tool_results", results)):
             if odd is not None and not isinstance(odd, list):
-                self.notes.set_aside(f"{name}_not_a_list", repr(odd)[:80], self.timeline.seq)
+                self.notes.set_aside(f"{name}_not_a_list", repr(odd)[:80], self.seq)
 
     def _say(self, row: _Row, time: Time | None, *, has_tools: bool) -> None:
-        fields, timeline, intended = row.fields, self.timeline, None
+        fields, intended = row.fields, None
         fields.pop("role", None)
-        text = self._take_text(fields)
+        parts = as_list(as_object(fields.get("multivoice_message")).get("parts"))
+        texts = [part for part in (as_text(as_object(part).get("text")) for part in parts) if part]
+        text = None
+        if message := fields.take("message", kind=str):
+            text = Text(message, "message")
+        elif texts:
+            text = Text(" ".join(texts), "multivoice_message")
         if row.role == ASSISTANT and isinstance(fields.get("original_message"), str):
             intended = Text(fields.pop("original_message"), "original_message")
         cut, ignored = (fields.pop(name, None) is True for name in ("interrupted", "ignored_as_backchannel"))
         id = fields.text("id")
-        extras = fields.rest(timeline.seq)
+        extras = fields.rest(self.seq)
         if text is None and intended is None:
             event = as_text(extras.pop("platform_event", None))
             if has_tools and not event:
                 self.row_extras = extras
             elif event or extras:
-                timeline.mark(event or "row_without_words", extras or None, time, id)
+                self.mark(event or "row_without_words", extras or None, time, id)
             else:
-                self.notes.ignored("empty_row", "", timeline.seq)
+                self.notes.ignored("empty_row", "", self.seq)
             return
-        speaker, is_user = timeline.participant(row.role), row.role == USER
-        timeline.say(
+        speaker, is_user = self.participant(row.role), row.role == USER
+        self.say(
             speaker,
             time=time,
             id=id,
             intended=text if self.is_text else intended,
             spoken=None if is_user or self.is_text else text,
             heard=text if is_user and not self.is_text else None,
-            cut_off_by=timeline.participant(OTHER[row.role]) if cut else "",
+            cut_off_by=self.participant(OTHER[row.role]) if cut else "",
             manner="backchannel" if ignored else "",
             extras=extras,
         )
-
-    def _take_text(self, fields: Fields) -> Text | None:
-        if message := fields.take("message", kind=str):
-            return Text(message, "message")
-        parts = as_list(as_object(fields.get("multivoice_message")).get("parts"))
-        texts = [as_text(as_object(part).get("text")) for part in parts]
-        return Text(" ".join(filter(None, texts)), "multivoice_message") if any(texts) else None
 
     def _measure(self, row: _Row, time: Time | None) -> None:
         parts: dict[str, dict[str, float]] = {}
         for name, seconds in row.metrics.items():
             if name not in _METRICS:
-                self.notes.unknown(f"metrics.{name}", self.timeline.seq)
+                self.notes.unknown(f"metrics.{name}", self.seq)
             component, value = _METRICS.get(name, ("turn", name))
             parts.setdefault(component, {})[value] = seconds
         # The user's part and the tools before it belong to the first reply; a second one waited by itself.
@@ -374,43 +356,41 @@ class _Rows:
         again = self.measured[row.exchange]
         speech = f"exchange-{row.exchange}" + (f".{again}" if again > 1 else "")
         for component, values in parts.items():
-            self.states.measure(component, values, speech, time=time)
+            self.measure(component, values, speech, time=time)
 
     def _tools(self, calls: Any, results: Any, time: Time | None) -> None:
         listed = (("tool_call", calls, _USUAL_IN_CALL), ("tool_result", results, _USUAL_IN_RESULT))
         for kind, entries, usual in listed:
             for entry in as_list(entries):
                 if not isinstance(entry, dict):
-                    self.notes.set_aside(f"{kind}_not_an_object", repr(entry)[:80], self.timeline.seq)
+                    self.notes.set_aside(f"{kind}_not_an_object", repr(entry)[:80], self.seq)
                     continue
                 fields = Fields(entry, kind, self.notes, usual)
                 (self._call if kind == "tool_call" else self._result)(fields, time)
 
     def _call(self, fields: Fields, time: Time | None) -> None:
         name, id, arguments = fields.text("tool_name"), fields.text("request_id"), fields.pop("params_as_json", None)
-        self.timeline.call(name, arguments, call_id=id, time=time, extras=self._take_row_extras(fields))
+        self.call(name, arguments, call_id=id, time=time, extras=self._take_row_extras(fields))
 
     def _result(self, fields: Fields, time: Time | None) -> None:
         name, id = fields.text("tool_name"), fields.text("request_id")
         content, failed = fields.pop("result_value", None), fields.pop("is_error", None)
         error = fields.text("raw_error_message")
         structure, changes = as_object(fields.get("result")), fields.get("dynamic_variable_updates")
-        extras = self._take_row_extras(fields)
-        self.timeline.result(content, call_id=id, name=name, time=time, extras=extras)
-        if isinstance(failed, bool):
-            unstated = (as_text(content) or "error")[:500]
-            self.timeline.set_outcome(not failed, error=error[:500], error_if_unstated=unstated)
+        where: JsonObject = {"call_id": id, "name": name, "time": time, "extras": self._take_row_extras(fields)}
+        worked, unstated = not failed if isinstance(failed, bool) else None, (as_text(content) or "error")[:500]
+        self.answer(content, worked, error=error[:500], error_if_unstated=unstated, **where)
         for change in as_list(changes):
             # A variable that a tool set while the call went on.
             if slot := as_text(as_object(change).get("variable_name")):
-                self.states.fill(slot, change.get("new_value"), time)
+                self.fill(slot, change.get("new_value"), time)
         self.reason = as_text(structure.get("condition")) or as_text(structure.get("reason")) or self.reason
         for step in as_list(structure.get("steps")):
             self._step(as_object(step), time)
 
     def _take_row_extras(self, fields: Fields) -> JsonObject:
         extras, self.row_extras = self.row_extras, {}
-        return extras | fields.rest(self.timeline.seq)
+        return extras | fields.rest(self.seq)
 
     def _step(self, step: JsonObject, time: Time | None) -> None:
         """What the workflow did by itself: it followed an edge, or ran the tools of a node."""
@@ -418,19 +398,19 @@ class _Rows:
         if target:
             self.reason = as_text(step.get("edge_id"))
             names = [name for (_, node), name in self.names.items() if node == target]
-            self._move(names[0] if len(names) == 1 else target, time, {})
+            self._move_to(names[0] if len(names) == 1 else target, time, {})
         self._tools(step.get("requests"), step.get("results"), time)
 
-    def _move(self, to: str, time: Time | None, extras: JsonObject) -> None:
-        if to != self.states.current:
-            self.states.move(to, time, self.reason[:500], extras)
+    def _move_to(self, to: str, time: Time | None, extras: JsonObject) -> None:
+        if to != self.current:
+            self.move(to, time, self.reason[:500], extras)
             self.reason = ""
 
-    def _time(self, value: Any) -> Time | None:
+    def _call_time(self, value: Any) -> Time | None:
         seconds = as_number(value)
         if seconds is None:
             if value is not None:
-                self.notes.set_aside("unreadable_time", repr(value)[:80], self.timeline.seq)
+                self.notes.set_aside("unreadable_time", repr(value)[:80], self.seq)
             return None
         self.has_times = True
         return Time(seconds, _CLOCK.id)

@@ -19,16 +19,14 @@ from convoscope.conversation import (
     Conversation,
     Outcome,
     Segment,
-    Source,
     Text,
     Time,
     Tool,
     Track,
 )
 from convoscope.conversation.events import moment
-from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import OTHER, SpokenSpan, StateTrack
+from convoscope.ingest.call_exports import OTHER, CallTimeline, SpokenSpan
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
     Fields,
@@ -44,7 +42,6 @@ from convoscope.ingest.record import (
     wall,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder
 from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_FIELDS, METADATA, SPEAKING
 
 _OF_A_REPORT = frozenset({"job_id", "room_id", "room", "sdk_version", "close_reason", "events", "chat_history"})
@@ -100,14 +97,13 @@ _MARKED = frozenset(
 _USUAL_IN_ITEM = frozenset({"content", "created_at", "extra", "group_id", "reply_required", "metrics", "hash"})
 
 
-class _History:
-    """Puts items and events in one order and writes them on a timeline."""
+class _History(CallTimeline):
+    """Puts items and events in one order and writes them on a self."""
 
-    def __init__(self, timeline: TimelineBuilder, items: Sequence[Any], events: Sequence[Any]) -> None:
-        self.timeline, self.notes = timeline, timeline.notes
-        self.events = [_snake_case(one, self.notes) for one in events if isinstance(one, dict)]
+    def __init__(self, notes: Notes, items: Sequence[Any], events: Sequence[Any]) -> None:
+        super().__init__(notes, "created_at")
+        self.session_events = [_snake_case(event, notes) for event in events if isinstance(event, dict)]
         self.items = self._all_items(items)
-        self.states = StateTrack(timeline)
         self.models: dict[str, str] = {}
         self.instructions = ""
         self.tools: dict[str, None] | None = None
@@ -124,7 +120,7 @@ class _History:
                 self.notes.set_aside("item_not_an_object", repr(entry)[:80])
         seen = {as_text(item.get("id")) for item in items} | {_call_key(item) for item in items}
         added = 0
-        for item in _items_of_events(self.events):
+        for item in _items_of_events(self.session_events):
             keys = {as_text(item.get("id")), _call_key(item)} - {""}
             if keys and not keys & seen:
                 seen |= keys
@@ -145,7 +141,7 @@ class _History:
         )
         first = next((item for item in self.items if item.get("type") == "agent_handoff"), None)
         if first is not None and as_text(first.get("old_agent_id")):
-            self.states.enter(as_text(first["old_agent_id"]), self.timeline.time(self.items[0].get("created_at")))
+            self.enter(as_text(first["old_agent_id"]), self.time(self.items[0].get("created_at")))
         # The list says in which order the items came; events go between them by their times.
         times = accumulate(
             (-math.inf if (at := _at(item.get("created_at"))) is None else at for item in self.items), max
@@ -155,7 +151,8 @@ class _History:
             for at, item, speech_id in zip(times, self.items, speech, strict=True)
         ]
         steps += [
-            (_at(event.get("created_at")) or math.inf, partial(self._event, event, user_text)) for event in self.events
+            (_at(event.get("created_at")) or math.inf, partial(self._event, event, user_text))
+            for event in self.session_events
         ]
         steps += [(one.start, partial(self._unheard, one)) for one in spare]
         for _, write in sorted(steps, key=lambda step: step[0]):
@@ -214,7 +211,7 @@ class _History:
 
     def _spans(self) -> Iterator[SpokenSpan]:
         since: dict[str, float] = {}
-        for event in self.events:
+        for event in self.session_events:
             role, at = _SPEAKING.get(as_text(event.get("type"))), wall(event.get("created_at"))
             if role is None or at is None:
                 continue
@@ -226,9 +223,9 @@ class _History:
                     yield SpokenSpan(role, start, at)
 
     def _item(self, item: JsonObject, sounds: Sequence[SpokenSpan], speech: str) -> None:
-        fields, timeline = Fields(item, "item", self.notes, _USUAL_IN_ITEM), self.timeline
+        fields = Fields(item, "item", self.notes, _USUAL_IN_ITEM)
         kind = as_text(fields.pop("type", None)) or ("message" if "role" in fields else "")
-        time = timeline.time(fields.get("created_at"))
+        time = self.time(fields.get("created_at"))
         if time is not None and not sounds:
             del fields["created_at"]
         if kind == "message":
@@ -242,35 +239,34 @@ class _History:
             if kind == "agent_config_update":
                 self._configure(fields)
             else:
-                self.notes.unknown(f"item.type={kind}", timeline.seq)
-            timeline.mark(kind or "item", filled(fields), time, id)
+                self.notes.unknown(f"item.type={kind}", self.seq)
+            self.mark(kind or "item", filled(fields), time, id)
             return
         call_id, name = fields.text("call_id") or id, fields.text("name")
         if kind == "function_call":
-            arguments, extras = fields.pop("arguments", None), fields.rest(timeline.seq)
-            timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
+            arguments, extras = fields.pop("arguments", None), fields.rest(self.seq)
+            self.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
             return
         content, failed = fields.pop("output", None), fields.pop("is_error", None)
-        timeline.result(content, call_id=call_id, name=name, time=time, id=id, extras=fields.rest(timeline.seq))
-        if isinstance(failed, bool):
-            timeline.set_outcome(not failed, error_if_unstated=(as_text(content) or "error")[:500])
+        worked, unstated = not failed if isinstance(failed, bool) else None, (as_text(content) or "error")[:500]
+        where: JsonObject = {"call_id": call_id, "name": name, "time": time, "id": id}
+        self.answer(content, worked, error_if_unstated=unstated, extras=fields.rest(self.seq), **where)
 
     def _message(self, fields: Fields, time: Time | None, sounds: Sequence[SpokenSpan], speech: str) -> None:
-        timeline = self.timeline
         role_name = as_text(fields.pop("role", None))
         role, id = _ROLES.get(role_name, role_name or ASSISTANT), fields.text("id")
-        content = take_content(fields, self.notes, timeline.seq)
+        content = take_content(fields, self.notes, self.seq)
         metrics, cut = fields.pop("metrics", None), fields.pop("interrupted", None) is True
         confidence = as_number(fields.pop("transcript_confidence", None))
         fields["content"] = content.parts
-        extras = fields.rest(timeline.seq)
+        extras = fields.rest(self.seq)
         if role == SYSTEM and not self.instructions:
             self.instructions = content.text
             if extras:
-                timeline.mark("instructions", extras, time, id)
+                self.mark("instructions", extras, time, id)
             return
         if as_object(fields.get("extra")).get("is_summary") is True:
-            timeline.mark("chat_history_summary", content.text, time, id)
+            self.mark("chat_history_summary", content.text, time, id)
             return
         plain = _MARKUP.sub("", content.text) if role == ASSISTANT else content.text
         plain = " ".join(plain.split()) if plain != content.text else plain
@@ -278,8 +274,8 @@ class _History:
             extras["content"] = content.text
         text = Text(content.text, "content", confidence=confidence) if content.text else None
         segments = [Segment(span.start, span.end, "wall") for span in sounds]
-        timeline.say(
-            timeline.participant(role),
+        self.say(
+            self.participant(role),
             time=time,
             id=id,
             # What was cut off is what was played; the text that was meant is unknown.
@@ -287,14 +283,14 @@ class _History:
             spoken=Text(plain, "content") if role == ASSISTANT and text else None,
             heard=text if role == USER else None,
             segments=segments,
-            cut_off_by=timeline.participant(OTHER.get(role, ASSISTANT)) if cut else "",
+            cut_off_by=self.participant(OTHER.get(role, ASSISTANT)) if cut else "",
             extras=extras,
         )
         if segments:
             self._declare_wall(segments[0].start)
-        self._measure(metrics, timeline.events[-1].time, speech)
+        self._measure_message(metrics, self.events[-1].time, speech)
 
-    def _measure(self, metrics: Any, time: Time | None, speech: str) -> None:
+    def _measure_message(self, metrics: Any, time: Time | None, speech: str) -> None:
         parts: dict[str, JsonObject] = {}
         left: JsonObject = {}
         for name, value in as_object(metrics).items():
@@ -305,7 +301,7 @@ class _History:
             elif name in _METRICS and number is not None:
                 part, called = _METRICS[name]
                 if number < 0 or (number == 0 and name in _ZERO_IS_NONE):
-                    self.notes.ignored(f"{name}_says_none", f"{number:g}", self.timeline.seq)
+                    self.notes.ignored(f"{name}_says_none", f"{number:g}", self.seq)
                     left[name] = value
                 else:
                     parts.setdefault(part, {})[called] = number / self.per_second
@@ -321,20 +317,20 @@ class _History:
         if left and not parts:
             parts["turn"] = {}
         for component, values in parts.items():
-            self.states.measure(component, values, speech, time=time, extras=left)
+            self.measure(component, values, speech, time=time, extras=left)
             left = {}
 
     def _hand_over(self, fields: Fields, time: Time | None) -> None:
         old, new = fields.text("old_agent_id"), fields.text("new_agent_id")
         if not new:
-            self.notes.set_aside("handoff_to_nobody", repr(dict(fields))[:80], self.timeline.seq)
-            self.timeline.mark("agent_handoff", filled({**fields, "old_agent_id": old}), time)
+            self.notes.set_aside("handoff_to_nobody", repr(dict(fields))[:80], self.seq)
+            self.mark("agent_handoff", filled({**fields, "old_agent_id": old}), time)
             return
-        here = self.states.current
+        here = self.current
         if here and old and old != here:
-            self.notes.repaired("handoff_from_another_agent", f"{old}, but {here} spoke", self.timeline.seq)
+            self.notes.repaired("handoff_from_another_agent", f"{old}, but {here} spoke", self.seq)
         id = fields.text("id")
-        self.states.move(new, time, extras=fields, id=id)
+        self.move(new, time, extras=fields, id=id)
 
     def _configure(self, fields: JsonObject) -> None:
         added, removed = fields.get("tools_added"), fields.get("tools_removed")
@@ -356,28 +352,28 @@ class _History:
             self.notes.ignored("event.user_input_transcribed")
             return
         if kind not in _MARKED:
-            self.notes.unknown(f"event.type={kind}", self.timeline.seq)
+            self.notes.unknown(f"event.type={kind}", self.seq)
         if kind == "close":
             self.close_reason = as_text(fields.get("reason"))
             error = as_object(fields.get("error"))
             details = [as_text(error.get(name)) for name in ("type", "label", "message")]
             self.close_error = ": ".join(filter(None, details)) or as_text(fields.get("error"))
-        time = self.timeline.time(fields.get("created_at"))
+        time = self.time(fields.get("created_at"))
         if time is not None:
             del fields["created_at"]
         name = "user_away" if kind in _SPEAKING else kind or "event"
-        self.timeline.mark(name, filled(fields) or None, time)
+        self.mark(name, filled(fields) or None, time)
 
     def _unheard(self, span: SpokenSpan) -> None:
         """Sound without words."""
         self._declare_wall(span.start)
         name = "user_speaking" if span.role == USER else "agent_speaking"
-        speaker = self.timeline.participant(span.role)
-        self.timeline.mark(name, time=Time(span.start, "wall", span.end), participant=speaker)
+        speaker = self.participant(span.role)
+        self.mark(name, time=Time(span.start, "wall", span.end), participant=speaker)
 
     def _declare_wall(self, at: float) -> None:
-        if not any(clock.id == "wall" for clock in self.timeline.clocks):
-            self.timeline.time(at)
+        if not any(clock.id == "wall" for clock in self.clocks):
+            self.time(at)
 
 
 def _snake_case(record: JsonObject, notes: Notes, depth: int = 0) -> JsonObject:
@@ -453,11 +449,13 @@ class LiveKitReader(Reader):
         for value in sample.values:
             if not isinstance(value, dict):
                 continue
-            if any(_is_item(one) for one in _items(value, "chat_history")):
+            if any(_is_item(item) for item in _items(value, "chat_history")):
                 return Detection(0.95, '"chat_history" holds the items of a session')
             if len(value.keys() & _OF_A_REPORT) >= _ENOUGH and {"room_id", "job_id"} & value.keys():
                 return Detection(0.9, "the report of a session")
-            if any(_is_own(one) for one in _items(value)):
+            own = (item for item in _items(value) if _is_item(item))
+            # Items that no other format writes.
+            if any(as_text(item["type"]) in _OWN_ITEMS or _OF_AN_ITEM & item.keys() for item in own):
                 return Detection(0.9, '"items" are the items of a chat history')
         return None
 
@@ -465,7 +463,58 @@ class LiveKitReader(Reader):
         for record in group.records:
             if not isinstance(record.value, dict):
                 raise InputError("is not a report or a chat history", field="chat_history", hint=_EXPECTED)
-            yield _conversation(record.value, group, notes)
+            yield self._conversation(record.value, group, notes)
+
+    def _conversation(self, value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
+        plain = _snake_case(value, notes) if "jobId" in value or "chatHistory" in value else value
+        report = Fields(plain, "report", notes, _USUAL)
+        history, listed = report.get("chat_history"), report.pop("events", None)
+        items = _items(report, "chat_history") if history is not None else _items(report)
+        if isinstance(history, dict):
+            report["chat_history"] = {name: one for name, one in history.items() if name != "items"}
+        elif history is None:
+            report.pop("items", None)
+        timeline = _History(notes, items, as_list(listed))
+        if not timeline.items:
+            raise InputError("has no chat history", field="chat_history.items", hint=_NO_HISTORY)
+        timeline.write()
+        reason = report.text("close_reason") or timeline.close_reason
+        code = reason.removeprefix("CR_").lower()
+        outcome = Outcome(
+            finished=_ENDS.get(code),
+            ended_reason=reason,
+            error=(timeline.close_error or reason) if code == "error" else "",
+            duration=from_milliseconds(report.pop("duration_ms", None)),
+        )
+        recording = _recording(report, group.path, timeline)
+        usage = [as_object(entry) for entry in as_list(report.get("usage"))]
+        models: dict[str, str] = {}
+        for entry in usage:
+            part, model = _USAGE.get(as_text(entry.get("type"))), as_text(entry.get("model"))
+            if part and model:
+                models.setdefault(part, model)
+        models |= timeline.models
+        # Three parts that each have a model are a cascade; a language model that takes sound itself is not one.
+        is_cascade = bool(models.keys() & {"tts", "stt"})
+        is_s2s = not is_cascade and any(as_number(entry.get("input_audio_tokens")) for entry in usage)
+        if is_s2s:
+            notes.inferred("pipeline_s2s", "the language model was given sound, and no other model is named")
+        name = report.text("agent_name")
+        dims = {"agent": name, "flow": name if timeline.current else "", "model": models.get("llm", "")}
+        ids = (as_text(report.get(field)) for field in ("room_id", "job_id", "room"))
+        tools = None if timeline.tools is None else tuple(Tool(name=tool) for tool in timeline.tools)
+        return timeline.conversation(
+            self,
+            group,
+            next(filter(None, ids), group.name),
+            group.name,
+            dimensions=filled(dims),
+            pipeline="cascade" if is_cascade else "s2s" if is_s2s else None,
+            agent=Agent(name=name, instructions=timeline.instructions, tools=tools, models=models),
+            outcome=outcome,
+            recording=recording,
+            extras=report.rest(),
+        )
 
 
 def _items(value: Any, inside: str = "") -> Sequence[Any]:
@@ -479,65 +528,7 @@ def _is_item(item: Any) -> bool:
     return isinstance(item, dict) and as_text(item.get("type")) in _ITEMS
 
 
-def _is_own(item: Any) -> bool:
-    """An item that no other format writes."""
-    return _is_item(item) and (as_text(item["type"]) in _OWN_ITEMS or bool(_OF_AN_ITEM & item.keys()))
-
-
-def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
-    plain = _snake_case(value, notes) if "jobId" in value or "chatHistory" in value else value
-    report = Fields(plain, "report", notes, _USUAL)
-    history, listed = report.get("chat_history"), report.pop("events", None)
-    items = _items(report, "chat_history") if history is not None else _items(report)
-    if isinstance(history, dict):
-        report["chat_history"] = {name: one for name, one in history.items() if name != "items"}
-    elif history is None:
-        report.pop("items", None)
-    timeline = TimelineBuilder(notes, "created_at")
-    read = _History(timeline, items, as_list(listed))
-    if not read.items:
-        raise InputError("has no chat history", field="chat_history.items", hint=_NO_HISTORY)
-    read.write()
-    reason = report.text("close_reason") or read.close_reason
-    code = reason.removeprefix("CR_").lower()
-    outcome = Outcome(
-        finished=_ENDS.get(code),
-        ended_reason=reason,
-        error=(read.close_error or reason) if code == "error" else "",
-        duration=from_milliseconds(report.pop("duration_ms", None)),
-    )
-    recording = _recording(report, group.path, timeline)
-    usage = [as_object(entry) for entry in as_list(report.get("usage"))]
-    models: dict[str, str] = {}
-    for entry in usage:
-        part, model = _USAGE.get(as_text(entry.get("type"))), as_text(entry.get("model"))
-        if part and model:
-            models.setdefault(part, model)
-    models |= read.models
-    name = report.text("agent_name")
-    dims = {"agent": name, "flow": name if read.states.seen else "", "model": models.get("llm", "")}
-    ids = (as_text(report.get(field)) for field in ("room_id", "job_id", "room"))
-    return Conversation(
-        id=next(filter(None, ids), group.name),
-        dimensions=filled(dims),
-        source=Source(format=LiveKitReader.name, files=group.file_names, record=group.name),
-        pipeline=_pipeline(models, usage, notes),
-        participants=timeline.participants,
-        clocks=timeline.clocks,
-        agent=Agent(
-            name=name,
-            instructions=read.instructions,
-            tools=None if read.tools is None else tuple(Tool(name=tool) for tool in read.tools),
-            models=models,
-        ),
-        timeline=tuple(timeline.events),
-        outcome=outcome,
-        recording=recording,
-        extras=report.rest(),
-    )
-
-
-def _recording(report: Fields, file: Path, timeline: TimelineBuilder) -> AudioFile | None:
+def _recording(report: Fields, file: Path, timeline: CallTimeline) -> AudioFile | None:
     path = report.text("audio_recording_path")
     if not path:
         return None
@@ -546,16 +537,6 @@ def _recording(report: Fields, file: Path, timeline: TimelineBuilder) -> AudioFi
     started = timeline.time(report.pop("audio_recording_started_at", None))
     location = name if name and (file.parent / name).is_file() else path
     return AudioFile(tracks=(Track(path=location, format=Path(name).suffix.removeprefix("."), started=started),))
-
-
-def _pipeline(models: dict[str, str], usage: Sequence[JsonObject], notes: Notes) -> Pipeline | None:
-    """Three parts that each have a model are a cascade; a language model that takes sound itself is not one."""
-    if models.keys() & {"tts", "stt"}:
-        return "cascade"
-    if any(as_number(entry.get("input_audio_tokens")) for entry in usage):
-        notes.inferred("pipeline_s2s", "the language model was given sound, and no other model is named")
-        return "s2s"
-    return None
 
 
 READER = LiveKitReader()

@@ -338,9 +338,8 @@ class PipecatReader(Reader):
         has_distinct_ids = len({part.id for part in readable}) == len(readable)
         for number, part in enumerate(readable, 1):
             id = part.id or group.name
-            yield conversation(
-                id if has_distinct_ids else f"{id}#{number}", _call_lines(part.lines, notes), group, notes
-            )
+            id = id if has_distinct_ids else f"{id}#{number}"
+            yield conversation(self, id, _call_lines(part.lines, notes), group, notes)
 
 
 class _Part(NamedTuple):

@@ -16,17 +16,16 @@ from convoscope.conversation import (
     Conversation,
     Outcome,
     Segment,
-    Source,
     Text,
     Time,
 )
 from convoscope.conversation.events import moment
 from convoscope.conversation.model import Pipeline
-from convoscope.ingest.call_exports import OTHER, SpokenSpan, StateTrack
-from convoscope.ingest.reader import RecordGroup
+from convoscope.ingest.call_exports import OTHER, CallTimeline, SpokenSpan
+from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled, wall
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.ingest.timeline_builder import dimensions
 from convoscope.views.standard_data.payloads.pipecat import TTFB, service_of, taken_apart
 
 Kind = str
@@ -92,24 +91,16 @@ class _Step(NamedTuple):
         return self.line.fields
 
 
-def conversation(id: str, lines: Sequence[LogLine], group: RecordGroup, notes: Notes) -> Conversation:
+def conversation(reader: Reader, id: str, lines: Sequence[LogLine], group: RecordGroup, notes: Notes) -> Conversation:
     """The conversation of these lines."""
     call = _Call(notes, _in_order([line for line in lines if line.kind not in SILENT]))
     call.write()
     dims = dimensions(*(line.fields for line in lines))
     if len(call.llms) == 1:
         dims.setdefault("model", next(iter(call.llms)))
-    timeline = call.timeline
-    return Conversation(
-        id=id,
-        dimensions=dims,
-        source=Source(format="pipecat", files=group.file_names, record=group.name),
-        pipeline=call.pipeline(),
-        participants=timeline.participants,
-        clocks=timeline.clocks,
-        agent=Agent(name=dims.get("agent", ""), models=call.models),
-        timeline=tuple(timeline.events),
-        outcome=call.outcome,
+    agent = Agent(name=dims.get("agent", ""), models=call.models)
+    return call.conversation(
+        reader, group, id, group.name, dimensions=dims, pipeline=call.pipeline(), agent=agent, outcome=call.outcome
     )
 
 
@@ -136,14 +127,13 @@ def _written(line: LogLine) -> Any:
     return fields.get("timestamp") if start is None or total is None else start + total
 
 
-class _Call:
+class _Call(CallTimeline):
     """Goes through the records in the order of time."""
 
     def __init__(self, notes: Notes, steps: Sequence[_Step]) -> None:
-        self.notes, self.steps = notes, steps
-        self.timeline = TimelineBuilder(notes, "timestamp")
+        super().__init__(notes, "timestamp")
+        self.steps = steps
         self.outcome = Outcome()
-        self.states = StateTrack(self.timeline)
         self.leaving, self.function = "", ""
         self.logged_twice = 0
         """Functions in the log that a record says more of."""
@@ -167,7 +157,7 @@ class _Call:
         # The node that the first change of node leaves: the call began in it.
         first = next((step.fields for step in self.steps if step.kind == "node"), {})
         if former := Fields(first, "node", self.notes).text(*_FORMER):
-            self.states.enter(former, self.timeline.time(self.steps[0].written))
+            self.enter(former, self.time(self.steps[0].written))
         for step in self.steps:
             fields = Fields(step.fields, step.kind, self.notes)
             for name in _TIMES:
@@ -175,7 +165,7 @@ class _Call:
                     del fields[name]
                     break
             with self.notes.standing_at(step.line.file, step.line.number):
-                _WRITERS.get(step.kind, _Call._other)(self, fields, self.timeline.time(step.written), step)
+                _WRITERS.get(step.kind, _Call._other)(self, fields, self.time(step.written), step)
         if self.logged_twice:
             self.notes.ignored("function_in_the_log", f"{self.logged_twice} lines", count=self.logged_twice)
 
@@ -217,45 +207,45 @@ class _Call:
         span = _span(step)
         if span is None:
             role = USER if kind.startswith("user") else ASSISTANT if kind.startswith("bot") else ""
-            speaker = self.timeline.participant(role) if role else ""
+            speaker = self.participant(role) if role else ""
             fields.pop("kind", None)
-            self.timeline.mark(kind or "speech_event", filled(fields) or None, time, participant=speaker)
+            self.mark(kind or "speech_event", filled(fields) or None, time, participant=speaker)
         elif span not in self.sounds.get(-1, ()):
             self._unheard(span)
 
     def _unheard(self, span: SpokenSpan) -> None:
         """Sound without words: a cough, or all that is known where no words were logged."""
-        speaker = self.timeline.participant(span.role)
+        speaker = self.participant(span.role)
         if self.has_words[span.role]:
             name = "user_speech" if span.role == USER else "bot_speech"
-            self.timeline.mark(name, time=Time(span.start, "wall", span.end), participant=speaker)
+            self.mark(name, time=Time(span.start, "wall", span.end), participant=speaker)
             return
         self._count(span.role)
-        self.timeline.say(speaker, segments=[Segment(span.start, span.end, "wall")])
+        self.say(speaker, segments=[Segment(span.start, span.end, "wall")])
 
     def _message(self, fields: Fields, time: Time | None, step: _Step) -> None:
         role, manner = _SAID[step.kind]
         speech, cut = fields.take("content", "text", kind=str), fields.pop("interrupted", None) is True
         segments = [Segment(span.start, span.end, "wall") for span in self.sounds.get(step.position, ())]
         if speech is not None and (role, speech, step.at) in self.said:
-            self.notes.ignored("message_repeated", step.kind, self.timeline.seq)
+            self.notes.ignored("message_repeated", step.kind, self.seq)
             return
         self.said.add((role, speech, step.at))
         if speech is None and not segments:
-            self.notes.ignored("message_without_words", step.kind, self.timeline.seq)
+            self.notes.ignored("message_without_words", step.kind, self.seq)
             return
         if not manner:
             self._count(role)
         is_intended = fields.pop("as_intended", None) is True
         text = None if speech is None else Text(speech, "tts" if is_intended else "content")
-        self.timeline.say(
-            self.timeline.participant(role),
+        self.say(
+            self.participant(role),
             time=time,
             intended=text if is_intended else None,
             spoken=text if role == ASSISTANT and not is_intended else None,
             heard=text if role == USER else None,
             segments=segments,
-            cut_off_by=self.timeline.participant(OTHER[role]) if cut else "",
+            cut_off_by=self.participant(OTHER[role]) if cut else "",
             manner=manner,
             extras=filled(fields),
         )
@@ -274,14 +264,14 @@ class _Call:
             self.called.add(id)
             fields.pop("arguments", None)
             opened = {} if kind in _ENDED else filled(fields)
-            self.timeline.call(name, arguments, call_id=id, time=time, extras=opened)
+            self.call(name, arguments, call_id=id, time=time, extras=opened)
         if kind not in _ENDED:
             return
         worked, why = _ENDED[kind]
         result, error = fields.pop("result", None), fields.text("error")
         fields.pop("arguments", None)
-        self.timeline.result(result, call_id=id, name=name, time=time, extras=filled(fields))
-        self.timeline.set_outcome(worked, error_if_unstated=error or why)
+        extras = filled(fields)
+        self.answer(result, worked, error_if_unstated=error or why, call_id=id, name=name, time=time, extras=extras)
 
     def _logged_call(self, fields: Fields, time: Time | None, step: _Step) -> None:
         """Pipecat Flows logs which functions it runs; the observer's records say more, where there are any."""
@@ -291,47 +281,46 @@ class _Call:
         if self.has_calls:
             self.logged_twice += 1
         elif is_call:
-            self.timeline.call(name, None, time=time)
+            self.call(name, None, time=time)
         else:
-            self.timeline.result(None, name=name, time=time)
             error = as_text(fields.get("error")) or "failed"
-            self.timeline.set_outcome(step.kind == "returned", error_if_unstated=error)
+            self.answer(None, step.kind == "returned", error_if_unstated=error, name=name, time=time)
 
     # States and slots
 
     def _node(self, fields: Fields, time: Time | None, step: _Step) -> None:
         new, former, reason = fields.text(*_NODES), fields.text(*_FORMER), fields.text(*_REASONS)
         if not new:
-            self.notes.set_aside("node_without_a_name", repr(step.fields)[:80], self.timeline.seq)
+            self.notes.set_aside("node_without_a_name", repr(step.fields)[:80], self.seq)
             return
         if step.position in self.failed:
             return
-        here = self.states.current
+        here = self.current
         if former and former != here:
-            self.notes.repaired("node_left_from_another", f"{former}, but it was {here}", self.timeline.seq)
-        self._move(new, time, reason or self.leaving, filled(fields))
+            self.notes.repaired("node_left_from_another", f"{former}, but it was {here}", self.seq)
+        self._move_to(new, time, reason or self.leaving, filled(fields))
 
     def _node_set(self, fields: Fields, time: Time | None, _: _Step) -> None:
         """Repeats the change of node, unless only this was logged."""
-        if as_text(fields.get("node")) != self.states.current:
-            self._move(as_text(fields["node"]), time, self.leaving, {})
+        if as_text(fields.get("node")) != self.current:
+            self._move_to(as_text(fields["node"]), time, self.leaving, {})
 
     def _node_failed(self, fields: Fields, time: Time | None, _: _Step) -> None:
-        self.timeline.mark("node_failed", filled(fields), time)
+        self.mark("node_failed", filled(fields), time)
 
     def _transition(self, fields: Fields, time: Time | None, _: _Step) -> None:
         """A function returned the next node: the node is set in what follows."""
         del fields, time
         self.leaving = self.function
 
-    def _move(self, to: str, time: Time | None, reason: str, extras: JsonObject) -> None:
-        self.states.move(to, time, reason, extras)
+    def _move_to(self, to: str, time: Time | None, reason: str, extras: JsonObject) -> None:
+        self.move(to, time, reason, extras)
         self.leaving = ""
 
     def _fill(self, fields: Fields, time: Time | None, _: _Step) -> None:
         held = fields.get("state") if isinstance(fields.get("state"), dict) else fields.get("slots")
         for slot, value in as_object(held).items():
-            self.states.fill(slot, value, time)
+            self.fill(slot, value, time)
 
     # Times, use, errors, the end
 
@@ -340,7 +329,7 @@ class _Call:
         seconds = as_number(fields.pop("seconds", None))
         component = self._part(processor, fields)
         if not kind or seconds is None or seconds < 0:
-            self.notes.set_aside("unusable_metric", f"{processor} {kind}"[:80], self.timeline.seq)
+            self.notes.set_aside("unusable_metric", f"{processor} {kind}"[:80], self.seq)
             return
         if seconds == 0 and not self.exchange and not self.spoke:
             self.notes.ignored("zero_at_the_start", f"{processor} {kind}")
@@ -384,15 +373,12 @@ class _Call:
     def _e2e(self, fields: Fields, time: Time | None, _: _Step) -> None:
         seconds = fields.number(*_SECONDS)
         if seconds is None or seconds < 0:
-            self.notes.set_aside("unusable_metric", repr(dict(fields))[:80], self.timeline.seq)
+            self.notes.set_aside("unusable_metric", repr(dict(fields))[:80], self.seq)
             return
         self._metric("turn", {"e2e_latency": seconds}, time)
 
-    def _metric(
-        self, component: str, values: JsonObject, time: Time | None, label: str = "", extras: JsonObject | None = None
-    ) -> None:
-        speech = f"exchange-{self.exchange}"
-        self.states.measure(component, values, speech, time=time, label=label, extras=extras or {})
+    def _metric(self, component: str, values: JsonObject, time: Time | None, label: str = "", **fields: Any) -> None:
+        self.measure(component, values, f"exchange-{self.exchange}", time=time, label=label, **fields)
 
     def _part(self, processor: str, fields: JsonObject, kind: str = "") -> str:
         """The part of the stack that a processor is, by its name, else the name itself; its model is kept."""
@@ -408,7 +394,7 @@ class _Call:
         return part
 
     def _error(self, fields: Fields, time: Time | None, _: _Step) -> None:
-        self.timeline.mark("error", filled(fields), time)
+        self.mark("error", filled(fields), time)
         category = as_text(fields.get("category"))
         if fields.get("processor_usable") is False and category not in _OWN_ERRORS and not self.outcome.error:
             description = ": ".join(filter(None, (category, as_text(fields.get("message")))))
@@ -424,13 +410,13 @@ class _Call:
             error=fields.text("error") or self.outcome.error,
             duration=as_number(fields.pop("duration", None)),
         )
-        self.timeline.mark("conversation_ended", filled(fields) or None, time)
+        self.mark("conversation_ended", filled(fields) or None, time)
 
     def _other(self, fields: Fields, time: Time | None, step: _Step) -> None:
         name = fields.text("record") or step.kind
         if step.kind == "other":
-            self.notes.unknown(f"record={name}", self.timeline.seq)
-        self.timeline.mark(name, filled(fields) or None, time)
+            self.notes.unknown(f"record={name}", self.seq)
+        self.mark(name, filled(fields) or None, time)
 
 
 _WRITERS = {

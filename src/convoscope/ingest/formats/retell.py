@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import msgspec
-
 from convoscope.conversation import (
     ASSISTANT,
     USER,
@@ -15,9 +13,7 @@ from convoscope.conversation import (
     AudioFile,
     Clock,
     Conversation,
-    Outcome,
     Segment,
-    Source,
     Text,
     Time,
     ToolCall,
@@ -26,20 +22,17 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import (
-    LOOKED_AT,
     CallReader,
+    CallTimeline,
     EndReasons,
     ExportedCall,
-    StateTrack,
-    add_call_latency,
-    overlapping_utterances,
     spoken_lines,
     verdicts,
 )
-from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.ingest.timeline_builder import dimensions
 from convoscope.views.tool_outcomes import tool_outcome
 
 _EVENTS = ("call_started", "call_ended", "call_analyzed")
@@ -99,18 +92,17 @@ class RetellReader(CallReader):
     id_field = "call_id"
     expected = 'expected {"call_id": …, "transcript_with_tool_calls": […]}'
 
-    def detect(self, sample: Sample) -> Detection | None:
-        for value in sample.values:
-            calls = [one for one in self.calls(value, limit=LOOKED_AT) if _looks_like_a_call(one.call)]
-            if not calls:
-                continue
-            sure = max(_looks_like_a_call(one.call) for one in calls)
-            if calls[0].kind:
-                return Detection(sure, f'a webhook "{calls[0].kind}" with a call', "key")
-            if calls[0].path:
-                return Detection(sure, "a list of calls with call_id")
-            return Detection(sure, "a call with call_id and other fields of Retell")
-        return None
+    webhook = 'a webhook "{}" with a call'
+    listed = "a list of calls with call_id"
+    single = "a call with call_id and other fields of Retell"
+
+    def likelihood(self, source: ExportedCall) -> float:
+        call = source.call
+        if not isinstance(call, dict) or not as_text(call.get("call_id")):
+            return 0.0
+        if not _SURE.isdisjoint(call):
+            return 1.0
+        return 0.95 if not _LIKELY.isdisjoint(call) or {"agent_id", "transcript"} <= call.keys() else 0.0
 
     def is_call(self, value: JsonObject) -> bool:
         return bool(value.get("call_id"))
@@ -138,64 +130,57 @@ class RetellReader(CallReader):
             hint = "a call that has not ended has none yet; `call_ended` and `call_analyzed` bring it"
             raise InputError("has no transcript and no end", field="transcript_with_tool_calls", hint=hint)
         collected = call.take("collected_dynamic_variables", kind=dict) or {}
-        transcript = _Transcript(notes, field, _slots(collected, call.get("retell_llm_dynamic_variables")))
-        transcript.aside("pre_session", call)
-        transcript.read(entries, _only_node(field, entries, collected, notes))
-        for slot, value in transcript.slots.items():
-            notes.inferred("slot_place_not_told", slot, transcript.timeline.seq)
-            transcript.states.fill_somewhere(slot, value)
-        transcript.aside("post_session", call)
+        given = as_object(call.get("retell_llm_dynamic_variables"))
+        # The variables that the call collected: not the nodes among them, nor what it was started with.
+        slots = {
+            name: value
+            for name, value in collected.items()
+            if value is not None and name not in _NO_SLOTS and not (name in given and given[name] == value)
+        }
+        timeline = _Transcript(notes, field, slots)
+        timeline.aside("pre_session", call)
+        timeline.read(entries, _only_node(field, entries, collected, notes))
+        for slot, value in timeline.collected.items():
+            notes.inferred("slot_place_not_told", slot, timeline.seq)
+            timeline.fill_somewhere(slot, value)
+        timeline.aside("post_session", call)
         latency = filled(as_object(call.get("latency")))
         # The values are numbered by nothing, so none belongs to a turn.
-        for name, fields in latency.items():
-            for value in as_list(as_object(fields).get("values")):
-                add_call_latency(transcript.timeline, name, value, f"{name}_latency")
+        for name, figures in latency.items():
+            for value in as_list(as_object(figures).get("values")):
+                timeline.measure_call(name, value, f"{name}_latency")
         if latency:
             call["latency"] = {
-                name: {key: value for key, value in fields.items() if key != "values"}
-                if isinstance(fields, dict)
-                else fields
-                for name, fields in as_object(call["latency"]).items()
+                name: {key: value for key, value in figures.items() if key != "values"}
+                if isinstance(figures, dict)
+                else figures
+                for name, figures in call["latency"].items()
             }
         if call.pop("access_token", None) is not None:
             notes.ignored("access_token", "a key, and no part of the conversation")
         agent = call.text("agent_name") or as_text(call.get("agent_id"))
         dims = {"agent": agent, "agent_version": as_text(call.get("agent_version"))}
-        dims["flow"] = agent if transcript.states.seen else ""
-        analysis = {
-            name: value for name, value in as_object(call.get("call_analysis")).items() if name != "call_summary"
-        }
+        dims["flow"] = agent if timeline.current else ""
+        analysis = {**as_object(call.get("call_analysis")), "call_summary": None}
         custom = as_object(analysis.pop("custom_analysis_data", None))
         analysis |= {f"custom_analysis_data.{name}": value for name, value in custom.items()}
-        error = reason if _ENDS.is_error(reason) else "call_status error" if status_is_error and not reason else ""
-        finished = False if error else _ENDS.finished(reason)
-        if reason and finished is None:
-            notes.unknown(f"disconnection_reason={reason}")
         nodes = {name: collected[name] for name in sorted(_NO_SLOTS & collected.keys())}
-        return Conversation(
-            id=call.text("call_id") or source.id_in(group),
+        error = "call_status error" if status_is_error else ""
+        return timeline.conversation(
+            self,
+            group,
+            call.text("call_id") or source.id_in(group),
+            source.path,
             dimensions=dimensions(call.get("metadata")) | filled(dims),
-            source=Source(format=self.name, files=group.file_names, record=source.path),
             pipeline="s2s" if "s2s" in latency else "cascade" if latency.keys() & {"asr", "llm", "tts"} else None,
-            participants=transcript.timeline.participants,
-            clocks=tuple(clock for clock in _CLOCKS if clock.id in transcript.clocks),
+            clocks=tuple(clock for clock in _CLOCKS if clock.id in timeline.used),
             agent=Agent(name=agent),
-            timeline=tuple(transcript.timeline.events),
             labels=verdicts(self.name, analysis),
             # `call_successful` is what a model thinks of the call: a label, and no fact about its end.
-            outcome=Outcome(finished=finished, ended_reason=reason, error=error, duration=_duration(call)),
+            outcome=_ENDS.outcome(reason, "disconnection_reason", _duration(call), notes, error),
             recording=_recording(call),
             extras=call.rest() | filled({"collected_dynamic_variables": nodes, "event": source.kind}),
         )
-
-
-def _looks_like_a_call(call: Any) -> float:
-    """How sure it is that this is a call of Retell; 0 for not at all."""
-    if not isinstance(call, dict) or not as_text(call.get("call_id")):
-        return 0.0
-    if not _SURE.isdisjoint(call):
-        return 1.0
-    return 0.95 if not _LIKELY.isdisjoint(call) or {"agent_id", "transcript"} <= call.keys() else 0.0
 
 
 def _take_transcript(call: Fields, reason: str) -> tuple[Sequence[Any], str]:
@@ -228,16 +213,6 @@ def _take_transcript(call: Fields, reason: str) -> tuple[Sequence[Any], str]:
     if chosen == "transcript":
         notes.inferred("turns_from_text", "speakers are known by the lines of the transcript")
     return held[chosen], chosen
-
-
-def _slots(collected: JsonObject, given: Any) -> JsonObject:
-    """The variables that the call collected: not the nodes among them, nor what it was started with."""
-    given = as_object(given)
-    return {
-        name: value
-        for name, value in collected.items()
-        if value is not None and name not in _NO_SLOTS and not (name in given and given[name] == value)
-    }
 
 
 def _only_node(field: str, entries: Sequence[Any], collected: JsonObject, notes: Notes) -> str:
@@ -280,16 +255,15 @@ class _Node(NamedTuple):
     name: str
 
 
-class _Transcript:
+class _Transcript(CallTimeline):
     """Reads the entries one after the other, and knows which node the call is in."""
 
-    def __init__(self, notes: Notes, source: str, slots: JsonObject) -> None:
-        self.notes = notes
-        self.timeline = TimelineBuilder(notes)
-        self.slots = slots
+    def __init__(self, notes: Notes, source: str, collected: JsonObject) -> None:
+        super().__init__(notes)
+        self.collected = collected
         """Variables that were collected and are not on the timeline yet."""
-        self.states = StateTrack(self.timeline)
-        self.clocks: set[str] = set()
+        self.used: set[str] = set()
+        """The clocks of the times."""
         self._source = source
         self._calls: dict[str, ToolCall] = {}
         self._ids: dict[str, dict[str, None]] = {}
@@ -305,15 +279,14 @@ class _Transcript:
                     self._ids.setdefault(node.name, {})[node.id] = None
         first = self._name(_node(moves[0], "former")) if moves else start
         if first:
-            self.states.enter(first, None, {"node_id": _node(moves[0], "former").id} if moves else {})
+            self.enter(first, None, {"node_id": _node(moves[0], "former").id} if moves else {})
         for entry in entries:
             self._read(entry)
         # An `interrupt_id` says that a speaker was interrupted; the times say by whom.
-        for index, first_said, second in list(overlapping_utterances(self.timeline.events)):
-            marked = any(one.extras.get("interrupt_id") is not None for one in (first_said, second))
-            if marked and not second.manner:
-                self.notes.inferred("cut_off_by_times", f"interrupt_id of {first_said.speaker}", first_said.seq)
-                self.timeline.events[index] = msgspec.structs.replace(first_said, cut_off_by=second.speaker)
+        for overlap in self.overlaps():
+            said = overlap.first, overlap.second
+            if any(one.extras.get("interrupt_id") is not None for one in said) and not overlap.second.manner:
+                self.cut_off(overlap, f"interrupt_id of {overlap.first.speaker}")
 
     def aside(self, when: str, call: Fields) -> None:
         """Entries of before or after the call. The platform made them, so they are no acts of the agent."""
@@ -321,23 +294,22 @@ class _Transcript:
         plain, scrubbed = call.pop(name, None), call.pop(f"scrubbed_{name}", None)
         entries = scrubbed or plain
         for entry in entries if isinstance(entries, list) else [entries] if entries else ():
-            self.timeline.mark(when, entry)
+            self.mark(when, entry)
 
     def _read(self, entry: Any) -> None:
         if not isinstance(entry, dict):
-            self.notes.ignored("not_an_entry", repr(entry)[:80], self.timeline.seq)
-            self.timeline.mark("not_an_entry", entry)
+            self.notes.ignored("not_an_entry", repr(entry)[:80], self.seq)
+            self.mark("not_an_entry", entry)
             return
         fields = Fields(entry, "utterance", self.notes, _USUAL_IN_UTTERANCE)
         role = as_text(fields.pop("role", ""))
-        if role in _SPEAKERS or role == "unknown":
-            self._say(role, fields)
-            return
         at = fields.number("time_sec")
-        if at is not None:
-            self.clocks.add(_CALL)
         time = None if at is None else Time(at, _CALL)
-        if role == "tool_call_invocation":
+        if time is not None:
+            self.used.add(_CALL)
+        if role in _SPEAKERS or role == "unknown":
+            self._say(role, fields, time)
+        elif role == "tool_call_invocation":
             self._call(fields, time)
         elif role == "tool_call_result":
             self._result(fields, time)
@@ -345,37 +317,34 @@ class _Transcript:
             self._move(fields, time)
         else:
             if role not in _MARKERS:
-                self.notes.unknown(f"role={role or '(none)'}", self.timeline.seq)
-            owner = self.timeline.participant(_MARKERS[role]) if _MARKERS.get(role) else ""
+                self.notes.unknown(f"role={role or '(none)'}", self.seq)
+            owner = self.participant(_MARKERS[role]) if _MARKERS.get(role) else ""
             value = fields.get("digit") if role == "dtmf" and set(fields) == {"digit"} else filled(fields)
-            self.timeline.mark(role or "not_an_entry", value, time, participant=owner)
+            self.mark(role or "not_an_entry", value, time, participant=owner)
 
-    def _say(self, role: str, fields: Fields) -> None:
+    def _say(self, role: str, fields: Fields, time: Time | None) -> None:
         speech, content = _said_in(fields), fields.get("content")
         if speech and content in (None, ""):
-            self.notes.repaired("text_from_words", speech[:80], self.timeline.seq)
+            self.notes.repaired("text_from_words", speech[:80], self.seq)
         if isinstance(content, str | int | float) or content is None:
             fields.pop("content", None)
         segments = self._segments(fields.take("words", kind=list) or ())
-        at = fields.number("time_sec")
-        if at is not None:
-            self.clocks.add(_CALL)
         metadata = fields.take("metadata", kind=dict) or {}
         backchannel = metadata.get("is_backchannel") is True
         if not speech and not segments:
-            self.notes.ignored("empty_utterance", role, self.timeline.seq)
+            self.notes.ignored("empty_utterance", role, self.seq)
             return
         fields |= {name: value for name, value in metadata.items() if not (name == "is_backchannel" and backchannel)}
         text = Text(speech, f"{self._source}.content") if speech else None
-        self.timeline.say(
-            self.timeline.participant(_SPEAKERS.get(role, role)),
+        self.say(
+            self.participant(_SPEAKERS.get(role, role)),
             # A transcript holds what the recogniser made of a caller, and what was really played of the agent.
             spoken=text if role == "agent" else None,
             heard=None if role == "agent" else text,
-            time=None if at is None else Time(at, _CALL),
+            time=time,
             segments=segments,
             manner="backchannel" if backchannel else "",
-            extras=fields.rest(self.timeline.seq),
+            extras=fields.rest(self.seq),
         )
 
     def _segments(self, words: Sequence[Any]) -> list[Segment]:
@@ -386,7 +355,7 @@ class _Transcript:
             if start is not None and end is not None and 0 <= start <= end:
                 times.append((start, end))
             elif not isinstance(word, dict) or not (word.get("start") is None and word.get("end") is None):
-                self.notes.set_aside("word_times", repr(word)[:80], self.timeline.seq)
+                self.notes.set_aside("word_times", repr(word)[:80], self.seq)
         segments: list[Segment] = []
         for start, end in sorted(times):
             if segments and start - segments[-1].end < _PAUSE:
@@ -394,64 +363,63 @@ class _Transcript:
             else:
                 segments.append(Segment(start, end, _AUDIO))
         if segments:
-            self.clocks.add(_AUDIO)
+            self.used.add(_AUDIO)
         return segments
 
     def _call(self, fields: Fields, time: Time | None) -> None:
         fields.of, fields.usual = "tool_call", _USUAL_IN_TOOL
         name, call_id = fields.text("name"), fields.text("tool_call_id")
         arguments = fields.pop("arguments", None)
-        self.timeline.call(name, arguments, call_id=call_id, time=time, extras=fields.rest(self.timeline.seq))
-        event = self.timeline.events[-1]
+        self.call(name, arguments, call_id=call_id, time=time, extras=fields.rest(self.seq))
+        event = self.events[-1]
         if isinstance(event, ToolCall):
             self._calls[call_id] = event
 
     def _result(self, fields: Fields, time: Time | None) -> None:
+        """A tool's result, and the variables that it brought: by name if it extracts them, else by their very value."""
         fields.of, fields.usual = "tool_result", _USUAL_IN_TOOL
         call_id, worked, content = fields.text("tool_call_id"), fields.flag("successful"), fields.pop("content", None)
         call = self._calls.get(call_id)
-        name, extras = call.name if call else "", fields.rest(self.timeline.seq)
-        self.timeline.result(content, call_id=call_id, name=name, time=time, extras=extras)
-        if worked is not None:
-            self.timeline.set_outcome(worked, error_if_unstated=str(content)[:500])
-        result = self.timeline.events[-1]
-        if isinstance(result, ToolResult) and not tool_outcome(result).failed:
-            self._fill(result, call)
-
-    def _fill(self, result: ToolResult, call: ToolCall | None) -> None:
-        """Variables that a tool brought. One that extracts them names them; another one gives their very value."""
-        given = as_object(result.result)
+        where: JsonObject = {
+            "call_id": call_id,
+            "name": call.name if call else "",
+            "time": time,
+            "extras": fields.rest(self.seq),
+        }
+        self.answer(content, worked, error_if_unstated=str(content)[:500], **where)
+        result = self.events[-1]
+        if not isinstance(result, ToolResult) or tool_outcome(result).failed:
+            return
         extracts = call is not None and call.extras.get("type") == _EXTRACTING
-        arguments = as_object(call.arguments) if call is not None and extracts else {}
-        for slot, value in list(self.slots.items()):
-            brought = given.get(slot) if given.get(slot) is not None else arguments.get(slot)
+        brought = as_object(call.arguments) if call is not None and extracts else {}
+        brought = brought | {name: value for name, value in as_object(result.result).items() if value is not None}
+        for slot, value in list(self.collected.items()):
             # Variables are kept as text, whatever they were.
-            is_same = str(brought).strip().casefold() == str(value).strip().casefold()
-            if brought is not None and (extracts or is_same):
+            is_same = str(brought.get(slot)).strip().casefold() == str(value).strip().casefold()
+            if brought.get(slot) is not None and (extracts or is_same):
                 if not extracts:
-                    self.notes.inferred("slot_from_tool_result", f"{slot} from {result.name}", self.timeline.seq)
-                self.states.fill(slot, self.slots.pop(slot), result.time)
+                    self.notes.inferred("slot_from_tool_result", f"{slot} from {result.name}", self.seq)
+                self.fill(slot, self.collected.pop(slot), result.time)
 
     def _move(self, fields: Fields, time: Time | None) -> None:
         fields.of, fields.usual = "node_transition", frozenset()
         old, new = _node(fields, "former"), _node(fields, "new")
-        former, coming, here = self._name(old), self._name(new), self.states.current
+        former, coming, here = self._name(old), self._name(new), self.current
         if not coming:
-            self.notes.set_aside("transition_without_node", repr(dict(fields))[:80], self.timeline.seq)
-            self.timeline.mark("node_transition", dict(fields), time)
+            self.notes.set_aside("transition_without_node", repr(dict(fields))[:80], self.seq)
+            self.mark("node_transition", dict(fields), time)
             return
         if former and here and former != here:
-            self.notes.inferred("transition_not_logged", f"{here} → {former}", self.timeline.seq)
-            self.states.leave(former, time)
+            self.notes.inferred("transition_not_logged", f"{here} → {former}", self.seq)
+            self.leave(former, time)
         if former and former != here:
-            self.states.enter(former, time, {"node_id": old.id})
+            self.enter(former, time, {"node_id": old.id})
         reason = as_text(fields.pop("transition_type", None))
         for side in ("former", "new"):
             fields.pop(f"{side}_node_id", None)
             fields.pop(f"{side}_node_name", None)
-        self.states.leave(coming, time, reason)
-        extras = {"node_id": new.id, "transition_type": reason, **fields.rest(self.timeline.seq)}
-        self.states.enter(coming, time, extras)
+        self.leave(coming, time, reason)
+        self.enter(coming, time, {"node_id": new.id, "transition_type": reason, **fields.rest(self.seq)})
 
     def _name(self, node: _Node) -> str:
         name = node.name or self._names.get(node.id, "")

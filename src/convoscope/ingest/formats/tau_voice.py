@@ -24,7 +24,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import LOOKED_AT, numbered_conversations
+from convoscope.ingest.call_exports import LOOKED_AT, ExportedCall, readable_conversations
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
@@ -125,16 +125,18 @@ def _whole_experiment(value: JsonObject, group: RecordGroup, notes: Notes) -> It
         raise InputError("is an experiment without simulations", field=SIMULATIONS, hint=hint)
     experiment = experiment_of(value.get("info"))
 
-    def build(simulation: JsonObject, name: str, path: str) -> Conversation:
-        source = Source(format=TauVoiceReader.name, files=group.file_names, record=path)
-        return _conversation(simulation, experiment, name, source, notes)
+    def built(simulation: ExportedCall) -> Conversation:
+        if not isinstance(simulation.call, dict):
+            raise InputError("is not an object")
+        source = Source(format=TauVoiceReader.name, files=group.file_names, record=simulation.path)
+        return _conversation(simulation.call, experiment, f"{group.name}#{simulation.number}", source, notes)
 
-    numbered = [
-        (index, simulation)
+    simulations = [
+        ExportedCall(simulation, f"{SIMULATIONS}[{index}]", number=index + 1)
         for index, simulation in enumerate(listed)
         if not (isinstance(simulation, dict) and str(simulation.get("id")) in in_files)
     ]
-    yield from numbered_conversations(numbered, SIMULATIONS, group, build)
+    yield from readable_conversations(simulations, built, SIMULATIONS, SIMULATIONS)
 
 
 def _experiment_of_folder(path: Path) -> Experiment:

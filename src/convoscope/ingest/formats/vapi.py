@@ -14,38 +14,36 @@ from convoscope.conversation import (
     AudioFile,
     Conversation,
     Label,
-    Outcome,
-    Source,
+    Segment,
+    Text,
+    Time,
     Tool,
     Track,
 )
 from convoscope.conversation.events import moment
-from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import (
     LOOKED_AT,
     CallReader,
+    CallTimeline,
     EndReasons,
     ExportedCall,
-    add_call_latency,
     spoken_lines,
     verdicts,
 )
-from convoscope.ingest.formats.vapi_messages import (
-    PARTS,
-    SPEAKERS,
-    CallMessages,
-    MessageReader,
+from convoscope.ingest.formats.vapi_visits import (
+    CALL_IDS,
+    CALL_LISTS,
+    RESULTS,
+    TEXTS,
+    CallVisit,
     MessageStep,
-    NodeVisit,
     assistant_of,
-    by_hand_overs,
-    by_nodes,
-    by_speakers,
     each_once,
+    placed_messages,
     text_in,
 )
-from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import (
     Fields,
     JsonObject,
@@ -57,7 +55,7 @@ from convoscope.ingest.record import (
     from_milliseconds,
 )
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
+from convoscope.ingest.timeline_builder import dimensions
 
 _REPORT = "end-of-call-report"
 
@@ -115,6 +113,25 @@ _USUAL = frozenset(
     | {"artifact", "analysis"}
 )
 _LINE = re.compile(r"^\s*(ai|user|assistant|bot)\s*:\s?", re.IGNORECASE)
+_SPEAKERS = {"user": USER, "bot": ASSISTANT, "assistant": ASSISTANT, "system": SYSTEM}
+_IN_MILLISECONDS = 100
+"""A length from here on counts milliseconds: no one speaks for a hundred seconds, or for a tenth of one."""
+
+_CALLS = frozenset({"tool_calls", "tool-calls", "function_call"})
+_ANSWERS = ("result", "content")
+_USUAL_IN_MESSAGE = frozenset(
+    {"secondsFromStart", "endTime", "duration", "source", "assistantName", "assistantId", "isFiltered", "metadata"}
+    | {"detectedThreats", "originalMessage", "confidence", "confidenceSource", "speakerLabel", "warnings"}
+    | {"time", "message", "type", "toolCallId"}
+)
+# What a turn's latency is made of: the part of the stack that it belongs to, and our name for it there.
+_PARTS = {
+    "turnLatency": ("turn", "e2e_latency"),
+    "modelLatency": ("llm", "ttft"),
+    "voiceLatency": ("tts", "ttfb"),
+    "endpointingLatency": ("eou", "end_of_utterance_delay"),
+    "transcriberLatency": ("eou", "transcription_delay"),
+}
 
 
 class VapiReader(CallReader):
@@ -126,20 +143,25 @@ class VapiReader(CallReader):
     id_field = "id"
     expected = f'expected a call with {{"artifact": {{"messages": […]}}}}, or {{"message": {{"type": "{_REPORT}", …}}}}'
 
-    def detect(self, sample: Sample) -> Detection | None:
-        for value in sample.values:
-            for source in self.calls(value, limit=LOOKED_AT):
-                fields = as_object(source.call).keys()
-                if not _looks_like_a_call(source.call) and not (source.kind and {"id", "orgId"} <= fields):
-                    continue
-                if source.kind:
-                    return Detection(1.0, f'a message "{source.kind}" with a call', "key")
-                why = "a list of calls with an artifact" if source.path else "a call with an artifact or endedReason"
-                return Detection(1.0, why)
-        return None
+    webhook = 'a message "{}" with a call'
+    listed = "a list of calls with an artifact"
+    single = "a call with an artifact or endedReason"
+
+    def likelihood(self, source: ExportedCall) -> float:
+        call = as_object(source.call)
+        return float(self.is_call(call) or (bool(source.kind) and {"id", "orgId"} <= call.keys()))
 
     def is_call(self, value: JsonObject) -> bool:
-        return _looks_like_a_call(value)
+        has_fields = not _OF_A_CALL.isdisjoint(value)
+        artifact = value.get("artifact")
+        if isinstance(artifact, dict) and not _OF_AN_ARTIFACT.isdisjoint(artifact):
+            return has_fields or bool(value.get("id"))
+        if has_fields and "endedReason" in value and as_text(value.get("id")):
+            return True
+        listed = as_list(value.get("messages"))[:LOOKED_AT]
+        return any(isinstance(one, dict) and "secondsFromStart" in one and "role" in one for one in listed) or (
+            {"orgId", "assistantId"} <= value.keys()
+        )
 
     def unwrapped(self, value: JsonObject) -> ExportedCall | None:
         """A call, with the fields of its report. The report's own type is not the call's."""
@@ -173,70 +195,55 @@ class VapiReader(CallReader):
             notes.set_aside("no_messages", reason)
         if messages and field == "transcript":
             notes.inferred("turns_from_text", "speakers are known by the lines of the transcript")
-        talk = _placed(messages, artifact, call, notes)
-        instructions, steps = _instructions(talk.steps)
-        reading = MessageReader(notes, field, talk.visits, _given(call))
+        placed = placed_messages(messages, artifact, call, notes)
+        instructions, steps = _instructions(placed.steps)
         figures = as_object(artifact.get("performanceMetrics"))
         per_turn = as_list(figures.get("turnLatencies"))
         joined = _joined(steps, per_turn, notes)
-        reading.read(steps, joined)
+        timeline = _MessageTimeline(notes, field, placed.visits, call)
+        timeline.read(steps, joined)
         variables = as_object(artifact.get("variableValues"))
-        reading.fill({name: value for name, value in variables.items() if name not in _TEMPLATE})
-        reading.set_cut_offs(ASSISTANT, figures.get("numAssistantInterrupted"))
-        reading.set_cut_offs(USER, figures.get("numUserInterrupted"))
-        timeline = reading.timeline
-        _add_unplaced(timeline, talk.unplaced, as_list(artifact.get("transfers")), () if joined else per_turn)
+        timeline.fill_all({name: value for name, value in variables.items() if name not in _TEMPLATE})
+        timeline.set_cut_offs(ASSISTANT, figures.get("numAssistantInterrupted"))
+        timeline.set_cut_offs(USER, figures.get("numUserInterrupted"))
+        # What has no position in the order goes to the end: assistants, transfers, latencies of an unknown turn.
+        for visit in placed.unplaced:
+            notes.set_aside("activation_place_not_told", visit.state, timeline.seq)
+            timeline.mark("assistant_activation", {"assistantName": visit.state, **visit.extras})
+        for transfer in as_list(artifact.get("transfers")):
+            timeline.mark("transfer", transfer)
+        for latency in () if joined else per_turn:
+            for name, value in as_object(latency).items():
+                component, plain_name = _PARTS.get(name, ("", name))
+                timeline.measure_call(name, value, plain_name if component == "turn" else name)
         agent = _agent(call, artifact, instructions)
-        squad, workflow = (_name_of(call, kind) for kind in ("squad", "workflow"))
-        # The workflow or squad whose states the call went through.
-        owners = (workflow, squad) if as_list(artifact.get("nodes")) else (squad, workflow)
-        owner = next(filter(None, (*owners, _name_of(call, "assistant"))), "")
-        dims = {"agent": squad or agent.name or workflow, "model": agent.models.get("llm", "")}
-        dims["flow"] = owner if talk.visits else ""
-        finished = _ENDS.finished(reason)
-        if reason and finished is None:
-            notes.unknown(f"endedReason={reason}")
+        named = {
+            kind: as_text(as_object(call.get(kind)).get("name")) or as_text(call.get(f"{kind}Id"))
+            for kind in ("squad", "workflow", "assistant")
+        }
+        dims = {"agent": named["squad"] or agent.name or named["workflow"], "model": agent.models.get("llm", "")}
+        if placed.visits:
+            # The workflow or squad whose states the call went through.
+            owners = ("workflow", "squad") if as_list(artifact.get("nodes")) else ("squad", "workflow")
+            dims["flow"] = next(filter(None, (named[kind] for kind in (*owners, "assistant"))), "")
         assistant = as_object(call.get("assistant"))
-        metadata = call.get("metadata") or assistant.get("metadata")
+        is_s2s = "realtime" in as_text(as_object(assistant.get("model")).get("model"))
         has_parts = any(as_object(one).get("voiceLatency") is not None for one in per_turn)
         is_cascade = has_parts or bool(assistant.get("transcriber") and assistant.get("voice"))
-        is_s2s = "realtime" in as_text(as_object(assistant.get("model")).get("model"))
-        pipeline: Pipeline | None = "s2s" if is_s2s else "cascade" if is_cascade else None
-        return Conversation(
-            id=as_text(call.get("id")) or source.id_in(group),
-            dimensions=dimensions(metadata) | filled(dims),
-            source=Source(format=self.name, files=group.file_names, record=source.path),
-            pipeline=pipeline,
-            participants=timeline.participants,
-            clocks=timeline.clocks,
+        return timeline.conversation(
+            self,
+            group,
+            as_text(call.get("id")) or source.id_in(group),
+            source.path,
+            dimensions=dimensions(call.get("metadata") or assistant.get("metadata")) | filled(dims),
+            pipeline="s2s" if is_s2s else "cascade" if is_cascade else None,
             agent=agent,
-            timeline=tuple(timeline.events),
             labels=_labels(as_object(call.get("analysis")), artifact),
             # `successEvaluation` is what a model thinks of the call: a label, and no fact about its end.
-            outcome=Outcome(
-                finished=finished,
-                ended_reason=reason,
-                error=reason if _ENDS.is_error(reason) else "",
-                duration=_duration(call, notes),
-            ),
+            outcome=_ENDS.outcome(reason, "endedReason", _duration(call, notes), notes),
             recording=_recording(call, artifact, {one.id for one in timeline.participants}),
             extras=_extras(call, field, notes),
         )
-
-
-def _looks_like_a_call(call: Any) -> bool:
-    if not isinstance(call, dict):
-        return False
-    has_fields = not _OF_A_CALL.isdisjoint(call)
-    artifact = call.get("artifact")
-    if isinstance(artifact, dict) and not _OF_AN_ARTIFACT.isdisjoint(artifact):
-        return has_fields or bool(call.get("id"))
-    if has_fields and "endedReason" in call and as_text(call.get("id")):
-        return True
-    listed = as_list(call.get("messages"))[:LOOKED_AT]
-    return any(isinstance(one, dict) and "secondsFromStart" in one and "role" in one for one in listed) or (
-        {"orgId", "assistantId"} <= call.keys()
-    )
 
 
 def _messages(call: JsonObject) -> tuple[Sequence[Any], str]:
@@ -260,57 +267,9 @@ def _messages(call: JsonObject) -> tuple[Sequence[Any], str]:
 def _instructions(steps: Sequence[MessageStep]) -> tuple[str, Sequence[MessageStep]]:
     """The prompt that a call begins with, and what comes behind it."""
     for count, (message, _) in enumerate(steps):
-        if not isinstance(message, dict) or SPEAKERS.get(as_text(message.get("role"))) != SYSTEM:
+        if not isinstance(message, dict) or _SPEAKERS.get(as_text(message.get("role"))) != SYSTEM:
             return "\n\n".join(text_in(prompt) for prompt, _ in steps[:count]), steps[count:]
     return "", steps
-
-
-def _placed(messages: Sequence[Any], artifact: JsonObject, call: JsonObject, notes: Notes) -> CallMessages:
-    """Which node, else which assistant of a squad, each message belongs to."""
-    visits = [_node(one) for one in as_list(artifact.get("nodes")) if isinstance(one, dict)]
-    if visits:
-        return CallMessages(by_nodes(messages, visits), visits)
-    activated = _with_distinct_names(_activations(artifact))
-    speakers = {speaker.state for one in messages if isinstance(one, dict) and (speaker := assistant_of(one))}
-    if len(activated) < 2 and len(speakers) < 2 and not (call.get("squad") or call.get("squadId")):
-        return CallMessages([MessageStep(one, 0) for one in messages])
-    if speakers:
-        return by_speakers(messages, activated)
-    if len(activated) == 1:
-        return CallMessages([MessageStep(one, 0) for one in messages], activated)
-    handed = by_hand_overs(messages, activated) if activated else None
-    if handed is not None:
-        notes.inferred("assistant_from_hand_over", f"{len(activated)} assistants")
-        return CallMessages(handed, activated)
-    return CallMessages([MessageStep(one, 0) for one in messages], (), activated)
-
-
-def _node(node: JsonObject) -> NodeVisit:
-    name = next(filter(None, (as_text(node.get(name)) for name in ("nodeName", "name", "nodeId"))), "(unnamed)")
-    unread = {key: value for key, value in node.items() if key not in ("nodeName", "messages", "variableValues")}
-    return NodeVisit(name, filled(unread), as_object(node.get("variableValues")), as_list(node.get("messages")))
-
-
-def _activations(artifact: JsonObject) -> list[NodeVisit]:
-    """The assistants that were activated, in order."""
-    return [
-        visit._replace(extras=filled({**entry, "assistantName": None}))
-        for entry in as_list(artifact.get("assistantActivations"))
-        if isinstance(entry, dict) and (visit := assistant_of(entry))
-    ]
-
-
-def _with_distinct_names(visits: Sequence[NodeVisit]) -> list[NodeVisit]:
-    """Two assistants of one name are distinguished by their ids."""
-    ids: dict[str, set[str]] = {}
-    for visit in visits:
-        ids.setdefault(visit.state, set()).add(as_text(visit.extras.get("assistantId")))
-    return [
-        visit._replace(state=f"{visit.state} ({id})")
-        if len(ids[visit.state]) > 1 and (id := as_text(visit.extras.get("assistantId")))
-        else visit
-        for visit in visits
-    ]
 
 
 def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes) -> dict[int, JsonObject]:
@@ -318,7 +277,7 @@ def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes
     replies: list[int] = []
     user_spoke = False
     for index, (message, _) in enumerate(steps):
-        role = SPEAKERS.get(as_text(message.get("role"))) if isinstance(message, dict) else None
+        role = _SPEAKERS.get(as_text(message.get("role"))) if isinstance(message, dict) else None
         if role in (USER, ASSISTANT) and text_in(message).strip():
             if role == ASSISTANT and user_spoke:
                 replies.append(index)
@@ -329,39 +288,12 @@ def _joined(steps: Sequence[MessageStep], latencies: Sequence[Any], notes: Notes
     return {index: as_object(latency) for index, latency in zip(replies, latencies, strict=True)}
 
 
-def _add_unplaced(
-    timeline: TimelineBuilder, visits: Sequence[NodeVisit], transfers: Sequence[Any], latencies: Sequence[Any]
-) -> None:
-    """What has no position in the order goes to the end: assistants, transfers, latencies of an unknown turn."""
-    for visit in visits:
-        timeline.notes.set_aside("activation_place_not_told", visit.state, timeline.seq)
-        timeline.mark("assistant_activation", {"assistantName": visit.state, **visit.extras})
-    for transfer in transfers:
-        timeline.mark("transfer", transfer)
-    for latency in latencies:
-        for name, value in as_object(latency).items():
-            component, plain_name = PARTS.get(name, ("", name))
-            add_call_latency(timeline, name, value, plain_name if component == "turn" else name)
-
-
-def _given(call: JsonObject) -> JsonObject:
-    """Variables that the call was started with."""
-    return {
-        name: value
-        for overrides in ("squadOverrides", "workflowOverrides", "assistantOverrides")
-        for name, value in as_object(as_object(call.get(overrides)).get("variableValues")).items()
-    }
-
-
-def _name_of(call: JsonObject, kind: str) -> str:
-    return as_text(as_object(call.get(kind)).get("name")) or as_text(call.get(f"{kind}Id"))
-
-
 def _agent(call: JsonObject, artifact: JsonObject, instructions: str) -> Agent:
     assistant = as_object(call.get("assistant"))
     model = as_object(assistant.get("model"))
-    activated = _activations(artifact)
-    names = (as_text(assistant.get("name")), activated[0].state if activated else "", as_text(call.get("assistantId")))
+    entries = map(as_object, as_list(artifact.get("assistantActivations")))
+    activated = next((visit.state for entry in entries if (visit := assistant_of(entry))), "")
+    names = (as_text(assistant.get("name")), activated, as_text(call.get("assistantId")))
     parts = {
         "llm": as_text(model.get("model")),
         "stt": as_text(as_object(assistant.get("transcriber")).get("model")),
@@ -442,6 +374,159 @@ def _extras(call: JsonObject, source: str, notes: Notes) -> JsonObject:
         artifact["performanceMetrics"] = {name: one for name, one in figures.items() if name != "turnLatencies"}
         left["artifact"] = filled(artifact)
     return left.rest()
+
+
+class _MessageTimeline(CallTimeline):
+    """Reads the messages one after the other, and knows which visit the call is in."""
+
+    def __init__(self, notes: Notes, source: str, visits: Sequence[CallVisit], call: JsonObject) -> None:
+        super().__init__(notes, f"{source}.time")
+        self._visits, self._source = visits, source
+        self._given: JsonObject = {}
+        """Variables that the call began with: they were not collected in it."""
+        for overrides in ("squadOverrides", "workflowOverrides", "assistantOverrides"):
+            self._given |= as_object(as_object(call.get(overrides)).get("variableValues"))
+        self._here = -1
+
+    def read(self, steps: Sequence[MessageStep], latencies: dict[int, JsonObject]) -> None:
+        """Put all messages on the timeline; `latencies` has those of turns by the index of their reply."""
+        if self._visits:
+            self._move_to(0)
+        for index, step in enumerate(steps):
+            self._move_to(step.visit)
+            self._read(step.message, f"turn-{index}", latencies.get(index))
+        self._move_to(len(self._visits) - 1)
+        self._fill_here()
+
+    def fill_all(self, variables: JsonObject, *, here: bool = False) -> None:
+        """Variables become slots, each once; where they were collected is unknown, unless it was here."""
+        for slot, value in variables.items():
+            if slot in self._given and self._given[slot] == value:
+                continue
+            if here:
+                self.fill(slot, value)
+            elif self.fill_somewhere(slot, value):
+                self.notes.inferred("slot_place_not_told", slot, self.seq - 1)
+
+    def _fill_here(self) -> None:
+        if self.current:
+            self.fill_all(self._visits[self._here].variables, here=True)
+
+    def _move_to(self, visit: int) -> None:
+        while self._here < min(visit, len(self._visits) - 1):
+            self._fill_here()
+            self._here += 1
+            coming = self._visits[self._here]
+            self.move(coming.state, extras=coming.extras)
+
+    def _read(self, message: Any, speech_id: str, latency: JsonObject | None) -> None:
+        if not isinstance(message, dict):
+            self.notes.ignored("not_a_message", repr(message)[:80], self.seq)
+            self.mark("not_a_message", message)
+            return
+        fields = Fields(message, "message", self.notes, _USUAL_IN_MESSAGE)
+        role = as_text(fields.pop("role", ""))
+        if role in RESULTS:
+            self._result(fields)
+        elif role in _SPEAKERS or role in _CALLS or role == "unknown":
+            calls: Sequence[Any] = fields.take(*CALL_LISTS, kind=list) or ()
+            if role in _CALLS:
+                self._calls(calls, self._sent(fields), fields)
+            else:
+                time = fields.get("time")
+                self._say(role, fields, speech_id, latency, alone=not calls)
+                if calls:
+                    self._calls(calls, self.time(time), {})
+        else:
+            self.notes.unknown(f"role={role or '(none)'}", self.seq)
+            self.mark(role or "not_a_message", filled(fields), self._sent(fields))
+
+    def _say(self, role: str, fields: Fields, speech_id: str, latency: JsonObject | None, *, alone: bool) -> None:
+        speech = fields.text(*TEXTS)
+        if not speech:
+            if alone:
+                self.notes.ignored("empty_utterance", role, self.seq)
+            return
+        speaker = self.participant(_SPEAKERS.get(role, role))
+        time = self._span(fields)
+        parts: dict[str, JsonObject] = {}
+        for name, (component, plain_name) in _PARTS.items():
+            if (seconds := from_milliseconds((latency or {}).get(name))) is not None:
+                parts.setdefault(component, {})[plain_name] = seconds
+        for component, measured in parts.items():
+            self.measure(component, measured, speech_id)
+        text = Text(speech, f"{self._source}.message", fields.number("confidence"))
+        # A transcript holds what the recogniser made of a caller, and what the assistant said.
+        is_heard, is_intended = speaker in (USER, "unknown"), speaker == SYSTEM
+        self.say(
+            speaker,
+            time=time,
+            spoken=None if is_heard or is_intended else text,
+            heard=text if is_heard else None,
+            intended=text if is_intended else None,
+            segments=[Segment(time.at, time.until, time.clock)] if time and time.until is not None else (),
+            extras=fields.rest(self.seq),
+        )
+
+    def _sent(self, fields: Fields) -> Time | None:
+        """When a message was sent, else how far into the call."""
+        for name in ("time", "secondsFromStart"):
+            if fields.get(name) is not None and (time := self.time(fields[name])) is not None:
+                del fields[name]
+                return time
+        return None
+
+    def _span(self, fields: Fields) -> Time | None:
+        """From when to when something was said: by its end, else by its length."""
+        start = self._sent(fields)
+        if start is None:
+            return None
+        if fields.get("endTime") is not None:
+            end = self.time(fields["endTime"])
+            if end is not None and end.clock == start.clock and end.at >= start.at:
+                del fields["endTime"]
+                return Time(start.at, start.clock, end.at)
+            self.notes.set_aside("end_before_start", repr(fields["endTime"])[:80], self.seq)
+        length = as_number(fields.get("duration"))
+        if length is None or length < 0:
+            return start
+        unit = "ms" if length >= _IN_MILLISECONDS else "s"
+        self.notes.inferred(f"duration_in_{unit}", f"{length:g}", self.seq)
+        return Time(start.at, start.clock, start.at + (length / 1000 if unit == "ms" else length))
+
+    def set_cut_offs(self, speaker: str, count: Any) -> None:
+        """Who was cut off, where as many overlap as the call says were cut off."""
+        overlaps = [overlap for overlap in self.overlaps() if overlap.first.speaker == speaker]
+        if as_number(count) == len(overlaps):
+            for overlap in overlaps:
+                self.cut_off(overlap, f"{speaker} by {overlap.second.speaker}")
+
+    def _calls(self, calls: Sequence[Any], time: Time | None, message: JsonObject) -> None:
+        for call in calls:
+            if not isinstance(call, dict):
+                self.notes.ignored("not_a_tool_call", repr(call)[:80], self.seq)
+                self.mark("not_a_tool_call", call, time)
+                continue
+            fields = Fields(call, "tool_call", self.notes, _USUAL_IN_MESSAGE)
+            fields |= fields.take("function", kind=dict) or {}
+            name, id = fields.text("name"), fields.text("id")
+            arguments = fields.pop("arguments", fields.pop("parameters", None))
+            if fields.get("type") == "function":
+                del fields["type"]
+            fields |= {name: value for name, value in message.items() if name not in fields}
+            self.call(name, arguments, call_id=id, time=time, extras=fields.rest(self.seq))
+        if not calls and message:
+            self.mark("tool_calls", filled(message), time)
+
+    def _result(self, fields: Fields) -> None:
+        fields.of = "tool_result"
+        time, call_id, name = self._sent(fields), fields.text(*CALL_IDS), as_text(fields.pop("name", ""))
+        answer = next((fields.pop(field) for field in _ANSWERS if fields.get(field) is not None), None)
+        error = fields.pop("error", None)
+        extras = fields.rest(self.seq)
+        self.result(error if answer is None else answer, call_id=call_id, name=name, time=time, extras=extras)
+        if error:
+            self.set_outcome(False, error=error if isinstance(error, str) else repr(error)[:500])
 
 
 READER = VapiReader()

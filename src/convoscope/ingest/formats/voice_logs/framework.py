@@ -4,50 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import compress, groupby, pairwise
-from operator import eq
-from typing import NamedTuple, TypeVar
+from itertools import groupby, pairwise
+from typing import NamedTuple
 
-from convoscope.ingest.formats.voice_logs.lines import agree, by_time, steadied
+import msgspec
+
+from convoscope.ingest.formats.voice_logs.lines import FrameworkLine, agree, by_time, in_order, steadied
 from convoscope.ingest.report import Notes
 from convoscope.text.folding import compact
-
-Item = TypeVar("Item")
 
 SPOKEN = "tts_text"
 WRITTEN = "llm_response"
 # Speech engines get words, which a blank parts again; models stream pieces that hold their own blanks.
 _JOINTS = {SPOKEN: " ", WRITTEN: ""}
-
-
-class FrameworkLine(NamedTuple):
-    """One line of the log: turn_start, turn_end, tts_text or llm_response."""
-
-    ms: int | None
-    kind: str
-    text: str
-    interrupted: bool | None = None
-    """Of turn_end: whether the user ended it."""
-
-
-class LogColumns(NamedTuple):
-    """The same of many lines, column by column."""
-
-    times: Sequence[int | None]
-    kinds: Sequence[str]
-    texts: Sequence[str]
-    interrupted: Sequence[bool | None]
-
-    @classmethod
-    def of(cls, lines: Sequence[FrameworkLine]) -> LogColumns:
-        return cls(*zip(*lines, strict=True)) if lines else cls((), (), (), ())
-
-    def lines(self) -> list[FrameworkLine]:
-        return list(map(FrameworkLine, *self))
-
-    def spoken(self) -> str:
-        """What was sent to the speech engine, in one."""
-        return " ".join(without(list(self.texts), [at for at, kind in enumerate(self.kinds) if kind != SPOKEN]))
+_NEAR = 12
+"""Lines by which a word may be away from where the reply has it."""
+_BREAK = 3
+_TELLING = 12
+"""Characters that must be found of a reply before an index is taken for its own."""
 
 
 class TextRun(NamedTuple):
@@ -71,41 +45,14 @@ def without_previews(lines: Sequence[FrameworkLine]) -> list[FrameworkLine]:
     if not any(line.kind == SPOKEN for line in lines):
         return list(lines)
     sent = [line for line in lines if line.kind != WRITTEN]
-    if not _phrases(sent):
-        return sent
     times = Counter([line.ms for line in sent if line.kind == SPOKEN])
-    sent = without(
-        sent, [index for index in _phrases(sent) if times[sent[index].ms] > 1 and sent[index].ms is not None]
-    )
-    return without(sent, [index for index in _phrases(sent) if _is_spelt_out(sent, index)])
+    sent = [line for line in sent if not (_is_phrase(line) and line.ms is not None and times[line.ms] > 1)]
+    return [line for index, line in enumerate(sent) if not (_is_phrase(line) and _is_spelt_out(sent, index))]
 
 
-def runs(lines: LogColumns) -> list[TextRun]:
-    """Texts of one kind that no turn boundary parts, as one text each (voice logs, 3.1 step 2 d)."""
-    times, kinds, texts, interrupted = lines
-    parts = tuple(zip(times, texts, strict=True))
-    joined: list[TextRun] = []
-    end = 0
-    for kind, group in groupby(kinds):
-        start, end = end, end + len(list(group))
-        joint = _JOINTS.get(kind)
-        if joint is not None:
-            joined.append(TextRun(kind, times[start], joint.join(texts[start:end]), parts[start:end], None))
-        else:
-            joined += [TextRun(kind, *parts[at], (parts[at],), interrupted[at]) for at in range(start, end)]
-    return joined
-
-
-def _phrases(lines: list[FrameworkLine]) -> list[int]:
-    """Where more than a word was sent at once."""
-    return [index for index, line in enumerate(lines) if " " in line.text and line.kind == SPOKEN]
-
-
-def without(column: list[Item], indexes: list[int]) -> list[Item]:
-    """The same list without some indexes, of which there are few."""
-    for index in reversed(indexes):
-        del column[index]
-    return column
+def _is_phrase(line: FrameworkLine) -> bool:
+    """Whether more than a word was sent at once."""
+    return line.kind == SPOKEN and " " in line.text
 
 
 def _is_spelt_out(lines: list[FrameworkLine], index: int) -> bool:
@@ -120,12 +67,18 @@ def _is_spelt_out(lines: list[FrameworkLine], index: int) -> bool:
     )
 
 
-_SPOKEN = "tts_text"
-_NEAR = 12
-"""Lines by which a word may be away from where the reply has it."""
-_BREAK = 3
-_TELLING = 12
-"""Characters that must be found of a reply before a index is taken for its own."""
+def runs(lines: Sequence[FrameworkLine]) -> list[TextRun]:
+    """Texts of one kind that no turn boundary parts, as one text each (voice logs, 3.1 step 2 d)."""
+    joined: list[TextRun] = []
+    for kind, group in groupby(lines, key=lambda line: line.kind):
+        run = list(group)
+        joint = _JOINTS.get(kind)
+        if joint is None:
+            joined += [TextRun(kind, line.ms, line.text, ((line.ms, line.text),), line.interrupted) for line in run]
+        else:
+            parts = tuple([(line.ms, line.text) for line in run])
+            joined.append(TextRun(kind, run[0].ms, joint.join([text for _, text in parts]), parts, None))
+    return joined
 
 
 def lines_in_order(lines: list[FrameworkLine], replies: Sequence[str], name: str, notes: Notes) -> list[FrameworkLine]:
@@ -135,24 +88,21 @@ def lines_in_order(lines: list[FrameworkLine], replies: Sequence[str], name: str
         return lines
     sorted_by_time = [lines[index] for index in by_time(times)]
     written = [text for reply in replies if (text := compact(reply))]
-    if _whole_replies(lines, written) > _whole_replies(sorted_by_time, written):
-        notes.repaired("late_timestamp", f"{name}: times that contradict the order of its lines were left out")
-        return [line._replace(ms=ms) for line, ms in zip(lines, steadied(times), strict=True)]
-    notes.repaired("out_of_order", f"{name}: its lines were put in the order of their times")
-    return sorted_by_time
+    is_by_file = _whole_replies(lines, written) > _whole_replies(sorted_by_time, written)
+    return in_order(lines, is_by_file, name, notes)
 
 
 def _whole_replies(lines: Sequence[FrameworkLine], written: Sequence[str]) -> tuple[int, int]:
     """How many replies are found whole, and how many of them within one turn: a word may slip over a boundary."""
     sent = _sent(lines)
-    texts = [compact(run.text) for run in runs(LogColumns.of(lines)) if run.kind == _SPOKEN]
+    texts = [compact(run.text) for run in runs(lines) if run.kind == SPOKEN]
     within = sum(any(reply in text for text in texts) for reply in written)
     return sum(reply in sent for reply in written), within
 
 
 def corrected_lines(
-    lines: LogColumns, replies: Sequence[str], heard: Sequence[str], name: str, notes: Notes, *, moved: bool
-) -> LogColumns:
+    lines: list[FrameworkLine], replies: Sequence[str], heard: Sequence[str], name: str, notes: Notes, *, moved: bool
+) -> list[FrameworkLine]:
     """Words where the replies have them, each once. Nothing is touched where the replies are found as they are.
 
     What no reply holds, a greeting for instance, may still be known by what the caller heard. `moved`: the
@@ -160,34 +110,39 @@ def corrected_lines(
     """
     texts = [(key, reply) for reply in replies if (key := compact(reply))]
     written = {key for key, _ in texts}
-    sent = compact(lines.spoken())
+    sent = _sent(lines)
     doubled = _are_doubled(lines, written)
     if not sent or not (moved or doubled or any(reply not in sent for reply in written)):
         return lines
     # Of words that were logged twice each is next to its neighbours, which says nothing of its index.
-    spoken = _Spoken(lines.lines(), () if doubled else written)
+    spoken = _Spoken(lines, () if doubled else written)
     for key, reply in texts:
         if doubled or key not in sent:
             spoken.take(key, reply)
     for text in heard if doubled or moved else ():
         if (key := compact(text)) and (doubled or key not in sent):
             spoken.take(key, text, whole=True)
-    return LogColumns.of(_halved(spoken.lines(name, notes), written, name, notes))
+    corrected: list[FrameworkLine] = []
+    for is_spoken, span in groupby(spoken.lines(name, notes), key=lambda line: line.kind == SPOKEN):
+        words = list(span)
+        pairs = [(line, len(list(group))) for line, group in groupby(words)]
+        # A text that no reply holds, and in which every word is there twice, has each once.
+        if is_spoken and all(count == 2 for _, count in pairs) and not any(_sent(words) in key for key in written):
+            notes.repaired("duplicate_record", f"{name}: {len(pairs)} words sent to the speech engine")
+            words = [line for line, _ in pairs]
+        corrected += words
+    return corrected
 
 
 def _sent(lines: Sequence[FrameworkLine]) -> str:
-    return compact(" ".join([line.text for line in lines if line.kind == _SPOKEN]))
+    return compact(" ".join([line.text for line in lines if line.kind == SPOKEN]))
 
 
-def _are_doubled(lines: LogColumns, written: Iterable[str]) -> bool:
+def _are_doubled(lines: Sequence[FrameworkLine], written: Iterable[str]) -> bool:
     """Whether a word follows itself in an instant, and no reply has it so."""
-    texts, kinds = lines.texts, lines.kinds
-    again = compress(range(len(texts)), map(eq, texts, texts[1:]))
-    for index in [index for index in again if kinds[index] == _SPOKEN]:
-        before, after = (tuple(column[at] for column in lines) for at in (index, index + 1))
-        if before == after:
-            near = range(max(0, index - 2), min(len(texts), index + 4))
-            around = compact(" ".join([texts[at] for at in near if kinds[at] == _SPOKEN]))
+    for index, (before, after) in enumerate(pairwise(lines)):
+        if before.kind == SPOKEN and before == after:
+            around = _sent(lines[max(0, index - 2) : index + 4])
             if not any(around in reply for reply in written):
                 return True
     return False
@@ -209,7 +164,7 @@ class _Spoken:
         self._lines = lines
         self._replies = tuple(replies)
         self._keys = {
-            index: key for index, line in enumerate(lines) if line.kind == _SPOKEN and (key := compact(line.text))
+            index: key for index, line in enumerate(lines) if line.kind == SPOKEN and (key := compact(line.text))
         }
         self._order = list(self._keys)
         self._indexes: dict[str, list[int]] = {}
@@ -221,12 +176,18 @@ class _Spoken:
         self._moved: list[list[int]] = []
         self._repeated: set[int] = set()
         self._written: dict[int, str] = {}
+        """The words of the reply that is looked for, by where they begin in its letters and digits."""
 
     def take(self, reply: str, text: str, *, whole: bool = False) -> None:
-        """Find the words of a reply, and note what of them is out of index or there twice."""
+        """Find the words of a reply, and note what of them is out of its order or there twice."""
         best = _WordMatch([], 0)
-        self._written = _beginnings(text)
-        for index in self._beginning(reply):
+        self._written = {}
+        at = 0
+        for word in text.split():
+            self._written.setdefault(at, word)
+            at += len(compact(word))
+        lengths = range(1, min(self._longest, len(reply)) + 1)
+        for index in sorted(index for length in lengths for index in self._indexes.get(reply[:length], ())):
             if index not in self._used:
                 match = self._follow(reply, self._rank[index])
                 best = max(best, match, key=lambda one: (one.length, -one.jumps))
@@ -243,11 +204,6 @@ class _Spoken:
             line = self._lines[index]
             if index not in self._used and (line.text, line.ms) in reply_lines:
                 self._repeated.add(index)
-
-    def _beginning(self, reply: str) -> list[int]:
-        """The indexes of words that the reply could begin with, in their order."""
-        lengths = range(1, min(self._longest, len(reply)) + 1)
-        return sorted(index for length in lengths for index in self._indexes.get(reply[:length], ()))
 
     def _follow(self, reply: str, rank: int) -> _WordMatch:
         """The words of a reply from an index on, each the nearest to where it should be."""
@@ -306,36 +262,12 @@ class _Spoken:
         instead: dict[int, list[FrameworkLine]] = {}
         for indexes in self._moved:
             times = steadied([self._lines[index].ms for index in indexes])
-            words = [self._lines[index]._replace(ms=ms) for index, ms in zip(indexes, times, strict=True)]
+            timed = zip(indexes, times, strict=True)
+            words = [msgspec.structs.replace(self._lines[index], ms=ms) for index, ms in timed]
             instead.update({index: [] for index in indexes})
             instead[min(indexes)] = words
             notes.repaired("out_of_order", f"{name}: {len(words)} words were put in the order of the model's reply")
         if self._repeated:
             notes.repaired("duplicate_record", f"{name}: {len(self._repeated)} words sent to the speech engine")
             instead.update({index: [] for index in self._repeated})
-        if not instead:
-            return self._lines
-        return [one for index, line in enumerate(self._lines) for one in instead.get(index, [line])]
-
-
-def _beginnings(text: str) -> dict[int, str]:
-    """The words of a text by where they begin in its letters and digits."""
-    words: dict[int, str] = {}
-    at = 0
-    for word in text.split():
-        words.setdefault(at, word)
-        at += len(compact(word))
-    return words
-
-
-def _halved(lines: list[FrameworkLine], written: Iterable[str], name: str, notes: Notes) -> list[FrameworkLine]:
-    """A text that no reply holds, and in which every word is there twice, has each once."""
-    halved: list[FrameworkLine] = []
-    for is_spoken, span in groupby(lines, key=lambda line: line.kind == _SPOKEN):
-        doubled = list(span)
-        pairs = [(line, len(list(group))) for line, group in groupby(doubled)]
-        if is_spoken and all(count == 2 for _, count in pairs) and not any(_sent(doubled) in one for one in written):
-            notes.repaired("duplicate_record", f"{name}: {len(pairs)} words sent to the speech engine")
-            doubled = [line for line, _ in pairs]
-        halved += doubled
-    return halved
+        return [word for index, line in enumerate(self._lines) for word in instead.get(index, [line])]

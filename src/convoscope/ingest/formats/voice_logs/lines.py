@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -16,7 +16,26 @@ from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.report import Notes
 
+
+class FrameworkLine(msgspec.Struct, frozen=True, gc=False):
+    """One line of the framework's log: turn_start, turn_end, tts_text or llm_response."""
+
+    ms: int | None
+    kind: str
+    text: str
+    interrupted: bool | None = None
+    """Of turn_end: whether the user ended it."""
+
+
 Line = TypeVar("Line", bound=msgspec.Struct)
+Timed = TypeVar("Timed", Logged, FrameworkLine)
+_UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_HOURS = 6 * 3_600_000
+_SMALL = 10**8
+_MS = 10**11
+_US = 10**14
+_LONG = 300
+_DONE = ("user", "assistant", "tool_call", "tool_response", "llm_call")
 
 
 def read_lines(path: Path, decoder: msgspec.json.Decoder[Line], notes: Notes) -> list[Line]:
@@ -24,50 +43,44 @@ def read_lines(path: Path, decoder: msgspec.json.Decoder[Line], notes: Notes) ->
     data = files.whole(path)
     try:
         records = decoder.decode_lines(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        records = _one_by_one(path, data, decoder, notes)
+    except _UNDECODABLE:
+        pass
     else:
         if data.count(b"\n") + (not data.endswith(b"\n")) > max(1, len(records)):
             notes.repaired("blank_line", path.name)
-    return records
-
-
-def _one_by_one(path: Path, data: bytes, decoder: msgspec.json.Decoder[Line], notes: Notes) -> list[Line]:
-    records: list[Line] = []
+        return records
+    records = []
     texts = data.rstrip().split(b"\n")
-    if not all(text.strip() for text in texts):
+    numbered = [(number, text) for number, text in enumerate(texts, 1) if text.strip()]
+    if len(numbered) < len(texts):
         notes.repaired("blank_line", path.name)
-    last = max((number for number, text in enumerate(texts) if text.strip()), default=-1)
-    for number, text in enumerate(texts):
-        if not text.strip():
-            continue
+    for number, text in numbered:
+        where = f"{path.name} line {number}"
         try:
-            records.append(_line(text, decoder, notes, f"{path.name} line {number + 1}"))
+            try:
+                records.append(decoder.decode(text))
+            except _UNDECODABLE:
+                value = _decoded(text, where, notes)
+                records.append(msgspec.convert(value, decoder.type, strict=False))
         except (BadJson, msgspec.ValidationError) as error:
-            code = "cut_last_line" if number == last and isinstance(error, BadJson) else "line_left_out"
-            notes.repaired(code, f"{path.name} line {number + 1}: {error}")
+            is_cut = number == numbered[-1][0] and isinstance(error, BadJson)
+            notes.repaired("cut_last_line" if is_cut else "line_left_out", f"{where}: {error}")
     return records
-
-
-def _line(text: bytes, decoder: msgspec.json.Decoder[Line], notes: Notes, index: str) -> Line:
-    try:
-        return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value, repairs = decode(text)
-        for code in repairs:
-            notes.repaired(code, index)
-        return msgspec.convert(value, decoder.type, strict=False)
 
 
 def read_document(path: Path, notes: Notes) -> Any:
     """The JSON of a whole file; None, and noted, where it has none."""
     try:
-        value, repairs = decode(files.whole(path))
+        return _decoded(files.whole(path), path.name, notes)
     except BadJson as error:
         notes.repaired("file_left_out", f"{path.name}: {error}")
         return None
+
+
+def _decoded(data: bytes, where: str, notes: Notes) -> Any:
+    value, repairs = decode(data)
     for code in repairs:
-        notes.repaired(code, path.name)
+        notes.repaired(code, where)
     return value
 
 
@@ -84,12 +97,13 @@ def milliseconds(value: object) -> int | None:
     return round(1000 * read.at) if read.kind == "wall" else round(read.at)
 
 
-def all_milliseconds(stamps: Sequence[object]) -> list[int | None]:
-    """The same of many, most of which count milliseconds since the epoch as they are."""
-    return [
+def times_of(stamps: Sequence[object], name: str, notes: Notes) -> list[int | None]:
+    """When the lines of a log were logged; most count milliseconds since the epoch as they are."""
+    times = [
         stamp if type(stamp) is int and _MS <= stamp < _US else milliseconds(stamp)  # spares most of them a call
         for stamp in stamps
     ]
+    return plausible(stamps, times, name, notes)
 
 
 def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, notes: Notes) -> list[int | None]:
@@ -98,35 +112,16 @@ def plausible(stamps: Sequence[object], times: Sequence[int | None], name: str, 
     No call lasts hours, so that a time before the epoch, or more than six hours from the middle one
     of its log, is wrong. In a log without any times none is missing.
     """
+    checked = list(times)
     ordered = sorted([ms for ms in times if ms is not None])
-    if not ordered:
-        return list(times)
-    middle = ordered[len(ordered) // 2]
-    if len(ordered) == len(times) and ordered[0] >= 0 and are_of_one_call(ordered):
-        return list(times)
-    checked: list[int | None] = []
-    for stamp, ms in zip(stamps, times, strict=True):
+    middle = ordered[len(ordered) // 2] if ordered else 0
+    for index, ms in enumerate(times) if ordered else ():
         if ms is None:
-            notes.repaired("unreadable_time", f"{name}: {str(stamp)[:40]!r}")
+            notes.repaired("unreadable_time", f"{name}: {str(stamps[index])[:40]!r}")
         elif ms < 0 or abs(ms - middle) > _HOURS:
-            notes.repaired("implausible_time", f"{name}: {str(stamp)[:40]!r}")
-            checked.append(None)
-            continue
-        checked.append(ms)
+            notes.repaired("implausible_time", f"{name}: {str(stamps[index])[:40]!r}")
+            checked[index] = None
     return checked
-
-
-def are_of_one_call(times: Sequence[int]) -> bool:
-    """Whether no time, in their order, is hours away from the middle one."""
-    middle = times[len(times) // 2]
-    return times[0] >= middle - _HOURS and times[-1] <= middle + _HOURS
-
-
-_HOURS = 6 * 3_600_000
-_SMALL = 10**8
-_MS = 10**11
-_US = 10**14
-_LONG = 300
 
 
 def seconds(value: object) -> float | None:
@@ -135,10 +130,6 @@ def seconds(value: object) -> float | None:
         return value
     read = moment(value)
     return None if read is None else read.at
-
-
-Order = Literal["file", "time"]
-_DONE = ("user", "assistant", "tool_call", "tool_response", "llm_call")
 
 
 def agree(times: Sequence[int | None]) -> bool:
@@ -194,10 +185,10 @@ def _longest_rise(times: Sequence[int | None]) -> set[int]:
     return indexes
 
 
-def in_order(records: list[Logged], order: Order, name: str, notes: Notes) -> list[Logged]:
-    """The records in the order that is believed. Noted either way."""
+def in_order(records: list[Timed], is_by_file: bool, name: str, notes: Notes) -> list[Timed]:
+    """The records in the order that is believed, of file or of times. Noted either way."""
     times = [record.ms for record in records]
-    if order == "time":
+    if not is_by_file:
         notes.repaired("out_of_order", f"{name}: its lines were put in the order of their times")
         return [records[index] for index in by_time(times)]
     notes.repaired("late_timestamp", f"{name}: times that contradict the order of its lines were left out")
@@ -207,10 +198,10 @@ def in_order(records: list[Logged], order: Order, name: str, notes: Notes) -> li
     ]
 
 
-def believed(records: Sequence[Logged]) -> Order:
-    """For an audit log: the order in which fewer things happen before what they follow from."""
+def is_believed(records: Sequence[Logged]) -> bool:
+    """For an audit log: whether fewer things happen before what they follow from in its order than by its times."""
     sorted_by_time = [records[index] for index in by_time([record.ms for record in records])]
-    return "file" if _contradictions(records) < _contradictions(sorted_by_time) else "time"
+    return _contradictions(records) < _contradictions(sorted_by_time)
 
 
 def _contradictions(records: Sequence[Logged]) -> int:
@@ -221,7 +212,7 @@ def _contradictions(records: Sequence[Logged]) -> int:
     count = int(bool(acts) and acts[0].kind in ("llm_call", "tool_call"))
     for before, after in pairwise(acts):
         if after.kind == "tool_response":
-            count += before.kind != "tool_call" or _tool(before) != _tool(after)
+            count += before.kind != "tool_call" or tool_name(before) != tool_name(after)
         elif before.kind == "tool_call":
             count += after.kind != "tool_call"
         elif called and after.kind in ("assistant", "tool_call"):
@@ -237,6 +228,6 @@ def _follows(before: Logged, after: Logged) -> bool:
     return after.kind == "tool_call" or before.value.get("response") == after.text or not after.text
 
 
-def _tool(record: Logged) -> object:
+def tool_name(record: Logged) -> object:
     value = record.value
     return (value.get("tool") or value.get("tool_name")) if isinstance(value, dict) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,25 +14,21 @@ from convoscope.errors import InputError
 from convoscope.ingest.formats.voice_logs.framework import (
     SPOKEN,
     WRITTEN,
-    FrameworkLine,
-    LogColumns,
     TextRun,
     corrected_lines,
     lines_in_order,
     runs,
-    without,
     without_previews,
 )
 from convoscope.ingest.formats.voice_logs.lines import (
+    FrameworkLine,
     agree,
-    all_milliseconds,
-    are_of_one_call,
-    believed,
     in_order,
-    milliseconds,
+    is_believed,
     plausible,
     read_lines,
     seconds,
+    times_of,
 )
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
@@ -46,7 +43,12 @@ _SPEAKERS = {
     "pipecat_agent": "assistant",
 }
 _SPEECH = {"user_speech": "user", "assistant_speech": "assistant"}
-_FRAMEWORK_KINDS = frozenset({"turn_start", "turn_end", "tts_text", "llm_response"})
+_FRAMEWORK_KINDS = frozenset({"turn_start", "turn_end", SPOKEN, WRITTEN})
+_SOUNDS = frozenset({"audio_start", "audio_end"})
+_OF_USER = (("user_speech", "user"), ("audio_start", "user"))
+_ENDS = (".", "?", "!")
+_MOMENT = 250
+"""Milliseconds."""
 TRANSCRIPT = "transcript"
 UNHEARD = frozenset({"[user audio]", "[audio response - transcription unavailable]"})
 """Texts of records that have no text."""
@@ -54,20 +56,15 @@ UNHEARD = frozenset({"[user audio]", "[audio response - transcription unavailabl
 Stamp = int | float | str | None
 
 
-class _Frame(msgspec.Struct, gc=False):
-    frame: Any = None
-    was_interrupted: Any = None
-
-
 class _FrameworkLine(msgspec.Struct, gc=False):
     timestamp: Stamp = None
     type: str | None = None
-    data: _Frame | None = None
+    data: dict[str, Any] | None = None
 
 
-class _AnyFrameworkLine(msgspec.Struct, gc=False):
-    timestamp: Stamp = None
-    type: str | None = None
+class _AnyFrameworkLine(_FrameworkLine, gc=False):
+    """The text may be under another name: then it is the first."""
+
     data: Any = None
 
 
@@ -123,8 +120,6 @@ _audit = msgspec.json.Decoder(_Audit)
 _framework_line = msgspec.json.Decoder(_FrameworkLine)
 _any_framework_line = msgspec.json.Decoder(_AnyFrameworkLine)
 _simulator_line = msgspec.json.Decoder(_SimulatorLine)
-_at_a_glance = True
-"""Whether a log that is clean at a glance may skip its repair. For tests, which hold the one against the other."""
 
 
 def read_audit(path: Path, notes: Notes) -> AuditLog:
@@ -134,37 +129,23 @@ def read_audit(path: Path, notes: Notes) -> AuditLog:
         log = _audit.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         log = _repaired_audit(data, path, notes)
+    ended = [call for call in log.llm_prompts if call.end_time is not None]
+    stamps = [*(entry.timestamp for entry in log.transcript), *(call.end_time for call in ended)]
+    times = times_of(stamps, path.name, notes)
+    for call, ms in zip(ended, times[len(log.transcript) :], strict=True):
+        if ms is None:
+            call.end_time = None
     records: list[Logged] = []
-    for entry, ms in zip(log.transcript, _entry_times(log, path.name, notes), strict=True):
+    for entry, ms in zip(log.transcript, times, strict=False):
         kind, value = entry.message_type or "", entry.value
-        text = value if isinstance(value, str) else ""
-        records.append(
-            Logged(
-                source="audit",
-                kind=kind,
-                ms=ms,
-                speaker=kind if kind in ("user", "assistant") else "",
-                text=text,
-                value=None if text or value == "" else value,
-            )
-        )
+        speaker = kind if kind in ("user", "assistant") else ""
+        text, value = (value, None) if isinstance(value, str) else ("", value)
+        records.append(Logged(source="audit", kind=kind, ms=ms, speaker=speaker, text=text, value=value))
     notes.records += len(records)
     records = _without_repeats(records, path.name, notes)
     if not agree([record.ms for record in records]):
-        records = in_order(records, believed(records), path.name, notes)
+        records = in_order(records, is_believed(records), path.name, notes)
     return AuditLog(records, log.llm_prompts)
-
-
-def _entry_times(log: _Audit, name: str, notes: Notes) -> list[int | None]:
-    """When each entry was made. A call to the model whose end cannot be has none."""
-    stamps = [entry.timestamp for entry in log.transcript]
-    ended = [call for call in log.llm_prompts if call.end_time is not None]
-    every = [*stamps, *(call.end_time for call in ended)]
-    times = plausible(every, all_milliseconds(every), name, notes)
-    for call, ms in zip(ended, times[len(stamps) :], strict=True):
-        if ms is None:
-            call.end_time = None
-    return times[: len(stamps)]
 
 
 def _repaired_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
@@ -180,28 +161,23 @@ def _repaired_audit(data: bytes, path: Path, notes: Notes) -> _Audit:
         value = {"transcript": entries}
     if isinstance(value, list):
         value = {"transcript": value}
-    transcript = value.get("transcript") if isinstance(value, dict) else None
-    prompts = value.get("llm_prompts") if isinstance(value, dict) else None
-    return _Audit(
-        transcript=_converted(transcript, _AuditEntry, f"{path.name} transcript", notes),
-        llm_prompts=_converted(prompts, LlmCall, f"{path.name} llm_prompts", notes),
-    )
-
-
-def _converted(values: Any, kind: Any, index: str, notes: Notes) -> list[Any]:
-    entries = []
-    for number, value in enumerate(values if isinstance(values, list) else []):
-        try:
-            entries.append(msgspec.convert(value, kind, strict=False))
-        except msgspec.ValidationError as error:
-            notes.repaired("entry_left_out", f"{index}[{number}]: {error}")
-    return entries
+    log = _Audit()
+    kinds: dict[str, tuple[Any, list[Any]]] = {
+        "transcript": (_AuditEntry, log.transcript),
+        "llm_prompts": (LlmCall, log.llm_prompts),
+    }
+    for name, (kind, entries) in kinds.items():
+        listed = value.get(name) if isinstance(value, dict) else None
+        for number, entry in enumerate(listed if isinstance(listed, list) else ()):
+            try:
+                entries.append(msgspec.convert(entry, kind, strict=False))
+            except msgspec.ValidationError as error:
+                notes.repaired("entry_left_out", f"{path.name} {name}[{number}]: {error}")
+    return log
 
 
 def _entries_before(data: bytes) -> list[Any]:
     """The whole entries of `transcript` in a file that is cut off."""
-    import json
-
     text = data.decode("utf-8", "replace")
     at = text.find("[", text.find('"transcript"'))
     entries: list[Any] = []
@@ -222,74 +198,46 @@ def read_framework(
     path: Path, notes: Notes, audit: Sequence[Logged] = (), simulator: Sequence[Logged] = ()
 ) -> Framework:
     """pipecat_events.jsonl and its kin, put right by the model's replies and by what the caller heard."""
-    usual = read_lines(path, _framework_line, notes)
-    clean = _clean(usual) if _at_a_glance else None
-    taken: list[_FrameworkLine] | list[_AnyFrameworkLine] = usual
-    lines: list[FrameworkLine] | None = []
-    if clean is None:
-        lines = _framework_lines(taken, path.name, notes)
-    if lines is None:
-        # The text may sit under another name: then it is the first.
+    name = path.name
+    taken: Sequence[Any] = read_lines(path, _framework_line, notes)
+    sent = [line.data for line in taken if line.type in _FRAMEWORK_KINDS]
+    is_first = any(data is None or data.get("frame") is None for data in sent)
+    if is_first:
         taken = read_lines(path, _any_framework_line, Notes())
-        lines = _framework_lines(taken, path.name, notes) or []
-    kinds = [line.type for line in taken]
-    for kind in dict.fromkeys(kinds):
+    read: list[tuple[Stamp, str, str, bool | None]] = []
+    for line in taken:
+        if line.type in _FRAMEWORK_KINDS:
+            text, interrupted = _frame(line.data, is_first=is_first)
+            if text is None and line.type in (SPOKEN, WRITTEN):
+                notes.repaired("line_left_out", f"{name}: what was spoken is unknown")
+            else:
+                read.append((line.timestamp, line.type or "", text or "", interrupted))
+    times = times_of([stamp for stamp, _, _, _ in read], name, notes)
+    lines = [FrameworkLine(ms, *line[1:]) for ms, line in zip(times, read, strict=True)]
+    for kind in dict.fromkeys([line.type for line in taken]):
         if kind != TRANSCRIPT and kind not in _FRAMEWORK_KINDS:
             notes.ignored(f"framework.{kind}")
-    transcripts = [taken[index] for index, kind in enumerate(kinds) if kind == TRANSCRIPT]
-    times = _times([line.timestamp for line in transcripts], path.name, notes)
+    transcripts = [line for line in taken if line.type == TRANSCRIPT]
+    times = times_of([line.timestamp for line in transcripts], name, notes)
     heard: list[Logged] = []
     if not audit or not agree(times):
-        texts = [(_frame(line.data)[0] or "").strip() for line in transcripts]
+        texts = [(_frame(line.data, is_first=is_first)[0] or "").strip() for line in transcripts]
         heard = [
             Logged(source="framework", kind=TRANSCRIPT, ms=ms, speaker="user", text=text)
             for ms, text in zip(times, texts, strict=True)
         ]
     notes.records += len(taken)
     replies = [record.text for record in audit if record.kind == "assistant"]
-    moved = False
-    if clean is None:
-        lines = _without_doubles(lines, path.name, notes)
-        ordered = lines_in_order(lines, replies, path.name, notes)
-        moved = ordered is not lines
-        clean = LogColumns.of(without_previews(ordered))
+    lines = _without_doubles(lines, name, notes)
+    ordered = lines_in_order(lines, replies, name, notes)
     understood = [record.text for record in simulator if record.kind == "assistant_speech"]
-    sent = corrected_lines(clean, replies, understood, path.name, notes, moved=moved)
-    if None in sent.times:
-        sent = LogColumns.of(_timed(sent.lines()))
+    moved = ordered is not lines
+    lines = corrected_lines(without_previews(ordered), replies, understood, name, notes, moved=moved)
+    if any(line.ms is None for line in lines):
+        lines = _timed(lines)
     if not agree([record.ms for record in heard]):
-        heard = in_order(heard, "time", path.name, notes)
-    return Framework(runs(sent), heard)
-
-
-def _clean(taken: Sequence[_FrameworkLine]) -> LogColumns | None:
-    """Turn boundaries and what was sent to the speech engine, where that needs no repair; None where it may.
-
-    All lines are as usual, in order and none twice, and words come one by one, so that none is the preview of others.
-    """
-    sent = [line for line in taken if line.type in _FRAMEWORK_KINDS]
-    times: list[Any] = [line.timestamp for line in sent]
-    data: list[Any] = [line.data for line in sent]
-    if {*map(type, times)} != {int} or {*map(type, data)} != {_Frame}:
-        return None
-    texts: list[Any] = [frame.frame for frame in data]
-    ended: list[Any] = [frame.was_interrupted for frame in data]
-    if {*map(type, texts)} != {str} or not _FLAGS.issuperset(map(type, ended)):
-        return None
-    if times[0] < _EPOCH_MS or times != sorted(times) or not are_of_one_call(times):
-        return None
-    kinds = [line.type or "" for line in sent]
-    rare = [index for index, kind in enumerate(kinds) if kind != SPOKEN]
-    once = {(times[index], kinds[index], texts[index], ended[index]) for index in rare}
-    spoken = " ".join(without(texts.copy(), rare))
-    if len(once) < len(rare) or len(rare) == len(sent) or spoken.count(" ") >= len(sent) - len(rare):
-        return None
-    written = [index for index in rare if kinds[index] == WRITTEN]
-    return LogColumns(*[without(column, written) for column in (times, kinds, texts, ended)])
-
-
-def _times(stamps: Sequence[object], name: str, notes: Notes) -> list[int | None]:
-    return plausible(stamps, all_milliseconds(stamps), name, notes)
+        heard = in_order(heard, False, name, notes)
+    return Framework(runs(lines), heard)
 
 
 def _timed(lines: list[FrameworkLine]) -> list[FrameworkLine]:
@@ -305,70 +253,30 @@ def _timed(lines: list[FrameworkLine]) -> list[FrameworkLine]:
                 continue
             ends = step > 0 and timed[neighbour].text.rstrip().endswith(_ENDS)
             if timed[neighbour].kind == line.kind and (at_ends or not ends):
-                timed[index] = line._replace(ms=timed[neighbour].ms)
+                timed[index] = msgspec.structs.replace(line, ms=timed[neighbour].ms)
     return timed
-
-
-_ENDS = (".", "?", "!")
-_EPOCH_MS = 10**11
-_SPOKEN = frozenset({SPOKEN, WRITTEN})
-_FLAGS = frozenset({bool, type(None)})
-
-
-def _framework_lines(
-    taken: list[_FrameworkLine] | list[_AnyFrameworkLine], name: str, notes: Notes
-) -> list[FrameworkLine] | None:
-    """Turn boundaries and what was sent to the speech engine; None where a text is not where it usually is."""
-    lines: list[FrameworkLine] = []
-    stamps: list[Stamp] = []
-    unknown = 0
-    for line in taken:
-        kind = line.type
-        if kind not in _FRAMEWORK_KINDS:
-            continue
-        stamp, data = line.timestamp, line.data
-        ms = stamp if type(stamp) is int and stamp >= _EPOCH_MS else milliseconds(stamp)
-        if type(data) is _Frame and type(data.frame) is str and data.was_interrupted is None:
-            lines.append(FrameworkLine(ms, kind, data.frame))
-        elif type(line) is _FrameworkLine and (data is None or data.frame is None):
-            return None
-        else:
-            text, interrupted = _frame(data)
-            if text is None and kind in _SPOKEN:
-                unknown += 1
-                continue
-            lines.append(FrameworkLine(ms, kind, text or "", interrupted))
-        stamps.append(stamp)
-    for _ in range(unknown):
-        notes.repaired("line_left_out", f"{name}: what was spoken is unknown")
-    times = plausible(stamps, [line.ms for line in lines], name, notes)
-    return [line if line.ms == ms else line._replace(ms=ms) for line, ms in zip(lines, times, strict=True)]
 
 
 def _without_doubles(lines: list[FrameworkLine], name: str, notes: Notes) -> list[FrameworkLine]:
     """A phrase or a turn boundary that was logged twice counts once. A word may well be said twice in an instant."""
-    whole = [line for line in lines if line.kind != "tts_text" or " " in line.text.strip()]
-    if len(set(whole)) == len(whole):
-        return lines
     distinct: list[FrameworkLine] = []
     seen: set[FrameworkLine] = set()
     for line in lines:
-        if line not in seen or line.ms is None or (line.kind == "tts_text" and " " not in line.text.strip()):
+        is_word = line.kind == SPOKEN and " " not in line.text.strip()
+        if line in seen and line.ms is not None and not is_word:
+            notes.repaired("duplicate_record", f"{name}: {line.kind}")
+        else:
             distinct.append(line)
             seen.add(line)
-        else:
-            notes.repaired("duplicate_record", f"{name}: {line.kind}")
     return distinct
 
 
-def _frame(data: Any) -> tuple[str | None, bool | None]:
+def _frame(data: Any, *, is_first: bool) -> tuple[str | None, bool | None]:
     """The text of a line, and whether the user ended it; None is what it does not have."""
-    if isinstance(data, _Frame):
-        text, interrupted = data.frame, data.was_interrupted
-    elif isinstance(data, dict):
-        text, interrupted = next(iter(data.values()), None), data.get("was_interrupted")
-    else:
-        text, interrupted = data, None
+    text, interrupted = data, None
+    if isinstance(data, dict):
+        text = next(iter(data.values()), None) if is_first else data.get("frame")
+        interrupted = data.get("was_interrupted")
     return text if isinstance(text, str) else None, interrupted if isinstance(interrupted, bool) else None
 
 
@@ -382,7 +290,7 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
     """elevenlabs_events.jsonl and its kin."""
     records: list[Logged] = []
     lines = read_lines(path, _simulator_line, notes)
-    times = _times([line.timestamp for line in lines], path.name, notes)
+    times = times_of([line.timestamp for line in lines], path.name, notes)
     sounds = _sound_times(lines, path.name, notes)
     for line, ms, sound in zip(lines, times, sounds, strict=True):
         kind = line.type or line.event_type or ""
@@ -394,15 +302,7 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
         if kind in _SOUNDS and sound is None and ms is not None:
             notes.repaired("sound_time_from_log", f"{path.name}: {speaker} {kind}")
         records.append(
-            Logged(
-                source="simulator",
-                kind=kind,
-                ms=ms,
-                sound=sound,
-                speaker=speaker,
-                text=text,
-                value=value,
-            )
+            Logged(source="simulator", kind=kind, ms=ms, sound=sound, speaker=speaker, text=text, value=value)
         )
     notes.records += len(lines)
     # A line that was logged again at the end has a number of its own there: as a copy it says nothing about the order.
@@ -413,8 +313,8 @@ def read_simulator(path: Path, notes: Notes) -> list[Logged]:
     if not agree([record.ms for record in records]):
         # Lines that are numbered and in the order of their numbers were not moved: then a time is wrong.
         numbers = [number for number in sequence if isinstance(number, int)]
-        numbered = 2 * len(numbers) > len(sequence) and numbers == sorted(numbers)
-        records = in_order(records, "file" if numbered else "time", path.name, notes)
+        is_numbered = 2 * len(numbers) > len(sequence) and numbers == sorted(numbers)
+        records = in_order(records, is_numbered, path.name, notes)
     return _with_late_words(_without_repeats(records, path.name, notes), notes)
 
 
@@ -436,19 +336,13 @@ def _with_ties_in_order(records: list[Logged], numbers: Sequence[Stamp], name: s
 
 def _sound_times(lines: Sequence[_SimulatorLine], name: str, notes: Notes) -> list[float | None]:
     """When sounds began and ended, in seconds, but for times that cannot be."""
-    sound_seconds = [None if line.audio_timestamp is None else seconds(line.audio_timestamp) for line in lines]
-    indexes = [index for index, line in enumerate(lines) if line.audio_timestamp is not None]
-    stamps = [lines[index].audio_timestamp for index in indexes]
-    rounded = [None if (at := sound_seconds[index]) is None else round(1000 * at) for index in indexes]
-    for index, ms in zip(indexes, plausible(stamps, rounded, name, notes), strict=True):
-        if ms is None:
-            sound_seconds[index] = None
-    return sound_seconds
-
-
-_SOUNDS = frozenset({"audio_start", "audio_end"})
-_MOMENT = 250
-"""Milliseconds."""
+    stamps = {index: line.audio_timestamp for index, line in enumerate(lines) if line.audio_timestamp is not None}
+    read = [seconds(stamp) for stamp in stamps.values()]
+    rounded = [None if at is None else round(1000 * at) for at in read]
+    times: list[float | None] = [None] * len(lines)
+    for index, at, ms in zip(stamps, read, plausible([*stamps.values()], rounded, name, notes), strict=True):
+        times[index] = None if ms is None else at
+    return times
 
 
 def _with_late_words(records: list[Logged], notes: Notes) -> list[Logged]:
@@ -465,18 +359,10 @@ def _with_late_words(records: list[Logged], notes: Notes) -> list[Logged]:
         elif record.kind == "audio_start":
             wordless = None
         elif record.kind == "audio_end" and record.speaker == "user":
-            wordless = index if _is_wordless(records, index) else None
+            # Whether nothing was said in the user's sound that ends here.
+            before = (one.kind for one in reversed(records[:index]) if (one.kind, one.speaker) in _OF_USER)
+            wordless = index if next(before, "") == "audio_start" else None
     return records
-
-
-def _is_wordless(records: list[Logged], end: int) -> bool:
-    """Whether nothing was said in the user's sound that ends here."""
-    for index in range(end - 1, -1, -1):
-        if records[index].kind == "user_speech":
-            return False
-        if records[index].kind == "audio_start" and records[index].speaker == "user":
-            return True
-    return False
 
 
 def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Logged]:
@@ -485,8 +371,6 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
     That is one equal in all, a sound that begins or ends at the same instant, or the same words
     within a moment in which they could not be said again.
     """
-    if _at_a_glance and not _may_repeat(records):
-        return records
     distinct: list[Logged] = []
     seen: set[tuple[Any, ...]] = set()
     latest: dict[tuple[str, str], int] = {}
@@ -508,13 +392,6 @@ def _without_repeats(records: list[Logged], name: str, notes: Notes) -> list[Log
     return distinct
 
 
-def _may_repeat(records: list[Logged]) -> bool:
-    """At a glance: whether two records share an instant and all but their value, or the same words were said twice."""
-    keys = {(one.kind, one.speaker, one.text, one.sound if one.sound is not None else one.ms) for one in records}
-    texts = [(one.kind, one.text) for one in records if one.kind in _SPEECH and one.text]
-    return len(keys) < len(records) or len({*texts}) < len(texts)
-
-
 def read_transcript(path: Path, notes: Notes) -> list[Logged]:
     """transcript.jsonl, the plain transcript, as if an audit log had it."""
 
@@ -526,7 +403,7 @@ def read_transcript(path: Path, notes: Notes) -> list[Logged]:
 
     records = []
     lines = read_lines(path, msgspec.json.Decoder(_TranscriptLine), notes)
-    for line, ms in zip(lines, _times([line.timestamp for line in lines], path.name, notes), strict=True):
+    for line, ms in zip(lines, times_of([line.timestamp for line in lines], path.name, notes), strict=True):
         role = line.role or line.type or ""
         if role in ("user", "assistant") and isinstance(line.content, str):
             text = line.content.strip()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import wave
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,11 +27,13 @@ from convoscope.ingest.formats.voice_logs.logs import (
     read_simulator,
     read_transcript,
 )
-from convoscope.ingest.formats.voice_logs.timeline import JoinedCall, build
+from convoscope.ingest.formats.voice_logs.timeline import ComponentValues, JoinedCall, build
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample
-from convoscope.ingest.record import as_number, number_in
+from convoscope.ingest.record import as_number, as_object, number_in
 from convoscope.ingest.report import Notes
+
+Content = TypeVar("Content")
 
 AUDIT = ("audit_log.json",)
 FRAMEWORK = ("pipecat_events.jsonl", "pipecat_logs.jsonl", "framework_logs.jsonl")
@@ -48,31 +51,33 @@ _NAMED = {
 """Each log: the fields of result.json that may name it, and the names that it goes by."""
 
 _SOUND = {
-    "assistant": (("audio_assistant_path",), ("audio_assistant.wav",)),
-    "user": (("audio_user_path",), ("audio_user.wav",)),
-    "user_clean": ((), ("audio_user_clean.wav",)),
-    "mixed": (("audio_mixed_path",), ("audio_mixed.wav",)),
+    "audio_assistant": ("assistant",),
+    "audio_user": ("user",),
+    "audio_user_clean": ("user",),
+    "audio_mixed": ("assistant", "user"),
 }
-
-
-_SIDES = {"assistant": ("assistant",), "user": ("user",), "user_clean": ("user",), "mixed": ("assistant", "user")}
+"""Each recording, and who is heard in it."""
 
 
 class CallFolder:
     """The files of a call's folder, by what they are for."""
 
-    def __init__(self, path: Path, result: dict[str, Any]) -> None:
-        self.path = path
+    def __init__(self, path: Path, notes: Notes) -> None:
+        self.path, self.notes = path, notes
         with os.scandir(path) as entries:
             self._names = {entry.name for entry in entries if _is_file(entry)}
-        self._result: dict[str, Any] = result
-        self.missing: list[str] = []
-        """Files that result.json names and that are not there, with the field."""
-        self.audit = self._find(*_NAMED["audit"])
-        self.framework = self._find(*_NAMED["framework"])
-        self.simulator = self._find(*_NAMED["simulator"])
-        self.transcript = self._find(*_NAMED["transcript"])
-        self.sounds = {side: file for side, names in _SOUND.items() if (file := self._find(*names)) is not None}
+        self.result: dict[str, Any] = {}
+        held = self.file(RESULT)
+        result = None if held is None else read_document(held, notes)
+        if isinstance(result, dict):
+            self.result = result
+        elif held is not None and result is not None:
+            notes.repaired("file_left_out", f"{held.name}: holds no object")
+        self.audit, self.framework, self.simulator, self.transcript = (
+            self._find(*_NAMED[log]) for log in ("audit", "framework", "simulator", "transcript")
+        )
+        sounds = {name: self._find((f"{name}_path",), (f"{name}.wav",)) for name in _SOUND}
+        self.tracks = tuple(track(file, _SOUND[name]) for name, file in sounds.items() if file is not None)
 
     def file(self, *names: str) -> Path | None:
         """The first of these that is there, packed or not."""
@@ -85,13 +90,18 @@ class CallFolder:
     def _find(self, fields: tuple[str, ...], names: tuple[str, ...]) -> Path | None:
         """The file that result.json names, if it is there; else the one with a usual name."""
         for field in fields:
-            path_in_result = self._result.get(field)
+            path_in_result = self.result.get(field)
             if isinstance(path_in_result, str) and path_in_result:
                 path = self.file(base_name(path_in_result))
                 if path is not None:
                     return path
-                self.missing.append(f"{field}: {base_name(path_in_result)}")
+                self.notes.repaired("named_file_missing", f"{field}: {base_name(path_in_result)}")
         return self.file(*names)
+
+    def document(self, *names: str) -> Any:
+        """The JSON of the first of these that is there; None where there is none."""
+        path = self.file(*names)
+        return None if path is None else read_document(path, self.notes)
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
@@ -178,6 +188,8 @@ _SET_ASIDE = re.compile(r"_(?:attempt|failed_attempt|extra|unvalidated)_\d+$")
 _TRIAL = re.compile(r"trial_(\d+)$")
 _OF_RUN = ("config.json", "dataset.json*", "*_dataset.json*")
 _OUTPUTS = ("overall_scores", "per_metric")
+_PARTS = {"STT": "stt", "TTS": "tts", "LLM": "llm"}
+_MEASURES = {"TTFBMetricsData": "ttfb", "ProcessingMetricsData": "processing", "LatencyMetric": "latency"}
 _LATENCIES = ("llm", "stt", "tts", "model_response")
 
 
@@ -228,11 +240,8 @@ class VoiceLogsReader(Reader):
 
 def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Path, ...] = ()) -> Conversation:
     """The call in a folder. Whatever cannot be read is said, and the rest is joined."""
-    result = _result(path, notes)
-    config = load(companions).config
-    folder = CallFolder(path, result)
-    for missing in folder.missing:
-        notes.repaired("named_file_missing", missing)
+    folder = CallFolder(path, notes)
+    result, config = folder.result, load(companions).config
     audit, framework, simulator = _logs(folder, notes)
     stated = pipeline(result, config, audit.records, framework=bool(framework.runs))
     if not framework.runs and stated.pipeline != "s2s":
@@ -245,20 +254,25 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         simulator=simulator,
         pipeline=stated.pipeline,
         llm_calls=audit.calls,
-        metrics=_component_lines(folder, notes),
+        metrics=_component_values(folder, notes),
     )
     if not call.audit and not call.runs and not call.simulator:
         raise InputError("none of its logs holds a record", hint="a call needs one readable log of the three")
     where = path.resolve()
-    logs = (folder.audit, folder.framework, folder.simulator)
-    record_id, trial = _identity(where, result)
+    is_trial = _TRIAL.fullmatch(where.name)
+    trial = is_trial[1] if is_trial else ""
+    record_id = result.get("record_id")
+    if not isinstance(record_id, str | int) or record_id == "":
+        record_id = where.parent.name if trial else where.name
     built = build(call, notes)
-    tracks = tuple(track(file, _SIDES[side]) for side, file in folder.sounds.items())
-    dimensions = {"scenario_id": record_id, **({"trial": trial} if trial else {})}
+    dimensions = {"scenario_id": str(record_id), **({"trial": trial} if trial else {})}
     if isinstance(config.get("domain"), str):
         dimensions["domain"] = config["domain"]
+    before = _database(folder, "initial", "initial_scenario_db.json", "scenario_db.json")
+    after = _database(folder, "final", "final_scenario_db.json")
+    logs = (folder.audit, folder.framework, folder.simulator)
     return Conversation(
-        id=f"{record_id}/trial_{trial}" if trial else record_id,
+        id=f"{record_id}/trial_{trial}" if trial else str(record_id),
         dimensions=dimensions,
         source=Source(
             format=VoiceLogsReader.name,
@@ -270,40 +284,19 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         participants=built.participants,
         clocks=built.clocks,
         agent=_agent(audit.calls, config),
-        scenario=_scenario(folder, result, notes),
+        scenario=None if before is None and after is None else Scenario(before=before, after=after),
         timeline=built.timeline,
         log=built.log,
         outcome=_outcome(result, simulator, built.duration),
-        recording=AudioFile(tracks=tracks) if tracks else None,
-        extras=_extras(folder, result, config, notes),
+        recording=AudioFile(tracks=folder.tracks) if folder.tracks else None,
+        extras=_extras(folder, config),
     )
 
 
-def _result(path: Path, notes: Notes) -> dict[str, Any]:
-    """result.json, packed or not; nothing, and noted, where it is not what it should be."""
-    held = path / RESULT
-    if not held.exists():
-        packed = next((path / (RESULT + ending) for ending in PACKED if (path / (RESULT + ending)).exists()), None)
-        if packed is None:
-            return {}
-        held = packed
-    result = read_document(held, notes)
-    if isinstance(result, dict):
-        return result
-    if result is not None:
-        notes.repaired("file_left_out", f"{held.name}: holds no object")
-    return {}
-
-
 def _logs(folder: CallFolder, notes: Notes) -> tuple[AuditLog, Framework, list[Logged]]:
-    audit, framework, simulator = AuditLog([], []), Framework([], []), list[Logged]()
-    if folder.audit is not None:
-        audit = _readable(lambda path: read_audit(path, notes), folder.audit, notes) or audit
-    if folder.simulator is not None:
-        simulator = _readable(lambda path: read_simulator(path, notes), folder.simulator, notes) or simulator
-    if folder.framework is not None:
-        others = (audit.records, simulator)
-        framework = _readable(lambda path: read_framework(path, notes, *others), folder.framework, notes) or framework
+    audit = _readable(read_audit, folder.audit, notes) or AuditLog([], [])
+    simulator = _readable(read_simulator, folder.simulator, notes) or []
+    framework = _readable(read_framework, folder.framework, notes, audit.records, simulator) or Framework([], [])
     if not audit.records:
         _note_missing(folder.audit, "audit: no tool calls, and no words of the recogniser", notes)
         if framework.heard:
@@ -312,7 +305,7 @@ def _logs(folder: CallFolder, notes: Notes) -> tuple[AuditLog, Framework, list[L
             audit = AuditLog(heard, audit.calls)
             notes.inferred("heard_from_framework", f"{len(framework.heard)} lines")
         elif folder.transcript is not None:
-            transcript = _readable(lambda path: read_transcript(path, notes), folder.transcript, notes) or []
+            transcript = _readable(read_transcript, folder.transcript, notes) or []
             audit = AuditLog(transcript, audit.calls)
             notes.inferred("heard_from_transcript", f"{len(transcript)} lines")
     if not simulator:
@@ -324,31 +317,13 @@ def _note_missing(path: Path | None, what: str, notes: Notes) -> None:
     notes.repaired("log_missing" if path is None else "log_empty", what)
 
 
-def _readable(read: Any, path: Path, notes: Notes) -> Any:
-    """What a file holds; None, and noted, where it cannot be read at all."""
+def _readable(read: Callable[..., Content], path: Path | None, notes: Notes, *others: Any) -> Content | None:
+    """What a file holds; None where there is no file, and where it cannot be read at all, which is noted."""
     try:
-        return read(path)
+        return None if path is None else read(path, notes, *others)
     except (InputError, OSError) as error:
-        notes.repaired("file_left_out", f"{path.name}: {error}")
+        notes.repaired("file_left_out", f"{path.name if path else ''}: {error}")
         return None
-
-
-def _identity(where: Path, result: dict[str, Any]) -> tuple[str, str]:
-    """The id of the record, and the number of the trial."""
-    trial = _TRIAL.fullmatch(where.name)
-    record_id = result.get("record_id")
-    folder = where.parent.name if trial else where.name
-    return str(record_id) if isinstance(record_id, str | int) and record_id != "" else folder, trial[1] if trial else ""
-
-
-def _agent(calls: Sequence[LlmCall], config: Any) -> Agent:
-    """Its models as the settings name them, and its instructions as the model was prompted with them."""
-    models = config.get("model")
-    models = models if isinstance(models, dict) else {"llm": models}
-    return Agent(
-        instructions=_system_prompt(calls[0]) if calls else "",
-        models={part: name for part, name in models.items() if isinstance(name, str)},
-    )
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -359,40 +334,42 @@ class _Message(msgspec.Struct, gc=False):
 _messages = msgspec.json.Decoder(list[_Message])
 
 
-def _system_prompt(call: LlmCall) -> str:
+def _agent(calls: Sequence[LlmCall], config: Any) -> Agent:
+    """Its models as the settings name them, and its instructions as the model was prompted with them."""
+    models = config.get("model")
+    models = models if isinstance(models, dict) else {"llm": models}
     try:
-        messages = _messages.decode(call.prompt)
+        messages = _messages.decode(calls[0].prompt) if calls else []
     except msgspec.DecodeError:
-        return ""
-    return next((one.content for one in messages if one.role == "system" and isinstance(one.content, str)), "")
+        messages = []
+    prompts = (one.content for one in messages if one.role == "system" and isinstance(one.content, str))
+    return Agent(
+        instructions=next(prompts, ""),
+        models={part: name for part, name in models.items() if isinstance(name, str)},
+    )
 
 
-def _scenario(folder: CallFolder, result: dict[str, Any], notes: Notes) -> Scenario | None:
-    before = _database(folder, ("initial_scenario_db.json", "scenario_db.json"), result, "initial", notes)
-    after = _database(folder, ("final_scenario_db.json",), result, "final", notes)
-    return None if before is None and after is None else Scenario(before=before, after=after)
-
-
-def _database(
-    folder: CallFolder, names: tuple[str, ...], result: dict[str, Any], which: str, notes: Notes
-) -> Database | None:
+def _database(folder: CallFolder, which: str, *names: str) -> Database | None:
     """A database as the folder holds it. The hash that is stored for it is recomputed, and a difference is noted."""
-    stored = result.get(f"{which}_scenario_db_hash")
+    stored = folder.result.get(f"{which}_scenario_db_hash")
     stored = stored if isinstance(stored, str) else ""
-    path = folder.file(*names)
-    content = read_document(path, notes) if path is not None else None
+    content = folder.document(*names)
     if content is None:
         return Database(None, stored) if stored else None
     wrong = bool(stored) and not is_hash_of(stored, content)
     if wrong:
-        notes.repaired("database_hash_differs", f"{which}: stored {stored[:12]}…, is {database_hash(content)[:12]}…")
+        detail = f"{which}: stored {stored[:12]}…, is {database_hash(content)[:12]}…"
+        folder.notes.repaired("database_hash_differs", detail)
     return Database(content, stored, wrong)
 
 
 def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: float | None) -> Outcome:
-    reason = result.get("conversation_ended_reason")
-    if not isinstance(reason, str) or not reason:
-        reason = next(filter(None, map(_ended_reason, reversed(simulator))), "")
+    reasons = [result.get("conversation_ended_reason")]
+    for record in reversed(simulator):
+        value = as_object(record.value)
+        if record.kind == "connection_state" and value.get("state") == "session_ended":
+            reasons.append(as_object(value.get("details")).get("reason"))
+    reason = next((text for text in reasons if isinstance(text, str) and text), "")
     seconds = as_number(result.get("duration_seconds"))
     error = result.get("error")
     extras = {
@@ -409,26 +386,15 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
     )
 
 
-def _ended_reason(record: Logged) -> str:
-    value = record.value
-    if record.kind != "connection_state" or not isinstance(value, dict) or value.get("state") != "session_ended":
-        return ""
-    details = value.get("details")
-    reason = details.get("reason") if isinstance(details, dict) else None
-    return reason if isinstance(reason, str) else ""
-
-
-def _extras(folder: CallFolder, result: dict[str, Any], config: Any, notes: Notes) -> dict[str, Any]:
+def _extras(folder: CallFolder, config: Any) -> dict[str, Any]:
     extras: dict[str, Any] = {}
-    latencies = {
-        part: result[f"{part}_latency"] for part in _LATENCIES if isinstance(result.get(f"{part}_latency"), dict)
-    }
+    latencies = {part: folder.result.get(f"{part}_latency") for part in _LATENCIES}
+    latencies = {part: latency for part, latency in latencies.items() if isinstance(latency, dict)}
     if latencies:
         extras["latencies"] = latencies
-    path = folder.file("response_latencies.json")
-    listed = read_document(path, notes) if path is not None else None
-    if isinstance(listed, dict) and isinstance(listed.get("latencies"), list):
-        extras["response_latencies"] = listed["latencies"]
+    listed = as_object(folder.document("response_latencies.json")).get("latencies")
+    if isinstance(listed, list):
+        extras["response_latencies"] = listed
     for key in ("language", "language_display_name"):
         if isinstance(config.get(key), str):
             extras[key] = config[key]
@@ -447,33 +413,33 @@ class _ComponentLine(msgspec.Struct, gc=False):
 _component_line = msgspec.json.Decoder(_ComponentLine)
 
 
-def _component_lines(folder: CallFolder, notes: Notes) -> list[dict[str, Any]]:
+def _component_values(folder: CallFolder, notes: Notes) -> list[ComponentValues]:
     """What the framework measured of its parts, and what each call to the model cost."""
-    measurements: list[dict[str, Any]] = []
+    measured: list[ComponentValues] = []
     path = folder.file("pipecat_metrics.jsonl", "framework_metrics.jsonl")
-    if path is not None:
-        lines = _readable(lambda file: read_lines(file, _component_line, notes), path, notes) or []
-        measurements += [msgspec.to_builtins(line) for line in lines]
+    lines = _readable(lambda file, notes: read_lines(file, _component_line, notes), path, notes) or []
+    for line in lines:
+        label = line.model if isinstance(line.model, str) else ""
+        if line.type == "tokens" and isinstance(line.value, dict):
+            measured.append(ComponentValues("llm", line.value, label))
+            continue
+        measure, value = _MEASURES.get(line.type or ""), None if isinstance(line.value, bool) else number_in(line.value)
+        processor = str(line.processor or "")
+        part = str(line.stage) if line.stage else next((part for sign, part in _PARTS.items() if sign in processor), "")
+        # Frameworks log a zero for every part when the call starts.
+        if measure and part and value:
+            measured.append(ComponentValues(part, {measure: value}, label))
     path = folder.file("agent_perf_stats.csv")
-    if path is not None:
-        measurements += _perf_rows(path, notes)
-    return measurements
-
-
-def _perf_rows(path: Path, notes: Notes) -> list[dict[str, Any]]:
-    import csv
-
-    rows: list[dict[str, Any]] = []
     try:
-        text = files.whole(path).decode("utf-8-sig", "replace")
+        text = "" if path is None else files.whole(path).decode("utf-8-sig", "replace")
         for row in csv.DictReader(text.splitlines(keepends=True)):
             tokens = {name: number_in(row.get(name)) for name in ("output_tokens", "reasoning_tokens")}
             tokens = {name: value for name, value in tokens.items() if value is not None}
             if tokens:
-                rows.append({"type": "tokens", "value": tokens})
+                measured.append(ComponentValues("llm", tokens))
     except (OSError, InputError, csv.Error) as error:
-        notes.repaired("file_left_out", f"{path.name}: {error}")
-    return rows
+        notes.repaired("file_left_out", f"{path.name if path else ''}: {error}")
+    return measured
 
 
 READER = VoiceLogsReader()

@@ -25,7 +25,7 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.ingest.formats.voice_logs.framework import TextRun
 from convoscope.ingest.formats.voice_logs.join import Join, Joined, Offsets, UserUtterance
-from convoscope.ingest.formats.voice_logs.lines import milliseconds
+from convoscope.ingest.formats.voice_logs.lines import milliseconds, tool_name
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD, LlmCall, as_logged
 from convoscope.ingest.formats.voice_logs.replies import Reply
 from convoscope.ingest.formats.voice_logs.sounds import (
@@ -40,6 +40,7 @@ from convoscope.ingest.formats.voice_logs.sounds import (
     skew,
     sound_shift,
 )
+from convoscope.ingest.record import as_object, number_in
 from convoscope.ingest.report import Notes
 
 _USER, _AGENT = "user", "assistant"
@@ -54,8 +55,15 @@ _BEFORE_SOUND = 0.25
 """From the model's reply to the start of the agent's sound."""
 _PAUSE = 2.5
 """A silence between two words, in seconds, that parts one utterance of the agent from the next."""
-_COMPONENTS = {"STT": "stt", "TTS": "tts", "LLM": "llm"}
-_MEASURES = {"TTFBMetricsData": "ttfb", "ProcessingMetricsData": "processing", "LatencyMetric": "latency"}
+_BOUNDARIES = ("turn_start", "turn_end")
+
+
+class ComponentValues(NamedTuple):
+    """What was measured of a part of the stack, at an unknown time."""
+
+    component: str
+    values: dict[str, Any]
+    label: str = ""
 
 
 class JoinedCall(NamedTuple):
@@ -66,10 +74,7 @@ class JoinedCall(NamedTuple):
     simulator: list[Logged]
     pipeline: Pipeline
     llm_calls: Sequence[LlmCall] = ()
-    metrics: Sequence[dict[str, Any]] = ()
-
-
-_BOUNDARIES = ("turn_start", "turn_end")
+    metrics: Sequence[ComponentValues] = ()
 
 
 class Built(NamedTuple):
@@ -307,17 +312,13 @@ def _entries(join: Join, joined: Joined, call: JoinedCall) -> list[_Entry]:
             sound.at - join.offsets.audio, "audio", None if sound.end is None else sound.until - join.offsets.audio
         )
         event = Marker(seq=0, name="noise", participant=sound.role, time=time)
-        entries.append(_Entry(_slot(starts, sound.at), sound.at, event, sound.records))
+        entries.append(_Entry(bisect_right(starts, sound.at), sound.at, event, sound.records))
     for index in range(len(call.audit) + len(call.runs), len(join.log)):
         record = join.log[index]
         if record.kind == "connection_state" or record.kind in ("timeout", "error"):
             event = Marker(seq=0, name=record.kind, value=record.value, time=_time(join, index))
-            entries.append(_Entry(_slot(starts, join.at(index)), join.at(index), event, (index,)))
+            entries.append(_Entry(bisect_right(starts, join.at(index)), join.at(index), event, (index,)))
     return [*entries, *_components(join, call, starts)]
-
-
-def _slot(starts: Sequence[float], at: float) -> int:
-    return bisect_right(starts, at)
 
 
 def _time(join: Join, index: int) -> Time | None:
@@ -412,8 +413,7 @@ def _fallbacks(join: Join, call: JoinedCall) -> set[int]:
 
 def _tool(join: Join, index: int) -> AnyEvent | None:
     record = join.log[index]
-    value = record.value if isinstance(record.value, dict) else {}
-    name = str(value.get("tool") or value.get("tool_name") or "")
+    value, name = as_object(record.value), str(tool_name(record) or "")
     if record.kind == "tool_call":
         arguments = value.get("parameters", value.get("arguments"))
         return ToolCall(seq=0, name=name, arguments=arguments, time=_time(join, index))
@@ -429,8 +429,7 @@ def _components(join: Join, call: JoinedCall, starts: Sequence[float]) -> list[_
     """What the parts of the stack log of themselves: calls to the model, first bytes, tokens."""
     entries: list[_Entry] = []
     for made in call.llm_calls:
-        latency = _float(made.latency_ms)
-        ended = milliseconds(made.end_time)
+        latency, ended = number_in(made.latency_ms), milliseconds(made.end_time)
         if latency is None:
             continue
         at = float("inf") if ended is None else ended / 1000 + join.offsets.audit
@@ -438,42 +437,14 @@ def _components(join: Join, call: JoinedCall, starts: Sequence[float]) -> list[_
             seq=0,
             component="llm",
             values={"latency": latency / 1000},
-            label=_label(made.model),
+            label=made.model if isinstance(made.model, str) else "",
             time=None if ended is None else Time(ended / 1000, "audit"),
         )
-        entries.append(_Entry(_slot(starts, at), at, event))
-    for line in call.metrics:
-        component, measure, value = _component(line)
-        if component and value is not None:
-            values = value if isinstance(value, dict) else {measure: value}
-            event = ComponentMetric(seq=0, component=component, values=values, label=_label(line.get("model")))
-            entries.append(_Entry(len(starts), float("inf"), event))
+        entries.append(_Entry(bisect_right(starts, at), at, event))
+    for component, values, label in call.metrics:
+        event = ComponentMetric(seq=0, component=component, values=values, label=label)
+        entries.append(_Entry(len(starts), float("inf"), event))
     return entries
-
-
-def _component(line: dict[str, Any]) -> tuple[str, str, Any]:
-    if line.get("type") == "tokens":
-        return "llm", "", line["value"]
-    measure = _MEASURES.get(str(line.get("type")))
-    stage = line.get("stage")
-    if measure is None:
-        return "", "", None
-    processor = str(line.get("processor") or "")
-    component = str(stage) if stage else next((one for sign, one in _COMPONENTS.items() if sign in processor), "")
-    value = _float(line.get("value"))
-    # Frameworks log a zero for every part when the call starts.
-    return (component, measure, value) if value else ("", "", None)
-
-
-def _label(model: Any) -> str:
-    return model if isinstance(model, str) else ""
-
-
-def _float(value: Any) -> float | None:
-    try:
-        return None if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def _duration(join: Join) -> float | None:
