@@ -98,20 +98,16 @@ def value(
         return float(declared.function(*inputs)) if reason is None else reason
     assert isinstance(declared, Metric)
     assert isinstance(conversation, Conversation)
-    return _of_conversation(declared, conversation, resources)
-
-
-def _of_conversation(metric: Metric, conversation: Conversation, resources: Mapping[str, Any]) -> float | str:
-    given = frozenset(metric.resources[name] for name in resources)
-    for need in metric.needs:
-        if not need.met(conversation, given):
-            return need.code
-    observations = metric(conversation, **resources)
+    given = frozenset(declared.resources[name] for name in resources)
+    unmet = next((need for need in declared.needs if not need.met(conversation, given)), None)
+    if unmet is not None:
+        return unmet.code
+    observations = declared(conversation, **resources)
     measured = [observation for observation in observations if observation.status == MEASURED]
     missing = [observation for observation in observations if observation.status in (UNMEASURED, ERROR)]
-    if not measured or (metric.reduce.within.whole and missing):
+    if not measured or (declared.reduce.within.whole and missing):
         return (missing or observations)[0].reason if observations else "nothing_to_observe"
-    result = measured[0].value if len(measured) == 1 else metric.reduce.within.reduce(measured)
+    result = measured[0].value if len(measured) == 1 else declared.reduce.within.reduce(measured)
     return "no_value" if result is None else result
 
 
@@ -122,17 +118,18 @@ def _of_group(declared: Derived, conversations: Sequence[Conversation]) -> float
         if isinstance(source, Derived) and source.over == "group":
             inputs.append(_of_group(source, conversations))
             continue
-        values = {conversation.id: value(key, conversation) for conversation in conversations}
-        inputs.append([_sample(conversation, values[conversation.id]) for conversation in conversations])
+        values = [(one, value(key, one)) for one in conversations]
+        inputs.append(
+            [
+                GroupSample(one.id, one.dimensions, UNMEASURED, None)
+                if isinstance(given, str)
+                else GroupSample(one.id, one.dimensions, MEASURED, given)
+                for one, given in values
+            ]
+        )
     result = declared.function(*inputs)
     figures = [one for one in (result.values() if isinstance(result, Mapping) else [result]) if one is not None]
     return sum(figures) / len(figures) if figures else declared.unscored
-
-
-def _sample(conversation: Conversation, given: float | str) -> GroupSample:
-    if isinstance(given, str):
-        return GroupSample(conversation.id, conversation.dimensions, UNMEASURED, None)
-    return GroupSample(conversation.id, conversation.dimensions, MEASURED, given)
 
 
 __all__ = ["example", "value"]

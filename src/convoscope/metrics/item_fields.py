@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import Conversation, Outcome
 from convoscope.conversation.events import ComponentMetric
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.needs import GROUND_TRUTH, Fact, Need, knows_tools
@@ -71,19 +71,6 @@ def _own(case: Case, field: str, shared: object) -> object:
     return case.extras.get(field, shared)
 
 
-def _has_task(case: Case) -> bool:
-    return case.question is not None
-
-
-def _has_response(case: Case) -> bool:
-    return case.answer is not None
-
-
-def _has_calls(case: Case) -> bool:
-    # An empty list says that the agent called nothing, which is worth knowing.
-    return bool(case.tool_calls) or _carries(case, "tool_calls") or _called_nothing(case)
-
-
 def _called_nothing(case: Case) -> bool:
     """Outside of items: the log would show a call, and shows none."""
     return case.item is None and not case.tool_calls and knows_tools(case.conversation)
@@ -96,10 +83,6 @@ def _has_parameters(case: Case) -> bool:
     return _carries(case, "parameters_passed")
 
 
-def _has_results(case: Case) -> bool:
-    return bool(case.tool_results) or _carries(case, "tool_call_results") or _called_nothing(case)
-
-
 def _has_chunks(case: Case) -> bool:
     # A search that found nothing is known too: its list of chunks is empty.
     if "retrieved_context" in case.extras:
@@ -107,14 +90,8 @@ def _has_chunks(case: Case) -> bool:
     return bool(case.retrievals)
 
 
-def _has_context(case: Case) -> bool:
-    if case.item is None:
-        return bool(case.conversation.utterances)
-    return _carries(case, "conversation_context")
-
-
-def _has_component(case: Case, components: tuple[str, ...]) -> bool:
-    return any(type(event) is ComponentMetric and event.component in components for event in case.events)
+def _has_component(case: Case, component: str) -> bool:
+    return any(type(event) is ComponentMetric and event.component == component for event in case.events)
 
 
 def _has_metrics(case: Case) -> bool:
@@ -131,14 +108,8 @@ def _has_dimension(case: Case, field: str) -> bool:
     return _own(case, field, case.conversation.dimensions.get(field)) is not None
 
 
-def _finished(case: Case) -> bool | None:
-    outcome = case.conversation.outcome if case.item is None else case.item.outcome
-    return None if outcome is None else outcome.finished
-
-
-def _has_status(case: Case) -> bool:
-    outcome = case.conversation.outcome if case.item is None else case.item.outcome
-    return outcome is not None and bool(outcome.final_status)
+def _outcome(case: Case) -> Outcome:
+    return (case.conversation.outcome if case.item is None else case.item.outcome) or Outcome()
 
 
 _ON_THE_ITEM = (
@@ -156,10 +127,8 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
     "user_id": lambda case: _has_dimension(case, "user_id"),
     "task_id": lambda case: _has_dimension(case, "task_id"),
     "turn_id": _has_id,
-    "agent_task": _has_task,
-    "input_text": _has_task,
-    "agent_response": _has_response,
-    "output_text": _has_response,
+    **dict.fromkeys(("agent_task", "input_text"), lambda case: case.question is not None),
+    **dict.fromkeys(("agent_response", "output_text"), lambda case: case.answer is not None),
     "ground_truth": lambda case: case.expected.ground_truth is not None,
     "expected_format": lambda case: case.expected.format is not None,
     "expected_tool_call": lambda case: bool(case.expected.tool_calls),
@@ -168,18 +137,23 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
     "agent_role": lambda case: bool(_own(case, "agent_role", case.conversation.agent.role)),
     "system_prompt": lambda case: bool(_own(case, "system_prompt", case.conversation.agent.instructions)),
     "tools_available": lambda case: _own(case, "tools_available", case.conversation.agent.tools) is not None,
-    "tool_calls": _has_calls,
+    # An empty list says that the agent called nothing, which is worth knowing.
+    "tool_calls": lambda case: bool(case.tool_calls) or _carries(case, "tool_calls") or _called_nothing(case),
     "parameters_passed": _has_parameters,
-    "tool_call_results": _has_results,
+    "tool_call_results": lambda case: (
+        bool(case.tool_results) or _carries(case, "tool_call_results") or _called_nothing(case)
+    ),
     "retrieval_query": lambda case: any(one.query is not None for one in case.retrievals),
     "retrieved_context": _has_chunks,
-    "conversation_context": _has_context,
-    "agent_exit": lambda case: _finished(case) is not None,
-    "exit_status": _has_status,
+    "conversation_context": lambda case: (
+        bool(case.conversation.utterances) if case.item is None else _carries(case, "conversation_context")
+    ),
+    "agent_exit": lambda case: _outcome(case).finished is not None,
+    "exit_status": lambda case: bool(_outcome(case).final_status),
     "trace": lambda case: bool(case.extras.get("trace")),
     "raw_complete_audio": lambda case: _own(case, "raw_complete_audio", case.conversation.recording) is not None,
-    "stt_data": lambda case: _has_component(case, ("stt_span",)),
-    "tts_data": lambda case: _has_component(case, ("tts_span",)),
+    "stt_data": lambda case: _has_component(case, "stt_span"),
+    "tts_data": lambda case: _has_component(case, "tts_span"),
     "metrics_collected": lambda case: _has_metrics(case) or _carries(case, "latency"),
     **{field: partial(_carries, field=field) for field in _ON_THE_ITEM},
 }
@@ -229,9 +203,9 @@ class _FieldsOfCases:
         has = _ALSO.get(field) or PRESENT.get(field)
         if has is None:
             raise AttributeError(field)
-        fact = any(has(case) for case in self._cases)
-        setattr(self, field, fact)
-        return fact
+        is_present = any(has(case) for case in self._cases)
+        setattr(self, field, is_present)
+        return is_present
 
 
 @cached_on_argument
@@ -285,16 +259,10 @@ _CODES = {"tool_calls": "tool_calls_unknown"}
 """Reason codes of fields whose absence says less than that there was none."""
 
 
-def _need(field: str) -> Need:
-    return Need(
-        code=_CODES.get(field, f"no_{field}"),
-        field=field,
-        unlock=f"`{field}` in the items",
-        present=_present(field),
-    )
-
-
-FIELDS: Mapping[str, Need] = {**{field: _need(field) for field in PRESENT}, "ground_truth": GROUND_TRUTH}
+FIELDS: Mapping[str, Need] = {
+    field: Need(_CODES.get(field, f"no_{field}"), field, f"`{field}` in the items", _present(field))
+    for field in PRESENT
+} | {"ground_truth": GROUND_TRUTH}
 PARTS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_fields, "parts"))
 WAITS = msgspec.structs.replace(FIELDS["metrics_collected"], present=Fact(case_fields, "waits"))
 

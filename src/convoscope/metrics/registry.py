@@ -45,8 +45,7 @@ class Registry(msgspec.Struct, frozen=True):
             return tuple(self.declared[key] for key in sorted(self.declared))
         chosen: dict[str, Declared] = {}
         for name in names:
-            for declared in self._find(name) if isinstance(name, str) else (_declared(name),):
-                chosen[declared.key] = declared
+            chosen |= {one.key: one for one in (self._find(name) if isinstance(name, str) else [_declared(name)])}
         pending = [one for one in chosen.values() if isinstance(one, Derived)]
         while pending:
             needing = pending.pop()
@@ -71,7 +70,7 @@ class Registry(msgspec.Struct, frozen=True):
         if name in self.declared:
             return (self.declared[name],)
         for bare in (name, name.removesuffix("_scorer")):
-            matches = [one for one in self.declared.values() if _bare_name(one) == bare]
+            matches = [one for one in self.declared.values() if one.key.split(".", 1)[1] == bare]
             if matches:
                 break
         if len(matches) > 1:
@@ -90,30 +89,28 @@ def _declared(thing: object) -> Declared:
     return thing
 
 
-def _bare_name(declared: Declared) -> str:
-    return declared.key.split(".", 1)[1]
-
-
 def collect(things: Iterable[object]) -> dict[str, Declared]:
     """The declarations among some things, by key; a module gives all that it holds."""
     declared: dict[str, Declared] = {}
-    for thing in things:
-        members = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
-        for member in members:
-            if isinstance(member, Metric | Derived) and declared.setdefault(member.key, member) is not member:
-                raise DeclarationError(f"{member.key} is declared twice", hint="rename one, or give it a variant")
+    for member in _members(things):
+        if isinstance(member, Metric | Derived) and declared.setdefault(member.key, member) is not member:
+            raise DeclarationError(f"{member.key} is declared twice", hint="rename one, or give it a variant")
     return declared
 
 
 def collect_tables(things: Iterable[object]) -> dict[str, SideTable]:
     """The side tables among some things, by name; a module gives all that it holds."""
     tables: dict[str, SideTable] = {}
-    for thing in things:
-        members = vars(thing).values() if isinstance(thing, ModuleType) else (thing,)
-        for member in members:
-            if isinstance(member, SideTable) and tables.setdefault(member.name, member) is not member:
-                raise DeclarationError(f"the table {member.name} is declared twice", hint="rename one")
+    for member in _members(things):
+        if isinstance(member, SideTable) and tables.setdefault(member.name, member) is not member:
+            raise DeclarationError(f"the table {member.name} is declared twice", hint="rename one")
     return tables
+
+
+def _members(things: Iterable[object]) -> list[object]:
+    """Things, and the content of modules."""
+    groups = (vars(thing).values() if isinstance(thing, ModuleType) else [thing] for thing in things)
+    return [member for group in groups for member in group]
 
 
 @cache
@@ -243,15 +240,12 @@ def _declared_in(name: str) -> _Brought:
             raise UsageError(f"{name} declares no metric", hint="write a [[scorer]]")
         return brought
     module = load(name)
-    brought = _Brought(collect([module]), _resources(module), collect_tables([module]))
+    resources = tuple(member for member in vars(module).values() if isinstance(member, Resource))
+    brought = _Brought(collect([module]), resources, collect_tables([module]))
     if not any(brought) and not declares_view(module):
         hint = "declare one with @convoscope.metric(...), or template_scorer(...)"
         raise UsageError(f"{name} declares no metric", hint=hint)
     return brought
-
-
-def _resources(module: ModuleType) -> tuple[Resource, ...]:
-    return tuple(one for one in vars(module).values() if isinstance(one, Resource))
 
 
 @cache

@@ -67,18 +67,14 @@ class Panel(NamedTuple):
 @cached_on_argument
 def panel(conversation: Conversation) -> Panel | None:
     """The events; None where the log has no ticks."""
-    ticks = _ticks(conversation)
-    return None if ticks is None else Panel(events_of(ticks), ticks.seconds)
-
-
-def _ticks(conversation: Conversation) -> Ticks | None:
     clock = next((one for one in conversation.clocks if one.kind == "audio" and (one.resolution or 0) >= FINEST), None)
     if clock is None:
         return None
     try:
-        return _TickReader(conversation, clock).ticks()
+        ticks = _TickReader(conversation, clock).ticks()
     except (OverflowError, ValueError):  # times that are no number of ticks
         return None
+    return None if ticks is None else Panel(events_of(ticks), ticks.seconds)
 
 
 class _TickReader:
@@ -143,15 +139,11 @@ def kind_of(type: object) -> InsertKind:
     return VOCAL_TIC if type == VOCAL_TIC else NON_DIRECTED
 
 
-def _has_ticks(conversation: Conversation) -> bool:
-    return panel(conversation) is not None
-
-
 TICKS = Need(
-    code="no_ticks",
-    field="clocks.resolution, timeline.utterance.segments, timeline.marker recording_ended",
-    unlock="a full-duplex recording in ticks, such as a τ-voice experiment",
-    present=_has_ticks,
+    "no_ticks",
+    "clocks.resolution, timeline.utterance.segments, timeline.marker recording_ended",
+    "a full-duplex recording in ticks, such as a τ-voice experiment",
+    lambda conversation: panel(conversation) is not None,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from convoscope.conversation import ComponentMetric, Conversation
 from convoscope.metrics.declaration import (
@@ -57,7 +57,7 @@ from convoscope.metrics.latency.turns import (
     without_zeros,
     work,
 )
-from convoscope.metrics.voice.call_facts import CALL
+from convoscope.metrics.voice.call_facts import CALL, is_quantity
 from convoscope.scores.observation import (
     Observation,
     measured,
@@ -482,7 +482,7 @@ def _stated_mean(conversation: Conversation, component: str) -> _MeanLatency | N
     if not isinstance(statement, dict):
         return None
     mean, calls = statement.get("mean_ms"), statement.get("total_calls")
-    if not _is_time(mean) or calls == 0 or (calls is None and not mean):
+    if not is_quantity(mean) or calls == 0 or (calls is None and not mean):
         return None
     return _MeanLatency(mean / 1000, {"from": "stated mean", **({} if calls is None else {"calls": calls})})
 
@@ -495,11 +495,7 @@ def _reported_mean(conversation: Conversation, component: str) -> _MeanLatency |
         if isinstance(event, ComponentMetric) and event.component == component
     ]
     for kind in ("latency", "ttfb", "processing"):
-        times = [one[kind] for one in values if _is_time(one.get(kind))]
+        times = [one[kind] for one in values if is_quantity(one.get(kind))]
         if times:
             return _MeanLatency(math.fsum(times) / len(times), {"from": kind, "calls": len(times)})
     return None
-
-
-def _is_time(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

@@ -142,10 +142,7 @@ def shares(conversation: Conversation) -> Sequence[Share]:
     that has it. A case all of whose events came before is left out, and so is a conversation
     in addition to its items that has none of its own: the items speak.
     """
-    return list(_shares(conversation))
-
-
-def _shares(conversation: Conversation) -> Iterator[Share]:
+    all_shares: list[Share] = []
     seen: set[int] = set()
     reported: Counter[Hashable] = Counter()
     for case in cases(conversation):
@@ -155,7 +152,9 @@ def _shares(conversation: Conversation) -> Iterator[Share]:
         fresh = [event for event in events if event.seq not in seen]
         if fresh or not events:
             seen.update(event.seq for event in fresh)
-            yield _share(case, fresh, reported) if len(conversation.items) > 1 else Share(case, tuple(fresh))
+            is_alone = len(conversation.items) < 2
+            all_shares.append(Share(case, tuple(fresh)) if is_alone else _share(case, fresh, reported))
+    return all_shares
 
 
 def _share(case: Case, events: Sequence[ComponentMetric], reported: Counter[Hashable]) -> Share:
@@ -311,9 +310,7 @@ def _seconds(entry: _Entry, may_be_zero: bool) -> Stated | None:
     if isinstance(value, str) and (written := _WITH_UNIT.fullmatch(value)) and written[2].lower() in _UNITS:
         value, unit = written[1], _UNITS[written[2].lower()]
     number = read_number(value)
-    if number is None:
-        return None
-    seconds = read_time(number / 1000 if unit == "ms" else number).seconds
+    seconds = None if number is None else read_time(number / 1000 if unit == "ms" else number).seconds
     if seconds is None or (seconds == 0 and not may_be_zero):
         return None
     return Stated(seconds, entry.key, entry.statistic, unit or ASSUMED)

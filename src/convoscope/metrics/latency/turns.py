@@ -42,8 +42,6 @@ from convoscope.scores.observation import (
 from convoscope.views.items import Case, Subject
 
 By = Literal["speech_id", "label", "order"]
-Parts = dict[str, float]
-Missing = dict[str, str]
 
 E2E = "e2e_latency"
 OF_A_TURN = ("eou", "llm", "tts")
@@ -63,8 +61,8 @@ class JoinedTurn(NamedTuple):
 class TimedTurn(NamedTuple):
     """A turn's parts in seconds; `missing` are those without which nothing can be added up, each with its reason."""
 
-    parts: Parts
-    missing: Missing = {}
+    parts: dict[str, float]
+    missing: dict[str, str] = {}
 
     @property
     def seconds(self) -> float:
@@ -118,7 +116,9 @@ def _keyed(events: Sequence[ComponentMetric], case: int) -> Iterator[tuple[_Key 
     labels = _turn_labels(events)
     speech = _speech_of_labels(events, labels)
     unkeyed = [event for event in events if not event.speech_id and event.label not in labels]
-    turn_of = _turns_by_order([event for event in unkeyed if not _is_loose(event)])
+    # The order says nothing of an event that is marked as unordered and reports no wait by itself.
+    ordered = [one for one in unkeyed if not is_true(one.values.get("unordered")) or carried(one, (E2E,)) is not None]
+    turn_of = _turns_by_order(ordered)
     for event in events:
         if event.speech_id:
             yield _Key("speech_id", event.speech_id), event
@@ -129,11 +129,6 @@ def _keyed(events: Sequence[ComponentMetric], case: int) -> Iterator[tuple[_Key 
             yield _Key("order", f"#{turn_of[event.seq]}", case), event
         else:
             yield None, event
-
-
-def _is_loose(event: ComponentMetric) -> bool:
-    """Whether the order says nothing of an event, and it reports no wait by itself."""
-    return is_true(event.values.get("unordered")) and carried(event, (E2E,)) is None
 
 
 def _turn_labels(events: Sequence[ComponentMetric]) -> set[str]:
@@ -211,14 +206,11 @@ def _brings(event: ComponentMetric) -> set[str]:
 
 def assistant(turn: JoinedTurn) -> TimedTurn:
     """All calls of the model but the last in full, the first token of the last, the first byte of speech."""
-    parts: Parts = {}
-    missing: Missing = {}
     calls = _calls(turn.events)
-    for number, call in enumerate(calls[:-1], start=1):
-        _take(parts, missing, f"llm_duration_{number}", call.duration)
-    _take(parts, missing, "llm_ttft", calls[-1].ttft if calls else _first(TTFT, turn.events))
-    _take(parts, missing, "tts_ttfb", _first(TTFB, turn.events))
-    return TimedTurn(parts, missing)
+    readings = {f"llm_duration_{number}": call.duration for number, call in enumerate(calls[:-1], start=1)}
+    readings["llm_ttft"] = calls[-1].ttft if calls else _first(TTFT, turn.events)
+    readings["tts_ttfb"] = _first(TTFB, turn.events)
+    return _timed(readings)
 
 
 def end_to_end(turn: JoinedTurn) -> TimedTurn:
@@ -227,13 +219,18 @@ def end_to_end(turn: JoinedTurn) -> TimedTurn:
         stated = read_time(event.values.get(E2E))
         if stated.seconds is not None:
             return TimedTurn({E2E: stated.seconds})
-    parts: Parts = {}
-    missing: Missing = {}
     # The transcription's delay is not added: it runs while the end of the turn is awaited.
-    _take(parts, missing, "end_of_utterance_delay", _first(END_OF_TURN, turn.events))
-    _take(parts, missing, "on_user_turn_completed_delay", _first(TURN_COMPLETED, turn.events))
+    fields = {"end_of_utterance_delay": END_OF_TURN, "on_user_turn_completed_delay": TURN_COMPLETED}
+    asked = _timed({name: _first(field, turn.events) for name, field in fields.items()})
     reply = assistant(turn)
-    return TimedTurn(parts | reply.parts, missing | reply.missing)
+    return TimedTurn(asked.parts | reply.parts, asked.missing | reply.missing)
+
+
+def _timed(readings: Mapping[str, LatencyReading | None]) -> TimedTurn:
+    known = {name: reading for name, reading in readings.items() if reading is not None}
+    parts = {name: reading.seconds for name, reading in known.items() if reading.seconds is not None}
+    missing = {name: known[name].reason if name in known else "" for name in readings if name not in parts}
+    return TimedTurn(parts, missing)
 
 
 class _Call(NamedTuple):
@@ -266,13 +263,6 @@ def _first(field: Field, events: Sequence[ComponentMetric]) -> LatencyReading | 
     return next((one for one in readings if one.seconds is not None), readings[0] if readings else None)
 
 
-def _take(parts: Parts, missing: Missing, name: str, reading: LatencyReading | None) -> None:
-    if reading is not None and reading.seconds is not None:
-        parts[name] = reading.seconds
-    else:
-        missing[name] = "" if reading is None else reading.reason
-
-
 REPEATED = "repeated_metric"
 """An item repeats a component metric of an item before it."""
 FAILURES = ("no_token", "no_audio")
@@ -297,21 +287,23 @@ def _of_sample(sample: LatencySample, **details: Any) -> Observation:
 
 
 def _observed(
-    event: ComponentMetric,
-    seconds: float,
-    details: Mapping[str, Any],
-    sound: float | None = None,
+    event: ComponentMetric, seconds: float, details: Mapping[str, Any], sound: float | None = None
 ) -> Observation:
-    """A time, with the turn that it was in, and the sound that was worked on where the map is of their ratio."""
+    """A time, with the turn that it was in."""
     where = {"speech_id": event.speech_id, "label": event.label}
     evidence = {**{name: value for name, value in where.items() if value}, **details}
+    return _of_time(subject_of(event), seconds, evidence, sound)
+
+
+def _of_time(subject: Subject, seconds: float, details: Mapping[str, Any], sound: float | None) -> Observation:
+    """A time, with the sound that was worked on where the map is of their ratio."""
     return Observation(
-        subject=subject_of(event),
+        subject=subject,
         status=MEASURED,
         value=seconds,
         numerator=seconds if sound else None,
         denominator=sound or None,
-        details=evidence or None,
+        details=details or None,
     )
 
 
@@ -438,14 +430,7 @@ def _of_session(case: Case, name: str, statement: Stated) -> Observation:
         duration = stated(case.extras.get("latency"), _SOUND_OF[name])
         if isinstance(duration, Stated) and duration.statistic == statement.statistic and duration.seconds > 0:
             sound = duration.seconds
-    return Observation(
-        subject=case.subject,
-        status=MEASURED,
-        value=statement.seconds,
-        numerator=None if sound is None else statement.seconds,
-        denominator=sound,
-        details=details,
-    )
+    return _of_time(case.subject, statement.seconds, details, sound)
 
 
 _SPANS = ("stt_span", "tts_span")

@@ -78,8 +78,8 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
     >>> value(conversation_valid_end, example("0-1 user: Hi.", "2-3 assistant: Bye.", log=[end]))
     1.0
     """
-    last = _last_of_simulator(conversation)
-    if last is not None and _is_goodbye(last):
+    last = next((record for record in reversed(conversation.log) if record.source == "simulator"), None)
+    if last is not None and _reason(last) == "goodbye":
         return measured(conversation, 1, details={"end": "goodbye"})
     reason = folded_name(conversation.outcome.ended_reason)
     if last is not None and not any(_reason(record) for record in conversation.log):
@@ -87,8 +87,7 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
             return measured(conversation, 1, details={"end": "goodbye", "told_by": "outcome.ended_reason"})
         if not reason:
             return unmeasured(conversation, "no_ended_reason", last.kind)
-    inactive = reason == INACTIVITY
-    waiting = left_waiting(metric_context(conversation)) if inactive else False
+    waiting = left_waiting(metric_context(conversation)) if reason == INACTIVITY else False
     if waiting:
         return measured(conversation, 1, details={"end": "agent_timed_out"})
     if last is None:
@@ -96,14 +95,6 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
     if waiting is None:
         return unmeasured(conversation, "no_sound", "who spoke last?")
     return measured(conversation, 0, details={"end": last.kind})
-
-
-def _last_of_simulator(conversation: Conversation) -> Logged | None:
-    return next((record for record in reversed(conversation.log) if record.source == "simulator"), None)
-
-
-def _is_goodbye(record: Logged) -> bool:
-    return _reason(record) == "goodbye"
 
 
 def _reason(record: Logged) -> str | None:
@@ -114,10 +105,10 @@ def _reason(record: Logged) -> str | None:
 
 
 OUTCOME_KNOWN = Need(
-    code="outcome_unknown",
-    field="outcome",
-    unlock="your own verdict, named with --label; or `completed` in the log, or a flow that declares its ends",
-    present=lambda conversation: outcome_of(conversation).done is not None,
+    "outcome_unknown",
+    "outcome",
+    "your own verdict, named with --label; or `completed` in the log, or a flow that declares its ends",
+    lambda conversation: outcome_of(conversation).done is not None,
 )
 
 

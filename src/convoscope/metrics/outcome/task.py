@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from convoscope.conversation import (
@@ -54,68 +55,60 @@ MAX_LINES = 20
 TOO_LATE = frozenset({"time_limit_exceeded", "timeout"})
 
 
-def _scenario(conversation: Conversation) -> Scenario:
-    return conversation.scenario or Scenario()
-
-
-def _has_final_database(conversation: Conversation) -> bool:
-    return conversation.scenario is not None and _is_known(conversation.scenario.after)
-
-
 def _is_known(database: Database | None) -> bool:
     return database is not None and (database.content is not None or bool(database.hash))
 
 
-def _has_expectation(conversation: Conversation) -> bool:
-    scenario = conversation.scenario
-    return scenario is not None and (_is_known(scenario.expected) or scenario.rules is not None)
-
-
-def _has_expected_content(conversation: Conversation) -> bool:
-    expected = None if conversation.scenario is None else conversation.scenario.expected
-    return expected is not None and expected.content is not None
-
-
 def _knows_auth_tools(conversation: Conversation) -> bool:
-    tools = conversation.agent.tools
-    if not tools:
-        return False
-    kinds = {tool.kind for tool in tools}
-    return "auth" in kinds or "" not in kinds
+    kinds = {tool.kind for tool in conversation.agent.tools or ()}
+    return bool(kinds) and ("auth" in kinds or "" not in kinds)
 
 
 FINAL_DATABASE = Need(
-    code="no_final_database",
-    field="scenario.after",
-    unlock="the database as it was after the conversation, for example `final_scenario_db.json` beside the log",
-    present=_has_final_database,
+    "no_final_database",
+    "scenario.after",
+    "the database as it was after the conversation, for example `final_scenario_db.json` beside the log",
+    lambda conversation: conversation.scenario is not None and _is_known(conversation.scenario.after),
 )
 EXPECTATION = Need(
-    code="no_expected_database",
-    field="scenario.expected or scenario.rules",
-    unlock="the database as it should be afterwards, from the dataset, or rules for what has to change",
-    present=_has_expectation,
+    "no_expected_database",
+    "scenario.expected or scenario.rules",
+    "the database as it should be afterwards, from the dataset, or rules for what has to change",
+    lambda conversation: (
+        (scenario := conversation.scenario) is not None and (_is_known(scenario.expected) or scenario.rules is not None)
+    ),
 )
 EXPECTED_SESSION = Need(
-    code="no_expected_database",
-    field="scenario.expected.content",
-    unlock="the database as it should be afterwards, from the dataset: its `session` says who is to be logged in",
-    present=_has_expected_content,
+    "no_expected_database",
+    "scenario.expected.content",
+    "the database as it should be afterwards, from the dataset: its `session` says who is to be logged in",
+    lambda conversation: (
+        (scenario := conversation.scenario) is not None
+        and scenario.expected is not None
+        and scenario.expected.content is not None
+    ),
 )
 AUTH_TOOLS = Need(
-    code="auth_tools_unknown",
-    field="agent.tools.kind",
-    unlock="the list of the agent's tools, with the kind `auth` for those that check who is calling",
-    present=_knows_auth_tools,
+    "auth_tools_unknown",
+    "agent.tools.kind",
+    "the list of the agent's tools, with the kind `auth` for those that check who is calling",
+    _knows_auth_tools,
 )
 ENDED_REASON = Need(
-    code="no_ended_reason",
-    field="outcome.ended_reason",
-    unlock="the reason why the conversation ended, for example `conversation_ended_reason` in `result.json`",
-    present=lambda conversation: bool(conversation.outcome.ended_reason),
+    "no_ended_reason",
+    "outcome.ended_reason",
+    "the reason why the conversation ended, for example `conversation_ended_reason` in `result.json`",
+    lambda conversation: bool(conversation.outcome.ended_reason),
 )
 
-_ONE_EACH = Reduce(MEAN, MEAN_OF_CONVERSATIONS)
+_auth_count = partial(
+    metric,
+    version=1,
+    observes=CONVERSATION,
+    unit=COUNT,
+    better=NEITHER,
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+)
 
 
 @conversation_share_metric(
@@ -139,7 +132,7 @@ def task_completion(conversation: Conversation) -> Observation:
     >>> value(task_completion, example("user: Two.", scenario={**world, "after": {"content": {"seats": 2}}}))
     1.0
     """
-    scenario = _scenario(conversation)
+    scenario = conversation.scenario or Scenario()
     after, expected, rules = scenario.after, scenario.expected, scenario.rules
     given = rules is not None and rules.required is not None
     if after is None or after.content is None or (not given and expected is not None and expected.content is None):
@@ -149,7 +142,7 @@ def task_completion(conversation: Conversation) -> Observation:
     if verdict is None:
         # Whoever is logged in: of two conversations, the failed one alone would be measured.
         return unmeasured(conversation, "no_initial_database", "the rules speak of changes: from what?")
-    broken = [*([_Broken("session", line) for line in logged_in]), *verdict]
+    broken = [*(_Broken("session", line) for line in logged_in), *verdict]
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
 
 
@@ -172,7 +165,7 @@ def authentication_success(conversation: Conversation) -> Observation:
     >>> value(authentication_success, example("user: Hi.", scenario=world))
     1.0
     """
-    scenario = _scenario(conversation)
+    scenario = conversation.scenario or Scenario()
     after, expected = scenario.after, scenario.expected
     if expected is None or not _session(expected.content):
         return not_applicable(conversation, "no_session_expected")
@@ -209,16 +202,7 @@ def first_try(conversation: Conversation) -> Observation:
     return measured(conversation, worked, details={"tool": calls[0].name})
 
 
-@metric(
-    "outcome.authentication_success.calls",
-    version=1,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=NEITHER,
-    needs=(AUTH_TOOLS,),
-    reduce=_ONE_EACH,
-    sensitive_to=(EMPTY_AGENT,),
-)
+@_auth_count("outcome.authentication_success.calls", needs=(AUTH_TOOLS,), sensitive_to=(EMPTY_AGENT,))
 def auth_calls(conversation: Conversation) -> Observation:
     """How often does the agent call an authentication tool?
 
@@ -235,14 +219,9 @@ def auth_calls(conversation: Conversation) -> Observation:
     return measured(conversation, len(calls))
 
 
-@metric(
+@_auth_count(
     "outcome.authentication_success.calls_on_failure",
-    version=1,
-    observes=CONVERSATION,
-    unit=COUNT,
-    better=NEITHER,
     needs=(EXPECTED_SESSION, FINAL_DATABASE, AUTH_TOOLS),
-    reduce=_ONE_EACH,
     sensitive_to=(),
 )
 def calls_on_failure(conversation: Conversation) -> Observation:
@@ -368,7 +347,7 @@ def _details(after: Database, broken: Sequence[_Broken]) -> dict[str, Any]:
 
 def _by_hash(conversation: Conversation) -> Observation:
     """Where a database is known by its hash alone: equal or not is all that is known."""
-    scenario = _scenario(conversation)
+    scenario = conversation.scenario or Scenario()
     after, expected = scenario.after or Database(None), scenario.expected or Database(None)
     lacking = "no_final_database" if after.content is None else "no_expected_database"
     if not _is_known(after) or not _is_known(expected) or scenario.rules is not None:
@@ -436,8 +415,12 @@ def _verdict(scenario: Scenario) -> list[_Broken] | None:
     violations = [_Broken("forbidden", f"forbidden: {change}") for change in forbidden]
     if required is None:
         return [*_against_expected(before, after, expected, rules), *violations]
-    others = [change for change in changed if _first(change, rules.forbidden) is None]
-    return [*_missing(changed, required), *violations, *_damage(others, (*required, *rules.allowed))]
+    damage = [
+        _Broken("collateral", f"collateral: {change}")
+        for change in changed
+        if _first(change, rules.forbidden) is None and not _covered(change, (*required, *rules.allowed))
+    ]
+    return [*_missing(changed, required), *violations, *damage]
 
 
 def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Iterator[_Broken]:
@@ -445,7 +428,11 @@ def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Itera
     every = [inner for change in done for inner in change.inside()]
     for pattern in required:
         times = sum(_describes(pattern, change) for change in every)
-        records = sum(_is_record(inner) for change in done if (inner := _first(change, (pattern,))) is not None)
+        # A record came or went: to ask for that is to ask for one record.
+        parts = [
+            inner for change in done if (inner := _first(change, (pattern,))) is not None and inner.kind != CHANGED
+        ]
+        records = sum(isinstance(inner.now if inner.kind == ADDED else inner.was, dict) for inner in parts)
         if pattern.times is None and records > 1:
             yield _Broken("collateral", f"done {records} times, not once: {_described(pattern)}")
         elif times == 0 and pattern.times != 0:
@@ -454,23 +441,12 @@ def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Itera
             yield _Broken("required", f"done {times} times, not {pattern.times}: {_described(pattern)}")
 
 
-def _is_record(change: Change) -> bool:
-    """A record came or went: who asks for that asks for one record."""
-    return change.kind != CHANGED and isinstance(change.now if change.kind == ADDED else change.was, dict)
-
-
 def _first(change: Change, patterns: Sequence[ChangePattern]) -> Change | None:
     """The outermost part of a change that a pattern describes; None where there is none."""
     for inner in change.inside() if patterns else ():
         if any(_describes(pattern, inner) for pattern in patterns):
             return inner
     return None
-
-
-def _damage(done: Sequence[Change], patterns: Sequence[ChangePattern]) -> Iterator[_Broken]:
-    for change in done:
-        if not _covered(change, patterns):
-            yield _Broken("collateral", f"collateral: {change}")
 
 
 def _covered(change: Change, patterns: Sequence[ChangePattern]) -> bool:
@@ -508,15 +484,17 @@ def _against_expected(before: Json, after: Json, expected: Json, rules: ChangeRu
         if _excused(change, wanted, done, rules.allowed):
             continue
         reached = {inner.path for inner in change.inside()}
-        missed, extra = not reached.isdisjoint(wanted), not reached.isdisjoint(done)
-        if missed and extra:
-            yield _Broken("required", f"done otherwise: {_difference(change)}")
-        elif missed:
-            yield _Broken("required", f"not done: {_difference(change)}")
-        elif extra:
-            yield _Broken("collateral", f"collateral: {_difference(change)}")
-        else:
-            yield _Broken("expected", f"differs: {_difference(change)}")
+        rule, what = _DEVIATIONS[not reached.isdisjoint(wanted), not reached.isdisjoint(done)]
+        yield _Broken(rule, f"{what}: {_difference(change)}")
+
+
+_DEVIATIONS = {
+    (True, True): ("required", "done otherwise"),
+    (True, False): ("required", "not done"),
+    (False, True): ("collateral", "collateral"),
+    (False, False): ("expected", "differs"),
+}
+"""The rule that is broken, and how: by whether a change was wanted there, and whether one was done."""
 
 
 def _by_path(changed: Sequence[Change]) -> dict[Path, Change]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -34,21 +34,17 @@ RISK = axis("risk")
 SEVERITY = axis("severity")
 
 
-def _has(origin: Origin) -> Callable[[Conversation], bool]:
-    return lambda conversation: any(one.origin == origin for one in conversation.annotations)
-
-
 GOLD_LABELS = Need(
-    code="no_gold_labels",
-    field="annotations of the origin gold",
-    unlock="a gold label file, SAMPLE_gold.json, given beside the logs",
-    present=_has("gold"),
+    "no_gold_labels",
+    "annotations of the origin gold",
+    "a gold label file, SAMPLE_gold.json, given beside the logs",
+    lambda conversation: any(one.origin == "gold" for one in conversation.annotations),
 )
 PREDICTIONS = Need(
-    code="no_prediction",
-    field="annotations of the origin predicted",
-    unlock="what an annotator found, as `annotations.semantic` in the transcript",
-    present=_has("predicted"),
+    "no_prediction",
+    "annotations of the origin predicted",
+    "what an annotator found, as `annotations.semantic` in the transcript",
+    lambda conversation: any(one.origin == "predicted" for one in conversation.annotations),
 )
 
 

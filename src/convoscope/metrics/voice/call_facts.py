@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.needs import CONTENTS, Fact, Need
@@ -35,6 +36,11 @@ SOUND = Need(
     unlock="when the sound of each utterance began and ended",
     present=Fact(CONTENTS, "has_sound"),
 )
+
+
+def is_quantity(value: Any) -> TypeGuard[float]:
+    """A finite number from 0 on, such as a time or a count."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 
 @lru_cache(maxsize=4096)

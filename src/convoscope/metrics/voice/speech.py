@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conversation, ToolCall, Turn, Utterance
+from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conversation, ToolCall, Utterance
 from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric, share_metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.voice.call_facts import CALL
+from convoscope.metrics.voice.call_facts import CALL, is_quantity
 from convoscope.scores.observation import Observation, measured, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
@@ -39,20 +38,16 @@ def pre_tool_speech(conversation: Conversation) -> Iterator[Observation]:
     1.0
     """
     for turn in conversation.turns:
-        yield from _groups(conversation, turn)
-
-
-def _groups(conversation: Conversation, turn: Turn) -> Iterator[Observation]:
-    spoken = {one.seq for one in (*turn.user, *turn.assistant)}
-    spoke = in_group = False
-    for event in turn.events:
-        if isinstance(event, ToolCall):
-            if not in_group:
-                yield ratio(event, spoke, 1, empty="no_tool_calls", details={"tool": event.name, "turn": turn.id})
-            in_group = True
-        elif isinstance(event, Utterance) and event.seq in spoken:
-            in_group = False
-            spoke = spoke or conversation.roles[event.speaker] == ASSISTANT
+        spoken = {one.seq for one in (*turn.user, *turn.assistant)}
+        spoke = in_group = False
+        for event in turn.events:
+            if isinstance(event, ToolCall):
+                if not in_group:
+                    yield ratio(event, spoke, 1, empty="no_tool_calls", details={"tool": event.name, "turn": turn.id})
+                in_group = True
+            elif isinstance(event, Utterance) and event.seq in spoken:
+                in_group = False
+                spoke = spoke or conversation.roles[event.speaker] == ASSISTANT
 
 
 def _counts(event: AnyEvent) -> dict[str, Any] | None:
@@ -63,11 +58,6 @@ def _counts(event: AnyEvent) -> dict[str, Any] | None:
     return None
 
 
-def _has_counts(conversation: Conversation) -> bool:
-    reports = conversation.contents.reports
-    return bool(reports) and any(_counts(event) is not None for event in reports.get("llm", ()))
-
-
 def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
     def tokens(conversation: Conversation) -> Iterator[Observation]:
         for event in conversation.timeline:
@@ -75,10 +65,7 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
             if counts is None:
                 continue
             value = counts[counted]
-            if _is_count(value):
-                yield measured(event, value)
-            else:
-                yield unmeasured(event, "no_token_counts")
+            yield measured(event, value) if is_quantity(value) else unmeasured(event, "no_token_counts")
 
     tokens.__doc__ = f"""{question}
 
@@ -89,10 +76,10 @@ def _tokens(name: str, counted: str, question: str, what: str) -> Metric:
     15.0
     """
     counts_logged = Need(
-        code="no_token_counts",
-        field=f"timeline.component_metric of llm, values.{counted}",
-        unlock="the tokens of each call of the model, for example `agent_perf_stats.csv` beside the log",
-        present=_has_counts,
+        "no_token_counts",
+        f"timeline.component_metric of llm, values.{counted}",
+        "the tokens of each call of the model, for example `agent_perf_stats.csv` beside the log",
+        lambda conversation: any(map(_counts, conversation.contents.reports.get("llm", ()))),
     )
     return metric(
         name,
@@ -118,7 +105,3 @@ reasoning_tokens = _tokens(
     "How many tokens does the model spend on thinking each time it is asked?",
     "those that nobody hears. 0 where it rightly thought nothing",
 )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0

@@ -27,30 +27,26 @@ WORST = 5
 
 
 RECOGNISER = Need(
-    code="audio_native",
-    field="pipeline",
-    unlock="a cascade: the model of this agent hears the sound itself, and no recogniser stands before it",
-    present=lambda conversation: not conversation.is_audio_native,
+    "audio_native",
+    "pipeline",
+    "a cascade: the model of this agent hears the sound itself, and no recogniser stands before it",
+    lambda conversation: not conversation.is_audio_native,
     status_if_missing=NOT_APPLICABLE,
 )
 INTENDED = Need(
-    code="no_intended_text",
-    field="timeline.utterance.intended of a user",
-    unlock="what the user meant to say, as a simulator logs it, or a transcript made by hand",
-    present=Fact(CONTENTS, "has_user_intended"),
+    "no_intended_text",
+    "timeline.utterance.intended of a user",
+    "what the user meant to say, as a simulator logs it, or a transcript made by hand",
+    Fact(CONTENTS, "has_user_intended"),
 )
-
-
-def _logs_transcripts(conversation: Conversation) -> bool:
-    """Something was heard of the user, be it nothing, or there is the log in which a recogniser's words stand."""
-    return conversation.contents.has_user_heard or any(record.source == "audit" for record in conversation.log)
-
-
 TRANSCRIBED = Need(
-    code="no_transcript",
-    field="timeline.utterance.heard of a user",
-    unlock="what the agent's recogniser made of the user's words",
-    present=_logs_transcripts,
+    "no_transcript",
+    "timeline.utterance.heard of a user",
+    "what the agent's recogniser made of the user's words",
+    # Something was heard of the user, be it nothing, or there is the log with a recogniser's words.
+    lambda conversation: (
+        conversation.contents.has_user_heard or any(record.source == "audit" for record in conversation.log)
+    ),
 )
 NEEDS = (CALL, RECOGNISER, USER_SPEECH, INTENDED, TRANSCRIBED)
 

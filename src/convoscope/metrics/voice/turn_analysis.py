@@ -140,7 +140,7 @@ def analyse_turns(context: MetricContext) -> TurnAnalysis:
         else:
             evaluated[turn] = _evaluated(context, turn, tool=turn in tools)
     turns = [
-        evaluated[turn] if turn in evaluated else _inapplicable(turn, without[turn])
+        evaluated[turn] if turn in evaluated else _not_evaluated(turn, without[turn])
         for turn in sorted({*evaluated, *without})
     ]
     return TurnAnalysis(evaluated, without, left_waiting(context) is True, tuple(turns))
@@ -155,7 +155,7 @@ def _why_no_reply(context: MetricContext, turn: int) -> str:
     return AT_END[reply_at_end(text, context.conversation_ended_reason or "", spoke=spoke)]
 
 
-def _inapplicable(turn: int, reason: str) -> Observation:
+def _not_evaluated(turn: int, reason: str) -> Observation:
     if reason in AT_END.values():
         return unanswered(turn, reason)
     return unmeasured(in_turn(turn), reason) if reason == SOUND.code else inapplicable(turn, reason)
@@ -180,7 +180,7 @@ def _evaluated(context: MetricContext, turn: int, *, tool: bool) -> EvaluatedTur
     return EvaluatedTurn(
         id=turn,
         score=0.0 if nudged else min(scores),
-        reason=FALLBACK if nudged else _reason(barge_in is not None, yielded is not None),
+        reason=FALLBACK if nudged else _REASONS[barge_in is not None, yielded is not None],
         tool=tool,
         gap=gap,
         barge_in=barge_in,
@@ -189,10 +189,13 @@ def _evaluated(context: MetricContext, turn: int, *, tool: bool) -> EvaluatedTur
     )
 
 
-def _reason(by_agent: bool, by_user: bool) -> str:
-    if by_agent:
-        return DUAL_INTERRUPT if by_user else AGENT_INTERRUPT
-    return USER_INTERRUPT if by_user else LATENCY
+_REASONS = {
+    (True, True): DUAL_INTERRUPT,
+    (True, False): AGENT_INTERRUPT,
+    (False, True): USER_INTERRUPT,
+    (False, False): LATENCY,
+}
+"""By whether the agent interrupted, and whether the user did."""
 
 
 def _barge_in(user: Spans, assistant: Spans) -> BargeIn | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import (
     CONVERSATION,
     COUNT,
@@ -54,17 +53,13 @@ _NEEDS = (CALL, SOUND)
 _rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS, undefined_under=(EMPTY_AGENT,))
 
 
-def _logs_nudges(conversation: Conversation) -> bool:
-    if conversation.contents.has_fallback:
-        return True
-    return bool(conversation.log) and any(record.source == "audit" for record in conversation.log)
-
-
 NUDGES = Need(
-    code="nudges_not_logged",
-    field="timeline.utterance.manner",
-    unlock="a log that marks what the agent said only because its turn detection gave up",
-    present=_logs_nudges,
+    "nudges_not_logged",
+    "timeline.utterance.manner",
+    "a log that marks what the agent said only because its turn detection gave up",
+    lambda conversation: (
+        conversation.contents.has_fallback or any(record.source == "audit" for record in conversation.log)
+    ),
 )
 
 
@@ -211,14 +206,8 @@ def _timed(context: MetricContext, fits: Callable[[float, float], bool]) -> Iter
     yield from each_turn(context, observe_turn)
 
 
-@share_metric(
-    "voice.turn_taking.fallback_nudge.rate",
-    version=3,
-    observes=TURN,
-    better=LOWER,
-    needs=(*_NEEDS, NUDGES),
-    sensitive_to=(),
-    undefined_under=(EMPTY_AGENT,),
+@_rate_metric(
+    "voice.turn_taking.fallback_nudge.rate", version=3, better=LOWER, needs=(*_NEEDS, NUDGES), sensitive_to=()
 )
 def fallback_nudge_rate(context: MetricContext) -> Iterator[Observation]:
     """In what share of the turns did the agent have to be nudged to reply?
@@ -264,7 +253,6 @@ _turn_metric = partial(metric, observes=TURN, needs=_NEEDS, sensitive_to=(), und
 _share_of_turns = partial(_turn_metric, unit=SHARE, reduce=SUM_OVER_SUM)
 _seconds_metric = partial(_turn_metric, unit=SECONDS, better=LOWER, reduce=MEAN_OF_ALL)
 _score_metric = partial(_turn_metric, unit=RATIO, better=HIGHER, reduce=MEAN_OF_ALL)
-_PER_CALL = Reduce(SUM, MEAN_OF_CONVERSATIONS)
 
 
 @_share_of_turns("voice.turn_taking.agent_interruption.rate", version=3, better=LOWER)
@@ -282,16 +270,12 @@ def agent_interruption_rate(context: MetricContext) -> Iterator[Observation]:
     yield from each_turn(context, lambda one: ratio(in_turn(one.id), one.barge_in is not None, 1, empty=NOT_EVALUABLE))
 
 
-@metric(
+@_turn_metric(
     "voice.turn_taking.agent_interruption.count",
     version=3,
-    observes=TURN,
     unit=COUNT,
     better=LOWER,
-    needs=_NEEDS,
-    reduce=_PER_CALL,
-    sensitive_to=(),
-    undefined_under=(EMPTY_AGENT,),
+    reduce=Reduce(SUM, MEAN_OF_CONVERSATIONS),
 )
 def agent_interruption_count(context: MetricContext) -> Iterator[Observation]:
     """How often does the agent speak over the user?
@@ -369,12 +353,11 @@ def post_interrupt_latency_score(context: MetricContext) -> Iterator[Observation
     >>> value(post_interrupt_latency_score, call)  # an answer after 1 s is on time
     1.0
     """
-    yield from _interrupted(
-        context,
-        lambda barge_in, tool: (
-            None if barge_in.wait_after is None else latency_score(1000 * barge_in.wait_after, tool=tool)
-        ),
-    )
+
+    def score(barge_in: BargeIn, tool: bool) -> float | None:
+        return None if barge_in.wait_after is None else latency_score(1000 * barge_in.wait_after, tool=tool)
+
+    yield from _interrupted(context, score)
 
 
 def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float | None]) -> Iterator[Observation]:
@@ -382,10 +365,9 @@ def _interrupted(context: MetricContext, value: Callable[[BargeIn, bool], float 
         if turn.barge_in is None:
             return inapplicable(turn.id, "agent_did_not_interrupt")
         result = value(turn.barge_in, turn.tool)
-        if result is None:
-            why = "spoke_through" if turn.barge_in.spoke_through else "said_no_more"
-            return inapplicable(turn.id, why)
-        return measured(in_turn(turn.id), result)
+        if result is not None:
+            return measured(in_turn(turn.id), result)
+        return inapplicable(turn.id, "spoke_through" if turn.barge_in.spoke_through else "said_no_more")
 
     yield from each_turn(context, observe_turn)
 
