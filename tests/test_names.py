@@ -25,7 +25,6 @@ NOT_YET = frozenset(
         "conversation",
         "errors.py",
         "ingest",
-        "metrics",
         "report",
         "resources",
         "runs",

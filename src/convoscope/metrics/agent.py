@@ -20,7 +20,7 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.needs import ASSISTANT_SPEECH, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, SAYS_EVERYTHING
-from convoscope.metrics.voice.call_facts import SOUND
+from convoscope.metrics.voice.call import SOUND
 from convoscope.scores.observation import (
     Observation,
     measured,
@@ -145,7 +145,7 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     error, or, if nothing says how it ended, where the turn is a question. None is owed to a user who is put
     through to a person, or where it ended for another reason: 0. It is unmeasured where that is unknown, and where
     the agent said nothing and called a tool that looks as if it speaks to the user, or the log has something of the
-    agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is none. Backchannels, and
+    agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is no reply. Backchannels, and
     words to another person, are no turns; a picture of the user is one.
 
     >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
@@ -172,7 +172,7 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
 def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's questions gets no reply?
 
-    `agent.unanswered_turns` of the turns that end with a question mark. Not applicable where there is none.
+    `agent.unanswered_turns` of the turns that end with a question mark. Not applicable without such a turn.
 
     >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
     >>> value(ignored_questions, chat)  # one of two questions
@@ -329,7 +329,7 @@ def _words_of_declining(conversation: Conversation) -> _Declining:
 
 
 def _action_done(conversation: Conversation) -> str:
-    """The last tool that changes something and came back without an error; nothing where there is none."""
+    """The last tool that changes something and came back without an error; "" without such a tool."""
     for call in reversed(conversation.tool_calls):
         words = name_words(call.name)
         if (

@@ -176,7 +176,7 @@ class SpokenSession(NamedTuple):
     sensitive_to=(),
 )
 def word_accuracy(conversation: Conversation) -> Iterator[Observation]:
-    """How many of the words that the agent was given to say stand in the transcript of the call?
+    """How many of the words that the agent was given to say are in the transcript of the call?
 
     1 − word error rate, and not below 0. Reference: `input_text` of `tts_data`, in the order of turns.
     Hypothesis: the agent's part of `complete_transcript`. Both are brought into one spoken form. Items

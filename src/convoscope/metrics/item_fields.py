@@ -256,7 +256,7 @@ def _has_answer(conversation: Conversation) -> bool:
 
 
 _CODES = {"tool_calls": "tool_calls_unknown"}
-"""Reason codes of fields whose absence says less than that there was none."""
+"""Reason codes of fields whose absence does not say that there was nothing."""
 
 
 FIELDS: Mapping[str, Need] = {

@@ -94,7 +94,7 @@ def _judged(name: str, observes: Level, definition: str) -> Metric:
 
 
 faithfulness = _judged(
-    "faithfulness", CONVERSATION, "Does the agent keep to what its instructions, its tools and the user told it?"
+    "faithfulness", CONVERSATION, "Does the agent keep to what its instructions, its tools and the user say?"
 )
 agent_speech_fidelity = _judged(
     "agent_speech_fidelity", TURN, "Can the names, codes and numbers be heard as the agent meant to say them?"
@@ -131,7 +131,7 @@ def _label_verdict(label: Label, subject: Subject, judge: str, *, repeat: int) -
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+|\[[0-9]{1,9}\])*")
-_PLACE = re.compile(r"\[([0-9]+)\]")
+_NUMBERED = re.compile(r"\[([0-9]+)\]")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _BRACES = "write {{ and }} for braces that are meant as such"
 
@@ -199,7 +199,7 @@ def _piece(text: str, match: re.Match[str]) -> str | Placeholder:
     path = match[1].strip()
     if not _PATH.fullmatch(path):
         raise DeclarationError(f"the template has {match[0]} in line {line}, which names no field", hint=_BRACES)
-    placeholder = Placeholder(_PLACE.sub(r".\1", path))
+    placeholder = Placeholder(_NUMBERED.sub(r".\1", path))
     if placeholder.field not in PRESENT:
         raise DeclarationError(
             f"the template asks for {{{path}}} in line {line}, but items have no field {placeholder.field!r}",
@@ -260,7 +260,7 @@ def template_scorer(
 
     `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{{` and
     `}}` are braces. The judge answers with a `score` on `scale`, its lowest and highest, and may add its
-    `reasoning`, which stands in the details. A name without a family is of the family `custom`. An item
+    `reasoning`, which is in the details. A name without a family is of the family `custom`. An item
     without one of the fields is left out, and says which.
     """
     name = name if "." in name else f"{FAMILY}.{name}"

@@ -47,12 +47,12 @@ class Need(msgspec.Struct, frozen=True):
 class Fact:
     """A condition that is one of several facts, which are found out together and kept with the conversation."""
 
-    def __init__(self, facts: Callable[[Conversation], Any], name: str) -> None:
-        self.facts = facts
+    def __init__(self, fields: Callable[[Conversation], Any], name: str) -> None:
+        self.fields = fields
         self.name = name
 
     def __call__(self, conversation: Conversation) -> bool:
-        return bool(getattr(self.facts(conversation), self.name))
+        return bool(getattr(self.fields(conversation), self.name))
 
 
 CONTENTS: Callable[[Conversation], Contents] = attrgetter("contents")
@@ -64,7 +64,7 @@ def _content(code: str, field: str, unlock: str, content: str, status: Status = 
     return Need(code, field, unlock, Fact(CONTENTS, content), status_if_missing=status)
 
 
-UTTERANCES = _content("no_utterances", "timeline", "a log in which somebody says something", "has_utterances")
+UTTERANCES = _content("no_utterances", "timeline", "a log with messages or speech", "has_utterances")
 USER_SPEECH = _content("no_user_speech", "timeline.utterance of a user", "messages of the user", "has_user_speech")
 ASSISTANT_SPEECH = _content(
     "no_assistant_speech",

@@ -21,7 +21,7 @@ PERTURBATIONS: dict[Perturbation, str] = {
     EMPTY_AGENT: "the agent says nothing and calls no tool",
     PARROT: "the agent repeats the user's last words",
     SAYS_EVERYTHING: "each reply of the agent is all of its replies",
-    SHUFFLED_TURNS: "each reply of the agent stands in another turn",
+    SHUFFLED_TURNS: "each reply of the agent is in another turn",
     SWAPPED_ROLES: "the user is taken for the agent, and the agent for the user",
     RANDOM_WORDS: "the agent's words are random letters, each word as long as it was",
     EQUAL_TIMES: "everything happens at the same moment",

@@ -27,7 +27,7 @@ _ranking_metric = partial(item_metric, unit=RATIO, needs=needs_of("retrieval_ran
 
 @_lexical_metric("retrieval.contextual_precision", needs=needs_of("contextual_precision@lexical"))
 def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
-    """Do the chunks that hold the truth's words stand before those that do not?
+    """Are the chunks that hold the truth's words ranked above those that do not?
 
     A chunk is relevant where it holds at least half of the distinct content words of the ground truth.
     Per query the average precision of its ranked chunks: the mean, over the relevant ones, of the share
@@ -59,7 +59,7 @@ def contextual_precision(conversation: Conversation) -> Iterator[Observation]:
 def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
     """What share of the truth's words was retrieved?
 
-    Distinct content words of the ground truth that stand in any retrieved chunk ÷ all of them. Nothing
+    Distinct content words of the ground truth that are in any retrieved chunk ÷ all of them. Nothing
     retrieved is 0: the words were to be found, and were not. Words are compared, not what they mean.
 
     >>> found = {"type": "retrieval", "query": "capital", "chunks": ["Rome is old.", "Paris is the capital."]}
@@ -80,7 +80,7 @@ def contextual_recall(conversation: Conversation) -> Iterator[Observation]:
 
 @_ranking_metric("retrieval.mrr", version=1, importance=4)
 def mrr(conversation: Conversation) -> Iterator[Observation]:
-    """How high does the first relevant document stand?
+    """How high is the first relevant document ranked?
 
     1 ÷ the rank of the first document that is relevant, which is one with a relevance above 0; 0 where
     there are relevant documents and none was ranked. Over items, the mean: the mean reciprocal rank.
@@ -95,7 +95,7 @@ def mrr(conversation: Conversation) -> Iterator[Observation]:
 
 @_ranking_metric("retrieval.average_precision", version=1, importance=4)
 def average_precision(conversation: Conversation) -> Iterator[Observation]:
-    """Do the relevant documents stand before the others?
+    """Are the relevant documents ranked above the others?
 
     The sum, over the relevant documents that were ranked, of the share of relevant ones down to that
     rank, ÷ all relevant documents. Relevant is a relevance above 0. Over items, the mean: MAP.
@@ -140,7 +140,7 @@ def _recall(depth: int, question: str, ranks: str) -> Metric:
     return _ranking_metric("retrieval.recall", version=2, variant=f"{depth}")(recall)
 
 
-recall_at_1 = _recall(1, "What share of the relevant documents stands first?", "rank 1")
+recall_at_1 = _recall(1, "What share of the relevant documents is ranked first?", "rank 1")
 recall_at_3, recall_at_5, recall_at_10 = (
     _recall(depth, f"What share of the relevant documents is among the first {depth}?", f"ranks 1 to {depth}")
     for depth in (3, 5, 10)

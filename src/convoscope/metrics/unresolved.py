@@ -1,4 +1,4 @@
-"""What was found in a conversation: topics, risks that nobody dealt with, promises that are open or unowned."""
+"""What was found in a conversation: topics, risks that were not dealt with, promises that are open or unowned."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def topics_found(conversation: Conversation) -> Observation:
     return measured(conversation, len(labels), details={"topics": labels} if labels else None)
 
 
-@_counted("semantic.unresolved_risks", version=1, label="risks that nobody dealt with", importance=6, better=LOWER)
+@_counted("semantic.unresolved_risks", version=1, label="risks not dealt with", importance=6, better=LOWER)
 def unresolved_risks(conversation: Conversation) -> Observation:
     """How many risks are left that nothing said later deals with?
 
@@ -196,9 +196,9 @@ def _is_done(action: Action, conversation: Conversation) -> bool:
 
 @_counted("semantic.unowned_actions", version=1, label="promises without an owner", importance=4, better=LOWER)
 def unowned_actions(conversation: Conversation) -> Observation:
-    """How many promises are made that nobody owns?
+    """How many promises are made without an owner?
 
-    "It will be fixed", "someone will call": nobody is named who does it, neither by role nor by name. Unmeasured
+    "It will be fixed", "someone will call": it is not said who does it, neither by role nor by name. Unmeasured
     where the annotator did not look for actions, or could not. The details hold the descriptions.
 
     >>> actions = [{"description": "Send the form", "assignee_role": "agent"}, {"description": "Call back"}]

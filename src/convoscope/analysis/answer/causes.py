@@ -15,7 +15,7 @@ from convoscope.analysis.words import cut_text
 from convoscope.conversation import ASSISTANT, Conversation, SlotFilled, StateEntered, ToolCall, ToolResult, Utterance
 from convoscope.conversation.events import AnyEvent
 from convoscope.metrics.agent import talks_over_user
-from convoscope.metrics.voice.transcription import KINDS, facts_of, key_entities
+from convoscope.metrics.voice.transcription import KINDS, entity_checks, key_entities
 from convoscope.scoring.evaluate import observe
 from convoscope.text.comparison import is_without_blanks, normalised_words
 from convoscope.text.lexicon import AGENT_REQUEST, folded_phrases, lexicon
@@ -215,7 +215,7 @@ def _misheard(conversation: Conversation) -> Iterator[Symptom]:
     if all(one.value is None for one in observe(key_entities, conversation)):
         return
     utterances = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
-    by_turn = sorted(facts_of(conversation).items())
+    by_turn = sorted(entity_checks(conversation).items())
     got_right = {fact.intended.casefold(): turn for turn, facts in by_turn for fact in facts if fact.correct}
     for turn, facts in by_turn:
         for fact in facts:

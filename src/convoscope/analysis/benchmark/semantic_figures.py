@@ -143,7 +143,7 @@ class _Family:
 def _segment_overlap(family: _Family) -> MetricResult:
     """Unmeasured where an annotator that finds risks never says where they are."""
     risks = [risk for sample in family.measured for risk in sample.predicted.risks or ()]
-    if risks and not any(risk.place for risk in risks):
+    if risks and not any(risk.segment for risk in risks):
         return family.share(lambda _: _NO_SHARE, NO_SEGMENTS)
 
     def overlap(sample: ScoredSample) -> RightOfAll:

@@ -52,7 +52,7 @@ def choice_accuracy_of(
 def right_choice(truth: str, choices: Sequence[str] = (), answer_index: int | None = None) -> int | None:
     """The index of the right choice: the truth is the text of one, a letter A to J, or an index counted from 0.
 
-    Where two choices have the same text, and where the truth is none of these, `answer_index` says it.
+    Where two choices have the same text, and where the truth is not one of these, `answer_index` says it.
     """
     wanted = comparable(truth)
     if not wanted:

@@ -134,7 +134,7 @@ def choice_accuracy_metric(variant: str, *, choices: Sequence[str] = ()) -> Metr
         a letter A to J, the text of a choice or its position counted from 0, else `answer_index` of the
         context says it. A letter that is stated goes before one that is merely there; one that is
         ruled out does not count. Where there are no choices and the truth is no letter, it is not
-        applicable; where the truth is none of the choices, the item contradicts itself: unmeasured.
+        applicable; where the truth is not among the choices, the item contradicts itself: unmeasured.
 
         >>> chat = example("user: A or B?", "assistant: The answer is B.", expected={"ground_truth": "B"})
         >>> value("answer.accuracy@choice", chat)

@@ -475,9 +475,9 @@ def policy_violations(conversation: Conversation) -> Iterator[Observation]:
     """How often does the agent book while a required slot is missing?
 
     A booking is an act such as Booking-Book, or an act or a tool with a name such as `book_hotel`,
-    `make_hotel_booking` or `ReserveHotel`; to ask for what is missing is none. A turn with acts or tools whose names
-    do not say whether they book is unmeasured. In a dialogue it is the number of turns with a violation, in a data set
-    these ÷ turns.
+    `make_hotel_booking` or `ReserveHotel`; to ask for what is missing is no booking. A turn with acts or tools whose
+    names do not say whether they book is unmeasured. In a dialogue it is the number of turns with a violation, in a
+    data set these ÷ turns.
 
     >>> value(policy_violations, labelled(("", "find_hotel hotel-name=gull Booking-Book")))  # no day, people, stay
     1.0

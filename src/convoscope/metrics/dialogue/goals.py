@@ -266,4 +266,4 @@ def _given_in_text(
         return {item.field for item in details}
     given = {item.field for item in details if venues.is_of(domain, item.field, item.value)}
     of_domain = [name for name in owners if venues.is_of(domain, NAME, name)]
-    return given | venues.facts_in(turn.response, of_domain) if of_domain else given
+    return given | venues.values_in(turn.response, of_domain) if of_domain else given

@@ -52,16 +52,16 @@ any anyone anything are around as at away back be because been before being belo
 couple criteria dear do does done down each either else even ever every everyone everything few first for from get
 give given go going group had has have he hello help her here hers hi him his how however i if in information instead
 into is it its itself just know last leave let like list located look looking lot make maybe me mine moment much my
-name need neither never no nobody none nor not nothing number of off offers ok okay on once one ones only onto or
+name need neither never no none nor not nothing number of off offers ok okay on once one ones only onto or
 order other others our ours out over own part party per perhaps phone please preference preferences public put
 question questions quite rather ready really right same second see seem selection serves several shall she should
-simply since slightly so some somebody someone something sometime somewhere still stick sure take than thank thanks
+simply since slightly so some someone something sometime somewhere still stick sure take than thank thanks
 that the their theirs them themselves there these they thing things third this those though three through till to too
 transport travel trip try two under until up upon us use very via visit want was way we what whatever when where
 wherever whether which while who whom whose why will with within without would yes yet you your yours yourself"""
 
-ORDINARY = frozenset(" ".join((_DAYS, _FOODS, _VENUES, _OFFERS, _SMALL)).split())
-_LITTLE = frozenset(_SMALL.split())
+_LITTLE = frozenset((*_SMALL.split(), "nobody", "somebody"))
+ORDINARY = _LITTLE.union(" ".join((_DAYS, _FOODS, _VENUES, _OFFERS)).split())
 _ENDINGS = ("ing", "ly")
 
 
@@ -217,7 +217,7 @@ def _details_of_acts(acts: Sequence[Act]) -> list[tuple[str, str]]:
         (_DETAIL_SLOTS[slot.slot], str(slot.value))
         for act in acts
         for slot in act.slots
-        if slot.slot in _DETAIL_SLOTS and slot.value not in _NO_DETAIL and _tells(act.type)
+        if slot.slot in _DETAIL_SLOTS and slot.value not in _NO_DETAIL and _gives_details(act.type)
     ]
 
 
@@ -310,7 +310,7 @@ def _named_venue(value: str, venues: VenueDatabase) -> Mention:
 
 
 @lru_cache(4096)
-def _tells(act_type: str) -> bool:
+def _gives_details(act_type: str) -> bool:
     return act_type.casefold().rpartition("-")[2] in _SAYS
 
 

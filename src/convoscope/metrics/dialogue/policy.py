@@ -27,7 +27,7 @@ _READS = frozenset(
     {"find", "search", "look", "lookup", "get", "list", "query", "check", "show", "fetch", "read", "retrieve"}
     | {"browse"}
 )
-_TELLS = frozenset({"inform", "recommend", "offer", "suggest", "answer", "provide", "explain", "present"})
+_INFORMS = frozenset({"inform", "recommend", "offer", "suggest", "answer", "provide", "explain", "present"})
 _ASKS = frozenset({"request", "ask", "clarify", "elicit", "prompt"})
 _OTHER_VERBS = frozenset(
     {"cancel", "change", "update", "delete", "remove", "send", "transfer", "calculate", "verify", "modify", "refund"}
@@ -41,7 +41,7 @@ _BOTH = frozenset({SEARCH, INFORM})
 """Results shown to the user are both a search and an inform."""
 _OF_VERBS: dict[str, frozenset[str]] = {
     **dict.fromkeys(_READS, frozenset({SEARCH})),
-    **dict.fromkeys(_TELLS, _BOTH),
+    **dict.fromkeys(_INFORMS, _BOTH),
     **dict.fromkeys(_ASKS, frozenset({REQUEST})),
     **dict.fromkeys(_OTHER_VERBS, frozenset({OTHER})),
 }

@@ -57,7 +57,7 @@ class VenueDatabase:
         self.details: dict[str, dict[str, set[str]]] = {}
         self.known: dict[str, set[str]] = {field: set() for field in FIELDS}
         self._names: dict[tuple[str, ...], str] = {}
-        self._facts: dict[str, dict[str, set[str]]] = {}
+        self._values: dict[str, dict[str, set[str]]] = {}
         self._domains: dict[tuple[str, str], set[str]] = {}
         ordinary: set[str] = set()
         for domain, records in tables.items():
@@ -80,7 +80,7 @@ class VenueDatabase:
         if words and words not in self._names:
             self._names[words] = name
         if words:
-            self._add_facts(name, record)
+            self._add_values(name, record)
             self._domains.setdefault((NAME, name), set()).add(domain)
         known = self.details.setdefault(name, {field: set() for field in FIELDS})
         for field in FIELDS:
@@ -90,12 +90,12 @@ class VenueDatabase:
                 self.known[field].add(value)
                 self._domains.setdefault((field, value), set()).add(domain)
 
-    def _add_facts(self, name: str, record: Mapping[str, Any]) -> None:
-        facts = self._facts.setdefault(name, {})
+    def _add_values(self, name: str, record: Mapping[str, Any]) -> None:
+        known = self._values.setdefault(name, {})
         for slot, value in record.items():
-            fact = " ".join(words_of(value)) if isinstance(value, str) else ""
-            if slot != NAME and len(fact) >= _LEAST_CHARACTERS:
-                facts.setdefault(information(slot), set()).add(fact)
+            text = " ".join(words_of(value)) if isinstance(value, str) else ""
+            if slot != NAME and len(text) >= _LEAST_CHARACTERS:
+                known.setdefault(information(slot), set()).add(text)
 
     @remembered
     def identity(self) -> str:
@@ -142,11 +142,11 @@ class VenueDatabase:
             return inside[0]
         return self._by_part.get(_core(words))
 
-    def facts_in(self, text: str, venues: Iterable[str]) -> set[str]:
+    def values_in(self, text: str, venues: Iterable[str]) -> set[str]:
         """What a text says of venues, by the values of the database; one or two characters do not count."""
         words = f" {' '.join(plain_words(text).split())} "
-        facts = [self._facts.get(venue, {}) for venue in venues]
-        return {name for one in facts for name, values in one.items() if any(f" {fact} " in words for fact in values)}
+        known = [self._values.get(venue, {}) for venue in venues]
+        return {name for one in known for name, values in one.items() if any(f" {value} " in words for value in values)}
 
     def is_of(self, domain: str, field: str, value: str) -> bool:
         """Whether a name or a detail is one of a domain. A domain without records may have any."""

@@ -246,8 +246,8 @@ def completion(conversation: Conversation) -> Observation:
     """Was the conversation completed, and did it stop because the flow came to an end?
 
     1 where the log says that it was completed and the reason for its stop is an end of the flow: the reason says
-    so or names one, or the last state is one. Where no reason is told, or nobody knows its words, and the flow
-    declares no end, the flag alone decides. Unmeasured where nothing tells whether it was completed.
+    so or names one, or the last state is one. Where the log has no reason, or one in unknown words, and the flow
+    declares no end, the flag alone decides. Unmeasured where nothing says whether it was completed.
 
     >>> value("flow.completion", example("state: ask", outcome={"completed": True, "ended_reason": "terminal"}))
     1.0

@@ -85,7 +85,7 @@ def stall(conversation: Conversation) -> Iterator[Observation]:
     reduce=_OF_STATES,
 )
 def escalation(conversation: Conversation) -> Iterator[Observation]:
-    """Of the states that were entered, how many handed the caller over to somebody else?
+    """Of the states that were entered, how many handed the caller over to a person?
 
     A state escalates where one of its visits was left for `escalated`, `escalate`, or a state that the flow
     declares as an escalation.

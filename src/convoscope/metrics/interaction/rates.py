@@ -254,7 +254,7 @@ def response_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's turns does the agent answer before the user speaks again?
 
     Per user turn: 1 where an agent segment starts after it and not after the next turn's start, 0
-    where the next turn comes first. A last turn that nobody follows is no event.
+    where the next turn comes first. A last turn that nothing follows is no event.
 
     >>> call = example(
     ...     "0-1 user: Hi.", "2-4 assistant: Hi.", "5-6 user: So?", "9-10 assistant: Yes.", "20 marker: recording_ended"
@@ -325,7 +325,7 @@ def selectivity_vocal_tic(conversation: Conversation) -> Iterator[Observation]:
 
 @_rate("interaction.selectivity_non_directed", version=1, sensitive_to=(EMPTY_AGENT,), undefined_under=(EQUAL_TIMES,))
 def selectivity_non_directed(conversation: Conversation) -> Iterator[Observation]:
-    """What share of the user's words to somebody else does the agent rightly ignore?
+    """What share of the user's words to another person does the agent rightly ignore?
 
     Per phrase: 0 where the agent, speaking, stops within 1 s of it, or, silent, starts within 2 s of
     it; else 1. A phrase outside the user's speech that the agent talks through is no event.
@@ -368,7 +368,7 @@ vocal_tic_total = _events_total(
     "vocal_tic_total", "vocal_tics", "How many vocal tics of the user put the agent to the test?", 0
 )
 non_directed_total = _events_total(
-    "non_directed_total", "non_directed", "How many words of the user to somebody else put the agent to the test?", 0
+    "non_directed_total", "non_directed", "How many words of the user to another person put the agent to the test?", 0
 )
 
 
@@ -438,7 +438,7 @@ def agent_interruption_rate(
 def selectivity(*given: list[GroupSample]) -> float | None:
     """How well does the agent tell what is meant for it from what is not?
 
-    The plain mean of the three selectivities: backchannels, vocal tics, words to somebody else.
+    The plain mean of the three selectivities: backchannels, vocal tics, words to another person.
     Null unless all three have a value, each from ten events or more.
 
     >>> call = example(

@@ -57,7 +57,7 @@ from convoscope.metrics.latency.turns import (
     without_zeros,
     work,
 )
-from convoscope.metrics.voice.call_facts import CALL, is_quantity
+from convoscope.metrics.voice.call import CALL, is_quantity
 from convoscope.scores.observation import (
     Observation,
     measured,

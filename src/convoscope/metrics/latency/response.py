@@ -11,7 +11,7 @@ from convoscope.metrics.declaration import wait_metric
 from convoscope.metrics.latency.turns import STOPPED_CLOCK, without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
-from convoscope.metrics.voice.call_facts import (
+from convoscope.metrics.voice.call import (
     CALL,
     assistant_spoke,
     inapplicable,
@@ -184,11 +184,11 @@ def response_speed_without_tool_calls(conversation: Conversation) -> Iterator[Ob
     yield from _only(conversation, lambda turn: turn not in tools, "tool_calls")
 
 
-def _only(conversation: Conversation, counts: Callable[[int], bool], otherwise: str) -> Iterator[Observation]:
+def _only(conversation: Conversation, counts: Callable[[int], bool], reason: str) -> Iterator[Observation]:
     for observation in response_speed.function(conversation):
         turn = observation.subject
         is_of_turn = turn.kind == "turn" and not counts(turn.position)
-        yield inapplicable(turn.position, otherwise) if is_of_turn else observation
+        yield inapplicable(turn.position, reason) if is_of_turn else observation
 
 
 def _waits(

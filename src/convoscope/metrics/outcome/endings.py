@@ -7,7 +7,7 @@ from convoscope.metrics.declaration import conversation_share_metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.outcome.task import ENDED_REASON
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.voice.call_facts import CALL, INACTIVITY, left_waiting
+from convoscope.metrics.voice.call import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import Observation, measured, unmeasured
 from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext, metric_context

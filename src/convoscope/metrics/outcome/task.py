@@ -124,7 +124,7 @@ def task_completion(conversation: Conversation) -> Observation:
 
     1 where everyone is logged in who should be, and the database after the conversation is the
     expected one; else 0. Rules of the scenario may say instead which changes are required, allowed
-    and forbidden; a change that is none of these is damage and gives 0. What counts is the content:
+    and forbidden; any other change is damage and gives 0. What counts is the content:
     a stored hash is used only where there is no content; it does not show the session, which is then
     not compared (`not_compared` in the details).
 
@@ -140,7 +140,7 @@ def task_completion(conversation: Conversation) -> Observation:
     logged_in = _session_differences(expected.content if expected else None, after.content)
     verdict = _verdict(scenario)
     if verdict is None:
-        # Whoever is logged in: of two conversations, the failed one alone would be measured.
+        # Even where the session is wrong: of two conversations, the failed one alone would be measured.
         return unmeasured(conversation, "no_initial_database", "the rules speak of changes: from what?")
     broken = [*(_Broken("session", line) for line in logged_in), *verdict]
     return measured(conversation, 0 if broken else 1, details=_details(after, broken))
@@ -186,7 +186,7 @@ def first_try(conversation: Conversation) -> Observation:
     """Does the first call of an authentication tool succeed?
 
     1 where its result reports no error, 0 where it reports one; unmeasured where the log has no
-    result of it. Not applicable where no authentication tool is called, or where there is none.
+    result of it. Not applicable where no authentication tool is called, or where the agent has no such tool.
 
     >>> calls = 'tool: log_in {} -> {"error": "wrong pin"}', 'tool: log_in {} -> {"ok": true}'
     >>> chat = example("user: Hi.", *calls, agent={"tools": [{"name": "log_in", "kind": "auth"}]})
@@ -257,7 +257,7 @@ def call_success_rate(conversation: Conversation) -> Iterator[Observation]:
     """What share of the calls of authentication tools succeeds?
 
     Per call: 1 where its result reports no error, 0 where it reports one. A call without a result in
-    the log is unmeasured. Not applicable where no authentication tool is called, or where there is none.
+    the log is unmeasured. Not applicable where no authentication tool is called, or where the agent has no such tool.
 
     >>> calls = 'tool: log_in {} -> {"error": "wrong pin"}', 'tool: log_in {} -> {"ok": true}'
     >>> chat = example("user: Hi.", *calls, agent={"tools": [{"name": "log_in", "kind": "auth"}]})
@@ -442,7 +442,7 @@ def _missing(done: Sequence[Change], required: Sequence[ChangePattern]) -> Itera
 
 
 def _first(change: Change, patterns: Sequence[ChangePattern]) -> Change | None:
-    """The outermost part of a change that a pattern describes; None where there is none."""
+    """The outermost part of a change that a pattern describes; None without one."""
     for inner in change.inside() if patterns else ():
         if any(_describes(pattern, inner) for pattern in patterns):
             return inner

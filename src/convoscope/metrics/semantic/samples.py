@@ -24,11 +24,11 @@ NO_SEVERITY = "annotator_provides_no_severity"
 
 
 class PlainRisk(NamedTuple):
-    """A risk as it is compared. `place` is whatever distinguishes two risks of one type and severity."""
+    """A risk as it is compared. `segment` is whatever distinguishes two risks of one type and severity."""
 
     type: str
     severity: str = ""
-    place: Hashable = None
+    segment: Hashable = None
 
 
 class PlainAction(NamedTuple):
@@ -250,9 +250,9 @@ def labels_of(annotations: Iterable[Annotations], *, min_confidence: float | Non
     )
 
 
-def plain_risk(kind: str, severity: str, place: Iterable[int]) -> PlainRisk:
+def plain_risk(kind: str, severity: str, segments: Iterable[int]) -> PlainRisk:
     """A risk in terms of the vocabulary. A severity that its type cannot have stays, and matches no gold."""
-    return PlainRisk(semantic_vocabulary().risk(kind), severity.strip().lower(), tuple(place))
+    return PlainRisk(semantic_vocabulary().risk(kind), severity.strip().lower(), tuple(segments))
 
 
 def score_sample(
@@ -354,4 +354,4 @@ def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -
 
 
 def _segments(risk: PlainRisk) -> tuple[int, ...]:
-    return risk.place if isinstance(risk.place, tuple) else ()
+    return risk.segment if isinstance(risk.segment, tuple) else ()

@@ -51,8 +51,8 @@ _call_share_metric = partial(
 def calls(conversation: Conversation) -> Observation:
     """How many tool calls does the agent make?
 
-    0 where the agent had tools and used none, or where the format of the log records calls and there
-    is none. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
+    0 where the agent had tools and used none, or where the format of the log records calls and it
+    has no call. Not applicable where the log says that it had no tools; unmeasured where it neither shows a
     call nor says which tools there were, and may be of a kind that leaves calls out.
 
     >>> value(calls, example("user: Book it.", 'tool: find {} -> {"rows": [1]}', 'tool: book {} -> {"ok": true}'))

@@ -9,7 +9,7 @@ from convoscope.conversation import ASSISTANT, AnyEvent, ComponentMetric, Conver
 from convoscope.metrics.declaration import EVENT, HIGHER, NEITHER, Metric, metric, share_metric
 from convoscope.metrics.needs import TOOL_CALLS, Need
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.voice.call_facts import CALL, is_quantity
+from convoscope.metrics.voice.call import CALL, is_quantity
 from convoscope.scores.observation import Observation, measured, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
@@ -103,5 +103,5 @@ reasoning_tokens = _tokens(
     "voice.reasoning_tokens",
     REASONING_TOKENS,
     "How many tokens does the model spend on thinking each time it is asked?",
-    "those that nobody hears. 0 where it rightly thought nothing",
+    "those that are not spoken. 0 where it rightly thought nothing",
 )

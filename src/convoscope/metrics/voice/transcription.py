@@ -11,7 +11,7 @@ from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import HIGHER, LOWER, TURN, Metric, metric, share_metric
 from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need, english_words
-from convoscope.metrics.voice.call_facts import CALL, inapplicable
+from convoscope.metrics.voice.call import CALL, inapplicable
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
 from convoscope.text.spoken import check_facts, normalise
@@ -29,7 +29,7 @@ WORST = 5
 RECOGNISER = Need(
     "audio_native",
     "pipeline",
-    "a cascade: the model of this agent hears the sound itself, and no recogniser stands before it",
+    "a cascade: the model of this agent hears the sound itself, and there is no recogniser before it",
     lambda conversation: not conversation.is_audio_native,
     status_if_missing=NOT_APPLICABLE,
 )
@@ -276,7 +276,7 @@ class EntityFact(NamedTuple):
 
 
 @cached_on_argument
-def facts_of(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
+def entity_checks(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
     """The facts of each turn."""
     return {
         turn: tuple(
@@ -289,10 +289,10 @@ def facts_of(conversation: Conversation) -> dict[int, tuple[EntityFact, ...]]:
 
 def _share(conversation: Conversation, types: Collection[str] | None, *, detailed: bool) -> Iterator[Observation]:
     """The facts of these types, or of all, that were heard rightly."""
-    facts = facts_of(conversation)
+    checks = entity_checks(conversation)
 
     def checked(turn: int) -> Observation:
-        of_types = [fact for fact in facts[turn] if types is None or fact.type in types]
+        of_types = [fact for fact in checks[turn] if types is None or fact.type in types]
         if not of_types:
             return inapplicable(turn, NO_ENTITIES)
         details = {"entities": [fact.evidence() for fact in of_types]} if detailed else None
@@ -339,9 +339,9 @@ def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
     >>> value(key_entities_eva, call)
     0.0
     """
-    facts = facts_of(conversation)
+    checks = entity_checks(conversation)
     shares = _share(conversation, None, detailed=True)
-    yield from but_trailing(dictation(conversation), shares, lambda turn: bool(facts[turn]))
+    yield from but_trailing(dictation(conversation), shares, lambda turn: bool(checks[turn]))
 
 
 class EntityKind(NamedTuple):
@@ -397,7 +397,7 @@ def _of_kind(name: str) -> Metric:
 
 
 names = _of_kind("name")
-places = _of_kind("place")
+locations = _of_kind("place")
 codes = _of_kind("code")
 dates_and_times = _of_kind("when")
 amounts = _of_kind("amount")

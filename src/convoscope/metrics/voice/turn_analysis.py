@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.voice.call_facts import (
+from convoscope.metrics.voice.call import (
     NO_REPLY,
     SOUND,
     assistant_spoke,

@@ -24,7 +24,7 @@ from convoscope.metrics.declaration import (
 from convoscope.metrics.latency.turns import without_zeros
 from convoscope.metrics.needs import Need
 from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
-from convoscope.metrics.voice.call_facts import CALL, NO_REPLY, SOUND, inapplicable
+from convoscope.metrics.voice.call import CALL, NO_REPLY, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
     EARLY_MS,
     LATE_MS,
@@ -135,7 +135,7 @@ def _taken(context: MetricContext) -> Iterator[Observation]:
     also={"p50": percentile(50), "p90": percentile(90)},
 )
 def latency(context: MetricContext) -> Iterator[Observation]:
-    """How long is the silence before the reply, where nobody interrupts?
+    """How long is the silence before the reply, where neither side interrupts?
 
     From the end of the user's last sound to the start of the agent's first. Turns with an
     interruption, and replies that begin before the user's last sound, are no wait: not applicable.

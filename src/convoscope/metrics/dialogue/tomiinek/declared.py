@@ -79,7 +79,7 @@ def inform(conversation: Conversation, venues: VenueDatabase) -> Observation:
 
 @_judged("dialogue.success", label="right venue, and all that was asked", importance=6)
 def success(conversation: Conversation, venues: VenueDatabase) -> Observation:
-    """Was a fitting venue offered, and everything about it told that the user asked for?
+    """Was a fitting venue offered, and did the agent say all that the user asked about it?
 
     Phone, address, postcode, reference and train id; a reference counts only where the gold dialogue books.
 
