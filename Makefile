@@ -7,20 +7,26 @@ BIN     = $(VENV)/bin
 # Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test lint docs screenshots bench weight signatures schema clean
+.PHONY: demo test lint style docs screenshots bench weight signatures schema clean
 
 demo: $(VENV)/demo
 	@$(BIN)/convoscope demo
 	@echo 'run   $(BIN)/convoscope, or `. $(BIN)/activate` and then `convoscope`'
 
-test: lint $(VENV)/browser
-	$(BIN)/pytest -n 2 --dist worksteal
+# mypy needs one core only: it runs next to the tests, and what it says is printed after them.
+test: style $(VENV)/browser
+	@echo '$(BIN)/mypy && $(BIN)/lint-imports, and meanwhile $(BIN)/pytest -n 2 --dist worksteal'
+	@{ $(BIN)/mypy && $(BIN)/lint-imports; } > $(VENV)/types.txt 2>&1 & types=$$!; \
+	  $(BIN)/pytest -n 2 --dist worksteal; tests=$$?; \
+	  wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
 
-lint: $(VENV)/ready
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint: style
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+style: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 
 # Writes the heads of the metrics' pages; runs every command in the documentation, or in one PAGE, and writes what it prints below it.
 docs: $(VENV)/ready
@@ -31,9 +37,9 @@ docs: $(VENV)/ready
 screenshots: $(VENV)/browser
 	$(BIN)/python tests/docs/screenshots.py
 
-# Small by default; FULL=1 for the figures in benchmarks/README.md.
+# Small by default; FULL=1 measures the figures of benchmarks/README.md and writes them into it. ONLY=road,page for some sections.
 bench: $(VENV)/ready $(VENV)/browser
-	$(BIN)/python -m benchmarks $(if $(FULL),--full)
+	$(BIN)/python -m benchmarks $(if $(FULL),--full) $(if $(ONLY),--only $(ONLY))
 
 # Lines, files, functions and classes by package; PASSED=1 for what one input passes on its way.
 weight: $(VENV)/ready

@@ -37,12 +37,6 @@ print(time.perf_counter() - began)
 """
 
 
-def run(folder: Path, *, seeds: int, conversations: int) -> None:
-    """Print the rates over `seeds` seeds, and the cost of `conversations` and of a tenth of them."""
-    rates(seeds)
-    cost(folder, conversations)
-
-
 # Are the planted faults found?
 
 
@@ -171,6 +165,42 @@ def _ask(out: Path) -> None:
         f"    states matrix: {whole:.2f} s, {whole / MATRIX_AIM_S:.1f} times the aim of {MATRIX_AIM_S:g} s;"
         f" the question alone {float(told.stdout):.2f} s"
     )
+
+
+def long_conversation(folder: Path, states: int) -> None:
+    """What a state costs in one conversation of very many, page included, against one of a tenth of them."""
+    each = []
+    for count in (states // 10, states):
+        logs = folder / f"long-{count}"
+        logs.mkdir()
+        events = list(_visits(count))
+        (logs / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+        made = scoring.score(logs, folder / f"run-long-{count}", 1, METRICS)
+        each.append(made.cpu / len(events))
+        size = (made.run.folder / "report.html").stat().st_size
+        print(
+            f"one conversation of {count:,} states, {len(events):,} events: {made.cpu:.1f} s of CPU time, "
+            f"{1e6 * each[-1]:.0f} µs an event, peak memory {made.peak_mb:.0f} MB, page {size / 1e6:.1f} MB"
+        )
+    print(f"  an event costs {each[1] / each[0]:.2f} times as much with ten times the states; the start is in both\n")
+
+
+def _visits(count: int) -> Iterator[dict[str, object]]:
+    """A state is entered, the agent answers, and the state is left: `count` times, through 50 states."""
+    seq = 0
+    for number in range(count):
+        state, clock = f"state_{number % 50:02d}", 1_760_000_000.0 + 4 * number
+        kinds: list[tuple[str, float, dict[str, object]]] = [
+            ("state_entered", 0.0, {"state": state}),
+            ("turn_complete", 1.0, {"latency_ms": 700 + number % 9 * 100}),
+            ("state_exited", 3.0, {"state": state, "to_state": f"state_{(number + 1) % 50:02d}", "reason": "answered"}),
+        ]
+        for event, after, fields in kinds:
+            seq += 1
+            head = {"conversation_id": "long", "flow": "long", "agent": "a", "seq": seq, "timestamp": clock + after}
+            yield {**head, "event": event, **fields}
+    end = {"conversation_id": "long", "flow": "long", "agent": "a", "seq": seq + 1, "timestamp": clock + 4}
+    yield {**end, "event": "conversation_ended", "completed": True}
 
 
 class Written(NamedTuple):

@@ -90,15 +90,27 @@ def passed_by(source: Path, settings: dict[str, Any]) -> Passed:
     return Passed(len(seen), len({file for file, _ in seen}))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.weight", description=__doc__)
-    parser.add_argument("--passed", action="store_true", help="count what one input of each family passes, warm")
-    if not parser.parse_args().passed:
-        print_weights()
-        return
+def run() -> None:
+    """Lines by package, and what one input of each family passes."""
+    print_weights()
+    print()
+    print_passed()
+
+
+def print_passed() -> None:
+    """One line for each family."""
     for name, (path, settings) in INPUTS.items():
         passed = passed_by(EXAMPLES / path, settings)
         print(f"{name}: {passed.functions:,} functions in {passed.modules:,} modules")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.weight", description=__doc__)
+    parser.add_argument("--passed", action="store_true", help="count what one input of each family passes, warm")
+    if parser.parse_args().passed:
+        print_passed()
+    else:
+        print_weights()
 
 
 if __name__ == "__main__":

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import gc
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes depends on who else uses the machine: it is no property of the code. Each run draws others,
 # so that few are enough; `--hypothesis-profile thorough` draws many.
-settings.register_profile("suite", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("suite"), max_examples=1000)
 settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and tests in a file, in a random order")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Thousands of tests and all of the package stay: the collector need not look at them again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -56,7 +56,9 @@ def test_so_it_is_on_the_command_line(tmp_path: Path) -> None:
     planted = plant(19)
     write([planted], tmp_path / "logs")
     out = str(tmp_path / "run")
-    scored = CliRunner().invoke(app, ["score", str(tmp_path / "logs"), "--metrics", "state,flow", "--out", out])
+    scored = CliRunner().invoke(
+        app, ["score", str(tmp_path / "logs"), "--metrics", "state,flow", "--out", out, "--workers", "1"]
+    )
     assert scored.exit_code == 0, scored.output
     told = CliRunner().invoke(app, ["states", "analyze", out, "--json"])
     assert told.exit_code == 0, told.output

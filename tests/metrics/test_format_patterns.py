@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from functools import cache
 
 import pytest
 from hypothesis import assume, given, settings
@@ -35,6 +36,13 @@ def _patterns(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 PATTERNS = st.recursive(st.sampled_from(ATOMS), _patterns, max_leaves=6)
+
+
+@cache
+def every_character() -> list[str]:
+    """All that are assigned, a thousand in each text."""
+    every = "".join(one for one in map(chr, range(0x110000)) if unicodedata.category(one) not in ("Cn", "Cs", "Co"))
+    return [every[start : start + 1000] for start in range(0, len(every), 1000)]
 
 
 class TestPattern:
@@ -124,9 +132,7 @@ class TestPattern:
 
     @pytest.mark.parametrize("name", [r"\d", r"\D", r"\s", r"\S", r"\w", r"\W", r"[^\W_]", r"[^\W\d_]", r"[\W\d]"])
     def test_classes_hold_what_they_hold_in_python(self, name: str) -> None:
-        every = "".join(one for one in map(chr, range(0x110000)) if unicodedata.category(one) not in ("Cn", "Cs", "Co"))
-        for start in range(0, len(every), 1000):
-            text = every[start : start + 1000]
+        for text in every_character():
             assert [one[0] for one in checked(name).finditer(text)] == re.findall(name, text)
 
     @settings(max_examples=300, deadline=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from itertools import combinations, pairwise
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Size, lay_out
@@ -176,8 +177,7 @@ class TestSmallFlows:
         assert len(lanes) == 3
         assert len(set(lanes)) == 1
 
-    @settings(deadline=None)
-    @given(st.integers(0, 3))
+    @pytest.mark.parametrize("seed", range(4))
     def test_of_many_states_each_has_its_place(self, seed: int) -> None:
         chance = random.Random(seed)
         nodes = [LaidNode(f"state {number}", number) for number in range(150)]

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,29 @@ CHANGES = {
 }
 
 
+COMMANDS = """
+import contextlib, io, json, sys
+from convoscope.cli.main import main
+ended = []
+for sys.argv in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+    ended.append((code, err.getvalue()))
+print(json.dumps(ended))
+"""
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it wrote to the error stream."""
+
+    code: int
+    err: str
+
+
 class Code:
     """A copy of the package that can be changed."""
 
@@ -50,12 +74,20 @@ class Code:
         assert change.old in text, f"{change.file} was rewritten: name another line of it"
         file.write_text(text.replace(change.old, change.new, 1))
 
-    def score(self, logs: Path, *options: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "convoscope", "score", str(logs), "--metrics", "turns"]
+    def score(self, logs: Path, *each: Sequence[str], cwd: Path) -> list[Ended]:
+        """`convoscope score LOGS --metrics turns OPTIONS` with each of these options, one after the other."""
+        commands = [["convoscope", "score", str(logs), "--metrics", "turns", *options] for options in each]
         env = {**os.environ, "PYTHONPATH": str(self.root.parent)}
-        return subprocess.run(
-            [*command, *map(str, options)], cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False
+        ended = subprocess.run(
+            [sys.executable, "-c", COMMANDS, json.dumps(commands)],
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
+        return [Ended(*one) for one in json.loads(ended.stdout)]
 
 
 class Before(NamedTuple):
@@ -71,9 +103,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Before:
     folder = tmp_path_factory.mktemp("before")
     logs = write_lines(folder / "chats.jsonl", range(6))
     code = Code(folder / "code")
-    for options in ([], ["--out", "mine"]):
-        ended = code.score(logs, *options, cwd=folder)
-        assert ended.returncode == 0, ended.stderr
+    for ended in code.score(logs, [], ["--out", "mine"], cwd=folder):
+        assert ended.code == 0, ended.err
     assert len(list((folder / "runs").iterdir())) == 1
     return Before(logs, folder)
 
@@ -85,15 +116,15 @@ def test_what_could_change_a_number_makes_another_run(change: Change, before: Be
     (first,) = (tmp_path / "runs").iterdir()
     code = Code(tmp_path / "code")
     code.edit(change)
-    again, elsewhere = (code.score(before.logs, *options, cwd=tmp_path) for options in (["--out", "mine"], []))
-    assert elsewhere.returncode == 0, elsewhere.stderr
+    again, elsewhere = code.score(before.logs, ["--out", "mine"], [], cwd=tmp_path)
+    assert elsewhere.code == 0, elsewhere.err
     made = sorted(path.name for path in (tmp_path / "runs").iterdir())
     if change.changed:
-        assert again.returncode == 2
-        assert f"mine holds another run: {change.changed}" in re.sub(r"\s+", " ", again.stderr)
+        assert again.code == 2
+        assert f"mine holds another run: {change.changed}" in re.sub(r"\s+", " ", again.err)
         assert len(made) == 2
     else:
-        assert again.returncode == 0, again.stderr
+        assert again.code == 0, again.err
         assert made == [first.name]
 
 
@@ -133,8 +164,8 @@ def test_an_unfinished_run_of_other_code_starts_afresh(before: Before, tmp_path:
     for part in (0, 7):
         (partial / "scores.parquet").mkdir(exist_ok=True)
         (partial / "scores.parquet" / f"part-{part:06d}.parquet").write_bytes(b"of other code")
-    ended = Code(tmp_path / "code").score(before.logs, "--out", "mine", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    (ended,) = Code(tmp_path / "code").score(before.logs, ["--out", "mine"], cwd=tmp_path)
+    assert ended.code == 0, ended.err
     report = json.loads((tmp_path / "mine" / "read-report.json").read_text())
     (said,) = report["warnings"]
     # The size of parts is no part of a receipt, so that it is new, too.

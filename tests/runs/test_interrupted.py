@@ -16,6 +16,7 @@ from support.command_line import convoscope as command
 from support.generated import write_lines
 
 PARTS = 12
+CHATS = 120
 # The real command. When it tells of a certain stage, all processes of it get what Ctrl-C sends.
 STOPPED_AT = """
 import contextlib, os, signal, sys
@@ -42,14 +43,24 @@ main()
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_lines(tmp_path_factory.mktemp("logs") / "chats.jsonl", range(360))
+    return write_lines(tmp_path_factory.mktemp("logs") / "chats.jsonl", range(CHATS))
+
+
+@pytest.fixture(scope="module")
+def whole(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> convoscope.Run:
+    """A run of them that nothing interrupts."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    return convoscope.score(logs, metrics="turns,calls", out=out, workers=1, part_bytes=part_bytes(logs))
+
+
+def part_bytes(logs: Path) -> int:
+    return logs.stat().st_size // PARTS + 1
 
 
 def stopped(stage: str, logs: Path, out: Path, workers: int) -> subprocess.CompletedProcess[str]:
-    size = logs.stat().st_size // PARTS + 1
     arguments = ["score", str(logs), "--metrics", "turns,calls", "--out", str(out), "--workers", str(workers)]
     return subprocess.run(
-        [sys.executable, "-c", STOPPED_AT, stage, str(size), *arguments],
+        [sys.executable, "-c", STOPPED_AT, stage, str(part_bytes(logs)), *arguments],
         start_new_session=True,
         capture_output=True,
         text=True,
@@ -63,12 +74,14 @@ def stopped(stage: str, logs: Path, out: Path, workers: int) -> subprocess.Compl
     ("stage", "kept"),
     [
         ("scoring", r"\d+ conversations \(2 parts\) are kept in {out}.partial"),
-        ("writing", r"360 conversations \(\d+ parts\) are kept in {out}.partial"),
-        ("reducing", r"360 conversations \(\d+ parts\) are kept in {out}.partial"),
+        ("writing", rf"{CHATS} conversations \(\d+ parts\) are kept in {{out}}.partial"),
+        ("reducing", rf"{CHATS} conversations \(\d+ parts\) are kept in {{out}}.partial"),
         ("writing the page", "the run is kept in {out}; only its page is missing"),
     ],
 )
-def test_it_says_what_is_kept_and_how_to_go_on(stage: str, kept: str, workers: int, logs: Path, tmp_path: Path) -> None:
+def test_it_says_what_is_kept_and_how_to_go_on(
+    stage: str, kept: str, workers: int, logs: Path, whole: convoscope.Run, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     ended = stopped(stage, logs, out, workers)
     assert ended.returncode == 130, ended.stderr
@@ -78,12 +91,10 @@ def test_it_says_what_is_kept_and_how_to_go_on(stage: str, kept: str, workers: i
     assert second == f"  to go on: {go_on}"
     assert (more, ended.stdout) == ([], "")
     # It does go on, to the same end as if nothing had happened.
-    size = logs.stat().st_size // PARTS + 1
-    resumed = convoscope.score(logs, metrics="turns,calls", out=out, workers=1, part_bytes=size)
-    whole = convoscope.score(logs, metrics="turns,calls", out=tmp_path / "whole", workers=1, part_bytes=size)
+    resumed = convoscope.score(logs, metrics="turns,calls", out=out, workers=1, part_bytes=part_bytes(logs))
     assert (out / "summary.json").read_bytes() == (whole.folder / "summary.json").read_bytes()
     assert (out / "report.html").exists()
-    assert resumed.summary.conversations == 360
+    assert resumed.summary.conversations == CHATS
     assert not out.with_name("run.partial").exists()
 
 
@@ -106,9 +117,8 @@ def test_while_it_reads_nothing_is_kept(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["pipe.jsonl"]
 
 
-def test_a_query_that_is_stopped(logs: Path, tmp_path: Path) -> None:
+def test_a_query_that_is_stopped(whole: convoscope.Run) -> None:
     """The database has an error of its own for it."""
-    run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
     # It would run for hours: it is stopped inside.
     slow = "SELECT count(*) FROM range(10_000_000) AS t(i), range(10_000_000) AS u(j) WHERE hash(i, j) % 7 = 3"
     script = """
@@ -123,7 +133,7 @@ sql.create_views = soon
 main()
 """
     ended = subprocess.run(
-        [sys.executable, "-c", script, "sql", "--run", str(run.folder), slow],
+        [sys.executable, "-c", script, "sql", "--run", str(whole.folder), slow],
         capture_output=True,
         text=True,
         check=False,
@@ -132,20 +142,18 @@ main()
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "interrupted\n")
 
 
-def test_a_query_that_takes_too_long(logs: Path, tmp_path: Path) -> None:
-    run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
+def test_a_query_that_takes_too_long(whole: convoscope.Run) -> None:
     slow = "SELECT count(*) FROM range(10_000_000) AS t(i), range(10_000_000) AS u(j) WHERE hash(i, j) % 7 = 3"
-    ended = command("sql", "--run", run.folder, "--timeout", 0.2, slow)
+    ended = command("sql", "--run", whole.folder, "--timeout", 0.2, slow)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == (
         "error: the query took more than 0.2 seconds, and was stopped\n  ask for less, or allow more with --timeout\n"
     )
 
 
-def test_an_answer_without_end_is_stopped_while_it_is_fetched(logs: Path, tmp_path: Path) -> None:
-    run = convoscope.score(logs, metrics="turns", out=tmp_path / "run", workers=1)
+def test_an_answer_without_end_is_stopped_while_it_is_fetched(whole: convoscope.Run) -> None:
     ended = command(
-        "sql", "--run", run.folder, "--timeout", 0.2, "SELECT i, repeat('x', 100) FROM range(1_000_000_000) t(i)"
+        "sql", "--run", whole.folder, "--timeout", 0.2, "SELECT i, repeat('x', 100) FROM range(1_000_000_000) t(i)"
     )
     assert (ended.code, ended.out) == (2, "")
     assert "the query took more than 0.2 seconds" in ended.err

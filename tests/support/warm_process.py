@@ -159,7 +159,7 @@ def _answer(connection: socket.socket) -> Request:
 
 
 def _import_all() -> None:
-    """Import the package, what it imports at first use, and what a module looks up once.
+    """Import the package, what it imports at first use, and what a module looks up once or compiles at first use.
 
     Nothing more: a process with threads, such as those of the database, cannot be forked.
     """
@@ -169,7 +169,7 @@ def _import_all() -> None:
 
     import convoscope
 
-    for name in ("duckdb", "rich.console", "rich.progress", "rich.table"):
+    for name in ("duckdb", "numpy.ma", "rich.console", "rich.progress", "rich.table"):
         importlib.import_module(name)
     for found in pkgutil.walk_packages(convoscope.__path__, "convoscope."):
         if found.name.endswith("__main__"):
@@ -178,6 +178,14 @@ def _import_all() -> None:
         for one in vars(module).values():
             if hasattr(one, "cache_info") and not inspect.signature(one).parameters:
                 one()
+    # Lexicons and patterns are compiled when a metric first needs them.
+    from convoscope.metrics.registry import installed
+    from convoscope.scoring.evaluate import evaluate
+
+    chats = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "openai-chat")
+    for conversation in convoscope.read(chats):
+        for _ in evaluate(conversation, installed().resolve()):
+            pass
 
 
 def _become(name: str, arguments: list[str], cwd: str, env: dict[str, str]) -> None:
