@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from convoscope.conversation import Action, Annotations, Conversation, Risk
@@ -30,10 +30,10 @@ def predicted(conversation: Conversation) -> Annotations | None:
 
 
 ANNOTATED = Need(
-    code="not_annotated",
-    field="annotations",
-    unlock="--annotate rules, or a transcript that holds what was found in it",
-    present=lambda conversation: predicted(conversation) is not None,
+    "not_annotated",
+    "annotations",
+    "--annotate rules, or a transcript that holds what was found in it",
+    lambda conversation: predicted(conversation) is not None,
 )
 _counted = partial(
     metric,
@@ -144,10 +144,7 @@ def actions_found(conversation: Conversation) -> Observation:
     >>> value(actions_found, example(annotations=[annotation]))
     1.0
     """
-    annotations = predicted(conversation)
-    if annotations is None or annotations.actions is None:
-        return _unmeasured(annotations, "actions")
-    return _promises(conversation, annotations.actions)
+    return _promises(conversation, lambda actions: actions)
 
 
 @_counted(
@@ -178,7 +175,7 @@ def open_actions(conversation: Conversation) -> Observation:
     language = languages_of(conversation).of_all()
     if language not in ("", "en") and not all(one.status for one in annotations.actions):
         return unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language)
-    return _promises(conversation, [one for one in annotations.actions if not _is_done(one, conversation)])
+    return _promises(conversation, lambda actions: [one for one in actions if not _is_done(one, conversation)])
 
 
 _DONE = frozenset({"done", "complete", "completed", "closed", "finished", "resolved", "cancelled", "canceled"})
@@ -205,15 +202,18 @@ def unowned_actions(conversation: Conversation) -> Observation:
     >>> value(unowned_actions, example(annotations=[{"origin": "predicted", "actions": actions}]))
     1.0
     """
+    return _promises(
+        conversation,
+        lambda actions: [one for one in actions if one.assignee_role not in _OWNERS and not one.assignee],
+    )
+
+
+def _promises(conversation: Conversation, chosen: Callable[[Sequence[Action]], Sequence[Action]]) -> Observation:
+    """How many of the actions that were found are chosen."""
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:
         return _unmeasured(annotations, "actions")
-    left = [one for one in annotations.actions if one.assignee_role not in _OWNERS and not one.assignee]
-    return _promises(conversation, left)
-
-
-def _promises(conversation: Conversation, actions: Sequence[Action]) -> Observation:
-    descriptions = [action.description for action in actions]
+    descriptions = [action.description for action in chosen(annotations.actions)]
     return measured(conversation, len(descriptions), details={"actions": descriptions} if descriptions else None)
 
 

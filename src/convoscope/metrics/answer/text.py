@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import cleandoc
-from typing import Any, NamedTuple
+from typing import Any
 
 from convoscope.conversation import Conversation
 from convoscope.conversation.events import Json
@@ -36,11 +36,6 @@ from convoscope.text.patterns import BadPattern, PatternCheck, UnsupportedPatter
 from convoscope.views.items import Case, cases
 
 
-def _has_choices(conversation: Conversation) -> bool:
-    all_cases = cases(conversation)
-    return _is_multiple_choice(all_cases[0]) or any(_is_multiple_choice(case) for case in all_cases[1:])
-
-
 def _is_multiple_choice(case: Case) -> bool:
     # Of a blank truth there is another thing to be said.
     truth = case.expected.ground_truth
@@ -48,10 +43,10 @@ def _is_multiple_choice(case: Case) -> bool:
 
 
 MULTIPLE_CHOICE = Need(
-    code="not_multiple_choice",
-    field="context.choices",
-    unlock="`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
-    present=_has_choices,
+    "not_multiple_choice",
+    "context.choices",
+    "`choices` in the `context` of the items, or a ground truth that is a letter from A to J",
+    lambda conversation: any(map(_is_multiple_choice, cases(conversation))),
     status_if_missing=NOT_APPLICABLE,
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
@@ -317,31 +312,26 @@ def _declared(
         listed = ", ".join(f"{name} = {value!r}" for name, value in options.items())
         description, *example = cleandoc(measure.__doc__ or "").partition("\n\n>>>")
         measure.__doc__ = "".join((description, f"\n\nHere with {listed}.", *example))
+    label, importance = _LABELS[scorer]
     return item_metric(
         f"answer.{scorer}",
         version=version,
         unit=unit,
         needs=(*needs_of(scorer), *needs),
         variant=variant,
-        label=_LABELS[scorer].label,
-        importance=_LABELS[scorer].importance,
+        label=label,
+        importance=importance,
         sensitive_to=ANSWERED_BADLY,
     )(measure)
 
 
-class _Label(NamedTuple):
-    """How a scorer is called in an answer, and how much it matters."""
-
-    label: str
-    importance: int
-
-
-_LABELS = {
-    "accuracy": _Label("answers right", 8),
-    "exact_match": _Label("answers right to the letter", 6),
-    "f1": _Label("words shared with the truth", 6),
-    "multi_pattern_accuracy": _Label("answers right in any form", 5),
+_LABELS: Mapping[str, tuple[str, int]] = {
+    "accuracy": ("answers right", 8),
+    "exact_match": ("answers right to the letter", 6),
+    "f1": ("words shared with the truth", 6),
+    "multi_pattern_accuracy": ("answers right in any form", 5),
 }
+"""How a scorer is called in an answer, and how much it matters."""
 
 
 exact_match = exact_match_metric("")

@@ -54,17 +54,12 @@ SUPERVISION, WHOLE_SYSTEM = "supervisor, action", "end-to-end"
 SLOT, INTENT, SERVICE = axis("slot"), axis("intent"), axis("service")
 
 PREDICTIONS = Need(
-    code="no_predictions",
-    field="frames of origin predicted",
-    unlock="a file of predictions beside the dialogues, or a log in which the agent writes its state",
-    present=has_predictions,
+    "no_predictions",
+    "frames of origin predicted",
+    "a file of predictions beside the dialogues, or a log in which the agent writes its state",
+    has_predictions,
 )
-TRUTH = Need(
-    code="no_true_state",
-    field="frames of origin gold",
-    unlock="dialogues with an annotated state, such as MultiWOZ",
-    present=has_truth,
-)
+TRUTH = Need("no_true_state", "frames of origin gold", "dialogues with an annotated state, such as MultiWOZ", has_truth)
 NO_INTENT = "no_active_intent"
 
 MACRO = Reduce()
@@ -452,11 +447,8 @@ def memory_transfer_gt(conversation: Conversation) -> Observation:
 
 
 def _carried(events: list[Transfer]) -> Observation:
-    lost = [
-        f"{event.from_domain} → {event.to_domain}: {event.slot} = {event.value}"
-        for event in events
-        if not event.is_carried
-    ]
+    missed = [event for event in events if not event.is_carried]
+    lost = [f"{event.from_domain} → {event.to_domain}: {event.slot} = {event.value}" for event in missed]
     carried = len(events) - len(lost)
     return ratio(WHOLE, carried, len(events), empty="no_opportunity", details={"lost": lost} if lost else None)
 
@@ -491,12 +483,8 @@ def policy_violations(conversation: Conversation) -> Iterator[Observation]:
 
 
 def _violations(score: TurnScores) -> dict[str, Any] | None:
-    wrong = [
-        {"domain": attempt.domain, "missing": list(attempt.missing)} for attempt in score.attempts if attempt.missing
-    ]
-    if not wrong:
-        return None
-    return wrong[0] if len(wrong) == 1 else {"violations": wrong}
+    wrong = [{"domain": one.domain, "missing": list(one.missing)} for one in score.attempts if one.missing]
+    return {"violations": wrong} if len(wrong) > 1 else next(iter(wrong), None)
 
 
 @_policy("dialogue.policy_violations", variant="attempts", unit=SHARE, reduce=SUM_OVER_SUM)

@@ -235,25 +235,20 @@ def _unanswered(
         named += names
         unanswered = asked - answered
         if unanswered and not score.invented_mentions:
-            given = _given_by_acts(turn)
+            given = {
+                (domain, information(slot.slot))
+                for act in turn.predicted.acts or ()
+                if act.slots and act_use(act.type).delivers
+                for domain in _act_domains(act.type, turn.truth.domains or ())
+                for slot in act.slots
+                if slot.value not in _NO_VALUE
+            }
             answered |= {key for key in unanswered if (key[0].casefold(), information(key[1])) in given}
             owners = names or named
             for domain in {domain for domain, _ in unanswered - answered}:
                 in_text = _given_in_text(turn, score, owners, domain.casefold(), venues)
                 answered |= {key for key in unanswered if key[0] == domain and information(key[1]) in in_text}
     return asked - answered
-
-
-def _given_by_acts(turn: DialogueTurn) -> set[tuple[str, str]]:
-    """Domain and information of what the acts of a reply give."""
-    return {
-        (domain, information(slot.slot))
-        for act in turn.predicted.acts or ()
-        if act.slots and act_use(act.type).delivers
-        for domain in _act_domains(act.type, turn.truth.domains or ())
-        for slot in act.slots
-        if slot.value not in _NO_VALUE
-    }
 
 
 def _given_in_text(

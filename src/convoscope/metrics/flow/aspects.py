@@ -68,10 +68,10 @@ _SUCCESS = frozenset(
 _NO_STAGES = frozenset(("failure", "escalation"))
 
 STATES = Need(
-    code="no_states",
-    field="timeline.state_entered",
-    unlock="a log that tells which states of the flow were entered",
-    present=Fact(CONTENTS, "has_states"),
+    "no_states",
+    "timeline.state_entered",
+    "a log that tells which states of the flow were entered",
+    Fact(CONTENTS, "has_states"),
 )
 
 _walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES), sensitive_to=())
@@ -112,7 +112,7 @@ def correctness(conversation: Conversation) -> Observation:
     0.5
     """
     parts = _parts(conversation)
-    if not any(_is_declared(part) for part in parts):
+    if not any(part.holds is not None or part is _UNKNOWN for part in parts):
         return not_applicable(WHOLE, "nothing_declared")
     if parts.final_status is _UNKNOWN:
         broken = is_completed(conversation) is False
@@ -122,10 +122,6 @@ def correctness(conversation: Conversation) -> Observation:
     judged = [part.holds for part in parts if part.holds is not None]
     evidence = {name: part.reason if part.holds is None else part.holds for name, part in parts._asdict().items()}
     return measured(WHOLE, sum(judged) / len(judged), details={"parts": evidence})
-
-
-def _is_declared(part: _Part) -> bool:
-    return part.holds is not None or part is _UNKNOWN
 
 
 @_flow_metric("flow.correctness.success_terminal", version=2, unit=SHARE, better=HIGHER)
@@ -297,18 +293,15 @@ def errors(conversation: Conversation) -> Observation:
             marked += event.name == "error"  # type: ignore[union-attr]
     looped = sum([row.revisit >= LOOP for row in state_rows(conversation)])
     counts = {
-        name: count
-        for name, count in (
-            ("failed_tools", tools),
-            ("failed_guards", guards),
-            ("errors", marked),
-            ("unsafe_stops", int(is_unsafe_stop(reason))),
-            ("turn_limits", int(is_turn_limit(reason))),
-            ("loops", int(is_loop_stop(reason)) + looped),
-        )
-        if count
+        "failed_tools": tools,
+        "failed_guards": guards,
+        "errors": marked,
+        "unsafe_stops": int(is_unsafe_stop(reason)),
+        "turn_limits": int(is_turn_limit(reason)),
+        "loops": int(is_loop_stop(reason)) + looped,
     }
-    return measured(WHOLE, float(sum(counts.values())), details=counts or None)
+    details = {name: count for name, count in counts.items() if count}
+    return measured(WHOLE, float(sum(counts.values())), details=details or None)
 
 
 @_walk_metric("flow.latency_mean", version=3, unit=SECONDS, better=LOWER, aspect="latency_mean")
@@ -323,9 +316,7 @@ def latency_mean(conversation: Conversation) -> Observation:
     1.0
     """
     latencies = _latencies(conversation)
-    if not latencies:
-        return unmeasured(WHOLE, "no_latency_logged")
-    return measured(WHOLE, fsum(latencies) / len(latencies) / 1000)
+    return _in_seconds(fsum(latencies) / len(latencies) if latencies else None)
 
 
 @_walk_metric(
@@ -349,13 +340,16 @@ def latency_p95(conversation: Conversation) -> Observation:
     >>> value("flow.latency_p95", example("state: ask", *turns))
     0.95
     """
-    worst = percentile_95(_latencies(conversation))
-    return unmeasured(WHOLE, "no_latency_logged") if worst is None else measured(WHOLE, worst / 1000)
+    return _in_seconds(percentile_95(_latencies(conversation)))
 
 
 def _latencies(conversation: Conversation) -> list[float]:
     """Of all turns that ran in a state, in milliseconds."""
     return [latency for row in state_rows(conversation) for latency in row.latencies]
+
+
+def _in_seconds(milliseconds: float | None) -> Observation:
+    return unmeasured(WHOLE, "no_latency_logged") if milliseconds is None else measured(WHOLE, milliseconds / 1000)
 
 
 def _highest(scale: str) -> float | None:
@@ -372,10 +366,10 @@ def _verdicts(conversation: Conversation) -> list[Label]:
 
 
 _HUMANNESS = Need(
-    code=JUDGE.code,
-    field="labels",
-    unlock="a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to N with that scale",
-    present=lambda conversation: bool(_verdicts(conversation)),
+    JUDGE.code,
+    "labels",
+    "a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to N with that scale",
+    lambda conversation: bool(_verdicts(conversation)),
 )
 
 

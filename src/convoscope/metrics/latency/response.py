@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf
 
-from convoscope.conversation import Conversation, Turn, Utterance
+from convoscope.conversation import Conversation, Turn
 from convoscope.metrics.declaration import wait_metric
 from convoscope.metrics.latency.turns import STOPPED_CLOCK, without_zeros
 from convoscope.metrics.needs import TIMES, USER_SPEECH
@@ -49,7 +49,9 @@ def response_latency(conversation: Conversation) -> Iterator[Observation]:
     """
     waits = [_response(conversation, turn) for turn in conversation.turns]
     stopped = not any(type(wait) is float and wait for wait in waits)
-    shift = clock_shift(conversation) if any(map(_is_suspicious, waits)) else None
+    # A wait may come of two clocks where it is long, or below zero.
+    is_odd = any(wait >= LEAST_SHIFT if isinstance(wait, float) else _runs_backwards(wait) for wait in waits)
+    shift = clock_shift(conversation) if is_odd else None
     for turn, wait in zip(conversation.turns, waits, strict=True):
         if shift is not None and (type(wait) is float or _runs_backwards(wait)):
             yield unmeasured(turn, CLOCKS_DISAGREE, f"by about {span_text(shift)}")
@@ -76,23 +78,14 @@ def _response(conversation: Conversation, turn: Turn) -> Observation | float:
         return unmeasured(turn, "clocks_unrelated", f"{end.clock} and {start.clock}")
     if wait >= 0:
         return wait
-    if _has_end(question):
+    # The log says when the question ended, not just when it was logged.
+    if question.segments or (question.time is not None and question.time.until is not None):
         return not_applicable(turn, "agent_interrupted")
     return unmeasured(turn, "time_runs_backwards", f"the reply is dated {-wait:g} s too early")
 
 
-def _is_suspicious(wait: Observation | float) -> bool:
-    """Whether a wait may come of two clocks: it is long, or below zero."""
-    return wait >= LEAST_SHIFT if isinstance(wait, float) else _runs_backwards(wait)
-
-
 def _runs_backwards(wait: Observation | float) -> bool:
     return isinstance(wait, Observation) and wait.reason in ("time_runs_backwards", "agent_interrupted")
-
-
-def _has_end(utterance: Utterance) -> bool:
-    """The log says when the utterance ended, not just when it was logged."""
-    return bool(utterance.segments) or (utterance.time is not None and utterance.time.until is not None)
 
 
 @_timed_wait("voice.response_speed", version=3, label="wait for a reply, by the log", importance=7, needs=(CALL,))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Annotations
@@ -160,7 +159,7 @@ def weigh(
             levels = types.setdefault(kind, ({}, {}))[side]
             levels[severity] = levels.get(severity, 0) + 1
     if not types:
-        return _no_risks(tuple(weights))
+        return RiskCounts(_NOTHING, dict.fromkeys(weights, _NOTHING), _NOTHING, _NOTHING)
     overall, weighted, type_only = [0, 0, 0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
     by_severity: dict[str, list[int]] = {}
     for kind in sorted(types) if len(types) > 1 else types:
@@ -180,11 +179,6 @@ def weigh(
     return RiskCounts(
         Counts(*overall), {**dict.fromkeys(weights, _NOTHING), **counted}, Counts(*weighted), Counts(*type_only)
     )
-
-
-@cache
-def _no_risks(severities: tuple[str, ...]) -> RiskCounts:
-    return RiskCounts(_NOTHING, dict.fromkeys(severities, _NOTHING), _NOTHING, _NOTHING)
 
 
 def _add(counts: list[Any], predicted: int, gold: int, weight: float = 1) -> None:

@@ -31,22 +31,22 @@ TOMIINEK = "tomiinek"
 _SLOTS = {"arriveby": "arrive", "leaveat": "leave"}
 
 GOALS = Need(
-    code="no_goals",
-    field="scenario.goal",
-    unlock="dialogues with the goals that users were given, such as MultiWOZ 2.1",
-    present=lambda conversation: conversation.scenario is not None and bool(conversation.scenario.goal),
+    "no_goals",
+    "scenario.goal",
+    "dialogues with the goals that users were given, such as MultiWOZ 2.1",
+    lambda conversation: conversation.scenario is not None and bool(conversation.scenario.goal),
 )
 RESPONSES = Need(
-    code="no_predicted_responses",
-    field="frames.response",
-    unlock="delexicalised responses in the file of predictions",
-    present=lambda conversation: any(frame.response is not None for frame in conversation.frames),
+    "no_predicted_responses",
+    "frames.response",
+    "delexicalised responses in the file of predictions",
+    lambda conversation: any(frame.response is not None for frame in conversation.frames),
 )
 PLACEHOLDERS = Need(
-    code="responses_without_placeholders",
-    field="frames.response",
-    unlock="responses with placeholders for values, such as `[hotel_name] is at [hotel_address]`",
-    present=lambda conversation: not conversation.extras.get("plain_responses"),
+    "responses_without_placeholders",
+    "frames.response",
+    "responses with placeholders for values, such as `[hotel_name] is at [hotel_address]`",
+    lambda conversation: not conversation.extras.get("plain_responses"),
 )
 _judged = partial(
     metric,
@@ -167,10 +167,8 @@ def _tracking(conversation: Conversation) -> list[tuple[int, TurnTracking | None
     for number, asked, _ in _frames(conversation):
         predicted, true = _state(asked, PREDICTED), _state(asked, GOLD)
         if true is not None:
-            tracked = (
-                None if predicted is None else track_turn(state_form(predicted), state_form(true, drops_dontcare=True))
-            )
-            rows.append((number, tracked))
+            truth = state_form(true, drops_dontcare=True)
+            rows.append((number, None if predicted is None else track_turn(state_form(predicted), truth)))
     return rows
 
 

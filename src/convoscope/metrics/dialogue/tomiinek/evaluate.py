@@ -108,7 +108,7 @@ def active_domains(states: Sequence[Forms]) -> list[list[str]]:
     estimates: list[list[str]] = []
     seen: dict[str, Mapping[str, str]] = {}
     for state in states:
-        changed = {domain: _changes(slots, seen.get(domain, {})) for domain, slots in state.items()}
+        changed = {domain: len(slots.items() - seen.get(domain, {}).items()) for domain, slots in state.items()}
         most = max(changed.values(), default=0)
         if most:
             chosen = next(domain for domain, count in changed.items() if count == most)
@@ -117,10 +117,6 @@ def active_domains(states: Sequence[Forms]) -> list[list[str]]:
         else:
             estimates.append(estimates[-1] if estimates else [])
     return estimates
-
-
-def _changes(slots: Mapping[str, str], before: Mapping[str, str]) -> int:
-    return len(slots.items() - before.items())
 
 
 _SAME_VALUE = 95

@@ -124,21 +124,15 @@ def _time(time: str) -> str:
 
 def state_form(state: Mapping[str, Mapping[str, Any]], drops_dontcare: bool = False) -> dict[str, dict[str, str]]:
     """A state with every value in its form. The evaluator's gold states hold no "dontcare"; predictions may."""
-    return {domain: _slots(slots, drops_dontcare) for domain, slots in state.items()}
-
-
-def _slots(slots: Mapping[str, Any], drops_dontcare: bool) -> dict[str, str]:
-    forms = {}
-    for slot, value in slots.items():
-        text = value if type(value) is str else _text(value)
-        if text and not (drops_dontcare and text == "dontcare"):
-            forms[slot] = value_form(slot, text)
+    forms: dict[str, dict[str, str]] = {}
+    for domain, slots in state.items():
+        forms[domain] = {}
+        for slot, value in slots.items():
+            first = value[0] if isinstance(value, (list, tuple)) and value else value  # of several values
+            text = str(first or "")
+            if text and not (drops_dontcare and text == "dontcare"):
+                forms[domain][slot] = value_form(slot, text)
     return forms
-
-
-def _text(value: Any) -> str:
-    """The first of several values, or the one that there is."""
-    return str(value[0] if isinstance(value, (list, tuple)) and value else value or "")
 
 
 _AS_GOOD_AS_EQUAL = 0.995
@@ -209,7 +203,10 @@ class VenueSearch:
     """
 
     def __init__(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-        self._ids = {domain: [_id(record) for record in tables.get(domain, ())] for domain in SEARCHED}
+        self._ids = {
+            domain: [str(one.get("trainID") or one.get("id", "")) for one in tables.get(domain, ())]
+            for domain in SEARCHED
+        }
         self._columns = {domain: _columns(tables.get(domain, ())) for domain in SEARCHED}
         self._all = {domain: frozenset(range(len(ids))) for domain, ids in self._ids.items()}
         self._fitting_value = lru_cache(65536)(self._rows_with_value)
@@ -272,10 +269,6 @@ def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Venues
             if field not in _NOT_SEARCHED and isinstance(value, (str, int)):
                 columns.setdefault(field, {}).setdefault(value_form(field, str(value)), set()).add(row)
     return {field: {value: frozenset(rows) for value, rows in column.items()} for field, column in columns.items()}
-
-
-def _id(record: Mapping[str, Any]) -> str:
-    return str(record.get("trainID") or record.get("id", ""))
 
 
 def _minutes(time: str) -> int | None:
