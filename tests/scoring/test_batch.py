@@ -38,8 +38,7 @@ from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, POOLED_COUNT
 from convoscope.scoring.batch import Batch, MetricColumns
 from convoscope.scoring.evaluate import Evaluated, evaluate
 from convoscope.scoring.profiles import Profile, Profiles
-from convoscope.statistics.columns import Observed, Reduced
-from convoscope.statistics.within import ConversationScore
+from convoscope.statistics.within import ConversationScore, Observed, Reduced
 from support.chats import agent, chat, user
 from support.strategies import conversations
 from support.tables import turn

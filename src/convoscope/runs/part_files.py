@@ -31,7 +31,7 @@ from convoscope.scoring.batch import MetricColumns
 from convoscope.scoring.evaluate import say
 from convoscope.scoring.partition import problem_of
 from convoscope.scoring.profiles import Profile
-from convoscope.statistics.columns import Observed, Reduced
+from convoscope.statistics.within import Observed, Reduced
 from convoscope.views.background import background_of
 from convoscope.views.fields import field_value
 from convoscope.views.flow.endings import ending_of, outcome_of, shown_value

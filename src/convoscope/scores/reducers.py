@@ -44,6 +44,12 @@ class MeasuredSubjects(Protocol):
     def numerator(self) -> Floats: ...
     @property
     def denominator(self) -> Floats: ...
+    @property
+    def tp(self) -> Floats: ...
+    @property
+    def fp(self) -> Floats: ...
+    @property
+    def fn(self) -> Floats: ...
 
 
 class Within(msgspec.Struct, frozen=True):
@@ -167,7 +173,12 @@ RATIO_WITHIN = Within("ratio", _ratio, _ratios, asks="ratio")
 RATIO = RATIO_WITHIN
 WHOLE_RATIO = Within("whole_ratio", _ratio, _ratios, asks="ratio", whole=True)
 """The ratio, and nothing where the value of a subject is missing: that one may be the one that matters."""
-COUNTS = Within("counts", lambda measured: pooled(measured).f1, asks="counts")
+COUNTS = Within(
+    "counts",
+    lambda measured: pooled(measured).f1,
+    lambda subjects: 2 * subjects.tp / (2 * subjects.tp + subjects.fp + subjects.fn),
+    asks="counts",
+)
 MEDIAN = Within("median", lambda measured: median(_values(measured)), _medians)
 MAXIMUM = Within("max", lambda measured: max(_values(measured)), _maxima)
 MINIMUM = Within("min", lambda measured: min(_values(measured)), _minima)

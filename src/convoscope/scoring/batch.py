@@ -15,12 +15,11 @@ from convoscope.conversation import Conversation
 from convoscope.conversation.lazy import forget
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
-from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, Observation
+from convoscope.scores.observation import COMPUTED, Observation
 from convoscope.scoring.evaluate import RowBuffer, derive, raised, reduce_one
 from convoscope.scoring.profiles import Profile, Profiles, in_order
 from convoscope.scoring.session import Session
-from convoscope.statistics.columns import Observed, Reduced, from_scores, observed, reduced
-from convoscope.statistics.within import ConversationScore
+from convoscope.statistics.within import ConversationScore, Observed, Reduced, conversation_scores, observed, reduced
 
 
 class MetricColumns(NamedTuple):
@@ -201,23 +200,15 @@ class Batch:
 
 
 def _columns(place: int, declared: Declared, held: RowBuffer) -> MetricColumns:
-    columns = None
-    with suppress(TypeError, ValueError):  # what a metric gave is no observation; `reduce_one` says so
+    with suppress(Exception):  # what a metric gave is no observation, or does not fit; `reduce_one` says so
         columns = observed(held.rows, held.observations)
-    scores_of = None if columns is None else reduced(declared, columns)
-    if columns is not None and scores_of is not None:
-        return MetricColumns(place, declared, columns, scores_of)
-    rows: list[int] = []
-    observations: list[Observation] = []
-    scored_rows: list[int] = []
-    scores: list[ConversationScore] = []
+        if columns.judge.count(COMPUTED) == len(columns.judge):
+            return MetricColumns(place, declared, columns, reduced(declared, columns, held.observations))
+    fitting = RowBuffer()
     for row, observations_of_row in _by_row(held):
-        evaluated = reduce_one(declared, observations_of_row)
-        rows += [row] * len(evaluated.observations)
-        observations += evaluated.observations
-        scored_rows += [row] * len(evaluated.scores)
-        scores += evaluated.scores
-    return MetricColumns(place, declared, observed(rows, observations), from_scores(scored_rows, scores))
+        fitting.add(row, reduce_one(declared, observations_of_row).observations)
+    columns = observed(fitting.rows, fitting.observations)
+    return MetricColumns(place, declared, columns, reduced(declared, columns, fitting.observations))
 
 
 def _by_row(held: RowBuffer) -> Iterator[tuple[int, tuple[Observation, ...]]]:
@@ -254,14 +245,8 @@ class _Voices:
 
     def _read(self, place: int) -> dict[int, list[ConversationScore]]:
         by_row: dict[int, list[ConversationScore]] = {}
-        if place not in self._done:
-            return by_row
-        columns = self._done[place].reduced
-        rows = zip(columns.row.tolist(), columns.judge, columns.status.tolist(), columns.value.tolist(), strict=True)
-        for (row, judge, code, value), reason in zip(rows, columns.reason, strict=True):
-            status = STATUSES[code]
-            score = ConversationScore(
-                judge=judge, status=status, value=value if status == MEASURED else None, reason=reason
-            )
-            by_row.setdefault(row, []).append(score)
+        if place in self._done:
+            columns = self._done[place].reduced
+            for row, score in zip(columns.row.tolist(), conversation_scores(columns), strict=True):
+                by_row.setdefault(row, []).append(score)
         return by_row
