@@ -115,9 +115,9 @@ class _ErrorCount:
             if not domain_is_right(turn.predicted.domains or (), turn.truth.domains or ()):
                 self.domains.update(_confusions(turn.truth.domains, turn.predicted.domains))
             self.intents.update(_confusions(turn.truth.intents, turn.predicted.intents))
-            errors = _errors_of(turn)
-            if errors is None:
+            if turn.truth.state is None or turn.predicted.state is None:
                 continue
+            errors = slot_errors(turn.predicted.state, turn.truth.state)
             self._count_turn(turn, errors)
             for error in errors:
                 first = standing.get(error)
@@ -140,7 +140,11 @@ class _ErrorCount:
 
     def result(self, examples: int) -> DialogueErrors:
         """All of it, the most frequent first."""
-        rows = [SlotRow(slot, dict(kinds), self._worst(slot, examples)) for slot, kinds in self.slots.items()]
+
+        def longest(slot: str) -> list[ErrorExample]:
+            return sorted(self.standing[slot], key=lambda one: (-one.turns, one.conversation, one.turn))[:examples]
+
+        rows = [SlotRow(slot, dict(kinds), longest(slot)) for slot, kinds in self.slots.items()]
         return DialogueErrors(
             self.dialogues,
             sum(counts[_TURNS] for counts in self.by_position.values()),
@@ -151,10 +155,6 @@ class _ErrorCount:
             {domain: _share(self.by_domain[domain]) for domain in sorted(self.by_domain)},
             {turn: _share(self.by_position[turn]) for turn in sorted(self.by_position)},
         )
-
-    def _worst(self, slot: str, examples: int) -> list[ErrorExample]:
-        """The errors of a slot that stood longest."""
-        return sorted(self.standing[slot], key=lambda one: (-one.turns, one.conversation, one.turn))[:examples]
 
 
 _TURNS, _WRONG = "turns", "wrong"
@@ -170,12 +170,6 @@ def _confusions(true: Iterable[str] | None, predicted: Iterable[str] | None) -> 
         return
     missed, wrong = sorted(set(true) - set(predicted)), sorted(set(predicted) - set(true))
     yield from ((one, other) for one in missed or ([NONE] if wrong else []) for other in wrong or [NONE])
-
-
-def _errors_of(turn: DialogueTurn) -> list[SlotError] | None:
-    if turn.truth.state is None or turn.predicted.state is None:
-        return None
-    return slot_errors(turn.predicted.state, turn.truth.state)
 
 
 def slot_errors(predicted: State, true: State) -> list[SlotError]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -132,7 +131,7 @@ class NonsenseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def fails(self) -> bool:
-        """The metric does not do what it declares, and nobody has said why."""
+        """The metric does not do what it declares, and there is no known reason."""
         is_told = self.verdict in (NOT_NOTICED, GOES_SILENT)
         return bool(self.demand) and is_told and not self.holds and not self.reason
 
@@ -250,7 +249,10 @@ def audit(
         speech_tools=speech_tools,
         session_gap=session_gap,
     )
-    conversations = _conversations(source, limit, reading)
+    things: list[Any] = [source] if isinstance(source, str | os.PathLike) else list(source)
+    if not things:
+        raise NothingReadable("there is nothing to audit")
+    conversations = things[:limit] if isinstance(things[0], Conversation) else list(reading(things))
     return audit_conversations(conversations, chosen, given)
 
 
@@ -278,18 +280,6 @@ def _metric_of(target: str) -> str:
     return kept_target(target).figure.partition(" ")[0]
 
 
-def _conversations(
-    source: Any, limit: int, reading: Callable[[Sequence[Any]], Iterable[Conversation]]
-) -> list[Conversation]:
-    things: list[Any] = [source] if isinstance(source, str | os.PathLike) else list(islice(source, None))
-    first, *others = things or [None]
-    if first is None:
-        raise NothingReadable("there is nothing to audit")
-    if isinstance(first, Conversation):
-        return [first, *others][:limit]
-    return list(reading([first, *others]))
-
-
 def audit_conversations(
     conversations: Sequence[Conversation], metrics: Sequence[Declared], targets: Sequence[str] = ()
 ) -> VacuityAudit:
@@ -299,7 +289,10 @@ def audit_conversations(
     before = _scored(originals, single)
     clusters = np.array(_clusters(originals), dtype=np.int64)
     made = {kind: [make(one) for one in originals] for kind, make in MAKE_NONSENSE.items()}
-    changed = {kind: _changed(originals, nonsense) for kind, nonsense in made.items()}
+    changed: dict[Perturbation, list[int]] = {}
+    for kind, nonsense in made.items():
+        pairs = enumerate(zip(originals, nonsense, strict=True))
+        changed[kind] = [row for row, (old, new) in pairs if new is not old and new != old]
     after = {kind: _scored(nonsense, single) for kind, nonsense in made.items() if len(changed[kind])}
     measured = [one for one in single if before.values[one.key].count(None) < len(originals)]
     return VacuityAudit(
@@ -351,8 +344,8 @@ def _scored(conversations: Sequence[Conversation], metrics: Sequence[Declared]) 
         key, reduced, observed = columns.declared.key, columns.reduced, columns.observed
         rows, statuses, numbers = reduced.row.tolist(), reduced.status.tolist(), reduced.value.tolist()
         # Of several judges the panel speaks, else the last of them: what comes later counts.
-        order = sorted(range(len(rows)), key=lambda at: _rank(reduced.judge[at]))
-        for at in order:
+        judges = reduced.judge
+        for at in sorted(range(len(rows)), key=lambda at: (judges[at].startswith("panel:"), judges[at] != COMPUTED)):
             values[key][rows[at]] = numbers[at] if statuses[at] == is_measured else None
             if statuses[at] != is_measured:
                 reasons[key][reduced.reason[at]] += 1
@@ -360,10 +353,6 @@ def _scored(conversations: Sequence[Conversation], metrics: Sequence[Declared]) 
             if status == is_measured:
                 subjects[key].add((row, subject.kind, subject.id))
     return _Scored(values, reasons, subjects)
-
-
-def _rank(judge: str) -> int:
-    return 0 if judge == COMPUTED else 2 if judge.startswith("panel:") else 1
 
 
 def _clusters(conversations: Sequence[Conversation]) -> list[int]:
@@ -376,12 +365,6 @@ def _clusters(conversations: Sequence[Conversation]) -> list[int]:
         key = names if scenario else (str(row),)
         clusters.append(codes.setdefault(key, len(codes)))
     return clusters
-
-
-def _changed(originals: Sequence[Conversation], nonsense: Sequence[Conversation]) -> list[int]:
-    """The rows of the conversations that nonsense changes."""
-    pairs = enumerate(zip(originals, nonsense, strict=True))
-    return [row for row, (before, after) in pairs if after is not before and after != before]
 
 
 def _check(

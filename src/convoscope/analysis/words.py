@@ -18,7 +18,7 @@ from convoscope.runs.trials import Trial
 from convoscope.statistics.summary import Figure
 
 if TYPE_CHECKING:
-    from convoscope.analysis.flows.state_table import Excluded, Rate
+    from convoscope.analysis.flows.state_table import Excluded
 
 NOTHING = "·"
 """Stands for a value that there is not."""
@@ -254,16 +254,6 @@ def decimal_text(value: float | None, digits: int = 2, most: float = math.inf) -
     if most - least / 2 <= value < most:
         return f">{most - least:g}"
     return str(round(float(value), digits) + 0.0)
-
-
-def rate_text(rate: Rate) -> str:
-    """A share between 0 and 1."""
-    return decimal_text(rate.value, most=1.0)
-
-
-def rate_interval_text(rate: Rate) -> str:
-    """Its 95 % interval; nothing where there is none."""
-    return range_text(rate.low, rate.high)
 
 
 def range_text(low: float | None, high: float | None, digits: int = 2) -> str:

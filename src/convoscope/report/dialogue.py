@@ -174,16 +174,16 @@ def _confusions_json(confusions: Mapping[tuple[str, str], int]) -> Iterator[dict
 def print_standard_report(screen: Screen, report: StandardReport) -> None:
     """Every figure with its value or the reason why it is missing, then the coverage."""
     rows = [
-        [figure.name, NOTHING if figure.value is None else _number(figure.value), figure.reason]
+        [
+            figure.name,
+            NOTHING if figure.value is None else format(figure.value, "," if isinstance(figure.value, int) else ".2f"),
+            figure.reason,
+        ]
         for figure in report.figures
     ]
     print_table(screen, text_table([TableColumn("figure"), number_column("value"), TableColumn("not measured")], rows))
     screen.line()
     print_words(screen, _coverage(report.coverage))
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
 
 
 def _coverage(share: PredictedShare) -> str:

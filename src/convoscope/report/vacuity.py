@@ -90,11 +90,12 @@ def _heading(audit: VacuityAudit) -> str:
 
 
 def _tables(audit: VacuityAudit) -> list[ReportTable]:
+    tried = [metric for metric in audit.metrics if metric.declared or not metric.declares]
     made = ((kind, PERTURBATIONS[kind], f"{count:,}") for kind, count in audit.changed.items())
     tables = [
         text_table(("nonsense", "what", "conversations changed"), made, "Nonsense"),
         text_table(
-            ("metric", "noticed", "not noticed", "too few to tell"), map(_row, _tried(audit)), "What the metrics notice"
+            ("metric", "noticed", "not noticed", "too few to tell"), map(_row, tried), "What the metrics notice"
         ),
     ]
     if stands := [
@@ -111,10 +112,6 @@ def _tables(audit: VacuityAudit) -> list[ReportTable]:
         columns = ("metric", "outcome", "measured", "why it may stand")
         tables.append(text_table(columns, rows, "Measured after one outcome only"))
     return tables
-
-
-def _tried(audit: VacuityAudit) -> Iterator[MetricAudit]:
-    return (one for one in audit.metrics if one.declared or not one.declares)
 
 
 def _row(metric: MetricAudit) -> tuple[str, str, str, str]:

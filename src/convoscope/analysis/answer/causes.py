@@ -77,24 +77,20 @@ def _tool(conversation: Conversation) -> Iterator[Symptom]:
     """Near the end, a tool failed and did not work again, gave nothing, or kept the user waiting."""
     slow = SLOW_IN_CALLS if is_call(conversation) else SLOW_IN_CHATS
     results, calls, outcomes = conversation.tool_results, conversation.tool_calls, tool_outcomes(conversation)
-    first = _first_of_last_turns(conversation)
-    for place in range(len(calls) - 1, -1, -1):
-        call = calls[place]
+    turns = user_turns(conversation)
+    first = turns[-LAST_TURNS].utterances[0].seq if len(turns) >= LAST_TURNS else 0
+    for index in range(len(calls) - 1, -1, -1):
+        call = calls[index]
         result = results.get(call.seq)
         if (call if result is None else result).seq < first:
             return
         if result is not None and outcomes[result.seq].failed:
-            later = (results.get(one.seq) for one in calls[place + 1 :] if one.name == call.name)
+            later = (results.get(one.seq) for one in calls[index + 1 :] if one.name == call.name)
             if not any(one is not None and outcomes[one.seq].worked for one in later):
                 yield Symptom(TOOL_FAILED, call.name, f"{call.name} failed", call.seq)
         seconds = _seconds(conversation, call)
         if seconds is not None and seconds >= slow:
             yield Symptom(TOOL_SLOW, call.name, f"{call.name} took {seconds:.1f} s", call.seq, seconds)
-
-
-def _first_of_last_turns(conversation: Conversation) -> int:
-    turns = user_turns(conversation)
-    return turns[-LAST_TURNS].utterances[0].seq if len(turns) >= LAST_TURNS else 0
 
 
 def _seconds(conversation: Conversation, call: ToolCall) -> float | None:
@@ -116,15 +112,8 @@ class _Saying(NamedTuple):
     events: list[int]
 
 
-def _asked_again(conversation: Conversation) -> Iterator[Symptom]:
-    """The agent asks for the same thing three times or more: in the same words, or in one state that is not left."""
-    for symptom in (_same_request(conversation), _same_state(conversation)):
-        if symptom is not None:
-            yield symptom
-
-
-def _same_request(conversation: Conversation) -> Symptom | None:
-    """The same request, give or take a word, while no tool does anything."""
+def _same_request(conversation: Conversation) -> Iterator[Symptom]:
+    """The agent makes the same request three times or more, give or take a word, while no tool does anything."""
     sayings: list[_Saying] = []
     worst: _Saying | None = None
     roles = conversation.roles
@@ -135,26 +124,25 @@ def _same_request(conversation: Conversation) -> Symptom | None:
             continue
         for sentence in _requests(conversation, event):
             words = frozenset(normalised_words(sentence).split())
-            alike = next((one for one in sayings if _are_alike(one.words, words)), None)
+            alike = next((one for one in sayings if len(one.words & words) >= ALIKE * len(one.words | words)), None)
             if alike is None and len(sayings) < MAX_SENTENCES:
                 sayings.append(_Saying(words, sentence, [event.seq]))
             elif alike is not None:
                 alike.events.append(event.seq)
                 worst = alike if worst is None or len(alike.events) > len(worst.events) else worst
-    if worst is None or len(worst.events) < TIMES_AGAIN:
-        return None
-    times, state = len(worst.events), _state_at(conversation, worst.events[-1])
-    return Symptom(ASKED_AGAIN, state, f"asked {times} times: “{worst.text}”", worst.events[TIMES_AGAIN - 1], times)
+    if worst is not None and len(worst.events) >= TIMES_AGAIN:
+        times, state = len(worst.events), _state_at(conversation, worst.events[-1])
+        yield Symptom(ASKED_AGAIN, state, f"asked {times} times: “{worst.text}”", worst.events[TIMES_AGAIN - 1], times)
 
 
 def _is_progress(conversation: Conversation, event: AnyEvent) -> bool:
     return type(event) is ToolResult and not tool_outcomes(conversation)[event.seq].failed
 
 
-def _same_state(conversation: Conversation) -> Symptom | None:
-    """Requests in the last state, however worded, since a slot was filled or a tool worked."""
+def _same_state(conversation: Conversation) -> Iterator[Symptom]:
+    """Three requests or more in the last state, however worded, since a slot was filled or a tool worked."""
     if not conversation.contents.has_states:
-        return None
+        return
     roles = conversation.roles
     asked: list[Utterance] = []
     for event in reversed(conversation.timeline):
@@ -162,13 +150,10 @@ def _same_state(conversation: Conversation) -> Symptom | None:
             break
         if type(event) is Utterance and roles[event.speaker] == ASSISTANT:
             asked += [event] if any(_requests(conversation, event)) else []
-    if len(asked) < TIMES_AGAIN:
-        return None
-    asked.reverse()
-    request = next(_requests(conversation, asked[0]))
-    words = f"asked {len(asked)} times and got nowhere: “{request}”"
-    state = _state_at(conversation, asked[-1].seq)
-    return Symptom(ASKED_AGAIN, state, words, asked[TIMES_AGAIN - 1].seq, len(asked))
+    if len(asked) >= TIMES_AGAIN:
+        request = next(_requests(conversation, asked[-1]))
+        words = f"asked {len(asked)} times and got nowhere: “{request}”"
+        yield Symptom(ASKED_AGAIN, _state_at(conversation, asked[0].seq), words, asked[-TIMES_AGAIN].seq, len(asked))
 
 
 def _requests(conversation: Conversation, utterance: Utterance) -> Iterator[str]:
@@ -185,10 +170,6 @@ def _requests(conversation: Conversation, utterance: Utterance) -> Iterator[str]
 
 _SENTENCE = re.compile(r"[^.!?？؟。！\n]+[.!?？؟。！]*")
 _QUESTION_MARKS = ("?", "？", "؟")
-
-
-def _are_alike(words: frozenset[str], other: frozenset[str]) -> bool:
-    return words == other or len(words & other) >= ALIKE * len(words | other)
 
 
 def _state_at(conversation: Conversation, event: int) -> str:
@@ -221,11 +202,8 @@ def _misheard(conversation: Conversation) -> Iterator[Symptom]:
         for fact in facts:
             if not fact.correct and got_right.get(fact.intended.casefold(), -1) < turn:  # and not put right later
                 words = f"“{fact.intended}” heard as “{fact.instead or 'nothing'}”"
-                yield Symptom(MISHEARD, _kind(fact.type), words, utterances.get(turn))
-
-
-def _kind(type_name: str) -> str:
-    return next((name for name, kind in KINDS.items() if type_name in kind.types), type_name)
+                kind = next((name for name, kind in KINDS.items() if fact.type in kind.types), fact.type)
+                yield Symptom(MISHEARD, kind, words, utterances.get(turn))
 
 
 def _loop(conversation: Conversation) -> Iterator[Symptom]:
@@ -234,17 +212,17 @@ def _loop(conversation: Conversation) -> Iterator[Symptom]:
         return
     visits = walk(conversation).visits
     rounds = 0
-    for place in range(2, len(visits)):
-        here, before, again = visits[place - 1].state, visits[place - 2].state, visits[place].state
+    for index in range(2, len(visits)):
+        before, here, again = (visit.state for visit in visits[index - 2 : index + 1])
         rounds = rounds + 1 if again == before != here else 0
         if rounds >= ROUNDS:
             between = " and ".join(sorted((here, again)))
-            yield Symptom(LOOP, between, f"went {rounds} times between {between}", visits[place].entered, rounds)
+            yield Symptom(LOOP, between, f"went {rounds} times between {between}", visits[index].entered, rounds)
             return
 
 
 def _no_reply(conversation: Conversation) -> Iterator[Symptom]:
-    """Near the end, the user speaks and the agent does not: whoever is left so hangs up."""
+    """Near the end, the user speaks and the agent does not: a user who gets no reply hangs up."""
     without = [turn for turn in user_turns(conversation)[-LAST_TURNS:] if turn.reply == "no"]
     if without:
         words = f"no reply to “{cut_text(without[0].text, MAX_WORDS)}”"
@@ -253,7 +231,8 @@ def _no_reply(conversation: Conversation) -> Iterator[Symptom]:
 
 RULES: tuple[Callable[[Conversation], Iterator[Symptom]], ...] = (
     _tool,
-    _asked_again,
+    _same_request,
+    _same_state,
     _talked_over,
     _misheard,
     _loop,

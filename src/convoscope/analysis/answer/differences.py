@@ -291,8 +291,14 @@ def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versi
     apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
         apart += _versions_apart(summary, versions, noun)
-    order = {id(one): (look.difference.p, look.group.conversations) for one, look in _matched(apart, looks)}
-    apart.sort(key=lambda one: order.get(id(one), (0.0, 0)))
+    order = {
+        (tuple(look.group.by.items()), name_text(look.difference.figure)): (
+            look.difference.p,
+            look.group.conversations,
+        )
+        for look in looks
+    }
+    apart.sort(key=lambda group: order.get((tuple(group.by.items()), group.figure), (0.0, 0)))
     first = {tuple(one.by.items()): one for one in reversed(apart)}  # of each group the surest difference
     shown = [one for one in apart if first[tuple(one.by.items())] is one]
     differs = {tuple(one.group.by.items()) for one, holds in zip(looks, kept, strict=True) if holds}
@@ -312,13 +318,6 @@ def _names_of_versions(summary: Summary, samples: Samples, versions: Versions | 
         if pairs == len(np.unique(codes)) == len(np.unique(other)):
             same.add(name)
     return same
-
-
-def _matched(apart: Sequence[GroupApart], looks: Sequence[_Look]) -> Iterator[tuple[GroupApart, _Look]]:
-    by_key = {(tuple(look.group.by.items()), name_text(look.difference.figure)): look for look in looks}
-    for group in apart:
-        if (look := by_key.get((tuple(group.by.items()), group.figure))) is not None:
-            yield group, look
 
 
 def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iterator[_Look]:

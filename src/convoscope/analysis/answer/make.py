@@ -140,22 +140,18 @@ def _look_at_lost(run: Run, numbers: Sequence[int]) -> list[LostConversation]:
         rows = connection.execute(query)
         while batch := rows.fetchmany(1000):
             for number, id, body in batch:
-                by_number[number] = _looked_at(number, id, from_json(body))
+                conversation = from_json(body)
+                finding = cause_of(conversation)
+                by_number[number] = LostConversation(
+                    number,
+                    id,
+                    finding,
+                    conversation.dimensions.get("flow", ""),
+                    _lost_in(conversation) if conversation.contents.has_states else "",
+                    terminal_of(conversation) == "escalation" or bool(handed_over_by(conversation)),
+                    _seconds(conversation, finding.event),
+                )
     return [by_number[number] for number in numbers]
-
-
-def _looked_at(number: int, id: str, conversation: Conversation) -> LostConversation:
-    finding = cause_of(conversation)
-    has_states = conversation.contents.has_states
-    return LostConversation(
-        number,
-        id,
-        finding,
-        conversation.dimensions.get("flow", ""),
-        _lost_in(conversation) if has_states else "",
-        _was_handed_over(conversation),
-        _seconds(conversation, finding.event),
-    )
 
 
 def _lost_in(conversation: Conversation) -> str:
@@ -165,10 +161,6 @@ def _lost_in(conversation: Conversation) -> str:
         return walked.last
     escalations = conversation.flow.escalations if conversation.flow is not None else ESCALATIONS
     return next((one.state for one in reversed(walked.visits) if one.state not in escalations), walked.last)
-
-
-def _was_handed_over(conversation: Conversation) -> bool:
-    return terminal_of(conversation) == "escalation" or bool(handed_over_by(conversation))
 
 
 def _seconds(conversation: Conversation, event: int | None) -> float | None:

@@ -50,7 +50,10 @@ class AnswerNotes(NamedTuple):
 
 def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> AnswerNotes:
     """What limits the figures of a run."""
-    clocks, units = list(_clocks(run, noun)), list(_units(run.summary, samples, noun))
+    clocks, units = list(_clocks(run, noun)), []
+    if (found := wait_units(run.summary, samples)).are_two:
+        where = f"In {found.long:,} of {counted(found.waits, noun)}"
+        units = [f"{where} waits are about 1,000 times as long as in the others: their times may be in milliseconds."]
     waits = [] if units else _waits(run, noun)
     giants = (*_giant(run.summary, figures, samples, noun), *_giant_user(samples, noun))
     return AnswerNotes((*clocks, *units, *waits, *giants), bool(units))
@@ -78,13 +81,6 @@ def _clocks(run: Run, noun: Noun) -> Iterator[str]:
         yield f"{where} the times of user and agent disagree {detail}: waits are not measured there."
     if count := wait.skipped_reasons.get(_BACKWARDS):
         yield f"In {count:,} of {total} replies are dated before what they answer: waits are not measured there."
-
-
-def _units(summary: Summary, samples: Samples, noun: Noun) -> Iterator[str]:
-    units = wait_units(summary, samples)
-    if units.are_two:
-        where = f"In {units.long:,} of {counted(units.waits, noun)}"
-        yield f"{where} waits are about 1,000 times as long as in the others: their times may be in milliseconds."
 
 
 def _waits(run: Run, noun: Noun) -> Iterator[str]:
@@ -210,7 +206,11 @@ def unread_languages(summary: Summary, noun: Noun) -> str:
     """How many conversations are in languages that how many figures do not read; nothing where all are read."""
     unread: dict[tuple[str, ...], list[int]] = defaultdict(list)
     unknown: list[int] = []
-    for key, reasons in _reasons(summary).items():
+    without: dict[str, Mapping[str, int]] = {}
+    for entry in summary.not_measured:
+        without |= dict.fromkeys(entry.metrics, entry.skipped_reasons)
+    without |= {figure.key: figure.skipped_reasons for figure in summary.metrics if not figure.reduction}
+    for key, reasons in without.items():
         if count := reasons.get(LANGUAGE_NOT_SUPPORTED):
             unread[tuple(summary.by_key[key].languages)].append(count)
         if count := reasons.get(LANGUAGE_UNKNOWN):
@@ -227,14 +227,6 @@ def unread_languages(summary: Summary, noun: Noun) -> str:
 
 def _left_out(counts: Sequence[int]) -> str:
     return f"{counted(len(counts), 'figure')} {'does' if len(counts) == 1 else 'do'} not read them"
-
-
-def _reasons(summary: Summary) -> dict[str, Mapping[str, int]]:
-    """By metric, how many conversations have no value for which reason."""
-    without: dict[str, Mapping[str, int]] = {}
-    for entry in summary.not_measured:
-        without |= dict.fromkeys(entry.metrics, entry.skipped_reasons)
-    return without | {one.key: one.skipped_reasons for one in summary.metrics if not one.reduction}
 
 
 def _names(languages: tuple[str, ...]) -> str:

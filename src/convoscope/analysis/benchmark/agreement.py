@@ -7,8 +7,6 @@ benchmark prints them as a ceiling.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -63,11 +61,6 @@ class LabelAgreement(msgspec.Struct, frozen=True, kw_only=True):
     """By the name of the benchmark's figure."""
 
 
-class _Pair(NamedTuple):
-    first: Labels
-    second: Labels
-
-
 def kappa(pairs: Iterable[tuple[bool, bool]]) -> Kappa:
     """Cohen's κ: (observed − expected) ÷ (1 − expected) agreement on whether a label holds.
 
@@ -98,13 +91,12 @@ def agreement(
     folder = dataset.second_labelling
     if folder is None:
         return None
-    pairs = [pair for sample in samples if (pair := _pair(dataset, folder, sample)) is not None]
+    pairs: list[tuple[Labels, Labels]] = []
+    for sample in samples:
+        first, second = (check_file(path).gold for path in (dataset.reference(sample), folder / (sample + ENDING)))
+        if first is not None and second is not None:
+            pairs.append((gold_labels(first), gold_labels(second)))
     return label_agreement(pairs, folder.name, len(samples) - len(pairs), threshold)
-
-
-def _pair(dataset: BenchmarkDataset, folder: Path, sample: str) -> _Pair | None:
-    first, second = (check_file(path).gold for path in (dataset.reference(sample), folder / (sample + ENDING)))
-    return _Pair(gold_labels(first), gold_labels(second)) if first is not None and second is not None else None
 
 
 def label_agreement(

@@ -159,7 +159,16 @@ def analysis_of(
         failed = failures[row.flow, row.state]["failure"]
         if evidence := _evidence(row, failed, _budget(source, row, latency_budget_ms)):
             suspects.append(_Suspect(row, tuple(evidence), round((failed.value or 0.0) * failed.n)))
-    suspects.sort(key=_worst_first)
+    # By conversations lost, then by those that did not go on.
+    suspects.sort(
+        key=lambda suspect: (
+            -suspect.lost,
+            -_not_advanced(suspect.row),
+            -suspect.row.n,
+            suspect.row.flow,
+            suspect.row.state,
+        )
+    )
     examples = _examples(connection, suspects)
     others = _Others(matrix)
     causes = []
@@ -190,17 +199,7 @@ class _Suspect(NamedTuple):
 
     @property
     def lost(self) -> float:
-        return min(self.row.n, _stuck(self.row) + self.failures)
-
-
-def _worst_first(suspect: _Suspect) -> tuple[Any, ...]:
-    """By conversations lost, then by those that did not go on."""
-    row = suspect.row
-    return (-suspect.lost, -_not_advanced(row), -row.n, row.flow, row.state)
-
-
-def _stuck(row: StateFigures) -> float:
-    return row.n * (row.stall.value or 0.0)
+        return min(self.row.n, self.row.n * (self.row.stall.value or 0.0) + self.failures)
 
 
 def _failures(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict[tuple[Any, ...], dict[str, Rate]]:
@@ -443,16 +442,18 @@ def _fewer_guard_errors(row: StateFigures, now: float, usual: float, _: _After) 
     return f"at the median of its flow ({usual:.1f} a conversation) about {less} less"
 
 
-def _faster(_: StateFigures, now: float, usual: float, __: _After) -> str:
-    return f"at the median of its flow its slow turns would take {usual / 1000:.1f} s, not {now / 1000:.1f} s"
-
-
 _CHANGES: dict[Fault, _Change] = {
     "stall": _Change(lambda row: row.stall.value, True, _less_stalling),
     "progress": _Change(lambda row: row.progress.value, False, _more_progress),
     "revisit": _Change(lambda row: row.revisit.value, True, _fewer_revisits),
     "guard_error": _Change(lambda row: row.guard_error.value, True, _fewer_guard_errors),
-    "latency": _Change(lambda row: row.latency_p95_ms, True, _faster),
+    "latency": _Change(
+        lambda row: row.latency_p95_ms,
+        True,
+        lambda _row, now, usual, _after: (
+            f"at the median of its flow its slow turns would take {usual / 1000:.1f} s, not {now / 1000:.1f} s"
+        ),
+    ),
     "slots": _Change(
         lambda row: row.slot_fill_rate.value,
         False,
