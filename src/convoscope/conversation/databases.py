@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -91,12 +92,16 @@ def is_hash_of(stored: str, content: Json) -> bool:
     published records of the same system have it; written in ASCII, or not.
     """
     wanted = stored.strip().lower()
-    bare = {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
+    bare = _without_session(content)
     # Most content is written alike by the fast encoder: the careful one is asked only where that gives no match.
     fast = (hashlib.sha256(msgspec.json.encode(form, order="sorted")).hexdigest() for form in (content, bare))
     if wanted in fast:
         return True
     return any(_hash(form, ascii) == wanted for form in (canonical(content), bare, content) for ascii in (True, False))
+
+
+def _without_session(content: Json) -> Json:
+    return {key: value for key, value in content.items() if key != SESSION} if isinstance(content, dict) else content
 
 
 def canonical_text(value: Json) -> str:
@@ -117,12 +122,8 @@ def changes(before: Json, after: Json) -> tuple[Change, ...]:
     """
     differences: list[Change] = []
     if isinstance(before, dict) and isinstance(after, dict):
-        if SESSION in before or SESSION in after:
-            before = {key: value for key, value in before.items() if key != SESSION}
-            after = {key: value for key, value in after.items() if key != SESSION}
-        _compare_records((), before, after, differences)
-    else:
-        _compare((), before, after, differences)
+        before, after = _without_session(before), _without_session(after)
+    _compare((), before, after, differences)
     return tuple(sorted(differences, key=lambda change: change.path))
 
 
@@ -228,9 +229,8 @@ def _compare(path: Path, was: Json, now: Json, differences: list[Change]) -> Non
 
 def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], differences: list[Change]) -> None:
     """By position, between what is equal at the start and what is equal at the end."""
-    if len(was) == len(now):
-        start, end = 0, 0
-    else:
+    start = end = 0
+    if len(was) != len(now):
         start = _equal(was, now)
         end = _equal(was[start:][::-1], now[start:][::-1])
     before, after = was[start : len(was) - end], now[start : len(now) - end]
@@ -246,12 +246,7 @@ def _compare_lists(path: Path, was: Sequence[Json], now: Sequence[Json], differe
 
 def _equal(first: Sequence[Json], second: Sequence[Json]) -> int:
     """How many members two lists share from the start."""
-    count = 0
-    for a, b in zip(first, second, strict=False):
-        if not same(a, b):
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: same(*pair), zip(first, second, strict=False)))
 
 
 def _members(container: Json, key: str) -> Iterable[tuple[str, Json]]:

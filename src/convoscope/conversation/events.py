@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime
 from math import isfinite
@@ -261,24 +260,15 @@ class Moment(NamedTuple):
 
 def moment(value: object) -> Moment | None:
     """Read a time; None where it is not one."""
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int | float):
-        try:
-            return _from_number(float(value))
-        except OverflowError:
-            return None
-    if isinstance(value, str):
-        text = value.strip()
-        try:
-            return _from_number(float(text))
-        except ValueError:
-            return _from_iso(text)
-    return None
-
-
-def _from_number(number: float) -> Moment | None:
-    if not math.isfinite(number):
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    except ValueError:
+        return _from_iso(str(value).strip())
+    if not isfinite(number):
         return None
     for least, per_second, inferred in _UNITS:
         if number >= least:

@@ -336,17 +336,14 @@ class Conversation(
 
     def sounds(self, utterance: Utterance) -> list[tuple[float, float]]:
         """Start and end of each span of an utterance's sound, in seconds of the common time."""
+        offset = self._offsets.get
         return [
-            (self._common(segment.start, segment.clock), self._common(segment.end, segment.clock))
-            for segment in utterance.segments
+            (part.start + offset(part.clock, 0.0), part.end + offset(part.clock, 0.0)) for part in utterance.segments
         ]
 
     def common(self, time: Time) -> float:
         """A moment in seconds of the common time; of a clock that relates to no other, in its own."""
-        return self._common(time.at, time.clock)
-
-    def _common(self, at: float, clock: str) -> float:
-        return at + self._offsets.get(clock, 0.0)
+        return time.at + self._offsets.get(time.clock, 0.0)
 
     @remembered
     def _offsets(self) -> dict[str, float]:

@@ -30,23 +30,16 @@ def to_json(conversation: Conversation, *, finite: bool = False) -> bytes:
     `finite` says that it is known to hold no NaN and no infinity, so that they need not be looked for.
     """
     encoded = _encoder.encode(conversation)
-    # The encoder writes NaN and infinity as null, which would be a silent loss.
-    if (
-        not finite
-        and b"null" in encoded
-        and _may_be_infinite(conversation)
-        and not _finite(msgspec.to_builtins(conversation))
-    ):
+    if finite or b"null" not in encoded:
+        return encoded
+    # The encoder writes NaN and infinity as null, which would be a silent loss. First a quick look that misses none.
+    try:
+        may_be_infinite = _NOT_FINITE.search(_packer.encode(conversation)) is not None
+    except OverflowError:  # a whole number that MessagePack cannot write, but JSON can
+        may_be_infinite = True
+    if may_be_infinite and not _finite(msgspec.to_builtins(conversation)):
         raise ValueError(f"conversation {conversation.id!r} holds NaN or infinity, which JSON cannot carry")
     return encoded
-
-
-def _may_be_infinite(conversation: Conversation) -> bool:
-    """A quick look that misses no NaN and no infinity."""
-    try:
-        return _NOT_FINITE.search(_packer.encode(conversation)) is not None
-    except OverflowError:  # a whole number that MessagePack cannot write, but JSON can
-        return True
 
 
 def from_json(data: bytes | str) -> Conversation:
@@ -108,7 +101,8 @@ def _keep(value: Any, annotation: Any, path: str, home: dict[str, Any], moved: l
             if key in value and key != "extras":
                 _keep(value[key], hint, f"{path}.{key}", home, moved)
     elif isinstance(value, list):
-        inner = _element(annotation)
+        candidates = (annotation, *get_args(annotation))
+        inner = next((get_args(kind)[0] for kind in candidates if get_origin(kind) is tuple), None)
         for index, element in enumerate(value):
             _keep(element, inner, f"{path}[{index}]", home, moved)
 
@@ -120,13 +114,6 @@ def _struct_of(annotation: Any, value: Any) -> type[msgspec.Struct] | None:
         tag = value.get(structs[0].__struct_config__.tag_field or "")
         structs = [one for one in structs if one.__struct_config__.tag == tag]
     return structs[0] if structs else None
-
-
-def _element(annotation: Any) -> Any:
-    for candidate in (annotation, *get_args(annotation)):
-        if get_origin(candidate) is tuple:
-            return get_args(candidate)[0]
-    return None
 
 
 def _finite(value: Any) -> bool:

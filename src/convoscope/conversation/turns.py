@@ -56,10 +56,13 @@ def contents_of(conversation: Conversation) -> Contents:
     roles = conversation.roles
     user = assistant = timed = sound = intended = heard = fallback = False
     kinds: set[type] = set()
+    reports: dict[str, list[ComponentMetric]] = {}
     timeline = conversation.timeline
     for event in timeline:
         if type(event) is not Utterance:
             kinds.add(type(event))
+            if type(event) is ComponentMetric:
+                reports.setdefault(event.component, []).append(event)
             continue
         role = roles[event.speaker]
         if role == "user":
@@ -88,23 +91,9 @@ def contents_of(conversation: Conversation) -> Contents:
         StateEntered in kinds or StateExited in kinds,
         Retrieval in kinds,
         Retrieval in kinds and any(event.query is not None for event in timeline if type(event) is Retrieval),
-        _reports(conversation) if ComponentMetric in kinds else _NO_REPORTS,
+        reports,
     )
 
-
-def _reports(conversation: Conversation) -> Mapping[str, Sequence[ComponentMetric]]:
-    reports: dict[str, list[ComponentMetric]] = {}
-    for event in conversation.timeline:
-        if type(event) is ComponentMetric:
-            reports.setdefault(event.component, []).append(event)
-    return reports
-
-
-_NO_REPORTS: Mapping[str, Sequence[ComponentMetric]] = {}
-
-
-if TYPE_CHECKING:
-    from convoscope.conversation.model import Conversation
 
 DEFAULT_TURN_RULE = "exchange/1"
 EVA_TURN_RULE = "eva/1"
@@ -190,16 +179,13 @@ def _begun(drafts: list[_Draft]) -> _Draft:
 def turn_of(number: int, conversation: Conversation, events: list[AnyEvent]) -> Turn:
     """The turn that some events form."""
     draft: _Draft = (events, [], [], [], [])
-    _, user, user_texts, assistant, assistant_texts = draft
     for event in events:
         if type(event) is Utterance:
             role, text = conversation.roles[event.speaker], conversation.text(event)
-            if role == "user" and (text.strip() or event.segments):
-                user.append(event)
-                user_texts.append(text)
-            elif role == "assistant" and (text.strip() or event.segments):
-                assistant.append(event)
-                assistant_texts.append(text)
+            if role in ("user", "assistant") and (text.strip() or event.segments):
+                utterances, texts = draft[1:3] if role == "user" else draft[3:]
+                utterances.append(event)
+                texts.append(text)
     return _turn(number, draft)
 
 
@@ -210,13 +196,9 @@ def _turn(number: int, draft: _Draft) -> Turn:
         events=tuple(events),
         user=tuple(user),
         assistant=tuple(assistant),
-        user_text=_joined(user_texts),
-        assistant_text=_joined(assistant_texts),
+        user_text=user_texts[0] if len(user_texts) == 1 else " ".join(filter(None, user_texts)),
+        assistant_text=assistant_texts[0] if len(assistant_texts) == 1 else " ".join(filter(None, assistant_texts)),
     )
-
-
-def _joined(texts: list[str]) -> str:
-    return texts[0] if len(texts) == 1 else " ".join(filter(None, texts))
 
 
 TURN_RULES: dict[str, Callable[[Conversation], tuple[Turn, ...]]] = {

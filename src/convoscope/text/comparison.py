@@ -203,10 +203,14 @@ def overlap_of(answer: str, truth: str, *, case_sensitive: bool = False, tokeniz
     """
     if not case_sensitive and tokenize == "auto":
         return Comparison(answer, truth).overlap
+    if not is_tokenizer(tokenize):
+        raise ValueError(f"tokenize is one of {', '.join(TOKENIZERS)} or a function, not {tokenize!r}")
     if not case_sensitive and callable(tokenize):
         answer, truth = fold(answer, "NFC"), fold(truth, "NFC")
-    given, wanted = (_cut(text, tokenize, case_sensitive=case_sensitive) for text in (answer, truth))
-    return _overlap(given, wanted)
+    if callable(tokenize):
+        return _overlap([str(token) for token in tokenize(answer)], [str(token) for token in tokenize(truth)])
+    cut = {"auto": words_or_characters, "words": words, "characters": _characters}[tokenize]
+    return _overlap(cut(answer, case_sensitive=case_sensitive), cut(truth, case_sensitive=case_sensitive))
 
 
 def f1_of(answer: str, truth: str, *, case_sensitive: bool = False, tokenize: Tokenize = "auto") -> float | None:
@@ -221,17 +225,6 @@ def f1_of(answer: str, truth: str, *, case_sensitive: bool = False, tokenize: To
     """
     overlap = overlap_of(answer, truth, case_sensitive=case_sensitive, tokenize=tokenize)
     return None if overlap is None else overlap.f1
-
-
-def _cut(text: str, tokenize: Tokenize, *, case_sensitive: bool) -> list[str]:
-    if not is_tokenizer(tokenize):
-        raise ValueError(f"tokenize is one of {', '.join(TOKENIZERS)} or a function, not {tokenize!r}")
-    if callable(tokenize):
-        return [str(token) for token in tokenize(text)]
-    if tokenize == "characters":
-        return _characters("".join(words(text, case_sensitive=case_sensitive)))
-    cut = words if tokenize == "words" else words_or_characters
-    return cut(text, case_sensitive=case_sensitive)
 
 
 class Comparison:
@@ -357,10 +350,10 @@ def _apart(word: str) -> list[str]:
     return tokens
 
 
-def _characters(text: str) -> list[str]:
-    """The characters of a text; vowel signs and accents belong to theirs."""
+def _characters(text: str, *, case_sensitive: bool) -> list[str]:
+    """The characters of a text without blanks; vowel signs and accents belong to theirs."""
     characters: list[str] = []
-    for character in text:
+    for character in "".join(words(text, case_sensitive=case_sensitive)):
         if _is_mark(character) and characters:
             characters[-1] += character
         else:

@@ -17,6 +17,7 @@ million times. So a check may take only so many steps, by how much there is to c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, NamedTuple
 
@@ -207,10 +208,15 @@ class _Checker:
             if not isinstance(schema, dict):
                 return True
             if not isinstance(schema.get("$ref"), str):
-                plain = {keyword: read(schema[keyword]) for keyword, read in _PLAINLY.items() if keyword in schema}
+                plain = {key: schema[key] for key, kind in _PLAINLY.items() if isinstance(schema.get(key), kind)}
+                plain["required"] = [name for name in plain.get("required", ()) if isinstance(name, str)]
+                if plain.get("additionalProperties"):
+                    del plain["additionalProperties"]
+                with suppress(BadSchema):
+                    plain["type"] = _types(schema.get("type"), aliases=True) or None
                 if "const" in schema:
                     plain["enum"] = [schema["const"]]
-                return {keyword: held for keyword, held in plain.items() if held is not None}
+                return plain
             try:
                 schema = self._resolved(schema["$ref"])
             except TooManySteps:
@@ -408,13 +414,6 @@ def _types(declared: Json, aliases: bool) -> list[str]:
     return names
 
 
-def _known_types(declared: Json) -> list[str] | None:
-    try:
-        return _types(declared, aliases=True) or None
-    except BadSchema:
-        return None
-
-
 def _names(schema: dict[str, Json]) -> list[str]:
     """The required properties; draft 3 wrote a yes or no into the property itself."""
     if isinstance(schema.get("required"), bool):
@@ -509,20 +508,9 @@ _ALIASES = {
 }
 
 
-def _held_if(kind: type) -> Callable[[Json], Json]:
-    return lambda held: held if isinstance(held, kind) else None
-
-
-_PLAINLY: Mapping[str, Callable[[Json], Json]] = {
-    "nullable": _held_if(bool),
-    "type": _known_types,
-    "enum": _held_if(list),
-    "anyOf": _held_if(list),
-    "oneOf": _held_if(list),
-    "allOf": _held_if(list),
-    "required": lambda held: [one for one in held if isinstance(one, str)] if isinstance(held, list) else None,
-    "properties": _held_if(dict),
-    "additionalProperties": lambda held: False if held is False else None,
-    "items": _held_if(dict),
+_PLAINLY: Mapping[str, type] = {
+    **dict.fromkeys(("nullable", "additionalProperties"), bool),
+    **dict.fromkeys(("enum", "anyOf", "oneOf", "allOf", "required"), list),
+    **dict.fromkeys(("properties", "items"), dict),
 }
-"""Beside `const`, the keywords that count where a schema is open, and how each is understood; None is "not at all"."""
+"""Beside `const` and `type`, the keywords that count where a schema is open, and what each has to be."""

@@ -103,23 +103,17 @@ def _pattern(piece: Piece, has_blanks: bool) -> str:
 
 def anchors(phrase: Sequence[Piece], common: Collection[str]) -> frozenset[str]:
     """Words one of which is in each text that a phrase fits, as few and as rare as can be; none where all may miss."""
-    sets = [words for piece in phrase if (words := _anchors(piece, common))]
-    return min(sets, key=lambda words: (_frequency(words, common), len(words)), default=frozenset())
-
-
-def _frequency(words: frozenset[str], common: Collection[str]) -> float:
-    """How often one of some words is met, roughly: of common words, the short ones are met most."""
-    return sum(1 / len(word) ** 2 for word in words if word in common)
-
-
-def _anchors(piece: Piece, common: Collection[str]) -> frozenset[str]:
-    if isinstance(piece, str) or (isinstance(piece, Alternatives) and piece.may_be_absent):
-        return frozenset()
-    if isinstance(piece, Word):
-        # A spelling of two words is found by its first.
-        return frozenset(spelling.split()[0] for spelling in piece.spellings)
-    sets = [anchors(sequence, common) for sequence in piece.sequences]
-    return frozenset().union(*sets) if all(sets) else frozenset()
+    sets: list[frozenset[str]] = []
+    for piece in phrase:
+        if isinstance(piece, Word):
+            # A spelling of two words is found by its first.
+            sets.append(frozenset(spelling.split()[0] for spelling in piece.spellings))
+        elif isinstance(piece, Alternatives) and not piece.may_be_absent:
+            inner = [anchors(sequence, common) for sequence in piece.sequences]
+            sets.append(frozenset().union(*inner) if all(inner) else frozenset())
+    # How often one of some words is met, roughly: of common words, the short ones are met most.
+    frequency = {words: sum(1 / len(word) ** 2 for word in words if word in common) for words in sets if words}
+    return min(frequency, key=lambda words: (frequency[words], len(words)), default=frozenset())
 
 
 FOLDER = Path(__file__).with_name("lexicons")
@@ -282,6 +276,9 @@ def _read(path: Path) -> Lexicon:
     _refuse_unknown(path, "", facts, ("name", "blanks", "common", "spellings", *_LISTS))
     if not isinstance(facts.get("name"), str) or not isinstance(facts.get("blanks"), bool):
         raise UsageError(f"{path}: name must be a text and blanks true or false")
+    spellings = facts.get("spellings", {})
+    if not isinstance(spellings, dict):
+        raise UsageError(f"{path}: [spellings] must be a table", hint='a line of it is: you = ["u"]')
     read = Lexicon(
         language=path.stem,
         name=facts["name"],
@@ -291,13 +288,21 @@ def _read(path: Path) -> Lexicon:
         ),
         phrases=lists,
         exceptions=exceptions,
-        spellings=_spellings(path, facts.get("spellings", {})),
+        spellings={
+            folded_phrases(word).strip(): tuple(
+                folded_phrases(way).strip() for way in _texts(path, f"spellings.{word}", ways)
+            )
+            for word, ways in spellings.items()
+        },
     )
     # Those that come along are compiled when they are used: to try each phrase here takes a tenth of a small run.
     for name in () if path.is_relative_to(Path(__file__).parents[1]) else _LISTS:
         for field, phrases in ((f"{name}.phrases", lists[name]), (f"{name}.except", exceptions[name])):
             for phrase in phrases:
-                _checked(path, field, phrase, read)
+                try:
+                    re.compile(pattern(_parsed_with(phrase, read.spellings), read.has_blanks))
+                except (re.error, ValueError) as error:
+                    raise UsageError(f"{path}: {field}: {phrase!r}: {error}") from None
     return read
 
 
@@ -315,24 +320,6 @@ def _texts(path: Path, field: str, value: object) -> tuple[str, ...]:
         limits = f"{_MOST_PHRASES} texts of {_LONGEST_PHRASE} characters"
         raise UsageError(f"{path}: {field} is too long", hint=f"at most {limits}")
     return tuple(value)
-
-
-def _spellings(path: Path, facts: object) -> dict[str, tuple[str, ...]]:
-    if not isinstance(facts, dict):
-        raise UsageError(f"{path}: [spellings] must be a table", hint='a line of it is: you = ["u"]')
-    return {
-        folded_phrases(word).strip(): tuple(
-            folded_phrases(one).strip() for one in _texts(path, f"spellings.{word}", ways)
-        )
-        for word, ways in facts.items()
-    }
-
-
-def _checked(path: Path, field: str, phrase: str, lexicon: Lexicon) -> None:
-    try:
-        re.compile(pattern(_parsed_with(phrase, lexicon.spellings), lexicon.has_blanks))
-    except (re.error, ValueError) as error:
-        raise UsageError(f"{path}: {field}: {phrase!r}: {error}") from None
 
 
 class _List(NamedTuple):
@@ -368,13 +355,12 @@ def _compiled(phrases: Sequence[Sequence[Piece]], has_blanks: bool) -> Any:
 
 
 def _parsed_with(phrase: str, spellings: Mapping[str, tuple[str, ...]]) -> tuple[Piece, ...]:
-    return parsed(phrase, lambda word: _spelled(word, spellings))
+    def spell(piece: str) -> tuple[str, ...]:
+        """A word as it is compared, in all the ways it is written."""
+        word = folded_phrases(piece).strip()
+        if not word or not word[0].isalnum() or piece[0] in _APOSTROPHES or piece[-1] in _APOSTROPHES:
+            raise ValueError(f"{piece!r} is no whole word")
+        without_keys = folded_phrases(piece.casefold().translate(_SPELLED_OUT)).strip()
+        return tuple(dict.fromkeys((word, without_keys, *spellings.get(word, ()))))
 
-
-def _spelled(piece: str, spellings: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """A word as it is compared, in all the ways it is written."""
-    word = folded_phrases(piece).strip()
-    if not word or not word[0].isalnum() or piece[0] in _APOSTROPHES or piece[-1] in _APOSTROPHES:
-        raise ValueError(f"{piece!r} is no whole word")
-    without_keys = folded_phrases(piece.casefold().translate(_SPELLED_OUT)).strip()
-    return tuple(dict.fromkeys((word, without_keys, *spellings.get(word, ()))))
+    return parsed(phrase, spell)

@@ -74,7 +74,7 @@ class PatternCheck:
     def __init__(self, text: str, flags: int) -> None:
         self.text, self.flags = text, flags
         self.states = _engine(text, flags, ascii=True).programsize
-        self.has_boundaries = any(token in _BOUNDARIES for token in _tokens(text))
+        self.has_boundaries = any(token in _BOUNDARIES for token in _TOKEN.findall(text))
 
     def search(self, text: str) -> Any:
         """What is found first, as `re` gives it; None where nothing is."""
@@ -134,7 +134,7 @@ def _engine(text: str, flags: int, ascii: bool) -> Any:
     options.max_mem = _MOST_MEMORY
     options.log_errors = False
     signs = "".join(sign for sign, flag in _FLAGS.items() if flags & flag)
-    translated = (f"(?{signs})" if signs else "") + "".join(_translated(token, ascii) for token in _tokens(text))
+    translated = (f"(?{signs})" if signs else "") + "".join(_translated(token, ascii) for token in _TOKEN.findall(text))
     try:
         return re2.compile(translated, options)
     except re2.error as error:
@@ -152,10 +152,6 @@ def _plain(text: str) -> str:
 
 
 # From Python's way of writing to RE2's
-
-
-def _tokens(text: str) -> list[str]:
-    return [found[0] for found in _TOKEN.finditer(text)]
 
 
 def _translated(token: str, ascii: bool) -> str:

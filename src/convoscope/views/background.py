@@ -5,7 +5,7 @@ What comes of a conversation (labels, ratings, how it ended, how long it was) is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from itertools import islice
@@ -108,7 +108,12 @@ def _values(conversation: Conversation) -> Iterator[_Value]:
         sources.append(conversation.scenario.extras)
     if len(conversation.items) == 1:
         sources.append(conversation.items[0].extras)
-    sources.append(_constant(conversation))
+    # What all messages have with one value, as a column of a table with one row a message.
+    constant: dict[str, Json] = {}
+    varied: set[str] = set()
+    for event in conversation.timeline:
+        varied.update(name for name, value in event.extras.items() if constant.setdefault(name, value) != value)
+    sources.append({name: value for name, value in constant.items() if name not in varied})
     for fields in sources:
         if fields:
             yield from _flat(fields, "", _DEEPEST)
@@ -121,18 +126,13 @@ def _flat(fields: Mapping[str, Json], path: str, depth: int) -> Iterator[_Value]
                 inner = "" if name == "metadata" and not path else f"{path}{name}."
                 yield from _flat(value, inner, depth - 1)
         elif isinstance(value, list):
-            if len(value) <= MAX_LISTED and name != "header":
-                yield from (_Value(path + name, f"{path}{name} {word}", YES) for word in _listed(value))
+            for member in value if len(value) <= MAX_LISTED and name != "header" else ():
+                word = _text("", member) if isinstance(member, str) else ""
+                # Words that say how it ended are left out.
+                if word and passed_in_words(word) is None and _words()["consequences"].isdisjoint(name_words(word)):
+                    yield _Value(path + name, f"{path}{name} {word}", YES)
         elif text := _text(path + name, value):
             yield _Value(path + name, path + name, text)
-
-
-def _listed(values: Sequence[Json]) -> Iterator[str]:
-    """The words of a list, without those that say how it ended."""
-    for value in values:
-        text = _text("", value) if isinstance(value, str) else ""
-        if text and passed_in_words(text) is None and _words()["consequences"].isdisjoint(name_words(text)):
-            yield text
 
 
 def _text(name: str, value: Json) -> str:
@@ -148,17 +148,6 @@ def _text(name: str, value: Json) -> str:
     if text and _what(name) == "goal" and (is_flag(text) or passed_in_words(text) is not None):
         return ""
     return text if len(text) <= _LONGEST else ""
-
-
-def _constant(conversation: Conversation) -> dict[str, Json]:
-    """What all messages have with one value, as a column of a table with one row a message."""
-    beside: dict[str, Json] = {}
-    other: set[str] = set()
-    for event in conversation.timeline:
-        for name, value in event.extras.items():
-            if beside.setdefault(name, value) != value:
-                other.add(name)
-    return {name: value for name, value in beside.items() if name not in other}
 
 
 def _folders(conversation: Conversation) -> dict[str, str]:

@@ -192,7 +192,10 @@ def handed_over_by(conversation: Conversation) -> str:
         if stated and kind_of_reason(stated) == HANDED_OVER:
             return f"{name}: {stated}"
     for name, value in named_values(conversation):
-        if _says_handed_over(name, value):
+        field = folded_field(name)
+        text = value[:_LONGEST_VALUE] if isinstance(value, str) else ""
+        is_flagged = field in _HAND_OVER["flags"] and (value is True or snake_case(text) in _HAND_OVER["yes"])
+        if is_flagged or (field in _HAND_OVER["statuses"] and text and kind_of_reason(text) == HANDED_OVER):
             return f"{name}: {str(value).lower() if isinstance(value, bool) else value}"
     call = hand_over_call(conversation) if conversation.contents.has_tool_calls else None
     return "" if call is None else f"tool: {call.name}"
@@ -212,12 +215,3 @@ def hand_over_call(conversation: Conversation) -> ToolCall | None:
                 call = None
             asked = asked or role == USER
     return call
-
-
-def _says_handed_over(name: str, value: Json) -> bool:
-    field = folded_field(name)
-    if field in _HAND_OVER["flags"]:
-        return value is True or (isinstance(value, str) and snake_case(value[:_LONGEST_VALUE]) in _HAND_OVER["yes"])
-    if field not in _HAND_OVER["statuses"] or not isinstance(value, str):
-        return False
-    return kind_of_reason(value[:_LONGEST_VALUE]) == HANDED_OVER

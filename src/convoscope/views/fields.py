@@ -49,10 +49,15 @@ def _sources(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
     """Where fields are, the likeliest to be meant first."""
     outcome, extras = conversation.outcome, conversation.extras
     flow = {"flow": conversation.flow.name} if conversation.flow is not None else {}
+    # Verdicts on the whole conversation: a person's before a vendor's, the first of several.
+    labels: dict[str, Json] = {}
+    for label in sorted(conversation.labels, key=lambda label: label.rater_kind != "human"):
+        if label.subject_kind == "conversation":
+            labels.setdefault(label.name, label.value)
     stated = {name: value for name in _OF_OUTCOME if (value := getattr(outcome, name)) not in (None, "")}
     sources: dict[str, Mapping[str, Json]] = {
         "dimensions": {**flow, **conversation.dimensions},
-        "labels": _labels(conversation),
+        "labels": labels,
         "extras": extras,
         "metadata": metadata if isinstance(metadata := extras.get("metadata"), dict) else {},
         "header": header_fields(extras.get("header")),
@@ -64,7 +69,8 @@ def _sources(conversation: Conversation) -> dict[str, Mapping[str, Json]]:
         (item,) = conversation.items
         sources["item"] = item.extras
         sources["expected"] = item.expected.extras
-    sources["messages"] = _of_messages(conversation)
+    # What messages have, as a column of a table with one row a message: of several values the last.
+    sources["messages"] = {name: value for event in conversation.timeline for name, value in event.extras.items()}
     return sources
 
 
@@ -76,23 +82,6 @@ def header_fields(lines: Json) -> dict[str, Json]:
         if colon and 0 < len(name.strip()) <= _LONGEST_NAME and value.strip():
             fields.setdefault(name.strip(" \t#*-").lower(), value.strip())
     return fields
-
-
-def _of_messages(conversation: Conversation) -> dict[str, Json]:
-    """What messages have, as a column of a table with one row a message: of several values the last."""
-    beside: dict[str, Json] = {}
-    for event in conversation.timeline:
-        beside |= event.extras
-    return beside
-
-
-def _labels(conversation: Conversation) -> dict[str, Json]:
-    """Verdicts on the whole conversation: a person's before a vendor's, the first of several."""
-    labels: dict[str, Json] = {}
-    for label in sorted(conversation.labels, key=lambda one: one.rater_kind != "human"):
-        if label.subject_kind == "conversation":
-            labels.setdefault(label.name, label.value)
-    return labels
 
 
 def _at(source: Mapping[str, Json], name: str) -> Json:
@@ -189,8 +178,7 @@ class LabelSearch:
                 continue
             value = field_value(conversation, name)
             if value is not None:
-                counter = self._values.setdefault(name, Counter())
-                counter[shown_value(value)] += 1
+                self._values.setdefault(name, Counter())[shown_value(value)] += 1
                 number = isinstance(value, int | float) and not isinstance(value, bool)
                 self._numbers[name] = self._numbers.get(name, True) and number
 
@@ -204,30 +192,40 @@ class LabelSearch:
             and (proposal := _proposal(name, values, of, is_number=self._numbers[name])) is not None
         ]
         made.sort(key=lambda one: (one.rank, -self._values[one.field].total(), len(one.field), one.field))
-        return [one for number, one in enumerate(made) if not any(self._are_one(one, other) for other in made[:number])]
-
-    def _are_one(self, later: Proposal, earlier: Proposal) -> bool:
-        """Whether a field is the copy of another under a longer path."""
-        names = [one.field.rpartition(".")[2] for one in (later, earlier)]
-        return names[0] == names[1] and self._values[later.field] == self._values[earlier.field]
+        proposals: dict[tuple[str, frozenset[tuple[str, int]]], Proposal] = {}
+        for proposal in made:
+            # A field may be the copy of another under a longer path.
+            copied = proposal.field.rpartition(".")[2], frozenset(self._values[proposal.field].items())
+            proposals.setdefault(copied, proposal)
+        return list(proposals.values())
 
 
 def _proposal(name: str, values: Counter[str], of: str, *, is_number: bool) -> Proposal | None:
     kind = _kind_of_name(name)
     if is_number and not set(values) <= {"0", "1"}:
-        return _with_mark(name, values, of) if kind in ("good", "rating") and len(values) > 1 else None
+        if kind not in ("good", "rating") or len(values) == 1:
+            return None
+        numbers, mark = sorted(map(float, values)), _mark(name, values)
+        reached = sum(count for value, count in values.items() if float(value) >= mark)
+        span = f"numbers from {numbers[0]:g} to {numbers[-1]:g}, {mark:g} or more in {reached:,}"
+        return Proposal(name, 3, f"`{name}` has {span} {of}", (f"{name} >= {mark:g}",))
     if len(values) > _MOST_VALUES or (len(values) == 1 and kind != "good"):
         return None
     words = f"`{name}` has {values_text(values)} {of}"
-    if _are_flags(values):
-        return _of_flags(name, values, words)
-    if are_letters(values):
-        return Proposal(name, 1, words, (name,))
+    if _are_flags(values):  # only its name says what is good
+        yes = next((value for value in values if snake_case(value) in ("true", "yes", "y", "1")), "true")
+        no = next((value for value in values if value != yes), "false")
+        by_kind = {
+            "good": Proposal(name, 0 if len(values) > 1 else 6, words, (name,)),
+            "rating": Proposal(name, 4, words, (f"{name} = {yes}",)),
+            "bad": Proposal(name, 5, words, (f"{name} = {no}", f"{name} = {yes}")),
+        }
+        return by_kind.get(kind)
+    is_grade = are_letters(values)
     verdicts = {passed_in_words(value) for value in values}
-    if {True, False} <= verdicts and (
-        kind != "verdict" or any(snake_case(value) in _table()["verdicts"] for value in values)
-    ):
-        return Proposal(name, 2, words, (name,))
+    is_verdict = kind != "verdict" or any(snake_case(value) in _table()["verdicts"] for value in values)
+    if is_grade or ({True, False} <= verdicts and is_verdict):
+        return Proposal(name, 1 if is_grade else 2, words, (name,))
     if kind in ("good", "bad", "rating") and (proposal := _of_other_words(name, kind, values, words)) is not None:
         return proposal
     last, table = frozenset(name_words(name.rpartition(".")[2])), _table()
@@ -272,31 +270,10 @@ def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:
     return Proposal(name, 4, words, (f"{name} {sign} {', '.join(sorted(good))}",)) if good else None
 
 
-def _of_flags(name: str, values: Counter[str], words: str) -> Proposal | None:
-    """A field that holds true and false in some spelling: only its name says what is good."""
-    yes = next((value for value in values if snake_case(value) in ("true", "yes", "y", "1")), "true")
-    no = next((value for value in values if value != yes), "false")
-    by_kind = {
-        "good": Proposal(name, 0 if len(values) > 1 else 6, words, (name,)),
-        "rating": Proposal(name, 4, words, (f"{name} = {yes}",)),
-        "bad": Proposal(name, 5, words, (f"{name} = {no}", f"{name} = {yes}")),
-    }
-    return by_kind.get(_kind_of_name(name))
-
-
 def are_letters(values: Iterable[str]) -> bool:
     """Whether these are the grades C, I, P and N, and no choices A, B, C."""
     letters = {value.strip().casefold() for value in values}
     return {"c", "i"} <= letters <= LETTERS
-
-
-def _with_mark(name: str, values: Mapping[str, int], of: str) -> Proposal:
-    numbers = sorted(map(float, values))
-    most, mark = numbers[-1], _mark(name, values)
-    reached = sum(count for value, count in values.items() if float(value) >= mark)
-    shown = f"{mark:g}"
-    words = f"`{name}` has numbers from {numbers[0]:g} to {most:g}, {shown} or more in {reached:,} {of}"
-    return Proposal(name, 3, words, (f"{name} >= {shown}",))
 
 
 def _mark(name: str, values: Mapping[str, int]) -> float:

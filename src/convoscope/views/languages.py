@@ -58,7 +58,12 @@ class SpokenLanguages:
         """The language of some words of an utterance, or of several that begin with it."""
         speaker = utterance.speaker
         if speaker not in self._settled:
-            self._settled[speaker] = self._settled_for(speaker)
+            # Nothing where each utterance has to be looked at.
+            usual = self._stated(speaker)
+            if not _is_believed(usual):
+                usual = self.of_speaker(speaker)
+                usual = usual if is_alone(usual, " ".join(self._texts(speaker))) else ""
+            self._settled[speaker] = usual
         if language := _stated_of(utterance) or self._settled[speaker]:
             return language
         usual = self.of_speaker(speaker)
@@ -67,13 +72,6 @@ class SpokenLanguages:
         own = language_of(text[:_UTTERANCE])
         # Few words, or a few letters of a script: the speaker's other words say the language.
         return usual if not own or (not is_sure(own) and is_written_in(usual, own)) else own
-
-    def _settled_for(self, speaker: str) -> str:
-        """The language of all that a participant says; nothing where each utterance has to be looked at."""
-        if _is_believed(stated := self._stated(speaker)):
-            return stated
-        usual = self.of_speaker(speaker)
-        return usual if is_alone(usual, " ".join(self._texts(speaker))) else ""
 
     def of_all(self) -> str:
         """The language of all that is said: as stated, else by the words of everyone together."""
@@ -118,8 +116,8 @@ class SpokenLanguages:
     def _all_texts(self, without: str | None = None) -> list[str]:
         """What all say in their order, but one of them."""
         conversation = self._conversation
-        others = (one for one in conversation.utterances if one.speaker != without)
-        return [text for one in others if (text := conversation.text(one))]
+        others = (utterance for utterance in conversation.utterances if utterance.speaker != without)
+        return [text for utterance in others if (text := conversation.text(utterance))]
 
 
 @cached_on_argument

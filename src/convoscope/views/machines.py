@@ -20,7 +20,6 @@ from convoscope.conversation import (
     Marker,
     SlotFilled,
     StateEntered,
-    ToolCall,
     Utterance,
 )
 from convoscope.conversation.lazy import cached_on_argument
@@ -58,12 +57,10 @@ def is_phone_call(conversation: Conversation) -> bool:
     if is_call(conversation):
         return True
     metadata = conversation.extras.get("metadata")
-    return _has_phone_field(conversation.extras) or (isinstance(metadata, dict) and _has_phone_field(metadata))
-
-
-def _has_phone_field(fields: Mapping[str, object]) -> bool:
     return any(
         len(name) <= _LONGEST_NAME and snake_case(name) in _PHONE_FIELDS and value not in (None, "")
+        for fields in (conversation.extras, metadata)
+        if isinstance(fields, dict)
         for name, value in fields.items()
     )
 
@@ -93,31 +90,27 @@ def no_dialogue(conversation: Conversation) -> str:
     Data sets are left alone: items to be judged, dialogue states, gold annotations, simulations of a scenario. So are
     logs without utterances, which record no speech at all, and conversations whose integration broke.
     """
-    if _is_of_data_set(conversation):
-        return ""
-    spoken = _user_texts(conversation)
-    # A bare `status` of a chat may be its topic: it counts where nothing that a person says is against it.
-    stated = _stated_machine(
-        conversation, bare=is_phone_call(conversation) or not spoken or any(map(_phrase, spoken[:2]))
-    )
-    if stated and not _is_dialogue(spoken):
-        return stated
-    if conversation.outcome.error or kind_of_reason(stated_reason(conversation)) == BROKEN:
-        return ""
-    if spoken:
-        return _machine_in_words(spoken)
-    return NO_USER_SPEECH if _is_without_speech(conversation) else ""
-
-
-def _is_of_data_set(conversation: Conversation) -> bool:
-    """Items to be judged, dialogue states, gold annotations, or a simulation, in which a program plays the user."""
-    return bool(
+    is_of_data_set = (
         conversation.items
         or conversation.frames
         or conversation.scenario is not None
         or any(annotated.origin == "gold" for annotated in conversation.annotations)
         or any(record.source == "simulator" for record in conversation.log)
     )
+    if is_of_data_set:
+        return ""
+    spoken = _user_texts(conversation)
+    # A bare `status` of a chat may be its topic: it counts where nothing that a person says is against it.
+    stated = _stated_machine(
+        conversation, bare=is_phone_call(conversation) or not spoken or any(map(_phrase, spoken[:2]))
+    )
+    if stated and (len(spoken) < _A_DIALOGUE or any(map(_phrase, spoken))):
+        return stated
+    if conversation.outcome.error or kind_of_reason(stated_reason(conversation)) == BROKEN:
+        return ""
+    if spoken:
+        return _machine_in_words(spoken)
+    return NO_USER_SPEECH if _is_without_speech(conversation) else ""
 
 
 def _is_without_speech(conversation: Conversation) -> bool:
@@ -138,11 +131,10 @@ def _is_without_speech(conversation: Conversation) -> bool:
         reasons = (stated_reason(conversation), conversation.outcome.final_status)
         return NO_ANSWER in map(kind_of_reason, reasons)
     # An agent that works by itself has its task in the instructions: that is no chat without a user.
-    return is_phone_call(conversation) or all(_ends_it(call) for call in conversation.tool_calls)
-
-
-def _ends_it(call: ToolCall) -> bool:
-    return hands_over(call.name) or not _ENDS_THE_CALL.isdisjoint(name_words(call.name))
+    return is_phone_call(conversation) or all(
+        hands_over(call.name) or not _ENDS_THE_CALL.isdisjoint(name_words(call.name))
+        for call in conversation.tool_calls
+    )
 
 
 def _is_sound(utterance: Utterance, roles: Mapping[str, str]) -> bool:
@@ -213,14 +205,11 @@ def _machine_of_field(name: str, value: Json, bare: bool) -> str:
     machine = _machine_asked(name, bare)
     if not machine:
         return ""
-    if isinstance(value, str):
-        folded = snake_case(value[:60])
-        if folded in _lexicon().words[VOICEMAIL]:
-            return VOICEMAIL
-        if folded in _lexicon().words[IVR]:
-            return IVR
-        return machine if machine != "any" and folded in ("true", "yes") else ""
-    return machine if machine != "any" and value is True else ""
+    folded = snake_case(value[:60]) if isinstance(value, str) else ""
+    for kind in (VOICEMAIL, IVR):
+        if folded in _lexicon().words[kind]:
+            return kind
+    return machine if machine != "any" and (value is True or folded in ("true", "yes")) else ""
 
 
 @lru_cache(maxsize=4096)
@@ -238,12 +227,6 @@ def _machine_asked(name: str, bare: bool) -> str:
 # What the user's side says
 
 
-def _is_dialogue(texts: Sequence[str]) -> bool:
-    if len(texts) < _A_DIALOGUE:
-        return False
-    return not any(_phrase(text) for text in texts)
-
-
 def _machine_in_words(texts: Sequence[str]) -> str:
     """The machine that speaks on the user's side, where no person does."""
     # Most conversations end with words of a person, and nothing more is looked at.
@@ -259,34 +242,29 @@ def _phrase(text: str) -> str:
     """Which machine says such words, or `weak`; nothing for words of a person, or that quote a machine."""
     lexicon = _lexicon()
     plain = visible(text[:_LONGEST]).casefold().replace("’", "'")
-    if "?" in plain or "？" in plain or not _is_worth_a_look(plain, lexicon):
+    if "?" in plain or "？" in plain:
+        return ""
+    # Most texts do not hold all words of any phrase. To split by blanks is much faster than by a pattern.
+    words = frozenset(plain.replace(".", " ").replace(",", " ").replace("-", " ").replace("'", " ").split())
+    if not any(needed <= words for hint in lexicon.hints.keys() & words for needed in lexicon.hints[hint]) and (
+        plain.isascii() or not any(phrase in plain for phrase in lexicon.unspaced)
+    ):
         return ""
     plain = " ".join(plain.split())
     phrases = lexicon.phrases
-    kind = next((kind for kind in (VOICEMAIL, IVR) if phrases[kind].search(plain)), "") or _announcement(plain, phrases)
-    kind = kind or ("weak" if phrases["weak"].search(plain) else "")
+    kind = next((kind for kind in (VOICEMAIL, IVR) if phrases[kind].search(plain)), "")
+    if not kind:
+        # A mailbox or a carrier by two parts of its text: whom the call reached, and what the caller should do.
+        instructions = {match[0] for match in phrases["instructs"].finditer(plain)}
+        is_mailbox = len(instructions) > 1 or (instructions and phrases["reached"].search(plain))
+        is_carrier = phrases["states"].search(plain) and phrases["callee"].search(plain)
+        if is_mailbox or (is_carrier and not phrases["person"].search(plain)):
+            kind = VOICEMAIL
+        elif phrases["weak"].search(plain):
+            kind = "weak"
     if not kind or phrases["quotes"].search(plain) or (kind == IVR and phrases["person"].search(plain)):
         return ""
     return kind
-
-
-def _announcement(plain: str, phrases: Mapping[str, re.Pattern[str]]) -> str:
-    """A mailbox or a carrier by two parts of its words: whom the call reached, and what the caller should do."""
-    instructions = {match[0] for match in phrases["instructs"].finditer(plain)}
-    if len(instructions) > 1 or (instructions and phrases["reached"].search(plain)):
-        return VOICEMAIL
-    is_carrier = phrases["states"].search(plain) and phrases["callee"].search(plain)
-    return VOICEMAIL if is_carrier and not phrases["person"].search(plain) else ""
-
-
-def _is_worth_a_look(plain: str, lexicon: _Lexicon) -> bool:
-    """Whether all words of some phrase occur."""
-    # Split by blanks, which is much faster than by a pattern.
-    words = frozenset(plain.replace(".", " ").replace(",", " ").replace("-", " ").replace("'", " ").split())
-    for hint in lexicon.hints.keys() & words:
-        if any(needed <= words for needed in lexicon.hints[hint]):
-            return True
-    return not plain.isascii() and any(phrase in plain for phrase in lexicon.unspaced)
 
 
 class _Lexicon(NamedTuple):

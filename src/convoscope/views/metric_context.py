@@ -51,18 +51,15 @@ def conversation_trace(conversation: Conversation) -> list[TraceEntry]:
     names = {id(results[call.seq]): call.name for call in conversation.tool_calls if call.seq in results}
     for turn in conversation.turns:
         for event in turn.events:
-            match event:
-                case Utterance():
-                    _say(trace, conversation, event, turn.id)
-                case ToolCall():
-                    entry = TraceEntry(tool_name=event.name, parameters=event.arguments, type="tool_call")
-                    trace.append(TraceEntry(entry, turn_id=turn.id))
-                case ToolResult():
-                    name = event.name or names.get(id(event), "")
-                    entry = TraceEntry(tool_name=name, tool_response=event.result, type="tool_response")
-                    trace.append(TraceEntry(entry, turn_id=turn.id))
-                case _:
-                    pass
+            if isinstance(event, Utterance):
+                _say(trace, conversation, event, turn.id)
+            elif isinstance(event, ToolCall):
+                call = {"tool_name": event.name, "parameters": event.arguments, "type": "tool_call"}
+                trace.append(TraceEntry(call, turn_id=turn.id))
+            elif isinstance(event, ToolResult):
+                name = event.name or names.get(id(event), "")
+                result = {"tool_name": name, "tool_response": event.result, "type": "tool_response"}
+                trace.append(TraceEntry(result, turn_id=turn.id))
     return trace
 
 
@@ -77,16 +74,12 @@ def _say(trace: list[TraceEntry], conversation: Conversation, utterance: Utteran
     for text, kind in order:
         if text is not None and text.text.strip():
             greets = role == ASSISTANT and turn == 0 and not any(entry["role"] == ASSISTANT for entry in trace)
-            _add(trace, TraceEntry(role=role, content=text.text, type=INTENDED if greets else kind, turn_id=turn))
+            if trace and trace[-1]["role"] == role:  # consecutive texts of one speaker are one entry
+                trace[-1]["content"] += " " + text.text
+            else:
+                type_ = INTENDED if greets else kind
+                trace.append(TraceEntry(role=role, content=text.text, type=type_, turn_id=turn))
             return
-
-
-def _add(trace: list[TraceEntry], entry: TraceEntry) -> None:
-    """Consecutive words of one speaker are one entry."""
-    if trace and trace[-1]["role"] == entry["role"]:
-        trace[-1]["content"] += " " + entry["content"]
-    else:
-        trace.append(entry)
 
 
 Intervals = list[tuple[float, float]]
@@ -218,13 +211,19 @@ def metric_context(conversation: Conversation) -> MetricContext:
 def _constants(conversation: Conversation) -> dict[str, Any]:
     """What does not depend on how the conversation is cut into turns."""
     scenario, agent, outcome = conversation.scenario or Scenario(), conversation.agent, conversation.outcome
-    goal = scenario.goal
+    goal, persona = scenario.goal, scenario.persona
+    if isinstance(persona, dict):
+        persona = persona.get("user_persona") or persona.get("description") or persona.get("name")
     reason = outcome.ended_reason or None
-    tracks = _tracks(conversation)
+    paths: dict[str, str] = {}
+    for track in conversation.recording.tracks if conversation.recording else ():
+        if track.path:
+            side = conversation.roles.get(track.channels[0], "") if len(track.channels) == 1 else "mixed"
+            paths.setdefault(side, str(Path(conversation.source.folder, track.path)))
     return {
         "record_id": str(conversation.dimensions.get("scenario_id") or conversation.id),
         "user_goal": goal if isinstance(goal, dict) else {} if goal is None else {"high_level_user_goal": goal},
-        "user_persona": _persona(scenario.persona),
+        "user_persona": str(persona or ""),
         "initial_scenario_db": _content(scenario.before),
         "initial_scenario_db_hash": _hash(scenario.before),
         "final_scenario_db": _content(scenario.after),
@@ -239,20 +238,14 @@ def _constants(conversation: Conversation) -> dict[str, Any]:
         "duration_seconds": outcome.duration,
         "pipeline_type": None if conversation.pipeline in (None, "text") else PipelineType(conversation.pipeline),
         "output_dir": conversation.source.folder,
-        "audio_assistant_path": tracks.get(ASSISTANT),
-        "audio_user_path": tracks.get(USER),
-        "audio_mixed_path": tracks.get("mixed"),
+        "audio_assistant_path": paths.get(ASSISTANT),
+        "audio_user_path": paths.get(USER),
+        "audio_mixed_path": paths.get("mixed"),
         "turn_rule": conversation.turn_rule,
         "agent_id": str(agent.extras.get("id") or ""),
         "language": str(conversation.extras.get("language") or ""),
         "language_display_name": str(conversation.extras.get("language_display_name") or ""),
     }
-
-
-def _persona(persona: Any) -> str:
-    if isinstance(persona, dict):
-        return str(persona.get("user_persona") or persona.get("description") or persona.get("name") or "")
-    return "" if persona is None else str(persona)
 
 
 def _content(database: Database | None) -> dict[str, Any] | None:
@@ -274,16 +267,6 @@ def _tool(tool: Tool) -> dict[str, Any]:
         "tool_type": tool.kind,
     }
     return {**tool.extras, **{key: value for key, value in fields.items() if value}}
-
-
-def _tracks(conversation: Conversation) -> dict[str, str]:
-    """The path of the recording of each side, and of both together as `mixed`."""
-    paths: dict[str, str] = {}
-    for track in conversation.recording.tracks if conversation.recording else ():
-        if track.path:
-            side = conversation.roles.get(track.channels[0], "") if len(track.channels) == 1 else "mixed"
-            paths.setdefault(side, str(Path(conversation.source.folder, track.path)))
-    return paths
 
 
 def _by_own_turns(conversation: Conversation) -> dict[str, Any]:

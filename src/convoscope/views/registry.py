@@ -59,9 +59,13 @@ def view_for(function: Callable[..., Any], metric: str) -> View:
     annotation = annotation_of(function, first.name)
     if annotation in (Any, object):
         return _VIEWS[CONVERSATION]
-    view = _VIEWS.get(type_name(annotation)) if not isinstance(annotation, str) else _by_text(annotation)
+    if isinstance(annotation, str):
+        named = [view for name, view in _VIEWS.items() if short_name(name) == short_name(annotation)]
+        view, shown = named[0] if len(named) == 1 else None, annotation
+    else:
+        name = type_name(annotation)
+        view, shown = _VIEWS.get(name), short_name(name)
     if view is None:
-        shown = annotation if isinstance(annotation, str) else short_name(type_name(annotation))
         raise DeclarationError(
             f"{metric} asks for a {shown}, which is not a view of a conversation",
             hint=f"there is {', '.join(sorted(map(short_name, _VIEWS)))}; declare others with @convoscope.view",
@@ -95,12 +99,6 @@ def type_name(annotation: Any) -> str:
 def short_name(name: str) -> str:
     """The name of a type as one writes it, without modules."""
     return re.sub(r"(?:[\w<>]+\.)+(\w+)", r"\1", name)
-
-
-def _by_text(name_in_text: str) -> View | None:
-    """The view whose type goes by this text; none where several do."""
-    views = [one for name, one in _VIEWS.items() if short_name(name) == short_name(name_in_text)]
-    return views[0] if len(views) == 1 else None
 
 
 def _home(make: Callable[..., Any]) -> tuple[str, str]:
@@ -139,16 +137,3 @@ _VIEWS: dict[str, View] = {
         View(ITEM),
     )
 }
-
-__all__ = [
-    "CONVERSATION",
-    "ITEM",
-    "View",
-    "annotation_of",
-    "declares_view",
-    "is_view",
-    "short_name",
-    "type_name",
-    "view",
-    "view_for",
-]

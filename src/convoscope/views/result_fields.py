@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -391,18 +391,14 @@ def error_words(value: Json) -> str:
     if isinstance(value, int):
         return str(value) if value else ""
     if isinstance(value, dict):
-        if not is_filled(value) or _is_no_error(value):
+        code = value.get("code", value.get("status"))
+        # `{"code": 0, "message": "OK"}` is the shape of an error that there was not.
+        if not is_filled(value) or (code in (0, "0", 200, "200", "OK", "ok") and not isinstance(code, bool)):
             return ""
         return error_message(value) or msgspec.json.encode(value).decode()[:LONGEST_ERROR]
     if isinstance(value, list | tuple):
         return next((words for words in map(error_words, islice(value, 20)) if words), "")
     return ""
-
-
-def _is_no_error(value: Mapping[str, Json]) -> bool:
-    """`{"code": 0, "message": "OK"}` is the shape of an error that there was not."""
-    code = value.get("code", value.get("status"))
-    return code in (0, "0", 200, "200", "OK", "ok") and not isinstance(code, bool)
 
 
 _MESSAGES = ("message", "error", "error_message", "errorMessage", "detail", "details", "msg", "reason", "description")
@@ -416,12 +412,10 @@ def error_message(value: Json) -> str:
         return next((words for words in map(error_message, islice(value, 5)) if words), "")
     if not isinstance(value, dict):
         return ""
-    inner: Iterable[Json] = (value.get(key) for key in (*_MESSAGES, "text", "code", "type", "content", "data"))
-    for each in inner:
-        if isinstance(each, str) and each.strip():
-            return each.strip()[:LONGEST_ERROR]
-        if isinstance(each, dict | list) and each:
-            words = error_message(each) if isinstance(each, dict) else error_message(each[:1])
-            if words:
-                return words
+    for key in (*_MESSAGES, "text", "code", "type", "content", "data"):
+        inner = value.get(key)
+        if isinstance(inner, str) and inner.strip():
+            return inner.strip()[:LONGEST_ERROR]
+        if isinstance(inner, dict | list) and (words := error_message(inner[:1] if isinstance(inner, list) else inner)):
+            return words
     return ""

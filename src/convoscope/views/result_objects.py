@@ -59,11 +59,6 @@ Read = Callable[[Json, ToolKind, int], ToolOutcome]
 """Reads a value of any shape that is inside of an object."""
 
 
-def _is_rejected_field(value: Json) -> bool:
-    """A field that a server did not accept, as FastAPI and pydantic write it."""
-    return isinstance(value, dict) and "loc" in value and "msg" in value
-
-
 class ObjectResult:
     """An object, field by field, and what it says.
 
@@ -226,13 +221,6 @@ class ObjectResult:
             if isinstance(value, str):
                 self.errors += (value,)
 
-    def _take_good_word(self, word: str, sign: str) -> None:
-        """A tool that reads sends and books nothing: from it, `sent` is the state of what it returns."""
-        if self.kind.reads and word in DONE_WORDS:
-            self.data += 1
-        else:
-            self.good += (sign,)
-
     def take_status(self, key: str, value: Json) -> None:
         if (code := http_code(value)) is not None:
             self._judge_code(key, code)
@@ -249,7 +237,10 @@ class ObjectResult:
         elif word in BAD_WORDS or word in BAD_OF_THINGS:
             self.status, self.status_text = word, value[:60]
         elif word in GOOD_WORDS:
-            self._take_good_word(word, f"{key}: {value}")
+            # A tool that reads sends and books nothing: from it, `sent` is the state of what it returns.
+            is_of_thing = self.kind.reads and word in DONE_WORDS
+            self.data += is_of_thing
+            self.good += () if is_of_thing else (f"{key}: {value}",)
         elif not {word, word.rpartition("_")[2]}.isdisjoint(PENDING_WORDS) or word.partition("_")[0] in ASKS:
             self.pending = f"{key}: {value[:40]}"
         elif (words := statement(value)).failed:
@@ -313,7 +304,11 @@ class ObjectResult:
             if value.strip():
                 self.texts += (value,)
                 self.doubtful |= self.kind.acts and key.lower() in REASONS
-        elif isinstance(value, list) and value and all(map(_is_rejected_field, islice(value, 20))):
+        elif (
+            value
+            and isinstance(value, list)
+            and all(isinstance(field, dict) and "loc" in field and "msg" in field for field in islice(value, 20))
+        ):  # fields that a server did not accept, as FastAPI and pydantic write it
             self.bad += (key,)
             self.errors += (error_words(value),)
         elif is_filled(value):
@@ -357,8 +352,9 @@ class ObjectResult:
     # What they say together
 
     def outcome(self) -> ToolOutcome:
-        if self.data and self._is_plain:
-            return DATA
+        spoken = self.bad or self.good or self.status or self.texts or self.wrapped or self.weak or self.pending
+        if self.data and not (spoken or self.unsettled or self.kind.acts) and self.code is None:
+            return DATA  # nothing in it speaks of the call
         if (batch := self._by_parts()) is not None:
             return batch
         if self.bad and self.good and self.flag is True and self.errors:
@@ -374,23 +370,14 @@ class ObjectResult:
         return self._by_signs(inner)
 
     def _by_signs(self, inner: list[ToolOutcome]) -> ToolOutcome:
-        if self.found_nothing and not (self._returned or self.wrapped or self.described or self._says_it_worked):
+        says_it_worked = self.good and not self.kind.acts
+        if self.found_nothing and not (self._returned or self.wrapped or self.described or says_it_worked):
             return NO_DATA
         if self.unsettled and not (self.data > 1 and not self.kind.acts):
             return unstated(UNSTATED, self.unsettled)
         if self.good:
             return ToolOutcome(SUCCEEDED, STATED, self.good[0])
         return self._by_act(inner) if self.kind.acts else self._by_data(inner)
-
-    @property
-    def _is_plain(self) -> bool:
-        """Of a tool that does not act: nothing in it speaks of the call."""
-        spoken = self.bad or self.good or self.status or self.texts or self.wrapped or self.weak or self.pending
-        return not (spoken or self.unsettled or self.kind.acts) and self.code is None
-
-    @property
-    def _says_it_worked(self) -> bool:
-        return bool(self.good) and not self.kind.acts
 
     @property
     def _returned(self) -> bool:
@@ -435,7 +422,10 @@ class ObjectResult:
         has_reason, is_error = bool(self.texts or self.errors or self.weak), word in ERROR_WORDS
         if not self._has_data:
             if self.kind.reads and not (has_reason or self.kind.status) and word in BAD_OF_THINGS:
-                return self._by_lone_word(word)
+                # `{"status": "unavailable"}` is of the call or of a thing. In capitals it is gRPC's.
+                if self.status_text in GRPC_CODES and not self.kind.availability:
+                    return self._failure(f"status: {word}")
+                return unstated(NOTHING_FOUND if word == "not_found" else UNSTATED, f"status: {word}")
             of_the_call = has_reason or is_error or not self.kind.status
         elif is_error:
             of_the_call = has_reason or self.kind.acts or self.data + len(self.wrapped) + len(self.parts) < 2
@@ -448,12 +438,6 @@ class ObjectResult:
             return unstated(UNSTATED, f"status: {word}")  # of what carries the parts, or of one of them
         self.data += 1
         return None
-
-    def _by_lone_word(self, word: str) -> ToolOutcome:
-        """`{"status": "unavailable"}` of a tool that reads: of the call or of a thing. In capitals it is gRPC's."""
-        if self.status_text in GRPC_CODES and not self.kind.availability:
-            return self._failure(f"status: {word}")
-        return unstated(NOTHING_FOUND if word == "not_found" else UNSTATED, f"status: {word}")
 
     def _by_code(self, inner: list[ToolOutcome]) -> ToolOutcome | None:
         """A `code` speaks of the call where there is nothing beside it but a message: else it may be a product's."""
@@ -516,7 +500,9 @@ class ObjectResult:
         members = outcome_of_members(inner, self.kind)
         if members.failed or members.reason == CONTRADICTS or (members.reason and not self.ids):
             return members
-        if self.pending and not self._is_whole_thing:
+        # A thing that has a status of its own: a new task is pending, and it was created.
+        size = self.data + len(self.parts) + len(self.sentences) + self.described
+        if self.pending and not (self.ids and size > (0 if self.kind.creates else 2)):
             return unstated(UNSTATED, self.pending)
         stated = self._by_sentences()
         if stated is not None and stated.status == SUCCEEDED:
@@ -528,12 +514,6 @@ class ObjectResult:
         if stated is not None:
             return stated
         return self._by_words() if self.texts or self.descriptions else NO_DATA if self.empty else unstated(UNSTATED)
-
-    @property
-    def _is_whole_thing(self) -> bool:
-        """Whether a thing was returned that has a status of its own: a new task is pending, and it was created."""
-        size = self.data + len(self.parts) + len(self.sentences) + self.described
-        return bool(self.ids) and size > (0 if self.kind.creates else 2)
 
     def _by_data(self, inner: list[ToolOutcome]) -> ToolOutcome:
         succeeded = next((each for each in inner if each.status == SUCCEEDED), None)

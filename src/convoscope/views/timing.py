@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Conversation
 from convoscope.conversation.events import Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.views.user_turns import end_of, start_of
-
-if TYPE_CHECKING:
-    from convoscope.conversation.model import Conversation
 
 TOUCH = 0.001
 """Sounds that overlap by no more than this, in seconds, only touch."""

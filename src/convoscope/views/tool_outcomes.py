@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from ast import literal_eval
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +18,6 @@ from convoscope.text.patterns import lazy_pattern
 from convoscope.text.result_words import (
     LONGEST_READ,
     LONGEST_SHORT,
-    Statement,
     carries_values,
     doubt,
     failure_hint,
@@ -79,15 +77,6 @@ def decoded(content: str) -> Json:
     if (match := _LABEL.match(content)) and match.end() < len(content):
         return content[match.end() :]
     return content
-
-
-def embedded(content: str) -> Json | None:
-    """The object at the end of a text that introduces it: `Order found: {…}`."""
-    start = content.find("{", 1, _LONGEST_LABEL)
-    if start < 0 or content[-1] != "}":
-        return None
-    value = _json(content[start:])
-    return value if isinstance(value, dict) else None
 
 
 def _json(content: str) -> Json:
@@ -171,21 +160,6 @@ _DOUBTFUL_FLAG = lazy_pattern(
 )
 
 
-class Cut(NamedTuple):
-    """What the beginning of a structure says that cannot be decoded."""
-
-    failure: str = ""
-    doubt: str = ""
-
-
-def cut_structure(content: str, longest: int) -> Cut | None:
-    """The flags at the beginning of JSON that was cut; None for other text."""
-    if not _BEGINS_AS_JSON.match(content):
-        return None
-    failure, doubt = (pattern.search(content, 0, longest) for pattern in (_FAILED_FLAG, _DOUBTFUL_FLAG))
-    return Cut(failure[0] if failure else "", doubt[0] if doubt else "")
-
-
 def tool_outcome(result: ToolResult, tool: str = "") -> ToolOutcome:
     """What a result says. `tool` is the name of the tool that was called, where the result does not have it."""
     outcome = _outcome(result, tool)
@@ -258,7 +232,9 @@ def _read_list(values: list[Json] | tuple[Json, ...], kind: ToolKind, depth: int
     if not any(is_filled(value) for value in islice(values, 50)):
         return NO_DATA
     if depth < DEEPEST:
-        texts = [value["text"] for value in islice(values, 20) if _is_text_block(value)]
+        objects = [value for value in islice(values, 20) if isinstance(value, dict)]
+        blocks = [value.get("text") for value in objects if value.get("type") in ("text", "output_text")]
+        texts = [text for text in blocks if isinstance(text, str)]
         if texts and len(texts) == min(len(values), 20):
             return _read_text("\n".join(texts), kind, depth + 1)
         members = list(islice(values, 20 if kind.acts else 5))
@@ -272,12 +248,6 @@ def _can_fail(value: Json) -> bool:
     if isinstance(value, str):
         return not _BARE.fullmatch(value[:LONGEST_SHORT]) or status_word(value) in BAD_WORDS
     return isinstance(value, dict) or value is False
-
-
-def _is_text_block(value: Json) -> bool:
-    return (
-        isinstance(value, dict) and value.get("type") in ("text", "output_text") and isinstance(value.get("text"), str)
-    )
 
 
 # Text
@@ -297,40 +267,33 @@ def _read_text(text: str, kind: ToolKind, depth: int) -> ToolOutcome:
         return NO_DATA if content == "[]" else NOTHING
     if depth < DEEPEST and (value := decoded(content)) is not content:
         return _read(value, kind, depth + 1)
-    if content[0] in "{[" and (cut := cut_structure(content, LONGEST_READ)) is not None:
-        return _read_cut(cut, content, kind)
-    words = statement(content, is_status=kind.status, is_passage=kind.reads)
-    if words.stated and not (words.failed and not words.is_strong and kind.errors):
-        return _stated_by(words, content)
-    if depth < DEEPEST and (value := embedded(content)) is not None:
+    if (stated := _stated_by(content, kind)) is not None:
+        return stated
+    # The object at the end of a text that introduces it: `Order found: {…}`.
+    start = content.find("{", 1, _LONGEST_LABEL) if content[-1] == "}" and depth < DEEPEST else -1
+    if start >= 0 and isinstance(value := _json(content[start:]), dict):
         return _read(value, kind, depth + 1)
     if not (kind.errors or kind.status) and (hint := failure_hint(content)):
         return unstated(UNSTATED, hint)
     return _inferred(content, kind)
 
 
-def _says_done(content: str, kind: ToolKind) -> str:
-    """The word of a short text that says that the tool did what its name says; empty without one, or in doubt."""
-    if kind.reads or len(content) > LONGEST_SHORT:
-        return ""
-    word = next((word for word in _WORD.findall(content.lower()) if kind.did(word)), "")
-    return word if word and not doubt(content, may_be_name=True) else ""
-
-
-def _stated_by(words: Statement, content: str) -> ToolOutcome:
+def _stated_by(content: str, kind: ToolKind) -> ToolOutcome | None:
+    """What a text says in words, or with the flags at the beginning of JSON that was cut; None for nothing."""
+    if content[0] in "{[" and _BEGINS_AS_JSON.match(content):
+        if match := _FAILED_FLAG.search(content, 0, LONGEST_READ):
+            return failed_by(match[0], content[:LONGEST_ERROR])
+        if match := _DOUBTFUL_FLAG.search(content, 0, LONGEST_READ):
+            return unstated(UNSTATED, match[0])
+        return NEITHER if kind.acts else DATA
+    words = statement(content, is_status=kind.status, is_passage=kind.reads)
     if words.failed:
-        return failed_by(words.sign, content.split("\n", 1)[0], words.is_strong)
+        error = content.split("\n", 1)[0]
+        return failed_by(words.sign, error, words.is_strong) if words.is_strong or not kind.errors else None
     if words.stated == "succeeded":
         return ToolOutcome(SUCCEEDED, STATED, words.sign)
-    return unstated(NOTHING_FOUND if words.stated == "nothing_found" else UNSTATED, words.sign)
-
-
-def _read_cut(cut: Cut, content: str, kind: ToolKind) -> ToolOutcome:
-    if cut.failure:
-        return failed_by(cut.failure, content[:LONGEST_ERROR])
-    if cut.doubt:
-        return unstated(UNSTATED, cut.doubt)
-    return NEITHER if kind.acts else DATA
+    reason = NOTHING_FOUND if words.stated == "nothing_found" else UNSTATED
+    return unstated(reason, words.sign) if words.stated else None
 
 
 def _inferred(content: str, kind: ToolKind) -> ToolOutcome:
@@ -340,8 +303,10 @@ def _inferred(content: str, kind: ToolKind) -> ToolOutcome:
         return unstated(UNSTATED, "a page of HTML")
     if not _WORD.search(start):
         return NEITHER
-    if word := _says_done(content, kind):
-        return ToolOutcome(SUCCEEDED, STATED, word)
+    if not kind.reads and len(content) <= LONGEST_SHORT:
+        done = next((word for word in _WORD.findall(content.lower()) if kind.did(word)), "")
+        if done and not doubt(content, may_be_name=True):
+            return ToolOutcome(SUCCEEDED, STATED, done)
     if kind.runs or kind.status:
         return DATA
     if len(content) > LONGEST_SHORT:

@@ -6,7 +6,7 @@ questions has one such turn. Here each of the nine is one."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -26,18 +26,22 @@ from convoscope.views.tool_outcomes import has_failed, tool_outcome
 
 _SPEECH = word_lists(Path(__file__).with_name("speech_tools.toml"))
 _SPEAKS, _USERS, _LOOKS = (_SPEECH[name] for name in ("speaks", "users", "looks"))
-_MESSENGERS, _CHANNELS = _SPEECH["messengers"], _SPEECH["channels"]
-_MESSAGES = _SPEECH["messages"]
-_SENDS = _SPEAKS | _SPEECH["sends"]
+_MESSENGERS, _CHANNELS, _MESSAGES = (_SPEECH[name] for name in ("messengers", "channels", "messages"))
 _ELSEWHERE, _MESSAGE_FIELDS, _RECIPIENTS = (_SPEECH[name] for name in ("elsewhere", "message_fields", "recipients"))
+_SENDS = _SPEAKS | _SPEECH["sends"]
 _FEW_WORDS = 3
 
 
 def speech_of(call: ToolCall, named: Collection[str] = ()) -> str:
     """What a call says to the user, where it is speech for certain or its tool is named; else nothing."""
-    if call.name in named:
-        return _longest_text(call.arguments)
-    return _message_of(call.arguments) if _is_speech_name(call.name) else ""
+    arguments = call.arguments
+    if call.name not in named:
+        return _message_of(arguments) if _is_speech_name(call.name) else ""
+    if not isinstance(arguments, Mapping):
+        return arguments if isinstance(arguments, str) else ""
+    texts = {snake_case(str(key)): value for key, value in arguments.items() if isinstance(value, str)}
+    messages = [value for key, value in texts.items() if key in _MESSAGE_FIELDS]
+    return max(messages or texts.values(), key=len, default="")
 
 
 def may_speak(call: ToolCall) -> bool:
@@ -52,8 +56,7 @@ def may_speak(call: ToolCall) -> bool:
     by_channel = bool(words & (_MESSENGERS | _CHANNELS))
     if not by_channel and not _RECIPIENTS.isdisjoint(texts):
         return False
-    named = bool(words & _SPEAKS) or bool(words & _USERS and words & _SENDS) or bool(words & _MESSAGES)
-    named = named or by_channel
+    named = by_channel or bool(words & (_SPEAKS | _MESSAGES)) or bool(words & _USERS and words & _SENDS)
     return any(
         isinstance(value, str) and len(value.split()) >= _FEW_WORDS and (named or key in _MESSAGE_FIELDS)
         for key, value in texts.items()
@@ -108,16 +111,6 @@ def _message_of(arguments: Json) -> str:
         elif len(value.split()) > 1:
             return ""
     return message
-
-
-def _longest_text(arguments: Json) -> str:
-    if isinstance(arguments, str):
-        return arguments
-    if not isinstance(arguments, Mapping):
-        return ""
-    texts = {snake_case(str(key)): value for key, value in arguments.items() if isinstance(value, str)}
-    named = [value for key, value in texts.items() if key in _MESSAGE_FIELDS]
-    return max(named or texts.values(), key=len, default="")
 
 
 _NO_TEXT = frozenset(("null", "none", "undefined", "nan", "nil", "[object object]", "{}", "[]", '""', "no_output"))
@@ -207,7 +200,7 @@ class UserTurn(NamedTuple):
     """What the user said in one go."""
 
     utterances: tuple[Utterance, ...]
-    reply: Reply | Literal["not_read"]
+    reply: Reply
     used_tool: bool
     """The agent called a tool before the next utterance."""
 
@@ -269,13 +262,12 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
             if not outcome.error:
                 without[len(turns)] = calls
         turns.append(last._replace(reply=reply))
-    if any(without.values()):
-        _mark_speech_by_tools(conversation, turns, without)
+    _mark_speech_by_tools(conversation, turns, without)
     return turns
 
 
 def _mark_speech_by_tools(
-    conversation: Conversation, turns: list[UserTurn], without: Mapping[int, Sequence[ToolCall]]
+    conversation: Conversation, turns: list[UserTurn], without: Mapping[int, list[ToolCall]]
 ) -> None:
     """Say of turns without a reply that a tool may have given one, where the agent hardly speaks otherwise."""
     spoken = [
@@ -298,15 +290,13 @@ def breakdown(conversation: Conversation) -> str:
     if outcome.error or kind_of_reason(outcome.ended_reason) == BROKEN:
         return "integration_broke"
     turns = user_turns(conversation)
-    never_spoke = (
-        bool(turns)
-        and not any(turn.reply == "by_tool" for turn in turns)
-        and not any(
-            conversation.roles[one.speaker] == ASSISTANT and _has_content(one) and _says_something(one)
-            for one in conversation.utterances
-        )
+    if not turns or any(turn.reply == "by_tool" for turn in turns):
+        return ""
+    has_spoken = any(
+        conversation.roles[utterance.speaker] == ASSISTANT and _has_content(utterance) and _says_something(utterance)
+        for utterance in conversation.utterances
     )
-    return "agent_never_spoke" if never_spoke else ""
+    return "" if has_spoken else "agent_never_spoke"
 
 
 def _has_content(utterance: Utterance) -> bool:

@@ -10,6 +10,8 @@ from importlib.resources import files
 
 import msgspec
 
+from convoscope.conversation.lazy import remembered
+
 _NOT_ALPHANUMERIC = re.compile(r"[\W_]+")
 _MANY = 4096
 
@@ -39,16 +41,13 @@ class SemanticVocabulary(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     assignee_roles: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        labels = frozenset(label for category in self.topics.values() for label in category)
-        self.__dict__["labels"] = labels
-        if unknown := {*self.synonyms.values()} - labels | {*self.risk_aliases.values()} - self.risks.keys():
+        if unknown := {*self.synonyms.values()} - self.labels | {*self.risk_aliases.values()} - self.risks.keys():
             raise ValueError(f"synonyms of what is not in the vocabulary: {', '.join(sorted(unknown))}")
 
-    @property
+    @remembered
     def labels(self) -> frozenset[str]:
         """Every topic."""
-        known: frozenset[str] = self.__dict__["labels"]
-        return known
+        return frozenset(label for category in self.topics.values() for label in category)
 
     def topic(self, label: str) -> str:
         """The topic that a label means; a label outside the vocabulary stays, in its plain form."""

@@ -182,18 +182,15 @@ def _is_radio(words: Words, index: int, *, begun: bool, lettered: bool) -> bool:
     last = words.word(index - 1) if begun else ""
     if words.small[index] == "november":  # a month, unless right behind a letter
         return _is_letter(last)
-    right_behind = len(last) == 1 and last.isalpha()
-    if right_behind or lettered or _letter_follows(words, index):
+    if (len(last) == 1 and last.isalpha()) or lettered:
+        return True
+    # Behind a radio word, and some numbers, another letter is said: foxtrot two `bravo`.
+    following = words.near(index + 1, index + 1 + _AHEAD)
+    behind = next((word for word in following if not _is_number(word)), "")
+    if _is_letter(behind) and words.gap(index + 1) in (" ", "-", ", "):
         return True
     before = words.near(index - 4, index)
     return begun and ("seat" in before or "row" in before)
-
-
-def _letter_follows(words: Words, index: int) -> bool:
-    """Whether behind a radio word, and some numbers, another letter is said: foxtrot two `bravo`."""
-    following = words.near(index + 1, index + 1 + _AHEAD)
-    behind = next((word for word in following if not _is_number(word)), "")
-    return _is_letter(behind) and words.gap(index + 1) in (" ", "-", ", ")
 
 
 def _is_letter(word: str) -> bool:
@@ -299,21 +296,18 @@ def _facts(words: Words) -> Iterator[tuple[str, int, int]]:
             continue
         done, type = _fact(words, index)
         if type:
-            yield type, _with_sign(words, index, type), words.end(done - 1)
-
-
-def _with_sign(words: Words, index: int, type: str) -> int:
-    """Where a fact begins with a currency before it, or the plus or bracket of a phone number."""
-    start = words.start(index)
-    sign = words.text[max(start - 1, 0) : start]
-    opened = type == PHONE and (sign == "+" or (sign == "(" and ")" in words.text[start : start + 4]))
-    return start - 1 if sign in SIGNS or opened else start
+            # A currency may be before it, or the plus or bracket of a phone number.
+            start = words.start(index)
+            sign = words.text[max(start - 1, 0) : start]
+            opened = type == PHONE and (sign == "+" or (sign == "(" and ")" in words.text[start : start + 4]))
+            yield type, start - 1 if sign in SIGNS or opened else start, words.end(done - 1)
 
 
 def _fact(words: Words, index: int) -> _FactEnd:
     word = words.small[index]
-    if word in _MONTHS and (end := _date(words, index)):
-        return _FactEnd(end, DATE)
+    # "may one ask" is no date.
+    if word in _MONTHS and words.is_name(index) and (end := spelled_end(words, index + 1)) > index + 1:
+        return _FactEnd(_with_year(words, end), DATE)
     if word in _MOMENTS or word in _PARTS_OF_HOURS:
         return _moment(words, index)
     end = spelled_end(words, index)
@@ -334,16 +328,6 @@ def _moment(words: Words, index: int) -> _FactEnd:
     end += words.word(end) in _HALF_DAYS
     # What folds to a time in digits is one; a quarter to twenty is not.
     return _FactEnd(end, TIME) if normalise(words.between(index, end))[0].isdecimal() else _FactEnd(index + 1)
-
-
-def _date(words: Words, index: int) -> int:
-    """Where a date ends that begins with a month; 0 where it is no date, as in "may one ask"."""
-    if not words.is_name(index):
-        return 0
-    end = spelled_end(words, index + 1)
-    if end == index + 1:
-        return 0
-    return _with_year(words, end)
 
 
 def _with_year(words: Words, end: int) -> int:
@@ -369,8 +353,11 @@ def _numeric(words: Words, start: int, end: int) -> _FactEnd:
         return _FactEnd(end + 1, TIME)
     if tokens and tokens[-1] in _HALF_DAYS:
         return _FactEnd(end, TIME)
-    if unit in CURRENCIES:
-        return _FactEnd(_with_cents(words, end + 1), AMOUNT)
+    if unit in CURRENCIES:  # twelve dollars `and fifty cents`
+        index = end + 2 if words.word(end + 1) == "and" else end + 1
+        cents = spelled_end(words, index)
+        has_cents = cents > index and words.word(cents) in ("cent", "cents")
+        return _FactEnd(cents + 1 if has_cents else end + 1, AMOUNT)
     first = words.start(start)
     if words.text[first - 1 : first] in SIGNS:
         return _FactEnd(end, AMOUNT)
@@ -379,13 +366,6 @@ def _numeric(words: Words, start: int, end: int) -> _FactEnd:
     if dated := _day_first(words, start, end):
         return _FactEnd(dated, DATE)
     return _FactEnd(end, _shape(words, "".join(tokens), start, end))
-
-
-def _with_cents(words: Words, end: int) -> int:
-    """Twelve dollars `and fifty cents`."""
-    index = end + 1 if words.word(end) == "and" else end
-    cents = spelled_end(words, index)
-    return cents + 1 if cents > index and words.word(cents) in ("cent", "cents") else end
 
 
 def _shape(words: Words, code: str, start: int, end: int) -> str:
@@ -413,17 +393,12 @@ def _digits(words: Words, code: str, start: int, end: int) -> str:
         return FLIGHT if len(code) >= 2 else ""
     if len(code) >= 7 or (len(code) >= 4 and not _CALLING.isdisjoint(words.near(start - 5, start))):
         return PHONE
-    if words.word(start - 1) in _AT_TIME and _is_clock(words, code, start, end):
-        return TIME
+    if words.word(start - 1) in _AT_TIME and _CLOCK_SHAPE.fullmatch(code):
+        spoken = words.near(start, end)
+        # Four thirty and 4:30, but not three three zero.
+        if len(spoken) == 1 or spoken[1].isdigit() or any(SMALL.get(word, 0) >= 10 for word in spoken):
+            return TIME
     return NUMBER if len(code) >= 3 else ""
-
-
-def _is_clock(words: Words, code: str, start: int, end: int) -> bool:
-    """Four thirty and 4:30, but not three three zero."""
-    if not _CLOCK_SHAPE.fullmatch(code):
-        return False
-    spoken = words.near(start, end)
-    return len(spoken) == 1 or spoken[1].isdigit() or any(SMALL.get(word, 0) >= 10 for word in spoken)
 
 
 def _is_brand(words: Words, index: int) -> bool:

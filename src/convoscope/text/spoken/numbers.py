@@ -62,8 +62,14 @@ def read_numbers(words: list[str]) -> list[str]:
 def _read_number(words: list[str], start: int, out: list[str]) -> int:
     """Read one number from `start`, add it to `out`, return where it ends."""
     word = words[start]
-    if out and out[-1] == "point" and word in SMALL and _is_digits(out[-2:-1]):
-        return _fraction(words, start, out)
+    if word in SMALL and out[-1:] == ["point"] and len(out) > 1 and out[-2].isascii() and out[-2].isdecimal():
+        # What is behind one `point`; a scale behind it is of the whole number: one point two million.
+        digits, index = "", start
+        while words[index] in SMALL:
+            value, index = _below_hundred(words, index)
+            digits += str(value)
+        out[-2:] = [f"{out[-2]}.{digits}"]
+        return index
     if word in SMALL and words[start + 1] not in _NUMBER_GOES_ON:
         out.append(str(SMALL[word]))
         return start + 1
@@ -85,20 +91,6 @@ def _read_number(words: list[str], start: int, out: list[str]) -> int:
     return _side_by_side(words, start, out)
 
 
-def _is_digits(words: list[str]) -> bool:
-    return bool(words) and words[0].isascii() and words[0].isdecimal()
-
-
-def _fraction(words: list[str], start: int, out: list[str]) -> int:
-    """What is behind one `point`; a scale behind it is of the whole number: one point two million."""
-    digits, index = "", start
-    while words[index] in SMALL:
-        value, index = _below_hundred(words, index)
-        digits += str(value)
-    out[-2:] = [f"{out[-2]}.{digits}"]
-    return index
-
-
 def _side_by_side(words: list[str], start: int, out: list[str]) -> int:
     """`five five five`, `twenty twenty six`, `four oh two`: groups that are written one after the other."""
     after_month = bool(out) and out[-1] in _MONTHS
@@ -115,14 +107,18 @@ def _side_by_side(words: list[str], start: int, out: list[str]) -> int:
         value, end = _below_hundred(words, index)
         if groups and words[end] in SCALES:
             break
-        if after_month and len(groups) == 1 and int(groups[0]) <= 31 and not _is_year(groups[0], str(value)):
-            break
+        if after_month and len(groups) == 1 and int(groups[0]) <= 31:
+            year = f"{groups[0]}{value}"
+            if not (len(groups[0]) == 2 and len(year) == 4 and 1900 <= int(year) <= 2099):
+                break
         groups.append(str(value))
         index = _over_pause(words, end, groups)
     if not groups:  # a double room
         out.append(words[start])
         return start + 1
-    out.append(_read_groups(groups, words, index))
+    # `twelve fifty` is 12.50 before a currency, and 1250 otherwise; `one fifteen` is 115 always.
+    is_price = [len(group) for group in groups] == [2, 2] and words[index] in CURRENCIES
+    out.append(("." if is_price else "").join(groups))
     return index
 
 
@@ -167,22 +163,15 @@ def _scale(words: list[str], start: int, out: list[str]) -> int:
         number = _scaled(words, _Number(1, start))
         out[-1] = str(number.value)
         return number.end
-    product = _times(before, SCALES[words[start]])
-    if product:
-        out[-1] = str(product)
-    else:
-        out.append(words[start])
-    return start + 1
-
-
-def _times(number: str, scale: int) -> int:
-    """1.2 times a million; 0 where that is no whole number, or the first no number."""
-    whole, _, fraction = number.partition(".")
+    whole, _, fraction = before.partition(".")
     digits = whole + fraction
-    if not (digits.isascii() and digits.isdecimal() and whole and len(digits) < 12):
-        return 0
-    product, remainder = divmod(int(digits) * scale, 10 ** len(fraction))
-    return 0 if remainder else product
+    if digits.isascii() and digits.isdecimal() and whole and len(digits) < 12:
+        product, remainder = divmod(int(digits) * SCALES[words[start]], 10 ** len(fraction))
+        if product and not remainder:
+            out[-1] = str(product)
+            return start + 1
+    out.append(words[start])
+    return start + 1
 
 
 def _below_hundred(words: list[str], index: int) -> _Number:
@@ -196,17 +185,6 @@ def _below_hundred(words: list[str], index: int) -> _Number:
 def _is_ordinal(words: list[str], index: int) -> bool:
     """Whether `twenty fifth` is here."""
     return words[index] in TENS and words[index + 1] in UNIT_ORDINALS
-
-
-def _is_year(first: str, second: str) -> bool:
-    return len(first) == len(second) == 2 and 1900 <= int(first + second) <= 2099
-
-
-def _read_groups(groups: list[str], words: list[str], end: int) -> str:
-    """`twelve fifty` is 12.50 before a currency, and 1250 otherwise; `one fifteen` is 115 always."""
-    if [len(group) for group in groups] == [2, 2] and words[end] in CURRENCIES:
-        return f"{groups[0]}.{groups[1]}"
-    return "".join(groups)
 
 
 _LETTERS = frozenset(string.ascii_lowercase)
@@ -269,7 +247,7 @@ def _run(words: list[str], index: int) -> tuple[list[_Piece], int]:
     pieces: list[_Piece] = []
     end = len(words)
     while index < end:
-        if pieces and pieces[-1].is_number and _is_half_day(words, index):
+        if pieces and pieces[-1].is_number and words[index : index + 2] in (["a", "m"], ["p", "m"]):
             break
         piece = _piece(words, index, pieces)
         if piece is None:
@@ -309,10 +287,6 @@ def _as_in(words: list[str], index: int) -> int:
     if link == "as" and example == "in" and index + 3 < len(words):
         return 3 if words[index + 3].startswith(word) else 0
     return 2 if link in ("for", "like") and NATO.get(example) == word else 0
-
-
-def _is_half_day(words: list[str], index: int) -> bool:
-    return words[index] in ("a", "p") and words[index + 1 : index + 2] == ["m"]
 
 
 def _joined(pieces: list[_Piece], before: str) -> list[str]:
@@ -356,19 +330,12 @@ def _code(pieces: list[_Piece], seat: bool) -> list[str]:
     if len(letters) == 1 and letters[0].words[0] in NATO:
         number_and_letter = len(pieces) == 2 and pieces[0].is_number
         if not (seat and number_and_letter):
-            return _around(pieces, letters[0])
-    if len(pieces) == 1:
-        (piece,) = pieces
-        return [piece.text]
+            # A lone radio word is a name, a month or a drink; only the numbers at its sides are read.
+            index = pieces.index(letters[0])
+            return [*_digits(pieces[:index]), *letters[0].words, *_digits(pieces[index + 1 :])]
     code = "".join(piece.text for piece in pieces)
     number, half = code[:-2], code[-2:]
     return [number, half] if half in ("am", "pm") and number.isdecimal() else [code]
-
-
-def _around(pieces: list[_Piece], word: _Piece) -> list[str]:
-    """A lone radio word is a name, a month or a drink; only the numbers at its sides are read."""
-    index = pieces.index(word)
-    return [*_digits(pieces[:index]), *word.words, *_digits(pieces[index + 1 :])]
 
 
 def _digits(pieces: list[_Piece]) -> list[str]:
@@ -497,22 +464,15 @@ def _time(word: str, out: list[str]) -> bool:
     """Fold a word of the clock; whether it is one here."""
     if word in ("m", "am", "pm"):
         _half_day(word, out)
-    elif word in _DAY_POINTS:
-        _day_point(word, out)
+    elif word in _DAY_POINTS:  # `noon`, `12 noon` and `12 o'clock noon` are 12 pm
+        if out[-2:] == ["12", "o'clock"]:
+            out.pop()
+        out += [_DAY_POINTS[word]] if out[-1:] == ["12"] else ["12", _DAY_POINTS[word]]
     elif word == "oclock" or out[-1:] == ["o"]:
         out[len(out) - (word == "clock") :] = ["o'clock"]
     else:
         return False
     return True
-
-
-def _day_point(word: str, out: list[str]) -> None:
-    """`noon`, `12 noon` and `12 o'clock noon` are 12 pm."""
-    if out[-2:] == ["12", "o'clock"]:
-        out.pop()
-    if out[-1:] != ["12"]:
-        out.append("12")
-    out.append(_DAY_POINTS[word])
 
 
 def _quarter(words: list[str], index: int, out: list[str]) -> int:

@@ -111,11 +111,12 @@ class FactChecker:
             for number, indices in _nearest([facts[number].position for number in numbers], spans, len(self._parts)):
                 self._taken.update(indices)
                 verdicts[numbers[number]] = RecognisedFacts(correct=True, instead=None)
-        return [
-            verdicts.get(number)
-            or RecognisedFacts(False, self._closest(fact.text, forms[number], self._around(fact.position)))
-            for number, fact in enumerate(facts)
-        ]
+        for number, fact in enumerate(facts):
+            if number not in verdicts:
+                middle = int(fact.position * len(self._parts))
+                around = range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
+                verdicts[number] = RecognisedFacts(False, self._closest(fact.text, forms[number], around))
+        return [verdicts[number] for number in range(len(facts))]
 
     def _places(self, form: _Form) -> Iterator[range]:
         """The spans of free tokens whose letters and digits, put together, are those wanted."""
@@ -124,21 +125,14 @@ class FactChecker:
         starts = sorted(start for beginning in beginnings for start in self._starts.get(beginning, ()))
         done = 0
         for start in starts:
-            if start >= done and (end := self._match(wanted, start)) and self._is_payable(form.currency, end):
+            end = self._match(wanted, start) if start >= done else 0
+            # No other currency than that of the fact is named behind what was heard.
+            if end and (not form.currency or self._unit(end) in ("", form.currency)):
                 yield range(start, end)
                 done = end
 
-    def _is_payable(self, currency: str, end: int) -> bool:
-        """Whether no other currency than that of the fact is named behind what was heard."""
-        named = self._unit(end)
-        return not currency or not named or named == currency
-
     def _unit(self, index: int) -> str:
         return self._tokens[index] if index < len(self._tokens) and self._tokens[index] in _UNITS else ""
-
-    def _around(self, index: float) -> range:
-        middle = int(index * len(self._parts))
-        return range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
 
     def _match(self, wanted: str, start: int) -> int:
         index = self._places_in_text[start]
@@ -255,11 +249,11 @@ def _part(token: str) -> str:
 
 def _without_restarts(tokens: Sequence[str]) -> list[str]:
     """`skyway 4 472` is skyway 472 begun twice; `10 ock am` is a time with a mangled o'clock."""
-    finished = [token for token, following in pairwise(tokens) if not _is_restart(token, following)]
+    finished = []
+    for token, following in pairwise(tokens):
+        if following.isdecimal():
+            is_restart = token.isdecimal() and following != token and following.startswith(token)
+        else:
+            is_restart = following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")
+        finished += [] if is_restart else [token]
     return [*finished, *tokens[-1:]]
-
-
-def _is_restart(token: str, following: str) -> bool:
-    if following.isdecimal():
-        return token.isdecimal() and following != token and following.startswith(token)
-    return following in _HALF_DAYS and token[0] == "o" and token.endswith("ck")

@@ -26,7 +26,13 @@ _PART = lazy_pattern(r"[a-z0-9][a-z0-9._+-]*")
 def fold_addresses(words: list[str]) -> list[str]:
     """`example dot com` is example.com, `john dot doe at example dot com` is john.doe@example.com."""
     if "dot" in words:
-        words = _sites(words)
+        # All of a site before any mailbox: behind `mail dot co` there may be `dot uk`.
+        sites: list[str] = []
+        for word in words:
+            sites.append(word)
+            if word in TOP_LEVEL and sites[-2:-1] == ["dot"]:
+                _join_site(sites)
+        words = sites
     if "at" not in words or "." not in "".join(words):
         return words
     out: list[str] = []
@@ -37,20 +43,10 @@ def fold_addresses(words: list[str]) -> list[str]:
     return out
 
 
-def _sites(words: list[str]) -> list[str]:
-    """All of a site before any mailbox: behind `mail dot co` there may be `dot uk`."""
-    out: list[str] = []
-    for word in words:
-        out.append(word)
-        if word in TOP_LEVEL and out[-2:-1] == ["dot"]:
-            _join_site(out)
-    return out
-
-
 def _join_site(out: list[str]) -> None:
     """Take in `mail dot example dot` in front of the `com` at the end."""
     start = len(out) - 1
-    while start >= 2 and out[start - 1] == "dot" and _PART.fullmatch(out[start - 2]) and out[start - 2] not in _LINKS:
+    while start >= 2 and out[start - 1] == "dot" and _is_part(out[start - 2]):
         start -= 2
     site = ".".join(word for word in out[start:] if word != "dot")
     if _SITE.fullmatch(site):
@@ -190,16 +186,15 @@ def _scrubbed(text: str) -> str:
     """Compatible letters folded, lowered where lowering changes the length, other signs blank."""
     text = _FOREIGN.sub(_folded, unicodedata.normalize("NFKC", text))
     text = unicodedata.normalize("NFKC", "".join(one if one.isascii() else one.casefold() for one in text))
-    return "".join(one if one.isascii() or one in SIGNS or _is_letter(one) else " " for one in text)
+    return "".join(
+        one if one.isascii() or one.isalnum() or one in SIGNS or unicodedata.category(one)[0] == "M" else " "
+        for one in text
+    )
 
 
 def without_accents(text: str) -> str:
     """`café` is cafe: English writes its loan words both ways."""
     return unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
-
-
-def _is_letter(character: str) -> bool:
-    return character.isalnum() or unicodedata.category(character)[0] == "M"
 
 
 def _written_out(text: str) -> str:
@@ -208,13 +203,9 @@ def _written_out(text: str) -> str:
     if _MAYBE_INITIALS.search(text):
         text = _INITIALS.sub(lambda found: found[0].replace(".", ""), text)
     text = _CAPITALS.sub(lambda found: found[0] if found[0] in _NO_CODE else MARK + found[0], text)
-    if _has_digit(text):
+    if _DIGIT.search(text):
         text = _numbers(text)
-    if "%" in text:
-        text = text.replace("%", " percent ")
-    if "&" in text:
-        text = text.replace("&", " and ")
-    return text.replace("-", " ")
+    return text.replace("%", " percent ").replace("&", " and ").replace("-", " ")
 
 
 _DIGIT = lazy_pattern(r"[0-9]")
@@ -223,10 +214,6 @@ _COMMA_INSIDE = lazy_pattern(r"[0-9],[0-9]")
 _DOT_INSIDE = lazy_pattern(r"[0-9]\.[0-9]")
 _DASH_INSIDE = lazy_pattern(r"[A-Z0-9]-[A-Z0-9]")
 _LETTER_BEHIND = lazy_pattern(r"[0-9][apAP]")
-
-
-def _has_digit(text: str) -> bool:
-    return _DIGIT.search(text) is not None
 
 
 def _numbers(text: str) -> str:
@@ -293,6 +280,6 @@ def _digit_groups(match: re.Match[str]) -> str:
 
 
 def _code_groups(match: re.Match[str]) -> str:
-    mixed = _has_digit(match[0]) and not match[0].replace("-", "").isdigit()
+    mixed = _DIGIT.search(match[0]) and not match[0].replace("-", "").isdigit()
     time = match[0].endswith(("-AM", "-PM")) and match[0][:-2].replace("-", "").isdigit()
     return match[0].replace("-", "") if mixed and not time else match[0]

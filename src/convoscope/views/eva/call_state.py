@@ -78,15 +78,6 @@ class Alone(NamedTuple):
     """Nor that, but what the caller heard."""
 
 
-def _alone(log: Sequence[Logged], *, s2s: bool) -> Alone:
-    spoken = {(record.source, record.kind) for record in log if is_speech(record)}
-    meant = ("simulator", "user_speech") in spoken
-    # A greeting with nothing after it is read as it always was.
-    unwritten = meant and ("audit", ASSISTANT) not in spoken and not s2s
-    sent = bool(spoken & {("framework", "tts_text"), ("framework", "llm_response")})
-    return Alone(meant and ("audit", USER) not in spoken, unwritten and sent, unwritten and not sent)
-
-
 class CallState:
     """What is known after the records met so far (3.2). A handler says which turn its record belongs to."""
 
@@ -107,7 +98,12 @@ class CallState:
         """Of turns in which the end of the assistant's first sound was lost, when that began."""
         self.knows_what_was_spoken = "framework" in sources
         self.audit_alone = sources == {"audit"}
-        self.alone = _alone(log, s2s=self.s2s)
+        spoken = {(record.source, record.kind) for record in log if is_speech(record)}
+        meant = ("simulator", "user_speech") in spoken
+        # A greeting with nothing after it is read as it always was.
+        unwritten = meant and ("audit", ASSISTANT) not in spoken and not self.s2s
+        sent = bool(spoken & {("framework", "tts_text"), ("framework", "llm_response")})
+        self.alone = Alone(meant and ("audit", USER) not in spoken, unwritten and sent, unwritten and not sent)
         self.audio_native = pipeline in ("s2s", "audio_llm")
         self.turn = 0
         self.spoke = False
@@ -195,7 +191,8 @@ class CallState:
         turn, text = self.turn, text_of(record)
         if self.s2s:
             return turn
-        if turn in self.assistant_interrupted and not self._has_assistant_entry(turn):
+        has_entry = any(entry.turn == turn and entry.role == ASSISTANT for entry in self.trace)
+        if turn in self.assistant_interrupted and not has_entry:
             text = f"{ASSISTANT_INTERRUPTS} {text}"
             self._mark(USER, INTENDED if self.audio_native else TRANSCRIBED, CUT_OFF_BY_ASSISTANT)
         self.trace.append(Entry(ASSISTANT, INTENDED, turn, text, audited=True, nudge=self.next_is_fallback))
@@ -205,21 +202,11 @@ class CallState:
             self.spoke = True
         return turn
 
-    def _has_assistant_entry(self, turn: int) -> bool:
-        return any(entry.turn == turn and entry.role == ASSISTANT for entry in self.trace)
-
     def tool(self, record: Logged) -> int:
         self.tool_seen = True
         value = record.value if isinstance(record.value, dict) else {}
-        self.trace.append(
-            Entry(
-                TOOL,
-                record.kind,
-                self.turn,
-                tool=value.get("tool"),
-                payload=value.get("parameters" if record.kind == "tool_call" else "response"),
-            )
-        )
+        payload = value.get("parameters" if record.kind == "tool_call" else "response")
+        self.trace.append(Entry(TOOL, record.kind, self.turn, tool=value.get("tool"), payload=payload))
         return self.turn
 
     def turn_fallback(self, _: Logged) -> int:
@@ -270,7 +257,11 @@ class CallState:
 
     def _user_starts(self) -> None:
         if self.asst_open:
-            self._cut_off_by_user()
+            for texts in (self.intended[ASSISTANT], self.transcribed[ASSISTANT]):
+                if texts.get(self.turn):
+                    texts[self.turn] += f" {CUT_OFF_BY_USER}"
+            self._mark(ASSISTANT, INTENDED, CUT_OFF_BY_USER)
+            self.pending_user_label = True
         self.speech_in_session = False
         if self.rollback_consumed and self.asst_open:
             self.spoke = False
@@ -287,14 +278,6 @@ class CallState:
         for index, text in self.buffer:
             self.turn_of[index] = self._intend(text)
         self.buffer.clear()
-
-    def _cut_off_by_user(self) -> None:
-        turn = self.turn
-        for texts in (self.intended[ASSISTANT], self.transcribed[ASSISTANT]):
-            if texts.get(turn):
-                texts[turn] += f" {CUT_OFF_BY_USER}"
-        self._mark(ASSISTANT, INTENDED, CUT_OFF_BY_USER)
-        self.pending_user_label = True
 
     def _assistant_starts(self) -> None:
         self.asst_open = True
@@ -314,7 +297,10 @@ class CallState:
             turn = self.last_user_audio_turn
             self.user_open = False
             if self.user_started and not self.speech_in_session:
-                self._roll_back()
+                # Nothing was said: the session opened no turn. There is no turn below 0 (3.9).
+                self.rolled_back_at_zero |= self.turn == 0
+                self.turn = max(self.turn - 1, 0)
+                self.user_started, self.pending_advance = False, True
         elif speaker == ASSISTANT:
             turn = self.last_asst_audio_turn
             self.asst_open = False
@@ -323,15 +309,6 @@ class CallState:
         if self.starts[speaker]:
             self.ends[speaker].setdefault(turn, []).append(_sound_of(record))
         return turn
-
-    def _roll_back(self) -> None:
-        """Nothing was said: the session opened no turn. There is no turn below 0 (3.9)."""
-        if self.turn > 0:
-            self.turn -= 1
-        else:
-            self.rolled_back_at_zero = True
-        self.user_started = False
-        self.pending_advance = True
 
     def assistant_speech(self, record: Logged) -> int:
         turn, text, texts = self.last_asst_audio_turn, text_of(record), self.transcribed[ASSISTANT]

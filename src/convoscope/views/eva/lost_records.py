@@ -21,27 +21,20 @@ _INFERRED = {"inferred": True}
 
 
 class _Insertion(NamedTuple):
-    """Records to insert before an index of the log."""
+    """A record to insert before an index of the log."""
 
     before: int
-    records: list[Logged]
+    record: Logged
 
 
 def completed(conversation: Conversation) -> tuple[Logged, ...]:
     """The records of the logs, as the rule can count by them."""
     log = _timed(conversation)
     insertions = [*_lost_starts(log, conversation), *_lost_sounds(log, conversation)]
-    if not insertions:
-        return tuple(log)
-    records: list[Logged] = []
-    for index, record in enumerate(log):
-        for insertion in insertions:
-            if insertion.before == index:
-                records += insertion.records
-        records.append(record)
-    for insertion in insertions:
-        if insertion.before == len(log):
-            records += insertion.records
+    records = list(log)
+    # From the back, so that the indexes of the others stay right; several before one record stay in their order.
+    for insertion in sorted(insertions, key=lambda insertion: insertion.before)[::-1]:
+        records[insertion.before : insertion.before] = [insertion.record]
     return tuple(records)
 
 
@@ -134,7 +127,7 @@ def _lost_starts(log: Sequence[Logged], conversation: Conversation) -> list[_Ins
         if before and log[before[-1]].kind == _START:
             # The words came while the agent was speaking: nothing says that the user was too.
             index = next((other + 1 for other in agent if other > index and log[other].kind == _END), index)
-        insertions.append(_Insertion(index, [_inferred(_START, log[index], log[end].event)]))
+        insertions.append(_Insertion(index, _inferred(_START, log[index], log[end].event)))
     return insertions
 
 
@@ -151,8 +144,8 @@ def _lost_sounds(log: Sequence[Logged], conversation: Conversation) -> list[_Ins
         ]
         if words:
             first, last = words[0], words[-1]
-            insertions.append(_Insertion(first, [_inferred(_START, log[first], log[first].event)]))
-            insertions.append(_Insertion(last + 1, [_inferred(_END, log[last], log[last].event)]))
+            insertions.append(_Insertion(first, _inferred(_START, log[first], log[first].event)))
+            insertions.append(_Insertion(last + 1, _inferred(_END, log[last], log[last].event)))
     return insertions
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.conversation import AnyEvent, Conversation, Turn
 from convoscope.conversation.events import Logged
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import exchange, turn_of
 from convoscope.views.eva.call_state import (
     ASSISTANT,
@@ -128,14 +129,16 @@ def group(trace: list[Entry]) -> list[Entry]:
 
 def label_interruptions(trace: list[Entry], assistant_interrupted: set[int], user_interrupted: set[int]) -> None:
     """3.6(4): an interruption that was detected late is labelled now."""
-    for turn in assistant_interrupted:
-        entries = [entry for entry in trace if entry.turn == turn and entry.role == ASSISTANT]
-        if entries and not _starts_with(entries[0], ASSISTANT_INTERRUPTS):
-            entries[0].content = f"{ASSISTANT_INTERRUPTS} {entries[0].content}"
-    for turn in user_interrupted:
-        entries = [entry for entry in trace if entry.turn == turn and entry.role == USER]
-        if entries and not any(_starts_with(entry, USER_INTERRUPTS) for entry in entries):
-            entries[0].content = f"{USER_INTERRUPTS} {entries[0].content}"
+    for role, label, turns in (
+        (ASSISTANT, ASSISTANT_INTERRUPTS, assistant_interrupted),
+        (USER, USER_INTERRUPTS, user_interrupted),
+    ):
+        for turn in turns:
+            entries = [entry for entry in trace if entry.turn == turn and entry.role == role]
+            # Of the assistant, only the first entry may have the label already.
+            labelled = entries[:1] if role == ASSISTANT else entries
+            if entries and not any((entry.content or "").startswith(label) for entry in labelled):
+                entries[0].content = f"{label} {entries[0].content}"
 
 
 def reconcile(trace: list[Entry], user: Aligned, assistant: Aligned, *, backfill: bool = True) -> None:
@@ -165,10 +168,9 @@ def _greet_first(trace: list[Entry], assistant: Aligned) -> None:
         if entry.role == ASSISTANT and entry.turn == 0:
             trace.insert(0, trace.pop(index))
             return
-    if greeting := assistant.intended.get(0):
-        trace.insert(0, Entry(ASSISTANT, INTENDED, 0, greeting))
-    else:
-        trace.insert(0, Entry(ASSISTANT, TRANSCRIBED, 0, assistant.transcribed.get(0)))
+    greeting = assistant.intended.get(0)
+    type_, text = (INTENDED, greeting) if greeting else (TRANSCRIBED, assistant.transcribed.get(0))
+    trace.insert(0, Entry(ASSISTANT, type_, 0, text))
 
 
 def _cut_off_at_the_end(trace: list[Entry], assistant: Aligned) -> None:
@@ -188,10 +190,6 @@ def _cut_off_at_the_end(trace: list[Entry], assistant: Aligned) -> None:
         assistant.transcribed[turn] = f"{text} {CUT_ITSELF_OFF}"
     else:
         assistant.transcribed[turn] = assistant.intended.get(turn)
-
-
-def _starts_with(entry: Entry, label: str) -> bool:
-    return (entry.content or "").startswith(label)
 
 
 _FAR = 1e12
@@ -226,15 +224,13 @@ class EvaReading(msgspec.Struct, frozen=True, kw_only=True):
     """The records that were read: those of the logs, with what a log lost put back."""
 
 
+@cached_on_argument
 def eva_reading(conversation: Conversation) -> EvaReading:
     """The call as the published fixtures of EVA read its logs; read once for each conversation."""
-    known: EvaReading | None = conversation.__dict__.get("eva_reading")
-    if known is None:
-        # An offset that no clock can have counts as 0.
-        offsets = {clock.id: clock.offset or 0.0 for clock in conversation.clocks}
-        shifts = {id: round(1000 * offset) for id, offset in offsets.items() if abs(offset) < _FAR}
-        known = conversation.__dict__["eva_reading"] = read_eva(completed(conversation), conversation.pipeline, shifts)
-    return known
+    # An offset that no clock can have counts as 0.
+    offsets = {clock.id: clock.offset or 0.0 for clock in conversation.clocks}
+    shifts = {id: round(1000 * offset) for id, offset in offsets.items() if abs(offset) < _FAR}
+    return read_eva(completed(conversation), conversation.pipeline, shifts)
 
 
 def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str, int] = _NO_SHIFT) -> EvaReading:
@@ -274,7 +270,12 @@ def read_eva(log: Sequence[Logged], pipeline: str | None, shift_ms: Mapping[str,
     # When the assistant was first heard in each turn, also where the end of that sound was lost.
     began = {turn: spans[0][0] for turn, spans in assistant_audio.items()} | state.first_lost_start
     # 3.6(7): from the end of the user's last sound to the assistant's first.
-    ended = _last_ends(state, user_audio)
+    ended = {turn: spans[-1][1] for turn, spans in user_audio.items()}
+    for turn, starts in state.starts[USER].items():
+        ends = state.ends[USER].get(turn, [])
+        # The start of the user's last sound may be lost.
+        if starts[-1] is None and len(ends) >= len(starts) and (lost_end := ends[len(starts) - 1]) is not None:
+            ended[turn] = lost_end
     return EvaReading(
         transcribed_assistant_turns=assistant.transcribed,
         transcribed_user_turns=user.transcribed,
@@ -398,16 +399,6 @@ def _intervals(state: CallState, role: str, session_end: float | None) -> dict[i
         # An empty session's interval joins the next real session's list (3.5), also where no turn came before it.
         intervals[1] = intervals.pop(0, []) + intervals[1]
     return intervals
-
-
-def _last_ends(state: CallState, audio: dict[int, list[Interval]]) -> dict[int, float]:
-    """When the user was last heard in each turn, also where the start of that sound was lost."""
-    ended = {turn: spans[-1][1] for turn, spans in audio.items()}
-    for turn, starts in state.starts[USER].items():
-        ends = state.ends[USER].get(turn, [])
-        if starts[-1] is None and len(ends) >= len(starts) and (end := ends[len(starts) - 1]) is not None:
-            ended[turn] = end
-    return ended
 
 
 def eva_turns(conversation: Conversation) -> tuple[Turn, ...]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from convoscope.conversation import Conversation, Flow, Json
-from convoscope.conversation.flow import ESCALATIONS, Terminal
+from convoscope.conversation.flow import Terminal
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import name_words, snake_case
 from convoscope.text.spoken.vocabulary import listed
@@ -122,22 +122,19 @@ class _Ends(NamedTuple):
     """Some are a success."""
 
 
-def _ends(flow: Flow | None) -> _Ends:
-    return _USUAL_ENDS if flow is None else _ends_of_flow(flow)
-
-
 @cached_on_argument
-def _ends_of_flow(flow: Flow) -> _Ends:
+def _ends_of(flow: Flow) -> _Ends:
     """Kept with the flow, which many conversations share."""
-    return _ends_of(flow.terminals, declared=any(state.terminal for state in flow.states))
+    names = frozenset(name for name in map(snake_case, flow.terminals) if name)
+    declared = any(state.terminal for state in flow.states)
+    return _Ends(flow.terminals, names, declared, "success" in flow.terminals.values())
 
 
-def _ends_of(terminals: Mapping[str, Terminal], *, declared: bool) -> _Ends:
-    names = frozenset(name for name in map(snake_case, terminals) if name)
-    return _Ends(terminals, names, declared, "success" in terminals.values())
+def _ends(flow: Flow | None) -> _Ends:
+    return _ends_of(flow or _NO_FLOW)
 
 
-_USUAL_ENDS = _ends_of(dict.fromkeys(ESCALATIONS, "escalation"), declared=False)
+_NO_FLOW = Flow(name="-")
 
 
 @cached_on_argument
@@ -174,9 +171,6 @@ class OutcomeReading(NamedTuple):
         return self.other or (UNKNOWN if self.done is None else DONE if self.done else LOST)
 
 
-_OUTCOME_UNKNOWN = OutcomeReading(None)
-
-
 def outcome_of(conversation: Conversation) -> OutcomeReading:
     """Whether a conversation is done or lost: the one definition of all reports.
 
@@ -186,11 +180,8 @@ def outcome_of(conversation: Conversation) -> OutcomeReading:
     are: one that is over, and reached no success, is lost. Else a hand-over to a person is an outcome of its own,
     neither done nor lost; without one, the outcome is not known.
     """
-    code = no_dialogue(conversation)
-    return OutcomeReading(None, _NO_USER[code], code) if code else _outcome_of_dialogue(conversation)
-
-
-def _outcome_of_dialogue(conversation: Conversation) -> OutcomeReading:
+    if code := no_dialogue(conversation):
+        return OutcomeReading(None, _NO_USER[code], code)
     outcome = conversation.outcome
     label = outcome.label
     if label is not None and label.passed is not None:
@@ -201,20 +192,14 @@ def _outcome_of_dialogue(conversation: Conversation) -> OutcomeReading:
         return OutcomeReading(outcome.completed, "the log says so")
     if outcome.final_status and (kept := _kept_status(conversation)) is not None:
         return OutcomeReading(kept, f"final status: {outcome.final_status}")
-    if conversation.flow is None and not conversation.contents.has_states:
-        return _open(conversation)
-    ended = terminal_of(conversation)
-    if ended in ("success", "failure", "escalation"):
-        return OutcomeReading(ended == "success", f"ended in the state {walk(conversation).last}")
-    if outcome.ended_reason and _ends(conversation.flow).succeeds:
-        return OutcomeReading(False, f"ended before any end of the flow: {outcome.ended_reason}")
-    return _open(conversation)
-
-
-def _open(conversation: Conversation) -> OutcomeReading:
-    """Neither done nor lost: handed over, or not known."""
+    if conversation.flow is not None or conversation.contents.has_states:
+        ended = terminal_of(conversation)
+        if ended in ("success", "failure", "escalation"):
+            return OutcomeReading(ended == "success", f"ended in the state {walk(conversation).last}")
+        if outcome.ended_reason and _ends(conversation.flow).succeeds:
+            return OutcomeReading(False, f"ended before any end of the flow: {outcome.ended_reason}")
     by = handed_over_by(conversation)
-    return OutcomeReading(None, by, HANDED_OVER) if by else _OUTCOME_UNKNOWN
+    return OutcomeReading(None, by, HANDED_OVER if by else "")
 
 
 def ending_of(conversation: Conversation) -> str:

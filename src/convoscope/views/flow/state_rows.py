@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation, Flow, SlotFilled, Time
+from convoscope.conversation import Conversation, Flow, SlotFilled
 from convoscope.conversation.flow import ESCALATIONS, FlowState
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.text.folding import folded_name, snake_case
@@ -106,22 +106,14 @@ def state_rows(conversation: Conversation) -> Sequence[StateRow]:
 
     A conversation whose integration broke has none: it says nothing about the flow.
     """
-    has_rows = not conversation.outcome.error and has_states(conversation)
-    return tuple(_rows(conversation)) if has_rows else ()
-
-
-def _rows(conversation: Conversation) -> list[StateRow]:
-    walked = walk(conversation)
-    if not walked.visits:
-        return []
+    walked = walk(conversation) if not conversation.outcome.error and has_states(conversation) else None
+    if walked is None or not walked.visits:
+        return ()
     frame = _Frame(conversation, walked)
     by_state: dict[str, list[Visit]] = {}
     for visit in walked.visits:
-        if visit.state in by_state:
-            by_state[visit.state].append(visit)
-        else:
-            by_state[visit.state] = [visit]
-    return [frame.row(state, visits, position) for position, (state, visits) in enumerate(by_state.items())]
+        by_state.setdefault(visit.state, []).append(visit)
+    return tuple([frame.row(state, visits, position) for position, (state, visits) in enumerate(by_state.items())])
 
 
 class _Declared(NamedTuple):
@@ -188,10 +180,15 @@ class _Frame:
         if not latencies:
             reasons["latency_p95_ms"] = _why_no_latency(turns if has_turns else None, stopped=bool(stay.latencies))
         slots = self._slots(declared, visits, fills, reasons)
-        asked, accepted = _confirmations(visits) if confirms else (None, None)
+        # Confirmations with an outcome in the log: by reason of leaving, or by guard.
+        verdicts = [verdict for visit in visits if (verdict := _verdict(visit)) is not None] if confirms else []
         stall = self._stall(state, reasons)
         if not self.has_guards:
             reasons["guard_error"] = "no_guards_logged"
+        unplaced: tuple[str, ...] = ()
+        if not position and self.first_fill:
+            placed = {id(fill) for visit in self.walked.visits for fill in visit.slots}
+            unplaced = tuple([slot for slot, first in self.first_fill.items() if id(first) not in placed])
         # In the order of the fields: naming twenty-seven of them costs more than the rest of the row.
         return StateRow(
             state,
@@ -214,19 +211,14 @@ class _Frame:
             turns if has_turns else None,
             tuple(latencies),
             tuple(dict.fromkeys([one.slot for one in fills])) if fills else (),
-            () if position or not self.first_fill else self._unplaced(),
+            unplaced,
             calls,
             results.count(True),
             results.count(None) + (0 if self.walked.has_results else calls - len(results)),
-            asked,
-            accepted,
+            len(verdicts) or None,
+            sum(verdicts) if verdicts else None,
             reasons,
         )
-
-    def _unplaced(self) -> tuple[str, ...]:
-        """Slots that were filled in no visit."""
-        placed = {id(one) for visit in self.walked.visits for one in visit.slots}
-        return tuple([slot for slot, first in self.first_fill.items() if id(first) not in placed])
 
     def _stall(self, state: str, reasons: dict[str, str]) -> int | None:
         if self.completed is None and self.stuck is not None:
@@ -257,12 +249,6 @@ class _Frame:
         )
 
 
-def _confirmations(visits: list[Visit]) -> tuple[int | None, int | None]:
-    """Confirmations of a confirming state with an outcome in the log: by reason of leaving, or by guard."""
-    outcomes = [verdict for visit in visits if (verdict := _verdict(visit)) is not None]
-    return (len(outcomes), sum(outcomes)) if outcomes else (None, None)
-
-
 def _as_one(visits: list[Visit]) -> Visit:
     """What happened in several visits of a state, as if they were one."""
     whole = Visit(visits[0].state, visits[0].entered)
@@ -290,11 +276,8 @@ def _is_before(event: SlotFilled, visit: Visit) -> bool:
     """A slot was committed before a state was left; what is committed in the moment of leaving is, too."""
     if visit.left is None or event.seq < visit.left:
         return True
-    return _same_moment(event.time, visit.left_at)
-
-
-def _same_moment(first: Time | None, second: Time | None) -> bool:
-    return first is not None and second is not None and (first.at, first.clock) == (second.at, second.clock)
+    time, left = event.time, visit.left_at
+    return time is not None and left is not None and (time.at, time.clock) == (left.at, left.clock)
 
 
 def _why_no_latency(turns: int | None, *, stopped: bool) -> str:

@@ -140,8 +140,12 @@ class _Walker:
         self.has_guards = False
         self.arrives = False
         """Leaving for a state is entering it, since the log has no entry at all."""
-        if not any(type(event) is StateEntered and event.state for event in conversation.timeline):
-            self._arrive(conversation)
+        timeline = conversation.timeline
+        if not any(type(event) is StateEntered and event.state for event in timeline):
+            first = next((event.state for event in timeline if type(event) is StateExited and event.state), "")
+            self.arrives = bool(first)
+            if first:
+                self._begin(first, timeline[0].seq)
 
     def handlers(self) -> dict[type, Callable[[Any], None]]:
         handlers: dict[type, Callable[[Any], None]] = {
@@ -156,12 +160,6 @@ class _Walker:
         if self.turns_by == "utterance":
             handlers[Utterance] = self.say
         return handlers
-
-    def _arrive(self, conversation: Conversation) -> None:
-        first = next((event for event in conversation.timeline if type(event) is StateExited and event.state), None)
-        if first is not None:
-            self.arrives = True
-            self._begin(first.state, conversation.timeline[0].seq)
 
     def _begin(self, state: str, seq: int) -> Visit:
         visit = self.unseen.pop(state, None) if self.unseen else None

@@ -53,13 +53,7 @@ if TYPE_CHECKING:
 
 FORMAT = "standard-data"
 _SOURCE = Source(format=FORMAT)
-_USER, _ASSISTANT = Participant(USER, USER), Participant(ASSISTANT, ASSISTANT)
-_PARTICIPANTS = {
-    (True, True): (_USER, _ASSISTANT),
-    (True, False): (_USER,),
-    (False, True): (_ASSISTANT,),
-    (False, False): (),
-}
+_USER, _ASSISTANT = (Participant(USER, USER),), (Participant(ASSISTANT, ASSISTANT),)
 _EXPECTED = frozenset(("ground_truth", "expected_format", "expected_tool_call"))
 _OWN_EXTRAS = frozenset(("unknown", "warnings", KEPT))
 _NOT_METADATA = frozenset(("agent", *PEOPLE))
@@ -104,7 +98,7 @@ def _alone(tidied: Tidied, id: str, source: Source) -> Conversation:
         id=id,
         dimensions=dimensions,
         source=source,
-        participants=_PARTICIPANTS[asked is not None, answered is not None],
+        participants=(_USER if asked is not None else ()) + (_ASSISTANT if answered is not None else ()),
         clocks=tuple(clocks.values()),
         agent=agent,
         items=(_item(tidied, fields, _take_id(fields, 1, ()), asked, answered, events),),
@@ -342,13 +336,18 @@ def fields_of(conversation: Conversation, item: Item | None = None) -> Tidied:
     if item is None:
         return _whole(conversation)
     texts = {utterance.seq: conversation.text(utterance) for utterance in conversation.utterances}
+    # What happened for the item, in the order that it says; for the only item, all that happened.
+    events: Sequence[AnyEvent] = conversation.timeline
+    if item.events or len(conversation.items) > 1:
+        by_seq = {event.seq: event for event in conversation.timeline}
+        events = [by_seq[seq] for seq in item.events if seq in by_seq]
     fields = {
         **_stated(conversation),
         "turn_id": item.id,
         **fields_of_item(item),
         "agent_task": None if item.asked is None else texts.get(item.asked),
         "agent_response": None if item.answered is None else texts.get(item.answered),
-        **happened(_events_of(conversation, item)),
+        **happened(events),
     }
     unknown = dict(item.extras.get("unknown") or {})
     for name, value in item.extras.items():
@@ -376,14 +375,6 @@ def _stated(conversation: Conversation) -> Fields:
         "system_prompt": agent.instructions or None,
         "tools_available": None if agent.tools is None else [schema_of(tool) for tool in agent.tools],
     }
-
-
-def _events_of(conversation: Conversation, item: Item) -> Sequence[AnyEvent]:
-    """What happened for the item, in the order that it says; for the only item, all that happened."""
-    if not item.events and len(conversation.items) == 1:
-        return conversation.timeline
-    by_seq = {event.seq: event for event in conversation.timeline}
-    return [by_seq[seq] for seq in item.events if seq in by_seq]
 
 
 def _restore_turns(fields: Fields, conversation: Conversation) -> None:

@@ -277,13 +277,10 @@ def _to_metric(metric: Fields, clocks: Clocks) -> Fields:
         del values["type"]
     else:
         component = f"{type_}{_METRICS}" if type_ in _SPANS else type_ or _UNKNOWN
-    texts = {name: values.pop(name) for name in ("label", "speech_id") if _is_filled_text(values.get(name))}
+    named = (name for name in ("label", "speech_id") if isinstance(values.get(name), str) and values[name])
+    texts = {name: values.pop(name) for name in named}
     time = time_of(values.get("timestamp"), clocks)
     return {"component": component, **texts, "time": time, "values": values, "extras": extras}
-
-
-def _is_filled_text(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
 
 
 def _metric_of(metric: ComponentMetric) -> Fields:

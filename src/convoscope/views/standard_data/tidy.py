@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from convoscope.views.standard_data.containers import free_name, key_text
 from convoscope.views.standard_data.payloads.fields import in_turns
 from convoscope.views.standard_data.payloads.spans import SIGNS, from_span
-from convoscope.views.standard_data.schema import ALIASES, COMPONENT_METRICS, FIELDS, METRICS
+from convoscope.views.standard_data.schema import ALIASES, COMPONENT_METRICS, FIELDS, METRICS, TWINS
 from convoscope.views.standard_data.values import Warned, Warnings, is_text
 
 _VALID = {name: kind.is_valid for name, kind in FIELDS.items()}
@@ -57,15 +57,13 @@ def tidy(payload: object) -> Tidied:
             coerced = value if is_valid(value) else FIELDS[key].coerce(value, key, warnings)
             if coerced is not None:
                 fields[key] = coerced
-    if _SPECIAL.isdisjoint(others) and all(map(_is_plain, others)):
+    is_plain = all(type(key) is str and key.isascii() and "." not in key for key in others)
+    if is_plain and _SPECIAL.isdisjoint(others):
         for key in others:
             unknown[key] = payload[key]
     else:
         _take_others({key: payload[key] for key in others}, fields, unknown, warnings)
-    if "input_text" in fields:
-        _sync("agent_task", "input_text", fields, warnings)
-    if "output_text" in fields:
-        _sync("agent_response", "output_text", fields, warnings)
+    _join_twins(fields, warnings)
     return Tidied(fields, unknown, warnings)
 
 
@@ -75,10 +73,6 @@ def unknown_names(tidied: Tidied) -> list[str]:
     for key, value in tidied.fields.items():
         names.update(dict.fromkeys(f"{key}{name}" for name in FIELDS[key].unknown(value)))
     return list(names)
-
-
-def _is_plain(key: Any) -> bool:
-    return type(key) is str and key.isascii() and "." not in key
 
 
 def _take_others(others: dict[Any, Any], fields: dict[str, Any], unknown: dict[str, Any], warnings: Warnings) -> None:
@@ -146,15 +140,18 @@ def _marks(metric: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(mark if isinstance(mark, str | int | float) else None for mark in marks)
 
 
-def _sync(name: str, twin: str, fields: dict[str, Any], warnings: Warnings) -> None:
+def _join_twins(fields: dict[str, Any], warnings: Warnings) -> None:
     """One twin is enough where they say the same; where they differ both stay (section 1.3, rule 2)."""
-    if name not in fields:
-        fields[name] = fields.pop(twin)
-    elif fields[name] == fields[twin]:
-        del fields[twin]
-    else:
-        message = f"{name} and {twin} should say the same, and do not: {name} counts, and both are kept."
-        warnings.append(Warned(twin, "twins_differ", message, fields[twin]))
+    for name, twin in TWINS.items():
+        if twin not in fields:
+            continue
+        if name not in fields:
+            fields[name] = fields.pop(twin)
+        elif fields[name] == fields[twin]:
+            del fields[twin]
+        else:
+            message = f"{name} and {twin} should say the same, and do not: {name} counts, and both are kept."
+            warnings.append(Warned(twin, "twins_differ", message, fields[twin]))
 
 
 def _same(first: Any, second: Any) -> bool:

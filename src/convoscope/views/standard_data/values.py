@@ -53,11 +53,8 @@ Warnings = list[Warned]
 # JSON inside of text, as exports that know only text columns carry it
 
 
-class Unread(NamedTuple):
-    """Text that is not JSON."""
-
-
-UNREAD = Unread()
+UNREAD: Any = object()
+"""Text that is not JSON."""
 
 
 def parsed(text: str, path: str, warnings: Warnings) -> Any:
@@ -211,10 +208,6 @@ def to_epoch(value: Any) -> float | None:
     return read.at if read is not None and is_epoch(read.at) else None
 
 
-def _to_item_type(value: Any) -> str | None:
-    return word if isinstance(value, str) and (word := value.strip().lower()) in ITEM_TYPES else None
-
-
 def id_text(value: Any) -> str | None:
     """An id as text; None for what names nothing. Tables write whole numbers as 7.0: that is 7."""
     if isinstance(value, bool):
@@ -273,7 +266,7 @@ TIME = TimeText(
 EPOCH = Scalar(is_epoch, to_epoch, "not_a_time", "be a time")
 ITEM_TYPE = Scalar(
     lambda value: type(value) is str and value in ITEM_TYPES,
-    _to_item_type,
+    lambda value: word if isinstance(value, str) and (word := value.strip().lower()) in ITEM_TYPES else None,
     "unknown_word",
     "be agent or conversational",
 )

@@ -107,24 +107,16 @@ def component_metrics(value: object, type: str = "", path: str = "") -> Componen
     which says where by going on from `path`, the name of the field.
     """
     position = _Position(path, component=component_of(type) or type)
-    reading = _read(value, position, {})
+    reading = _Reading({}, value, position)
     if unnamed := reading.unnamed():
-        reading = _read(value, position, unnamed)
+        reading = _Reading(unnamed, value, position)
     return Components(reading.metrics, reading.warnings)
-
-
-def _read(value: object, position: _Position, unnamed: dict[str | None, list[str]]) -> _Reading:
-    reading = _Reading(unnamed)
-    if value is not None:
-        reading.take(value, position)
-    reading.finish()
-    return reading
 
 
 class _Reading:
     """The metrics read so far. Those of one list belong together: frames come one measurement at a time."""
 
-    def __init__(self, unnamed: dict[str | None, list[str]]) -> None:
+    def __init__(self, unnamed: dict[str | None, list[str]], value: object, position: _Position) -> None:
         self._unnamed = unnamed
         """By label: what each of Pipecat's entries measures, as the first reading of all of them has shown."""
         self.metrics: list[dict[str, Any]] = []
@@ -135,9 +127,8 @@ class _Reading:
         """Metrics that were added, or added to, since an envelope was opened."""
         self._asked: list[dict[str, Any]] = []
         """Metrics of the last message of the user, until an assistant's message answers it."""
-
-    def finish(self) -> None:
-        """Decide what only the end shows."""
+        if value is not None:
+            self.take(value, position)
         for generations in self._generations.values():
             generations.finish()
 
@@ -275,7 +266,13 @@ class _Reading:
             return False
         metrics = self._opened(entry.get("metrics"), position.at(".metrics"))
         data = self._opened(entry.get("data"), position.at(".data"))
-        if isinstance(metrics, dict) and _is_message(entry, metrics):
+        is_of_chat = isinstance(entry.get("role"), str) or entry.get("type") == "message"
+        if (
+            isinstance(metrics, dict)
+            and is_of_chat
+            and "type" not in metrics
+            and any(key in metrics for key in OF_A_MESSAGE)
+        ):
             with self._around(_without(entry, "metrics"), position):
                 self._message(entry, metrics, position)
         elif metrics:
@@ -355,20 +352,18 @@ class _Reading:
             fields["timestamp"] = position.time
         added = self._of(position).add(metric, fields, position.path, source)
         if added is None:
-            return self._unpositiond(metric, entry, position)
+            raw = dict(entry)
+            if metric:
+                keep(raw, "metric", metric)
+            message = "Nothing says which component measured this; it is kept as it is."
+            self._warn(position, "unknown_processor", message)
+            own = raw.get("type")
+            self._typed(raw, (component_of(own) or own) if isinstance(own, str) and own.strip() else UNKNOWN, position)
+            return self.metrics[-1]
         if added.is_new:
             self._add(added.metric, position.label)
         self._touched.append(added.metric)
         return added.metric
-
-    def _unpositiond(self, metric: str, entry: dict[str, Any], position: _Position) -> dict[str, Any]:
-        raw = dict(entry)
-        if metric:
-            keep(raw, "metric", metric)
-        self._warn(position, "unknown_processor", "Nothing says which component measured this; it is kept as it is.")
-        own = raw.get("type")
-        self._typed(raw, (component_of(own) or own) if isinstance(own, str) and own.strip() else UNKNOWN, position)
-        return self.metrics[-1]
 
     def _breakdown(self, entry: dict[str, Any], position: _Position) -> None:
         """The end of the user's turn, and what each processor took; what is of the whole wait goes to the first."""
@@ -411,11 +406,6 @@ def _time_around(entry: Mapping[str, Any], position: _Position) -> object:
         if to_epoch(entry.get(key)) is not None:
             return entry[key]
     return position.time
-
-
-def _is_message(entry: Mapping[str, Any], metrics: Mapping[str, Any]) -> bool:
-    spoken = isinstance(entry.get("role"), str) or entry.get("type") == "message"
-    return spoken and "type" not in metrics and any(key in metrics for key in OF_A_MESSAGE)
 
 
 def _lists_objects(value: object) -> bool:

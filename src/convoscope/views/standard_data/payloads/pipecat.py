@@ -234,12 +234,6 @@ class _Source(NamedTuple):
     component: str
 
 
-class _Inferred(NamedTuple):
-    path: str
-    metric: str
-    value: object
-
-
 class Generations:
     """The generations of each processor so far, in the order in which their measurements came.
 
@@ -254,7 +248,8 @@ class Generations:
         self._roles = roles
         self._made: dict[_Source, list[dict[str, Any]]] = {}
         self._marks: dict[_Source, int] | None = None
-        self._inferred: dict[str, list[_Inferred]] = {}
+        self._inferred: dict[str, list[tuple[str, str, object]]] = {}
+        """By processor: path, metric and value of bare numbers."""
         self._first_bytes: dict[tuple[str, int | float], tuple[str, dict[str, Any]]] = {}
         """By processor and value: the kind of source that reported it, and the metric."""
 
@@ -324,7 +319,7 @@ class Generations:
         index = len(self.seen) - 1
         metric = self._roles[index] if index < len(self._roles) else TTFB
         if measured(metric, entry) is not None:
-            self._inferred.setdefault(processor, []).append(_Inferred(path, metric, entry["value"]))
+            self._inferred.setdefault(processor, []).append((path, metric, entry["value"]))
         return metric
 
     def finish(self) -> None:
@@ -336,10 +331,10 @@ class Generations:
                 if repeated in metric and (not has_first or metric.get(first) == metric[repeated]):
                     metric[first] = metric.pop(repeated)
         for processor, inferences in self._inferred.items():
-            measures = " and ".join(dict.fromkeys(inferred.metric for inferred in inferences))
+            paths, metrics, values = zip(*inferences, strict=True)
+            measures = " and ".join(dict.fromkeys(metrics))
             message = f"Values of {processor} do not say what they measure; they were read as {measures}."
-            values = [inferred.value for inferred in inferences]
-            self._warnings.append(Warned(inferences[0].path, "inferred_metric", message, values))
+            self._warnings.append(Warned(paths[0], "inferred_metric", message, list(values)))
 
 
 def _fits(metric: Mapping[str, Any], measurement: Measured) -> bool:
@@ -402,22 +397,18 @@ def taken_apart(entry: Mapping[str, Any]) -> Breakdown:
     for metric in (TTFB, TEXT_AGGREGATION):
         value = entry.get(metric)
         listed = value if isinstance(value, list) else [] if value is None else [value]
-        for index, part in enumerate(listed):
+        for index, given in enumerate(listed):
             step = f".{metric}[{index}]" if metric == TTFB else f".{metric}"
-            parts.append(BreakdownPart(metric, step, _as_entry(part)))
+            part = given
+            if isinstance(given, dict):
+                part = {}
+                for key, member in given.items():
+                    name = _RENAMED.get(str(key), str(key))
+                    keep(part, key if name in given else name, member)
+            parts.append(BreakdownPart(metric, step, part))
     whole: dict[str, Any] = {}
     for key, value in entry.items():
         if key not in (TTFB, TEXT_AGGREGATION, "user_turn_secs") and value is not None and value != []:
             keep(whole, _OF_THE_WHOLE.get(key, key), value)
     ended = entry.get("user_turn_secs")
     return Breakdown({} if ended is None else {"end_of_utterance_delay": ended}, parts, whole)
-
-
-def _as_entry(part: object) -> object:
-    if not isinstance(part, dict):
-        return part
-    entry: dict[str, Any] = {}
-    for key, value in part.items():
-        name = _RENAMED.get(str(key), str(key))
-        keep(entry, key if name in part else name, value)
-    return entry
