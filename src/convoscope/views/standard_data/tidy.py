@@ -57,13 +57,13 @@ def tidy(payload: object) -> Tidied:
             coerced = value if is_valid(value) else FIELDS[key].coerce(value, key, warnings)
             if coerced is not None:
                 fields[key] = coerced
-    is_plain = all(type(key) is str and key.isascii() and "." not in key for key in others)
-    if is_plain and _SPECIAL.isdisjoint(others):
+    if not others or (_SPECIAL.isdisjoint(others) and all(map(_is_plain, others))):
         for key in others:
             unknown[key] = payload[key]
     else:
         _take_others({key: payload[key] for key in others}, fields, unknown, warnings)
-    _join_twins(fields, warnings)
+    if "input_text" in fields or "output_text" in fields:
+        _join_twins(fields, warnings)
     return Tidied(fields, unknown, warnings)
 
 
@@ -73,6 +73,10 @@ def unknown_names(tidied: Tidied) -> list[str]:
     for key, value in tidied.fields.items():
         names.update(dict.fromkeys(f"{key}{name}" for name in FIELDS[key].unknown(value)))
     return list(names)
+
+
+def _is_plain(key: Any) -> bool:
+    return type(key) is str and key.isascii() and "." not in key
 
 
 def _take_others(others: dict[Any, Any], fields: dict[str, Any], unknown: dict[str, Any], warnings: Warnings) -> None:
