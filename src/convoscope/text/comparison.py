@@ -36,7 +36,7 @@ def is_without_blanks(text: str) -> bool:
 def tokens(text: str) -> list[str]:
     """Runs of letters, digits and underscores, in lower case; vowel signs and accents belong to their letter."""
     if text.isascii():
-        return text.encode().translate(_SMALL_WORDS).decode().split()
+        return text.encode().translate(_SMALL_LETTERS).decode().split()
     composed = unicodedata.normalize("NFC", text.lower())
     is_word = [one.isalnum() or one == "_" or _is_mark(one) for one in composed]
     return "".join(one if kept else " " for one, kept in zip(composed, is_word, strict=True)).split()
@@ -83,7 +83,7 @@ def long_sentences(text: str, least: int) -> list[Sentence]:
         ]
     # The same without a text for each step: what all of the text needs is done once.
     encoded = text.encode()
-    marked, small = encoded.translate(_MARKS), encoded.translate(_SMALL_WORDS).decode()
+    marked, small = encoded.translate(_MARKS), encoded.translate(_SMALL_LETTERS).decode()
     signs = len(encoded.translate(None, _LETTERS_AND_BLANKS))
     long = []
     start = 0
@@ -109,7 +109,6 @@ _ASCII = [chr(code) for code in range(128)]
 _AS_BLANKS = bytes(32 if one.isspace() else ord(one) for one in _ASCII) + bytes(128)
 _ASCII_SIGNS = bytes(ord(one) for one in _ASCII if not one.isalnum() and not one.isspace())
 _LETTERS_AND_BLANKS = bytes(ord(one) for one in _ASCII if one.isalnum() or one.isspace())
-_SMALL_WORDS = bytes(ord(one.lower()) if one.isalnum() or one == "_" else 32 for one in _ASCII) + bytes(128)
 _MARKS = bytes(32 if one.isspace() else ord("." if one in "!?" else one) for one in _ASCII) + bytes(128)
 
 

@@ -159,9 +159,12 @@ class _Checker:
                 return
         if value is None and schema.get("nullable") is True:
             return
-        wrong = self._wrong_type(value, schema.get("type"))
+        types = schema.get("type")
+        self._step(len(types) if isinstance(types, list) else 0)
+        names = [] if types is None else _types(types, self.leniency.aliases)
+        wrong = types is not None and not any(_TYPES[name](value) for name in names)
         if wrong:
-            yield Fault(at, wrong)
+            yield Fault(at, f"{shown(value)} is not {' or '.join(names)}")
         else:
             yield from (Fault(at, problem) for problem in self._plain_faults(value, schema))
         combined = self._nearest if self.leniency.open else self._combined
@@ -322,14 +325,6 @@ class _Checker:
                 yield Fault(at, f"holds {contained} of what it must contain")
         if schema.get("uniqueItems") is True and len({self._key(one) for one in value}) < len(value):
             yield Fault(at, "holds something twice")
-
-    def _wrong_type(self, value: Json, types: Json) -> str:
-        if types is None:
-            return ""
-        if isinstance(types, list):
-            self._step(len(types))
-        names = _types(types, self.leniency.aliases)
-        return "" if any(_TYPES[name](value) for name in names) else f"{shown(value)} is not {' or '.join(names)}"
 
     def _plain_faults(self, value: Json, schema: dict[str, Json]) -> Iterator[str]:
         """What else can be said without looking inside of the value."""

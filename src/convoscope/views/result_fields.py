@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -114,68 +116,8 @@ def _set_of(text: str) -> frozenset[str]:
 
 # Fields
 
-FIELD_NAMES = {
-    "good_flag": (
-        "success ok succeeded issuccess successful issuccessful isok worked erfolg erfolgreich exito exitoso succes"
-        " reussi reussite sucesso 成功"
-    ),
-    "bad_flag": (
-        "iserror haserror haserrors failed isfailed isfailure hasfailed timedout istimeout fehlgeschlagen fallido"
-        " echoue falhou 失敗"
-    ),
-    # What went wrong; empty where nothing did.
-    "error": (
-        "err traceback stacktrace faultstring errormessage errormsg errmsg errordescription errordetail errordetails"
-        " errorinfo errortext errorstring failuremessage fehlermeldung fehlertext errores"
-        " erreurs erros エラー 错误 오류 ошибка"
-    ),
-    # The type or code of an error, or data about one.
-    "weak_error": (
-        "errortype errorcode errcode errorname errno errorreason failurereason failurecode exceptiontype failuretype"
-        " faultcode fehlercode declinecode"
-    ),
-    # A word or number: of the call, or of the thing returned.
-    "status": (
-        "status outcome state stat ack responsestatus responsestate callstatus resultstatus executionstatus toolstatus"
-        " estado statut resultado resultat ergebnis zustand situacao 状態 ステータス"
-    ),
-    "type": "type kind object",
-    "http": "statuscode httpstatus httpstatuscode httpcode responsecode httpresponsecode",
-    # Of an error, or of a product.
-    "code": "code resultcode responsecode grpccode",
-    "exit": "exitcode exitstatus returncode retcode rc ret retval exitvalue errorlevel",
-    "text": (
-        "message msg detail reason responsemessage resultmessage responsemsg resultmsg resulttext responsetext"
-        " statusmessage statustext statusdescription hint warning problem stderr meldung nachricht hinweis grund"
-        " mensaje motivo aviso mensagem raison メッセージ"
-    ),
-    # A message, or a description of the thing returned.
-    "description": "title description details info note",
-    # What the tool returned, inside of what carries it.
-    "wrapped": (
-        "result results output outputs response responses data content body value payload structuredcontent"
-        " toolresponse functionresponses functionresponse functionresult return returnvalue toolresult text stdout http"
-        " httpresponse apiresponse rawresponse"
-    ),
-    # Whether a search found anything.
-    "found": "found isfound wasfound exists exist gefunden encontrado trouve",
-    # The answer of a tool that checks something.
-    "verdict": (
-        "valid isvalid verified isverified passed compliant eligible iseligible match matches matched conforms correct"
-        " iscorrect approved allowed"
-    ),
-    # About the request.
-    "meta": (
-        "requestid traceid correlationid spanid timestamp tool toolname apiname function functionname callid toolcallid"
-        " tooluseid retryafter durationms elapsedms latencyms took jsonrpc version path instance method"
-        " interrupted isimage nooutputexpected annotations meta"
-    ),
-    # What was asked for, and pages: no data beside an empty list.
-    "echo": (
-        "page pagesize perpage limit offset hasmore nextpage nextpagetoken cursor nextcursor query q filter filters"
-        " searchterm keyword columns headers schema facets tookms querytime executiontime elapsed duration"
-    ),
-}
+_TABLE = tomllib.loads(Path(__file__).with_name("result_fields.toml").read_text(encoding="utf-8"))
+FIELD_NAMES: Mapping[str, str] = _TABLE["fields"]
 """Names of fields by their role, without `_` and `-`."""
 _ROLES = {name: role for role, names in FIELD_NAMES.items() for name in names.split()}
 _ERROR_ENDINGS = _set_of("error errors exception exceptions fault faults failure fehler erreur erro errore fallo")
@@ -199,41 +141,19 @@ def role_of(key: str) -> str | None:
 
 # Statuses
 
-BAD_WORDS = _set_of(
-    "error errored failed failure fail fault exception ko nok unauthorized unauthorised forbidden timeout timed_out"
-    " internal_error server_error not_ok bad_request unsuccessful invalid_request crashed undelivered undeliverable"
-    " bounced rolled_back request_denied over_query_limit fehler fehlgeschlagen gescheitert fallido fallida fallo"
-    " echec echoue erreur erro falha falhou fallito errore mislukt 失敗 エラー 失败 错误 실패 오류 ошибка"
-)
-BAD_OF_THINGS = _set_of(
-    "rejected denied declined unavailable invalid aborted not_found refused blocked expired voided reversed"
-    " incomplete suspended conflict duplicate abgelehnt verweigert ungultig nicht_gefunden nicht_verfugbar rechazado"
-    " rechazada denegado no_encontrado refuse refusee introuvable recusado recusada negado rejeitado nao_encontrado"
-    " 拒否"
-)
+BAD_WORDS = _set_of(_TABLE["words"]["bad"])
+BAD_OF_THINGS = _set_of(_TABLE["words"]["bad_of_things"])
 """Words that are more often the status of an order or a payment than that of a call."""
 ERROR_WORDS = _set_of("error exception failure fault internal_error server_error errored")
 """Words that are hardly ever the status of a thing."""
 GRPC_CODES = _set_of("UNAVAILABLE NOT_FOUND ABORTED")
 """Those of the words above that are also codes of gRPC, which writes them in capitals."""
-GOOD_WORDS = _set_of(
-    "success succeeded successful ok okay completed complete done created updated deleted confirmed booked saved sent"
-    " approved processed finished passed delivered added removed refunded issued erfolg erfolgreich erledigt"
-    " abgeschlossen gebucht bestatigt exito exitoso completado completada confirmado confirmada succes reussi termine"
-    " confirme confirmee sucesso concluido concluida 成功 完了"
-)
-PENDING_WORDS = _set_of(
-    "pending queued processing in_progress submitted accepted received scheduled initiated started running waiting"
-    " cancelled canceled acknowledged enqueued partial partially_completed on_hold hold deferred"
-)
+GOOD_WORDS = _set_of(_TABLE["words"]["good"])
+PENDING_WORDS = _set_of(_TABLE["words"]["pending"])
 """Words that say neither: it is not done yet, or something is cancelled, by this call or before it."""
 STATUS_OF_NEW = _set_of("open active new draft live ready valid enabled")
 """The status of a thing that was just made."""
-DONE_WORDS = _set_of(
-    "booked sent created updated deleted cancelled canceled confirmed completed accepted processed transferred saved"
-    " approved executed delivered refunded paid charged scheduled added removed applied authenticated authorized"
-    " authorised reserved"
-)
+DONE_WORDS = _set_of(_TABLE["words"]["done"])
 """Fields of tools that act: `{"booked": false}` says that they did not."""
 NO_ERROR = _set_of("0 false no none null nil n/a na ok success - [] {}") | {"", "no error", "no errors"}
 """What `error` says where there was none."""
@@ -243,10 +163,7 @@ ASKS = _set_of("requires require required needs need missing must redirect await
 """Names that begin so ask for something: `requires_action`, `missing`."""
 REASONS = _set_of("reason grund motivo raison razon")
 """An act gives reasons for what it did not do."""
-WAITS = _set_of(
-    "wait waiting retry position queue remaining left attempts limit max min next url link login balance available"
-    " suggestion suggestions alternative alternatives option options cooldown"
-)
+WAITS = _set_of(_TABLE["words"]["waits"])
 """Words in names of what an act returns that was not done yet, or not at all."""
 NO_ACCESS = _set_of("authenticated authorized authorised permitted connected logged_in")
 """Flags that, where they are false, say that nothing could be read."""
@@ -312,29 +229,9 @@ class ToolKind(NamedTuple):
         return self.verb in _CREATES
 
 
-_READS = _set_of(
-    "get search find list lookup look check calculate compute fetch query read describe show retrieve view"
-    " count identify browse translate convert summarize summarise extract detect classify inspect estimate"
-    " quote compare ask info details faq weather knowledge retrieval grep cat calculator validate verify lint audit"
-    " suchen abrufen holen anzeigen prufen finden auflisten buscar obtener consultar listar mostrar verificar chercher"
-    " obtenir lister afficher verifier obter"
-)
-_ACTS = _set_of(
-    "book cancel create update delete remove add send pay charge refund transfer escalate issue assign change"
-    " modify set submit process schedule reschedule rebook reserve register activate deactivate enable disable"
-    " toggle apply redeem place make post put write save store record notify email call open close reset"
-    " approve reject grant block unblock execute trigger start stop restart purchase buy confirm checkout"
-    " authenticate login decline deny refuse abort renew extend replace swap exchange upgrade downgrade waive revoke"
-    " release lock unlock move upload publish subscribe unsubscribe enroll capture authorize dispatch insert upsert"
-    " patch invite share archive restore rename complete resend forward withdraw deposit void"
-    " buchen stornieren anlegen erstellen senden andern loschen belasten uberweisen reservieren ausfuhren bezahlen"
-    " verschieben reservar cancelar crear enviar actualizar eliminar pagar modificar reserver annuler creer envoyer"
-    " modifier supprimer payer criar atualizar excluir"
-)
-_COUNTS = _set_of(
-    "calculate compute calculator count convert sum total balance price rate amount number distance"
-    " temperature score quantity stock cost fee tax duration age length size"
-)
+_READS = _set_of(_TABLE["words"]["reads"])
+_ACTS = _set_of(_TABLE["words"]["acts"])
+_COUNTS = _set_of(_TABLE["words"]["counts"])
 _CREATES = _set_of("create add open register place make submit schedule")
 _CHECKS = _set_of("validate verify check lint test audit is has can")
 _PAGES = _set_of("web page pages url html browse browser fetch crawl scrape http site website visit navigate")

@@ -130,14 +130,13 @@ def _declared(flow: Flow | None, state: str) -> _Declared:
     if flow is None:
         return _UNDECLARED
     cache: dict[str, _Declared] = flow.__dict__.setdefault("_declared_of", {})
-    declared = cache.get(state)
-    if declared is None:
-        flow_state = flow.by_name.get(state)
-        segment = segment_of(flow, state)
-        confirms = kind_of(flow, segment or (flow_state.speech_act if flow_state else "")) == CONFIRM
-        declared = _Declared(flow_state, segment, confirms)
-        if flow_state is not None:
-            cache[state] = declared
+    if state in cache:
+        return cache[state]
+    flow_state, segment = flow.by_name.get(state), segment_of(flow, state)
+    confirms = kind_of(flow, segment or (flow_state.speech_act if flow_state else "")) == CONFIRM
+    declared = _Declared(flow_state, segment, confirms)
+    if flow_state is not None:
+        cache[state] = declared
     return declared
 
 

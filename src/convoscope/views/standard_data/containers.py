@@ -7,6 +7,8 @@ from typing import Any
 
 from convoscope.views.standard_data.values import TEXT, UNREAD, ValueKind, Warned, Warnings, is_text, parsed
 
+_Listed = Callable[[list[Any]], dict[str, Any] | None]
+"""Makes an object of a list; None where it is not one."""
 _CHUNK_TEXTS = ("text", "content", "page_content", "chunk", "document")
 """Where retrievers put the text of a chunk."""
 _MAY_BE_AN_OBJECT = frozenset('{"')
@@ -87,11 +89,9 @@ class ChunksByQuery(ListOf):
         if not any(isinstance(query, list | tuple) for query in queries):
             chunks = _coerced_elements(CHUNK, queries, path, warnings)
             return None if chunks is None else [chunks]
+        listed = [list(query) if isinstance(query, list | tuple) else [query] for query in queries]
         chunk_lists = [
-            _coerced_elements(
-                CHUNK, list(query) if isinstance(query, list | tuple) else [query], f"{path}[{index}]", warnings
-            )
-            for index, query in enumerate(queries)
+            _coerced_elements(CHUNK, query, f"{path}[{index}]", warnings) for index, query in enumerate(listed)
         ]
         return None if all(chunks is None for chunks in chunk_lists) else [chunks or [] for chunks in chunk_lists]
 
@@ -127,7 +127,7 @@ class RecordKind(ValueKind):
         milliseconds: tuple[str, ...] = (),
         inside: str = "",
         default: Mapping[str, Any] | None = None,
-        listed: Callable[[list[Any]], dict[str, Any] | None] = lambda _: None,
+        listed: _Listed = lambda _: None,
     ) -> None:
         self.fields, self.aliases, self.milliseconds = fields, aliases or {}, milliseconds
         self.inside, self.default, self.listed = inside, default or {}, listed
@@ -245,12 +245,7 @@ class PerTurn(ValueKind):
         return (f".*{name}" for record in value.values() for name in self.record.unknown(record))
 
 
-def as_object(
-    value: Any,
-    path: str,
-    warnings: Warnings,
-    listed: Callable[[list[Any]], dict[str, Any] | None] = lambda _: None,
-) -> dict[str, Any] | None:
+def as_object(value: Any, path: str, warnings: Warnings, listed: _Listed = lambda _: None) -> dict[str, Any] | None:
     """An object with text as keys, out of an object, its JSON text, or a list that has only it; else a warning."""
     given = value
     if isinstance(value, str):
@@ -263,13 +258,9 @@ def as_object(
             return converted
         if len(value) == 1:
             value = parsed(value[0], path, warnings) if isinstance(value[0], str) else value[0]
-    if isinstance(value, Mapping):
-        return _with_text_keys(value, path, warnings)
-    warnings.append(Warned(path, "not_an_object", f"{path} should be an object, and was left out.", given))
-    return None
-
-
-def _with_text_keys(value: Mapping[Any, Any], path: str, warnings: Warnings) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        warnings.append(Warned(path, "not_an_object", f"{path} should be an object, and was left out.", given))
+        return None
     if type(value) is dict and all(map(is_sound, value)):
         return value
     result: dict[str, Any] = {}

@@ -7,6 +7,7 @@ with the same text is one line; a question and its answer that are in the item's
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from convoscope.conversation.model import ASSISTANT, SYSTEM, USER
@@ -91,7 +92,13 @@ class Talk:
 
     def _remember(self, turns: list[Fields], fields: Fields) -> list[HistoryLine]:
         """The lines of a history; those that are known already are the same ones."""
-        history = [self._line(turn) for turn in turns]
+        history: list[HistoryLine] = []
+        for turn in turns:
+            extras = dict(turn)
+            speaker = extras.pop("speaker") if extras.get("speaker") else ""
+            text = extras.pop("message") if extras.get("message") is not None else None
+            history.append(self._said_by(speaker, text, "conversation_context"))
+            history[-1].extras, history[-1].when = extras, extras.get("timestamp")
         start, shared = self._overlap(history)
         is_odd = False
         for index, line in enumerate(history[:shared]):
@@ -107,34 +114,21 @@ class Talk:
             keep(fields, "conversation_context", fields["conversation_context"])
         return history
 
-    def _line(self, turn: Fields) -> HistoryLine:
-        remaining = dict(turn)
-        speaker = remaining.pop("speaker") if remaining.get("speaker") else ""
-        text = remaining.pop("message") if remaining.get("message") is not None else None
-        line = self._said_by(speaker, text, "conversation_context")
-        line.extras = remaining
-        line.when = remaining.get("timestamp")
-        return line
-
     def _overlap(self, history: Sequence[HistoryLine]) -> tuple[int, int]:
         """Where a history begins among the lines, and how many of them it repeats.
 
         It begins with them, or, being a window onto the talk, at a later line: then all that follows must agree.
         """
         lines = self.lines
-        shared = 0
-        for earlier, line in zip(lines, history, strict=False):
-            if not earlier.agrees(line):
-                break
-            shared += 1
-        if shared or not history:
+        pairs = zip(lines, history, strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0].agrees(pair[1]), pairs))
+        if shared or len(history) < _FEWEST_SHARED:
             return 0, shared
-        if len(history) >= _FEWEST_SHARED:
-            first = history[0].text
-            for start in [index for index, line in enumerate(lines[: 1 - _FEWEST_SHARED]) if line.text == first]:
-                length = min(len(lines) - start, len(history))
-                if all(lines[start + index].agrees(history[index]) for index in range(length)):
-                    return start, length
+        first = history[0].text
+        for start in [index for index, line in enumerate(lines[: 1 - _FEWEST_SHARED]) if line.text == first]:
+            length = min(len(lines) - start, len(history))
+            if all(lines[start + index].agrees(history[index]) for index in range(length)):
+                return start, length
         return 0, 0
 
     def _ask(self, entry: HistoryEntry, task: str | None, answer: str | None) -> None:

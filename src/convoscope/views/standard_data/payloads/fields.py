@@ -24,14 +24,10 @@ UNKNOWN = "unknown"
 
 COMPONENTS = frozenset({VAD, STT, TTS, LLM, EOU})
 _COMPONENT_NAMES = {
-    "vad": VAD,
+    **{component.removesuffix("_metrics"): component for component in COMPONENTS},
     "voiceactivitydetection": VAD,
-    "stt": STT,
     "speechtotext": STT,
-    "tts": TTS,
     "texttospeech": TTS,
-    "llm": LLM,
-    "eou": EOU,
     "endofutterance": EOU,
 }
 
@@ -62,41 +58,22 @@ def component_from_keys(entry: Mapping[str, Any]) -> str:
     of prompt and completion, and what else a voice activity detector counts.
     """
     keys = {_IN_MILLISECONDS.get(key, key) for key, value in entry.items() if not isinstance(value, dict | list)}
-    if not keys.isdisjoint(_ONLY_EOU):
-        return EOU
-    if not keys.isdisjoint(_ONLY_VAD):
-        return VAD
-    if not keys.isdisjoint(_ONLY_LLM) or ("tokens_per_second" in keys and not keys.isdisjoint(_TOKENS)):
-        return LLM
-    if not keys.isdisjoint(_ONLY_TTS):
-        return TTS
-    if "audio_duration" in keys and not keys.isdisjoint(_WITH_AUDIO):
-        return STT
-    return ""
+    tokens = _TOKENS if "tokens_per_second" in keys else ()
+    audio = _WITH_AUDIO if "audio_duration" in keys else ()
+    rules = ((EOU, _ONLY_EOU), (VAD, _ONLY_VAD), (LLM, (*_ONLY_LLM, *tokens)), (TTS, _ONLY_TTS), (STT, audio))
+    return next((component for component, own in rules if not keys.isdisjoint(own)), "")
 
 
 _BY_FRAMEWORKS: dict[str, ValueKind] = {
     # LiveKit's chat messages
-    "e2e_latency": NUMBER,
-    "llm_node_ttfs": NUMBER,
-    "playback_latency": NUMBER,
-    "started_speaking_at": EPOCH,
-    "stopped_speaking_at": EPOCH,
-    "ttfs": NUMBER,
+    **dict.fromkeys(("e2e_latency", "llm_node_ttfs", "playback_latency", "ttfs"), NUMBER),
+    **dict.fromkeys(("started_speaking_at", "stopped_speaking_at"), EPOCH),
     # Pipecat
-    "cache_creation_input_tokens": INTEGER,
-    "cache_read_input_audio_tokens": INTEGER,
-    "cache_read_input_tokens": INTEGER,
+    **dict.fromkeys(("leading_silence", "probability", "text_aggregation", "thinking_time"), NUMBER),
+    **dict.fromkeys(("ttfa", "ttfa_ttfb", "ttfat", "ttfat_ttfb"), NUMBER),
+    **dict.fromkeys(("cache_creation_input_tokens", "cache_read_input_tokens"), INTEGER),
+    **dict.fromkeys(("cache_read_input_audio_tokens", "output_audio_tokens"), INTEGER),
     "is_complete": BOOLEAN,
-    "leading_silence": NUMBER,
-    "output_audio_tokens": INTEGER,
-    "probability": NUMBER,
-    "text_aggregation": NUMBER,
-    "thinking_time": NUMBER,
-    "ttfa": NUMBER,
-    "ttfa_ttfb": NUMBER,
-    "ttfat": NUMBER,
-    "ttfat_ttfb": NUMBER,
 }
 _NOT_SECONDS = ("confidence", "probability", "tokens_per_second", "ttfa_ttfb", "ttfat_ttfb")
 _SCHEMA: dict[str, ValueKind] = {name: kind for shape in METRICS.values() for name, kind in shape.fields.items()}

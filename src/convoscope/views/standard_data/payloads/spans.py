@@ -72,7 +72,12 @@ def from_span(payload: Mapping[str, Any]) -> TraceSpan:
     fields: dict[str, Any] = {
         _FIELDS[name]: _renamed(name, values) for name, values in attributes_of.items() if name in _FIELDS
     }
-    _add_span_times(fields, rest)
+    # When the span began and ended, and how long it took; of a span of both kinds they are of neither.
+    speech = [fields[name] for name in ("stt_data", "tts_data") if name in fields]
+    for name, keys in _SPAN_TIMES.items() if len(speech) == 1 else ():
+        for key in keys:
+            if rest.get(key) is not None and name not in speech[0]:
+                speech[0][name] = rest.pop(key)
     _let_go(fields, attributes_of, rest)
     audio = fields.get("raw_complete_audio", {})
     milliseconds = to_number(audio.get("duration_ms"))
@@ -131,17 +136,6 @@ def _sorted_out(keys: Mapping[str, Any], taken: set[str], attributes_of: dict[st
 def _renamed(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     names = _RENAMED[name]
     return {key if names.get(key, key) in values else names[key]: value for key, value in values.items()}
-
-
-def _add_span_times(fields: dict[str, Any], rest: dict[str, Any]) -> None:
-    """When the span began and ended, and how long it took; of a span of both kinds they are of neither."""
-    speech = [fields[name] for name in ("stt_data", "tts_data") if name in fields]
-    if len(speech) != 1:
-        return
-    for name, keys in _SPAN_TIMES.items():
-        for key in keys:
-            if rest.get(key) is not None and name not in speech[0]:
-                speech[0][name] = rest.pop(key)
 
 
 def _let_go(fields: dict[str, Any], attributes_of: Mapping[str, Mapping[str, Any]], rest: dict[str, Any]) -> None:
