@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from rapidfuzz.distance import Levenshtein
-
 from convoscope.text.patterns import lazy_pattern
 
 Form = Literal["NFC", "NFKC"]
@@ -246,6 +244,8 @@ def plain_description(text: str) -> str:
 
 def description_similarity(first: str, second: str) -> float:
     """1 − edits ÷ the longer length, of plain descriptions; 0 where one of them is empty."""
+    from rapidfuzz.distance import Levenshtein
+
     if not first or not second:
         return 0.0
     return 1 - Levenshtein.distance(first, second) / max(len(first), len(second))

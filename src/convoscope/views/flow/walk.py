@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from convoscope.conversation import (
     ASSISTANT,
@@ -26,43 +26,32 @@ TURN_COMPLETE = "turn_complete"
 """Label of the component metric that is one agent turn in a stream of state events."""
 
 _NONE = Flow(name="-")
-_Nothing = tuple[()]
-Item = TypeVar("Item")
 
 
-@dataclass(slots=True, init=False, eq=False)
+@dataclass(slots=True, eq=False)
 class Visit:
     """One stay in a state."""
 
     state: str
     entered: int
     """seq of the event that began it."""
-    left: int | None
+    left: int | None = None
     """seq of the event that ended it; None where nothing says that it ended."""
-    left_at: Time | None
-    to_state: str
-    reason: str
-    closed: bool
+    left_at: Time | None = None
+    to_state: str = ""
+    reason: str = ""
+    closed: bool = False
     """The log says that it was left."""
-    forward: bool
-    index: int
+    forward: bool = False
+    index: int = 0
     """Among the visits of its conversation."""
-    turns: int
-    latencies: list[float] | _Nothing
+    turns: int = 0
+    latencies: list[float] = field(default_factory=list)
     """Of its turns, in milliseconds."""
-    guards: list[GuardEvaluated] | _Nothing
-    slots: list[SlotFilled] | _Nothing
-    calls: list[ToolCall] | _Nothing
-    results: list[ToolResult] | _Nothing
-
-    def __init__(self, state: str, entered: int) -> None:
-        self.state, self.entered = state, entered
-        self.left = self.left_at = None
-        self.to_state = self.reason = ""
-        self.closed = self.forward = False
-        self.index = self.turns = 0
-        # Most stay empty: a list is made when there is something to hold.
-        self.latencies = self.guards = self.slots = self.calls = self.results = ()
+    guards: list[GuardEvaluated] = field(default_factory=list)
+    slots: list[SlotFilled] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    results: list[ToolResult] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -96,7 +85,16 @@ def walk(conversation: Conversation) -> Walk:
     if not has_states(conversation):
         return Walk([])
     walker = _Walker(conversation, _turns_by(conversation))
-    handlers = walker.handlers()
+    handlers: dict[type, Callable[[Any], None]] = {
+        StateEntered: walker.enter,
+        StateExited: walker.exit,
+        ComponentMetric: walker.turn,
+        GuardEvaluated: walker.guard,
+        SlotFilled: walker.fill,
+        ToolCall: walker.call,
+        ToolResult: walker.answer,
+        **({Utterance: walker.say} if walker.turns_by == "utterance" else {}),
+    }
     for event in conversation.timeline:
         handle = handlers.get(type(event))
         if handle is not None:
@@ -146,20 +144,6 @@ class _Walker:
             self.arrives = bool(first)
             if first:
                 self._begin(first, timeline[0].seq)
-
-    def handlers(self) -> dict[type, Callable[[Any], None]]:
-        handlers: dict[type, Callable[[Any], None]] = {
-            StateEntered: self.enter,
-            StateExited: self.exit,
-            ComponentMetric: self.turn,
-            GuardEvaluated: self.guard,
-            SlotFilled: self.fill,
-            ToolCall: self.call,
-            ToolResult: self.answer,
-        }
-        if self.turns_by == "utterance":
-            handlers[Utterance] = self.say
-        return handlers
 
     def _begin(self, state: str, seq: int) -> Visit:
         visit = self.unseen.pop(state, None) if self.unseen else None
@@ -229,7 +213,7 @@ class _Walker:
             visit.turns += 1
         latency = _milliseconds(event)
         if latency is not None:
-            visit.latencies = _added(visit.latencies, latency)
+            visit.latencies.append(latency)
 
     def say(self, event: Utterance) -> None:
         """Something is said in a log whose turns are what the agent says."""
@@ -242,17 +226,17 @@ class _Walker:
     def guard(self, event: GuardEvaluated) -> None:
         self.has_guards = True
         if (visit := self._visit_of(event)) is not None:
-            visit.guards = _added(visit.guards, event)
+            visit.guards.append(event)
 
     def fill(self, event: SlotFilled) -> None:
         """A slot without a state was filled, but no state gets the credit."""
         self.fills.setdefault(event.slot, event)
         if event.state and (visit := self._visit_of(event)) is not None:
-            visit.slots = _added(visit.slots, event)
+            visit.slots.append(event)
 
     def call(self, event: ToolCall) -> None:
         if self.last is not None:
-            self.last.calls = _added(self.last.calls, event)
+            self.last.calls.append(event)
             self.callers[event.seq] = self.last
             self.call_ids.add(event.call_id)
 
@@ -265,7 +249,7 @@ class _Walker:
             return
         visit = self.callers.get(seq) if seq is not None else self.last
         if visit is not None:
-            visit.results = _added(visit.results, event)
+            visit.results.append(event)
 
     def done(self) -> Walk:
         final, last = self.last, ""
@@ -276,22 +260,10 @@ class _Walker:
         )
 
 
-def _added(items: list[Item] | _Nothing, item: Item) -> list[Item]:
-    """The items with one more; a list that is there already is used again."""
-    if not items:
-        return [item]
-    items.append(item)
-    return items
-
-
 def _milliseconds(event: ComponentMetric) -> float | None:
     """How long a turn took; None where it has no possible latency."""
-    values = event.values
-    usual = values.get("latency_ms")
-    if type(usual) is float and 0 <= usual <= _DAY_MS:
-        return usual
     for name, per_ms in (("latency_ms", 1.0), ("e2e_latency", 1000.0)):
-        value = values.get(name)
+        value = event.values.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value * per_ms <= _DAY_MS:
             return float(value * per_ms)
     return None

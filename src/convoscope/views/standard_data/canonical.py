@@ -17,6 +17,7 @@ import msgspec
 
 from convoscope.conversation.events import AnyEvent, Text, Time, Utterance, moment
 from convoscope.conversation.model import ASSISTANT, USER, Agent, Conversation, Item, Participant, Source
+from convoscope.views.items import last_words
 from convoscope.views.standard_data.events import (
     HAPPENED,
     KEPT,
@@ -400,8 +401,8 @@ def _whole(conversation: Conversation) -> Tidied:
         **_stated(conversation),
         **fields_of_expected(conversation.expected),
         **fields_of_outcome(conversation.outcome),
-        "agent_task": _last_text(conversation, USER),
-        "agent_response": _last_text(conversation, ASSISTANT),
+        "agent_task": last_words(conversation, USER) or None,
+        "agent_response": last_words(conversation, ASSISTANT) or None,
         "conversation_context": _history_of(conversation),
         "metadata": metadata or None,
         **happened(conversation.timeline),
@@ -434,11 +435,3 @@ def _iso(time: Time | None) -> str | None:
         return datetime.fromtimestamp(time.at, UTC).isoformat().replace("+00:00", "Z")
     except (OverflowError, ValueError, OSError):  # beyond the years that a calendar has
         return None
-
-
-def _last_text(conversation: Conversation, role: str) -> str | None:
-    """The last text of a role; None where it said nothing."""
-    for utterance in reversed(conversation.utterances):
-        if conversation.roles[utterance.speaker] == role and (text := conversation.text(utterance)).strip():
-            return text
-    return None
