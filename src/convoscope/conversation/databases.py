@@ -149,7 +149,7 @@ def fits(pattern: str, path: Path) -> bool:
     span, taken = None, 0  # the last `**`, and what follows the keys that it takes
     while index < len(path):
         key = keys[at] if at < len(keys) else None
-        if key is _STRETCH:
+        if key is _ANY_NUMBER:
             at += 1
             span, taken = at, index
         elif key is _ANY or key == path[index]:
@@ -159,10 +159,10 @@ def fits(pattern: str, path: Path) -> bool:
             at, index = span, taken
         else:
             return False
-    return all(key is _STRETCH for key in keys[at:])
+    return all(key is _ANY_NUMBER for key in keys[at:])
 
 
-_ANY, _STRETCH = object(), object()
+_ANY, _ANY_NUMBER = object(), object()
 
 
 @lru_cache(maxsize=4096)
@@ -174,7 +174,7 @@ def _keys(pattern: str) -> Sequence[object]:
             keys.append("")
         else:
             keys[-1] += token
-    stars = {"*": _ANY, "**": _STRETCH}
+    stars = {"*": _ANY, "**": _ANY_NUMBER}
     return [stars.get(key) or re.sub(r"\\(.)", r"\1", key, flags=re.DOTALL) for key in keys]
 
 

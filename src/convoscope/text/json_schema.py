@@ -2,7 +2,7 @@
 
 To the letter, what the schema does not allow is a fault: draft 2020-12, and what older drafts wrote
 otherwise. A schema that uses something which is not checked here is refused, so that "no fault" always
-means that there are none. That is what a form that was asked for is held to.
+means that the value fits. That is what a form that was asked for is held to.
 
 The schema of a tool is reported by many systems, each in its own way, and by many badly: there, the common
 names of other languages are types too, and null is what models write for an argument that they leave
@@ -438,8 +438,8 @@ def _map(schema: dict[str, Json], keyword: str) -> dict[str, Json]:
     return members
 
 
-def _number(schema: dict[str, Json], keyword: str, otherwise: float) -> float:
-    number = schema.get(keyword, otherwise)
+def _number(schema: dict[str, Json], keyword: str, default: float) -> float:
+    number = schema.get(keyword, default)
     if not _is_number(number):
         raise BadSchema(f"{keyword} {shown(number)} is no number")
     return float(number) if isinstance(number, float) else int(number)

@@ -261,30 +261,30 @@ def lexicon_digest() -> str:
 
 def _read(path: Path) -> Lexicon:
     try:
-        facts = tomllib.loads(path.read_text(encoding="utf-8"))
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from None
     lists: dict[str, tuple[str, ...]] = {}
     exceptions: dict[str, tuple[str, ...]] = {}
     for name in _LISTS:
-        part = facts.get(name, None if name in PURPOSES else {"phrases": []})
+        part = fields.get(name, None if name in PURPOSES else {"phrases": []})
         if not isinstance(part, dict):
             raise UsageError(f"{path}: [{name}] is missing", hint=f"a language has {', '.join(PURPOSES)}")
         lists[name] = _texts(path, f"{name}.phrases", part.get("phrases"))
         exceptions[name] = _texts(path, f"{name}.except", part.get("except", []))
         _refuse_unknown(path, name, part, ("phrases", "except"))
-    _refuse_unknown(path, "", facts, ("name", "blanks", "common", "spellings", *_LISTS))
-    if not isinstance(facts.get("name"), str) or not isinstance(facts.get("blanks"), bool):
+    _refuse_unknown(path, "", fields, ("name", "blanks", "common", "spellings", *_LISTS))
+    if not isinstance(fields.get("name"), str) or not isinstance(fields.get("blanks"), bool):
         raise UsageError(f"{path}: name must be a text and blanks true or false")
-    spellings = facts.get("spellings", {})
+    spellings = fields.get("spellings", {})
     if not isinstance(spellings, dict):
         raise UsageError(f"{path}: [spellings] must be a table", hint='a line of it is: you = ["u"]')
     read = Lexicon(
         language=path.stem,
-        name=facts["name"],
-        has_blanks=facts["blanks"],
+        name=fields["name"],
+        has_blanks=fields["blanks"],
         common=frozenset(
-            word for text in _texts(path, "common", facts.get("common")) for word in folded_phrases(text).split()
+            word for text in _texts(path, "common", fields.get("common")) for word in folded_phrases(text).split()
         ),
         phrases=lists,
         exceptions=exceptions,
@@ -306,8 +306,8 @@ def _read(path: Path) -> Lexicon:
     return read
 
 
-def _refuse_unknown(path: Path, name: str, facts: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for field in facts:
+def _refuse_unknown(path: Path, name: str, fields: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for field in fields:
         if field not in known:
             whole = f"{name}.{field}" if name else field
             raise UsageError(f"{path}: unknown field {whole}", hint=f"there is {', '.join(known)}")

@@ -155,8 +155,8 @@ def _plain(text: str) -> str:
 
 
 def _translated(token: str, ascii: bool) -> str:
-    if token in _PLACES:
-        return _PLACES[token]
+    if token in _ANCHORS:
+        return _ANCHORS[token]
     if token.startswith("\\"):
         if token[1] in "123456789" and len(token) < 4:
             raise UnsupportedPattern("a back reference")
@@ -206,7 +206,7 @@ _ESCAPE = r"\\(?:[0-7]{3}|0[0-7]?|x..|u.{4}|U.{8}|N\{[^}]*\}|.)"
 _TOKEN = lazy_pattern(rf"{_ESCAPE}|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?#[^)]*\)|\{{,\d*\}}|.", re.DOTALL)
 _TOKEN_OF_CLASS = lazy_pattern(rf"{_ESCAPE}|.", re.DOTALL)
 _BOUNDARIES = (r"\b", r"\B")
-_PLACES = {**{index: index for index in (*_BOUNDARIES, r"\A")}, r"\Z": r"\z"}
+_ANCHORS = {**{index: index for index in (*_BOUNDARIES, r"\A")}, r"\Z": r"\z"}
 _WORD = r"\p{L}\p{N}_"
 _WORD_WITHOUT = {
     "": _WORD,

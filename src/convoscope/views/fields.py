@@ -265,7 +265,7 @@ _FRACTION = lazy_pattern(r"\s*(\d{1,4}(?:\.\d{1,3})?)\s*/\s*([1-9]\d{0,3})\s*")
 
 
 def _named(name: str, good: Sequence[str], words: str) -> Proposal | None:
-    """A proposal that names the good values; nothing where there are none."""
+    """A proposal that names the good values; nothing without a good value."""
     sign = "=" if len(good) == 1 else "in"
     return Proposal(name, 4, words, (f"{name} {sign} {', '.join(sorted(good))}",)) if good else None
 

@@ -16,7 +16,6 @@ from convoscope.conversation import (
     Conversation,
     Database,
     Scenario,
-    Text,
     Time,
     Tool,
     ToolCall,
@@ -213,7 +212,7 @@ def _constants(conversation: Conversation) -> dict[str, Any]:
     scenario, agent, outcome = conversation.scenario or Scenario(), conversation.agent, conversation.outcome
     goal, persona = scenario.goal, scenario.persona
     if isinstance(persona, dict):
-        persona = persona.get("user_persona") or persona.get("description") or persona.get("name")
+        persona = persona.get("user_persona") or persona.get("description") or persona.get("name") or ""
     reason = outcome.ended_reason or None
     paths: dict[str, str] = {}
     for track in conversation.recording.tracks if conversation.recording else ():
@@ -223,7 +222,7 @@ def _constants(conversation: Conversation) -> dict[str, Any]:
     return {
         "record_id": str(conversation.dimensions.get("scenario_id") or conversation.id),
         "user_goal": goal if isinstance(goal, dict) else {} if goal is None else {"high_level_user_goal": goal},
-        "user_persona": str(persona or ""),
+        "user_persona": "" if persona is None else str(persona),
         "initial_scenario_db": _content(scenario.before),
         "initial_scenario_db_hash": _hash(scenario.before),
         "final_scenario_db": _content(scenario.after),
@@ -280,8 +279,12 @@ def _by_own_turns(conversation: Conversation) -> dict[str, Any]:
     sounds = sounds_of(conversation)
     for turn in conversation.turns:
         for role, utterances in ((USER, turn.user), (ASSISTANT, turn.assistant)):
-            _put(texts_of[f"transcribed_{role}"], turn.id, [one.heard for one in utterances])
-            _put(texts_of[f"intended_{role}"], turn.id, [one.intended or one.spoken for one in utterances])
+            for name, texts in (
+                ("transcribed", [utterance.heard for utterance in utterances]),
+                ("intended", [utterance.intended or utterance.spoken for utterance in utterances]),
+            ):
+                if words := [text.text for text in texts if text is not None and text.text]:
+                    texts_of[f"{name}_{role}"][turn.id] = " ".join(words)
             spans = [(round(at - start, 6), round(end - start, 6)) for one in utterances for at, end in sounds[one.seq]]
             if spans:
                 audio[role][turn.id] = sorted(spans)
@@ -320,12 +323,6 @@ def _by_own_turns(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _put(texts: dict[int, str], turn: int, candidates: list[Text | None]) -> None:
-    words = [text.text for text in candidates if text is not None and text.text]
-    if words:
-        texts[turn] = " ".join(words)
-
-
 def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, float]:
     """From the end of the user's last sound to the start of the reply. Who was interrupted waited for nothing.
 
@@ -337,9 +334,13 @@ def _latencies(conversation: Conversation, interrupted: set[int]) -> dict[int, f
     for turn in conversation.turns:
         if turn.id in interrupted:
             continue
-        ended, began = _ended(conversation, turn.user, audible), _began(conversation, turn.assistant, audible)
-        if ended is not None and began is not None:
-            wait = round(round(began - start, 6) - round(ended - start, 6), 6)
+        # When the first sound of the reply began, be its end known or not.
+        starts = [at for utterance in turn.assistant for at, _ in sounds_of(conversation)[utterance.seq]]
+        times = (utterance.time for utterance in turn.assistant)
+        starts += [conversation.common(time) for time in times if time is not None and time.clock in audible]
+        ended = _ended(conversation, turn.user, audible)
+        if ended is not None and starts:
+            wait = round(round(min(starts) - start, 6) - round(ended - start, 6), 6)
             if wait >= 0:
                 waits[turn.id] = wait
     return waits
@@ -357,15 +358,6 @@ def _ended(conversation: Conversation, utterances: Sequence[Utterance], audible:
             return None
         ends += own_ends
     return max(ends, default=None)
-
-
-def _began(conversation: Conversation, utterances: Sequence[Utterance], audible: set[str]) -> float | None:
-    """When the first sound began, be its end known or not."""
-    starts = [start for one in utterances for start, _ in sounds_of(conversation)[one.seq]]
-    starts += [
-        conversation.common(time) for one in utterances if (time := one.time) is not None and time.clock in audible
-    ]
-    return min(starts, default=None)
 
 
 def _logged_latencies(conversation: Conversation) -> dict[int, float]:

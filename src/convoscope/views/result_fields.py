@@ -156,7 +156,7 @@ STATUS_OF_NEW = _set_of("open active new draft live ready valid enabled")
 DONE_WORDS = _set_of(_TABLE["words"]["done"])
 """Fields of tools that act: `{"booked": false}` says that they did not."""
 NO_ERROR = _set_of("0 false no none null nil n/a na ok success - [] {}") | {"", "no error", "no errors"}
-"""What `error` says where there was none."""
+"""What `error` says where there was no error."""
 EMPTY_WORDS = _set_of("null none nil undefined nan {} [] \"\" '' n/a")
 TRUE, FALSE = _set_of("true yes y 1 ja si sim oui"), _set_of("false no n 0 nein nao non")
 ASKS = _set_of("requires require required needs need missing must redirect awaiting")

@@ -520,8 +520,8 @@ class ObjectResult:
         is_thing = self._returned or self.flags or self.described or succeeded or (self.ids and self.kind.reads)
         if self.pending and not is_thing:
             return unstated(UNSTATED, self.pending)
-        beside_nothing = self.empty or self.found_nothing
-        if self.data or ((self.flags or self.ids or self.echoes) and not beside_nothing):
+        is_with_nothing = self.empty or self.found_nothing
+        if self.data or ((self.flags or self.ids or self.echoes) and not is_with_nothing):
             return DATA
         if self.described and (self.weak or self.pending):
             return DATA

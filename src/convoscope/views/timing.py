@@ -7,7 +7,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Conversation
-from convoscope.conversation.events import Utterance
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.views.user_turns import end_of, start_of
 
@@ -71,14 +70,10 @@ def _logged_interruptions(conversation: Conversation) -> Interruptions:
     for turn in conversation.turns:
         if was_cut and turn.user:
             turns.by_user.add(turn.id)
-        if any(_is_cut_by(one, "assistant", roles) for one in turn.user):
+        if any(roles.get(utterance.cut_off_by) == ASSISTANT for utterance in turn.user if utterance.cut_off_by):
             turns.by_assistant.add(turn.id)
-        was_cut = any(_is_cut_by(one, "user", roles) for one in turn.assistant)
+        was_cut = any(roles.get(utterance.cut_off_by) == USER for utterance in turn.assistant if utterance.cut_off_by)
     return turns
-
-
-def _is_cut_by(utterance: Utterance, role: str, roles: dict[str, str]) -> bool:
-    return bool(utterance.cut_off_by) and roles.get(utterance.cut_off_by) == role
 
 
 LEAST_SHIFT = 30.0

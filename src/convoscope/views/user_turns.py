@@ -124,7 +124,7 @@ _MAY_BE_ERROR = (
 _TURKISH = str.maketrans("İı", "ii")
 _ERROR_NUMBER = lazy_pattern(r"[45]\d\d")
 _ANSWERS = frozenset(("answer", "reply", "response", "content", "text", "speech", "utterance", "output", "say"))
-_SPEAKS_TO_SOMEBODY = lazy_pattern(
+_SPEAKS_TO_THE_USER = lazy_pattern(
     r"[?？]|(?<![\w.])(?:i|i'm|i'll|we|we're|you|your|yours|please|sorry|us|our|my|let's|means|if|sie|ihr|ihre|ihrer|bitte"
     r"|wir|ich|vous|votre|veuillez|nous|je|usted|su|por favor|você|seu|sua|lo siento|desculpe)(?![\w/.-])",
     re.IGNORECASE,
@@ -162,7 +162,7 @@ def is_error_text(text: str) -> bool:
     words = statement(content)
     if words.failed and words.is_strong and _TRACE.search(content, 0, _LONGEST_TRACE):
         return True
-    if len(content) > LONGEST_SHORT or _SPEAKS_TO_SOMEBODY.search(content.replace("’", "'")):
+    if len(content) > LONGEST_SHORT or _SPEAKS_TO_THE_USER.search(content.replace("’", "'")):
         return False
     if words.failed and (_OF_MACHINES if words.is_strong else _TRANSPORT).search(words.sign):
         return True

@@ -24,7 +24,7 @@ from convoscope.text.spoken.vocabulary import (
     TENS,
     listed,
 )
-from convoscope.text.spoken.written import NOBODY, TOP_LEVEL
+from convoscope.text.spoken.written import NO_MAILBOX, TOP_LEVEL
 
 _WORD = lazy_pattern(r"[^\W_]+(?:['’][^\W_]+)*")
 _ANY_DIGIT = lazy_pattern(r"[0-9]")
@@ -135,7 +135,7 @@ def _spelled_piece(words: Words, start: int, index: int, *, lettered: bool) -> i
 
 
 def _links(words: Words, index: int, *, begun: bool) -> bool:
-    """Words that belong to a number but are none: `double` seven, one hundred `and` five, one `point` two."""
+    """Words that belong to a number and are not one: `double` seven, one hundred `and` five, one `point` two."""
     word, following = words.small[index], words.word(index + 1)
     if word == "second":
         return words.word(index - 1) in _BEFORE_SECOND
@@ -198,7 +198,7 @@ def _is_letter(word: str) -> bool:
     return word in NATO or (len(word) == 1 and word.isalpha() and word not in "ai")
 
 
-NAME, PLACE, AIRPORT = "name", "place", "airport_code"
+NAME, LOCATION, AIRPORT = "name", "place", "airport_code"
 CODE, FLIGHT, SEAT = "confirmation_code", "flight_number", "seat"
 TIME, DATE, DURATION = "time", "date", "duration"
 AMOUNT, PHONE, EMAIL, NUMBER = "amount", "phone", "email", "number"
@@ -207,7 +207,7 @@ _ENDING = "|".join(sorted(TOP_LEVEL))
 _LINK = "(?: +(?:dot|underscore|dash|hyphen|plus) +|[.+-])"  # an underscore is in \w already
 _MAIL = lazy_pattern(
     r"(?<![\w.+-])(?:[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    rf"|(?!(?:{'|'.join(sorted(NOBODY))})\b(?!{_LINK}))\w+(?:{_LINK}\w+"
+    rf"|(?!(?:{'|'.join(sorted(NO_MAILBOX))})\b(?!{_LINK}))\w+(?:{_LINK}\w+"
     rf"| +(?:[0-9]+|{'|'.join(sorted(SMALL))})\b){{0,9}}"
     rf" +at +[\w-]+(?:(?: +dot +|\.)[\w-]+){{0,8}}(?: +dot +|\.)(?:{_ENDING})\b)",
     re.IGNORECASE,
@@ -232,7 +232,7 @@ _HALF_DAYS = frozenset(("am", "pm"))
 _NAMING = frozenset(("name", "names", "name's", "surname"))
 _SPELLING = frozenset(("spelled", "spelt", "spell", "spelling"))
 _TITLES = frozenset(("mr", "mrs", "ms", "miss", "dr"))
-_TO_PLACE = frozenset(listed("from to into in near via through departing leaving reach visit between"))
+_TO_LOCATION = frozenset(listed("from to into in near via through departing leaving reach visit between"))
 _TO_MONTH = frozenset(listed("in of until till by since from to through between next last this early late mid"))
 _CALLING = frozenset(listed("phone telephone cell mobile call contact callback"))
 _AT_TIME = frozenset(listed("at by the before after around until till from to for confirmed my original"))
@@ -273,7 +273,7 @@ def entities(text: str) -> tuple[SpokenEntity, ...]:
         spoken += [_entity(EMAIL, text, mail.start(), mail.end()) for mail in _MAIL.finditer(free)]
         free = _MAIL.sub(_blank, free)
     words = Words(free)
-    spoken += [_entity(type, text, start, end) for type, start, end in _facts(words)]
+    spoken += [_entity(type, text, start, end) for type, start, end in _spans(words)]
     return tuple(sorted(spoken, key=lambda entity: entity.start))
 
 
@@ -288,7 +288,7 @@ def _entity(type: str, text: str, start: int, end: int) -> SpokenEntity:
     return SpokenEntity(type, written, start, end, " ".join(tokens))
 
 
-def _facts(words: Words) -> Iterator[tuple[str, int, int]]:
+def _spans(words: Words) -> Iterator[tuple[str, int, int]]:
     done = 0
     for index, word in enumerate(words.written):
         # Most words have a small letter and no figure in front, and begin nothing.
@@ -426,7 +426,7 @@ def _capital(words: Words, index: int) -> _FactEnd:
         if numbered == _FactEnd(number, FLIGHT):
             return numbered
     leads_on = words.word(end) == "to" and words.is_name(end + 1)
-    return _FactEnd(end, PLACE if leads_on or words.word(index - 1) in _TO_PLACE else "")
+    return _FactEnd(end, LOCATION if leads_on or words.word(index - 1) in _TO_LOCATION else "")
 
 
 def _row(words: Words, index: int) -> int:

@@ -13,7 +13,7 @@ TOP_LEVEL = frozenset(
 )
 _SITE = lazy_pattern(r"[a-z0-9]+(?:\.[a-z0-9]+)*\.(?:" + "|".join(sorted(TOP_LEVEL)) + ")")
 _LINKS = {"dot": ".", "underscore": "_", "dash": "-", "hyphen": "-", "plus": "+"}
-NOBODY = frozenset(
+NO_MAILBOX = frozenset(
     listed(
         "a an at me us him her it it's them you look looking is are was be here there or and find "
         "to on my the mail email address"
@@ -56,7 +56,7 @@ def _join_site(out: list[str]) -> None:
 def _join_mail(out: list[str]) -> None:
     """Take in `john underscore doe 99 at` in front of the site at the end."""
     start = len(out) - 3
-    if start < 0 or out[start] in NOBODY or not _is_part(out[start]):
+    if start < 0 or out[start] in NO_MAILBOX or not _is_part(out[start]):
         return
     while start and (before := _part_before(out, start)) < start:
         start = before
@@ -71,7 +71,7 @@ def _part_before(out: list[str], start: int) -> int:
     name = out[start - 1]
     named = out[start].isdecimal() and name.isalpha() and _is_part(name)
     # After a link any word is part of a mailbox.
-    return start - 1 if named and (name not in NOBODY or (start >= 2 and out[start - 2] in _LINKS)) else start
+    return start - 1 if named and (name not in NO_MAILBOX or (start >= 2 and out[start - 2] in _LINKS)) else start
 
 
 def _is_part(word: str) -> bool:
@@ -79,7 +79,7 @@ def _is_part(word: str) -> bool:
 
 
 MARK = "\x02"
-"""Stands before a token that was written in capitals where it matters: `SK` before a number, `A` as a letter."""
+"""Precedes a token that was written in capitals where it matters: `SK` before a number, `A` as a letter."""
 
 BREAKS = ",.;:!?()"
 _FOLDED = (

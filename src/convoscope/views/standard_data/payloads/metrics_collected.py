@@ -221,7 +221,7 @@ class _Reading:
     def _add(self, metric: dict[str, Any], label: str | None) -> None:
         """The turn is the label; what had that name, the plugin, is the `source_label` (specification, 1.3, 4).
 
-        Where there was none, and the turn is not called one (`turn_3`), an empty one says that this is its turn.
+        Without such a name, and where the turn is not called one (`turn_3`), an empty one says that this is its turn.
         """
         if label is not None:
             plugin = metric.get("label")

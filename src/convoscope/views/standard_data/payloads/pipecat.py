@@ -83,7 +83,7 @@ def service_of(processor: str) -> str:
 
 @lru_cache(maxsize=1024)
 def metric_named(name: str) -> str:
-    """The metric that a name says: `TTFBMetricsData`, `ttfb`, `ttfb_llm`; nothing where it is none of Pipecat's."""
+    """The metric that a name says: `TTFBMetricsData`, `ttfb`, `ttfb_llm`; nothing where it is not one of Pipecat's."""
     bare = re.sub(r"[^a-z0-9]|metrics?data$|metrics?$|data$", "", name.rsplit(".", 1)[-1].casefold())
     return _NAMES.get(bare) or _NAMES.get(re.sub(r"(llm|tts|stt)$", "", bare), "")
 
@@ -298,7 +298,11 @@ class Generations:
             for name, value in measurement.fields.items():
                 differs = name in _OF_AN_ENTRY and generation.get(name, value) != value
                 keep(generation, f"{metric}_{name}" if differs else name, value)
-        _add_speed(generation)
+        tokens, duration = generation.get("completion_tokens"), generation.get("duration")
+        if generation["type"] == LLM and tokens is not None and duration is not None and duration > 0:
+            speed = tokens / duration
+            if isfinite(speed):
+                generation.setdefault("tokens_per_second", speed)
         return Added(generation, is_new)
 
     def _find(self, source: _Source, measurement: Measured) -> dict[str, Any] | None:
@@ -341,15 +345,6 @@ def _fits(metric: Mapping[str, Any], measurement: Measured) -> bool:
     if measurement.field in metric or (measurement.field == _FIRST.get(measurement.component) and "duration" in metric):
         return False
     return all(metric.get(key, value) == value for key, value in measurement.fields.items() if key not in _OF_AN_ENTRY)
-
-
-def _add_speed(metric: dict[str, Any]) -> None:
-    """Tokens per second, from the tokens of a completion and the time that it took."""
-    tokens, duration = metric.get("completion_tokens"), metric.get("duration")
-    if metric["type"] == LLM and tokens is not None and duration is not None and duration > 0:
-        speed = tokens / duration
-        if isfinite(speed):
-            metric.setdefault("tokens_per_second", speed)
 
 
 # A breakdown of one wait
