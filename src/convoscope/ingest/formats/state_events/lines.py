@@ -1,7 +1,7 @@
 """The lines of an event stream: what their fields are called, when they happened, and in which order.
 
-Lines of one producer have few shapes. What a shape means is concluded once, as a `LinePlan`, and looked up by
-the names of its fields, so that a line costs a few lookups.
+Lines of one producer have few shapes. What a shape means is concluded once from the names of its fields, as a
+`LinePlan`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
@@ -76,8 +76,10 @@ _OF_TURN = re.compile(
 _META = frozenset({*EVENT_NAMES, *TIMES, *SEQUENCES, *IDS}) - {"name"}
 
 _OWN = {CALL: "call_id", RESULT: "call_id", TURN: "model"}
-_MANY_PLANS = 4096
 _NEAR = 8
+_NEVER = float("-inf")
+TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
+DAY_MS = 86_400_000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +89,11 @@ class LinePlan:
     kind: str
     name: str
     """The event, as the line calls it."""
-    payload: str = ""
-    """The field that the event is nested in."""
     time: str = ""
     seq: str = ""
     id: str = ""
     shared: tuple[str, ...] = ()
-    """What it says of the whole conversation; lines that say the same have the same tuple."""
-    pick: Callable[[JsonObject], Any] | None = None
-    """Gives what it says of that."""
+    """What it says of the whole conversation."""
     names: tuple[str, ...] = ()
     """The fields of its kind, in the order of the table; "" where the line has none."""
     values: tuple[str, ...] = ()
@@ -106,9 +104,26 @@ class LinePlan:
     """Those of them whose names are unknown."""
 
 
-# Sorted by time, number and index; then its time, plan, fields and record. A plain tuple, since there are millions.
-Line = tuple[float, float, int, Time | None, LinePlan, JsonObject, Record]
-_ORDER = itemgetter(0, 1, 2)
+class Line(NamedTuple):
+    """A line, and its position in the order: by time, number and index."""
+
+    at: float
+    seq: float
+    anchor: int
+    time: Time | None
+    plan: LinePlan
+    fields: JsonObject
+    record: Record
+
+    @property
+    def own(self) -> list[Any]:
+        """The values of the fields of its kind, in the order of the table; None where the line has none."""
+        fields = self.fields
+        return [fields[name] if name else None for name in self.plan.names]
+
+    @property
+    def id(self) -> str:
+        return text_of(self.fields[self.plan.id]) if self.plan.id else ""
 
 
 @lru_cache(maxsize=4096)
@@ -149,7 +164,7 @@ def flattened(fields: JsonObject, payload: str) -> JsonObject:
     flat = {**fields, **inner}
     if payload not in inner:
         del flat[payload]
-    for name in inner.keys() & _META & fields.keys():
+    for name in sorted(inner.keys() & _META & fields.keys()):
         flat[name] = fields[name]
         if inner[name] != fields[name]:
             flat[f"{payload}.{name}"] = inner[name]
@@ -158,7 +173,10 @@ def flattened(fields: JsonObject, payload: str) -> JsonObject:
 
 def payload_of(fields: JsonObject) -> str:
     """The field that the event is nested in; "" where it is the line itself."""
-    return next((name for name in PAYLOADS if type(fields.get(name)) is dict), "")
+    for name in PAYLOADS:
+        if type(fields.get(name)) is dict:
+            return name
+    return ""
 
 
 def may_hold(value: Any) -> bool:
@@ -172,91 +190,36 @@ class HoldsEvents(Exception):
     """A line is a record with a list of events, and has to be taken apart first."""
 
 
-class LinePlanner:
-    """Finds the plan of a line. Plans are kept: there are few shapes, but an odd log may have any number."""
+def planned(fields: JsonObject, *, taken_apart: bool) -> tuple[LinePlan, JsonObject]:
+    """The plan of a line, and its fields, flat.
 
-    def __init__(self) -> None:
-        self.plans: dict[tuple[str, ...], LinePlan] = {}
-        """By the field that names the event, the event, and the names of all fields; only where they need no copy."""
-        self.nested: dict[tuple[str, ...], LinePlan] = {}
-        self.taken_apart = False
-        """Lists of events were taken out of their records: what looks like one now is not read."""
-        self.usual = EVENT_NAMES[0]
-        """The field that named the event of the line before."""
-
-    def look(self, fields: JsonObject) -> tuple[LinePlan, JsonObject]:
-        """The plan of a line, and its fields, flat."""
-        usual = self.usual
-        name = fields.get(usual)
-        if type(name) is not str:
-            return self._look_closer(fields)
-        key = (usual, name, *fields)
-        plan = self.plans.get(key)
-        if plan is not None:
-            return plan, fields
-        outer = self.nested.get(key)
-        if outer is None or type(fields.get(outer.payload)) is not dict:
-            return self._look_closer(fields)
-        flat = flattened(fields, outer.payload)
-        field = _outside(usual, fields[outer.payload])
-        inner = self.nested.get(("", field, name, *flat))
-        if inner is None:
-            inner = _kept(self.nested, ("", field, name, *flat), _plan(outer.kind, field, name, flat))
-        return inner, flat
-
-    def _look_closer(self, fields: JsonObject) -> tuple[LinePlan, JsonObject]:
-        field, name = event_name(fields)
-        payload = payload_of(fields)
-        kind = kind_of(name)
-        if not kind and not self.taken_apart and may_hold(fields):
-            raise HoldsEvents
-        flat = fields
-        if payload:
-            flat = flattened(fields, payload)
-            if kind and field == _first(EVENT_NAMES, fields):
-                _kept(self.nested, (field, name, *fields), LinePlan(kind, name, payload))
-                self.usual = field
-            if kind:
-                field = _outside(field, fields[payload])
-            else:
-                field, name = event_name(flat)
-                kind = kind_of(name)
-        if not kind and is_text(flat):
-            return LinePlan(TEXT, name, time=_first(TEXT_TIMES, flat), seq=_first(SEQUENCES, flat)), flat
-        plan = _plan(kind or (OTHER if name else NOT_AN_EVENT), field, name, flat)
-        if _depends_on_names(field, kind, fields):
-            self.usual = field
-            _kept(self.plans, (field, name, *fields), plan)
-        return plan, flat
-
-
-def _depends_on_names(field: str, kind: str, fields: JsonObject) -> bool:
-    """Whether every line with these fields, and this event in this field, has the same plan."""
-    if not field or any(name in fields for name in PAYLOADS):
-        return False
-    if kind:
-        return field == _first(EVENT_NAMES, fields)
-    others = (*EVENT_NAMES, *ROLE_NAMES, EVENTS, *TEXT_LISTS)
-    return not any(name in fields for name in others if name != field)
-
-
-def _kept(plans: dict[tuple[str, ...], LinePlan], key: tuple[str, ...], plan: LinePlan) -> LinePlan:
-    if len(plans) >= _MANY_PLANS:
-        plans.clear()
-    plans[key] = plan
-    return plan
-
-
-def _outside(field: str, inner: JsonObject) -> str:
-    """The field that names the event, except where what is nested has another use for it."""
-    return "" if field == "name" and "name" in inner else field
+    `taken_apart`: lists of events were taken out of their records, so that what looks like one now is not read.
+    """
+    field, name = event_name(fields)
+    payload = payload_of(fields)
+    kind = kind_of(name)
+    if not kind and not taken_apart and may_hold(fields):
+        raise HoldsEvents
+    flat = fields
+    if payload:
+        flat = flattened(fields, payload)
+        if not kind:
+            field, name = event_name(flat)
+            kind = kind_of(name)
+        elif field == "name" and "name" in fields[payload]:
+            # What is nested has another use for the field.
+            field = ""
+    if not kind and is_text(flat):
+        return LinePlan(TEXT, name, time=_first(TEXT_TIMES, flat), seq=_first(SEQUENCES, flat)), flat
+    return _plan(kind or (OTHER if name else NOT_AN_EVENT), field, name, tuple(flat)), flat
 
 
 def _first(names: Iterable[str], fields: Iterable[str]) -> str:
     return next((name for name in names if name in fields), "")
 
 
-def _plan(kind: str, event: str, name: str, fields: JsonObject) -> LinePlan:
+@lru_cache(maxsize=4096)
+def _plan(kind: str, event: str, name: str, fields: tuple[str, ...]) -> LinePlan:
     """Which field is what, by their names alone."""
     left = [field for field in fields if field != event]
     time, seq = _first(TIMES, left), _first(SEQUENCES, left)
@@ -274,13 +237,7 @@ def _plan(kind: str, event: str, name: str, fields: JsonObject) -> LinePlan:
         values = tuple(field for field in left if field not in used and _OF_TURN.fullmatch(field))
     extra = tuple(field for field in left if field not in used and field not in values)
     unknown = () if kind in (OTHER, NOT_AN_EVENT) else tuple(field for field in extra if field not in _USUAL)
-    pick = itemgetter(*shared) if shared else None
-    return LinePlan(kind, name, "", time, seq, id, _interned(shared), pick, tuple(own_names), values, extra, unknown)
-
-
-@lru_cache(maxsize=4096)
-def _interned(names: tuple[str, ...]) -> tuple[str, ...]:
-    return names
+    return LinePlan(kind, name, time, seq, id, shared, tuple(own_names), values, extra, unknown)
 
 
 class Ordered(NamedTuple):
@@ -290,82 +247,68 @@ class Ordered(NamedTuple):
     clocks: Collection[str]
 
 
-def in_order(records: Sequence[Record], planner: LinePlanner, notes: Notes, second: int = 0) -> Ordered:
+def in_order(records: Sequence[Record], notes: Notes, *, taken_apart: bool, second: int = 0) -> Ordered:
     """Every line with its plan and time, sorted by time, number and index.
 
-    A line without a time stays after the line before it. Lines that are the same in everything
-    are one. `second` is the index at which another list begins: merging the two is not reported.
+    A line without a time stays after the line before it, and so does one whose time is by a rarer clock, since times of
+    two clocks cannot be compared. Lines that are the same in everything are one. `second` is the index at which
+    another list begins: merging the two is not reported.
     """
-    clocked = _Clocked(notes)
-    lines, disordered, ties = _placed(records, planner, clocked, second)
-    if len(clocked.clocks) > 1:
-        lines, disordered = _by_one_clock(lines, notes, second)
-    if disordered or second:
-        lines.sort(key=_ORDER)
-    if disordered:
-        notes.repaired("events_out_of_order", f"{disordered} of {len(lines)} events")
-    if ties or disordered or second or len(clocked.clocks) > 1:
-        lines = _once(lines, notes)
-    return Ordered(lines, clocked.clocks)
-
-
-class _Placed(NamedTuple):
-    lines: list[Line]
-    disordered: int
-    """Lines that come after one that happened later."""
-    ties: int
-    """Lines that may repeat another, because they are of its moment."""
-
-
-def _placed(records: Sequence[Record], planner: LinePlanner, clocked: _Clocked, second: int) -> _Placed:
-    """Every line with its position in the order. Written for speed: a stream has millions of lines."""
+    timed = list(_timed(records, notes, taken_apart=taken_apart))
+    clocks = Counter(time.clock for time, _, _ in timed if time is not None)
+    usual = max(clocks, key=lambda clock: (clocks[clock], clock), default="")
+    if len(clocks) > 1:
+        rare = clocks.total() - clocks[usual]
+        notes.repaired("mixed_clocks", f"{rare} of {len(timed)} events are not by the {usual} clock")
     lines: list[Line] = []
-    append, plans, usual = lines.append, planner.plans, planner.usual
-    time: Time | None
-    same: Time | None = None
-    at, seq, anchor, wall = _NEVER, 0.0, 0, False
-    last: Any = None
-    high, high_seq, disordered, ties = at, seq, 0, 0
-    for index, record in enumerate(records):
-        fields = record.value
-        try:
-            plan = plans[usual, fields[usual], *fields]
-        except (KeyError, TypeError, IndexError):
-            plan, fields = planner.look(fields) if type(fields) is dict else (_NO_OBJECT, {"value": fields})
-            usual = planner.usual
-        time = None
-        if plan.time:
-            stamp = fields[plan.time]
-            if stamp == last:
-                time = same
-            elif type(stamp) is float and 1e8 <= stamp < 1e11:
-                # What most lines have, without a call.
-                wall, last = True, stamp
-                time = same = Time(stamp)
-            elif stamp is not None:
-                last = stamp
-                time = same = clocked.time(stamp, record)
-        if time is not None or at == _NEVER:
-            if time is not None:
+    at, seq, anchor = _NEVER, 0.0, 0
+    high, disordered = (at, seq), 0
+    for index, (record, (time, plan, fields)) in enumerate(zip(records, timed, strict=True)):
+        is_placed = time is not None and time.clock == usual
+        if is_placed or at == _NEVER:
+            if plan.seq and (is_placed or len(clocks) < 2):
+                seq = _number(fields[plan.seq], seq)
+            if time is not None and is_placed:
                 at, anchor = time.at, index
-            if plan.seq:
-                number = fields[plan.seq]
-                seq = number if type(number) is int else _number(number, seq)
-            if at > high or (at == high and seq > high_seq) or index == second:
-                high, high_seq = at, seq
-            elif at == high and seq == high_seq:
-                ties += 1
+            if (at, seq) >= high or index == second:
+                high = at, seq
             else:
                 disordered += 1
-        elif plan.seq:
-            ties += 1
-        append((at, seq, anchor, time, plan, fields, record))
-    if wall:
-        clocked.clocks.add("wall")
-    return _Placed(lines, disordered, ties)
+        lines.append(Line(at, seq, anchor, time, plan, fields, record))
+    if disordered or second:
+        lines.sort(key=itemgetter(0, 1, 2))
+    if disordered:
+        notes.repaired("events_out_of_order", f"{disordered} of {len(lines)} events")
+    return Ordered(_once(lines, notes), clocks)
 
 
-_NEVER = float("-inf")
+def _timed(
+    records: Sequence[Record], notes: Notes, *, taken_apart: bool
+) -> Iterator[tuple[Time | None, LinePlan, JsonObject]]:
+    """The time, plan and fields of each line. What had to be concluded is noted once; seconds are what is usual."""
+    noted = {"time_in_epoch_s"}
+    last: Any = None
+    same: Time | None = None
+    for record in records:
+        plan, fields = _NO_OBJECT, {"value": record.value}
+        if type(record.value) is dict:
+            plan, fields = planned(record.value, taken_apart=taken_apart)
+        stamp = fields[plan.time] if plan.time else None
+        if type(stamp) is float and 1e8 <= stamp < 1e11:
+            last, same = stamp, Time(stamp)  # What most lines have, without a call.
+        elif stamp is not None and stamp != last:
+            last, read = stamp, moment(stamp)
+            same = None if read is None else Time(read.at, read.kind)
+            if read is None or (read.inferred and read.inferred not in noted):
+                with notes.standing_at(record.file, record.number):
+                    if read is None:
+                        notes.set_aside("unreadable_time", repr(stamp)[:80])
+                    else:
+                        noted.add(read.inferred)
+                        notes.inferred(read.inferred, repr(stamp)[:80])
+        yield None if stamp is None else same, plan, fields
+
+
 _NO_OBJECT = LinePlan(NOT_AN_EVENT, "", extra=("value",))
 
 
@@ -378,92 +321,34 @@ def _number(value: Any, default: float) -> float:
     return number if math.isfinite(number) else default
 
 
-class _Clocked:
-    """Reads times, and notes once what had to be concluded. Seconds are what the format asks for."""
-
-    def __init__(self, notes: Notes) -> None:
-        self.notes = notes
-        self.clocks: set[str] = set()
-        self._noted: set[str] = {"time_in_epoch_s"}
-
-    def time(self, value: Any, record: Record) -> Time | None:
-        if type(value) is float and 1e8 <= value < 1e11:
-            self.clocks.add("wall")
-            return Time(value)
-        read = moment(value)
-        if read is None:
-            with self.notes.standing_at(record.file, record.number):
-                self.notes.set_aside("unreadable_time", repr(value)[:80])
-            return None
-        if read.inferred and read.inferred not in self._noted:
-            self._noted.add(read.inferred)
-            with self.notes.standing_at(record.file, record.number):
-                self.notes.inferred(read.inferred, repr(value)[:80])
-        self.clocks.add(read.kind)
-        return Time(read.at, read.kind)
-
-
-def _by_one_clock(lines: Sequence[Line], notes: Notes, second: int) -> tuple[list[Line], int]:
-    """Times of two clocks cannot be compared: lines of the rarer one stay where they are in the file."""
-    clocks = Counter(time.clock for _, _, _, time, _, _, _ in lines if time is not None)
-    usual = max(clocks, key=lambda clock: (clocks[clock], clock))
-    notes.repaired(
-        "mixed_clocks", f"{clocks.total() - clocks[usual]} of {len(lines)} events are not by the {usual} clock"
-    )
-    placed: list[Line] = []
-    at, seq_here, anchor = _NEVER, 0.0, 0
-    high, disordered = (at, seq_here), 0
-    for index, (_, seq, _, time, plan, fields, record) in enumerate(lines):
-        if time is not None and time.clock == usual:
-            at, seq_here, anchor = time.at, seq, index
-            if (at, seq_here) >= high or index == second:
-                high = at, seq_here
-            else:
-                disordered += 1
-        placed.append((at, seq_here, anchor, time, plan, fields, record))
-    return placed, disordered
-
-
 def _once(lines: list[Line], notes: Notes) -> list[Line]:
     """Without lines that repeat another in everything, their time or number included."""
-    again: list[int] = []
-    begun, seen = 0, set[str]()
-    before: Line | None = None
-    for index, line in enumerate(lines):
-        if before is None or line[0] != before[0] or line[1] != before[1]:
-            begun = index
-            seen.clear()
-        elif (line[3] is not None or line[4].seq) and _is_repeated(lines, begun, index, seen):
-            again.append(index)
-        before = line
-    if not again:
-        return lines
-    for index in again:
-        record = lines[index][6]
-        with notes.standing_at(record.file, record.number):
-            notes.repaired("duplicate_event", lines[index][4].name)
-    left_out = set(again)
-    return [line for index, line in enumerate(lines) if index not in left_out]
-
-
-def _is_repeated(lines: Sequence[Line], begun: int, index: int, seen: set[str]) -> bool:
-    """Compared with the others of its moment: one by one where there are few, by their text where there are many."""
-    fields = lines[index][5]
-    if index - begun <= _NEAR:
-        return any(lines[other][5] == fields for other in range(begun, index))
-    if not seen:
-        seen.update(repr(lines[other][5]) for other in range(begun, index))
-    text = repr(fields)
-    if text in seen:
-        return True
-    seen.add(text)
-    return False
+    distinct: list[Line] = []
+    same_moment: list[JsonObject] = []
+    texts: set[str] = set()
+    for line in lines:
+        if distinct and (line.at, line.seq) != (distinct[-1].at, distinct[-1].seq):
+            same_moment, texts = [], set()
+        is_repeated = False
+        if line.time is not None or line.plan.seq:
+            # One by one where there are few of a moment, by their text where there are many.
+            if len(same_moment) <= _NEAR:
+                is_repeated = line.fields in same_moment
+            else:
+                texts = texts or set(map(repr, same_moment))
+                is_repeated = repr(line.fields) in texts
+        same_moment.append(line.fields)
+        if texts:
+            texts.add(repr(line.fields))
+        if is_repeated:
+            with notes.standing_at(line.record.file, line.record.number):
+                notes.repaired("duplicate_event", line.plan.name)
+        else:
+            distinct.append(line)
+    return distinct
 
 
 # Values, however they are written.
-
-TRUE, FALSE = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
-DAY_MS = 86_400_000.0
 
 
 def text_of(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +20,6 @@ from convoscope.ingest.formats.state_events.lines import (
     TEXT_LISTS,
     TIMES,
     HoldsEvents,
-    LinePlanner,
     event_name,
     flattened,
     in_order,
@@ -29,13 +28,12 @@ from convoscope.ingest.formats.state_events.lines import (
     may_hold,
     payload_of,
     text_of,
-    truth,
 )
 from convoscope.ingest.formats.state_events.strict import NotStrict, strict_conversation
-from convoscope.ingest.formats.state_events.timeline import EventWalk, outcome_of, seconds_of
+from convoscope.ingest.formats.state_events.timeline import EventWalk, outcome_of
 from convoscope.ingest.io.json import decode
 from convoscope.ingest.reader import Detection, Lines, Reader, Record, RecordGroup, Sample
-from convoscope.ingest.record import JsonObject
+from convoscope.ingest.record import JsonObject, as_object, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import dimensions
 
@@ -83,9 +81,6 @@ class StateEventsReader(Reader):
     title = "Flow state events"
     strict_first = True
     """Lines are decoded by type where they can be. The other way gives the same; tests compare the two."""
-
-    def __init__(self) -> None:
-        self._planner = LinePlanner()
 
     def detect(self, sample: Sample) -> Detection | None:
         values = [value for value in sample.values if isinstance(value, dict | list)]
@@ -149,35 +144,67 @@ class StateEventsReader(Reader):
         parsed = [_content_of(record, notes) for record in records]
         if keyed or len(records) == 1:
             entries = [entry for content in parsed for entry in content.entries]
-            whole = _RecordContent(_merged(content.head for content in parsed), entries, parsed[0].second)
+            head: JsonObject = {}
+            for content in parsed:
+                head = {**content.head, **head}  # The first that says something counts.
+            whole = _RecordContent(head, entries, parsed[0].second)
             yield self._conversation(whole, group, group.name if keyed else _named(whole, group), notes)
             return
         for content in parsed:
             yield self._conversation(content, group, _named(content, group), notes)
 
     def _conversation(self, content: _RecordContent, group: RecordGroup, id: str, notes: Notes) -> Conversation:
-        self._planner.taken_apart = content.apart
-        ordered = in_order(content.entries, self._planner, notes, content.second)
+        ordered = in_order(content.entries, notes, taken_apart=content.apart, second=content.second)
         walk = EventWalk(id, notes)
         walk.go(ordered.lines)
         if not walk.has_content:
             raise InputError("has no event of a flow", field="event", hint=_EXPECTED)
-        clocks = {clock.id: clock for clock in walk.timeline.clocks}
+        clocks = {clock.id: clock for clock in walk.clocks}
         for kind in sorted(ordered.clocks):
             clocks.setdefault(kind, Clock(id=kind, kind="wall" if kind == "wall" else "relative", source="timestamp"))
-        whole = _Whole(walk, content.head, id, notes)
+        left, shared = dict(content.head), walk.shared
+        # Dimensions by name, also where a log writes an object that has one.
+        named = [
+            {name: text_of(value) if isinstance(value, dict) else value for name, value in record.items()}
+            for record in (left, shared, left.get("metadata"))
+            if record and isinstance(record, dict)
+        ]
+        dims = dimensions(*named)
+        persona = next(filter(None, (text_of(record.get("persona")) for record in named)), "")
+        if persona:
+            dims.setdefault("persona", persona)
+        outcome = _outcome(walk.ended, left, notes)
+        pipeline = _PIPELINES.get(text_of(left.pop("pipeline", None)))
+        personas = (record["persona"] for record in (left, shared) if isinstance(record.get("persona"), dict))
+        scenario = next((Scenario(persona=persona) for persona in personas), None)
+        for name, value in left.items():
+            if value is not None and name not in _USUAL and name not in dims and name != "id":
+                notes.unknown(f"record.{name}")
+        # What was not taken, of records and of what all lines say.
+        known = {**dims, **dict.fromkeys(_RECORD_IDS, id)} | ({"agent_name": dims["agent"]} if "agent" in dims else {})
+        extras = {
+            name: value
+            for name, value in {**shared, **left}.items()
+            if value is not None
+            and not (name == "persona" and isinstance(value, dict))
+            and (isinstance(value, dict | list) or str(value) != known.get(name))
+        }
         return Conversation(
             id=id,
-            dimensions=whole.dimensions,
+            dimensions=dims,
             source=Source(format=self.name, files=group.file_names, record=group.name),
-            pipeline=whole.pipeline,
-            participants=walk.timeline.participants,
+            pipeline=pipeline,
+            participants=walk.participants,
             clocks=tuple(clocks.values()),
-            agent=whole.agent,
-            scenario=whole.scenario,
+            agent=Agent(
+                name=dims.get("agent", ""),
+                instructions="\n\n".join(walk.instructions),
+                models=filled({"llm": dims.get("model", "")}),
+            ),
+            scenario=scenario,
             timeline=tuple(walk.events),
-            outcome=whole.outcome,
-            extras=whole.extras,
+            outcome=outcome,
+            extras=extras,
         )
 
 
@@ -204,14 +231,6 @@ def _by_id(group: RecordGroup) -> Iterator[tuple[str, Sequence[Record]]]:
         yield ids[0] if ids else group.name, group.records
     else:
         yield from ((id or group.name, own) for id, own in by_id.items())
-
-
-def _merged(heads: Iterable[JsonObject]) -> JsonObject:
-    """The first that says something counts."""
-    whole: JsonObject = {}
-    for head in heads:
-        whole = {**head, **whole}
-    return whole
 
 
 def _content_of(record: Record, notes: Notes) -> _RecordContent:
@@ -274,27 +293,20 @@ def _id_of(fields: JsonObject, names: Sequence[str]) -> str | None:
 
 
 def _named(content: _RecordContent, group: RecordGroup) -> str:
-    metadata = content.head.get("metadata")
-    nested = _id_of(metadata, IDS) if isinstance(metadata, dict) else None
-    return _id_of(content.head, _RECORD_IDS) or nested or group.name
+    return _id_of(content.head, _RECORD_IDS) or _id_of(as_object(content.head.get("metadata")), IDS) or group.name
 
 
 def _holds_events(value: Any) -> bool:
     """A list with events of a flow among it, or a record that holds one, or messages that carry some."""
     if isinstance(value, list):
         return any(_is_flow_event(message) for message in value[:_LOOKED_AT])
-    listed = value.get(EVENTS)
-    if isinstance(listed, list) and any(_is_flow_event(message) for message in listed[:_LOOKED_AT]):
-        return True
+    listed = [value.get(EVENTS)]
     for name in TEXT_LISTS:
         texts = value.get(name)
-        for message in texts[:_LOOKED_AT] if isinstance(texts, list) else ():
-            if _is_flow_event(message):
-                return True
-            carried = message.get(EVENTS) if isinstance(message, dict) else None
-            if isinstance(carried, list) and any(_is_flow_event(event) for event in carried[:_LOOKED_AT]):
-                return True
-    return False
+        if isinstance(texts, list):
+            listed.append(texts)
+            listed += [as_object(message).get(EVENTS) for message in texts[:_LOOKED_AT]]
+    return any(_is_flow_event(event) for events in listed if isinstance(events, list) for event in events[:_LOOKED_AT])
 
 
 def _is_flow_event(value: Any) -> bool:
@@ -306,75 +318,27 @@ def _may_be_event(line: JsonObject) -> bool:
     return bool(event_name(line)[1]) and _id_of(line, IDS) is not None and any(name in line for name in TIMES)
 
 
-class _Whole:
-    """What lines and records say of the whole conversation."""
-
-    def __init__(self, walk: EventWalk, head: JsonObject, id: str, notes: Notes) -> None:
-        self._notes = notes
-        self._left = dict(head)
-        shared = walk.shared
-        metadata = self._left.get("metadata")
-        objects = [
-            _named_things(record) for record in (self._left, shared, metadata) if record and isinstance(record, dict)
-        ]
-        self.dimensions = dimensions(*objects)
-        for record in objects:
-            if "persona" not in self.dimensions and (called := text_of(record.get("persona"))):
-                self.dimensions["persona"] = called
-        self.outcome = self._outcome(walk)
-        self.pipeline = _PIPELINES.get(text_of(self._left.pop("pipeline", None)))
-        model = self.dimensions.get("model", "")
-        self.agent = Agent(
-            name=self.dimensions.get("agent", ""),
-            instructions="\n\n".join(walk.instructions),
-            models={"llm": model} if model else {},
-        )
-        persona = next(
-            (record["persona"] for record in (self._left, shared) if isinstance(record.get("persona"), dict)), None
-        )
-        self.scenario = None if persona is None else Scenario(persona=persona)
-        self.extras = self._extras(shared, id)
-
-    def _outcome(self, walk: EventWalk) -> Outcome:
-        ending = dict(walk.ended)
-        nested = self._left.get("outcome")
-        for record in (self._left, nested if isinstance(nested, dict) else {}) if self._left else ():
-            for name, fields in _ENDS.items():
-                for field in fields:
-                    if record.get(field) is not None and name not in ending:
-                        ending[name] = record[field]
-                        if record is self._left:
-                            del record[field]
-        completed = truth(ending.get("completed"))
-        if completed is None and ending.get("completed") is not None:
-            self._notes.set_aside("completed_not_a_boolean", repr(ending["completed"])[:40])
-            self._left["completed"] = ending["completed"]
-        seconds = seconds_of(ending.get("duration_s"))
-        if seconds is None and ending.get("duration_s") is not None:
-            self._notes.set_aside("duration_not_a_time", repr(ending["duration_s"])[:40])
-            self._left["duration_s"] = ending["duration_s"]
-        return outcome_of(ending)
-
-    def _extras(self, shared: JsonObject, id: str) -> JsonObject:
-        """What was not taken, of records and of what all lines say."""
-        for name, value in self._left.items():
-            if value is not None and name not in _USUAL and name not in self.dimensions and name != "id":
-                self._notes.unknown(f"record.{name}")
-        left = {**shared, **self._left}
-        return {
-            name: value for name, value in left.items() if value is not None and not self._is_known(name, value, id)
-        }
-
-    def _is_known(self, name: str, value: Any, id: str) -> bool:
-        if isinstance(value, dict | list):
-            return name == "persona" and isinstance(value, dict)
-        value_elsewhere = id if name in _RECORD_IDS else self.dimensions.get("agent" if name == "agent_name" else name)
-        return str(value) == value_elsewhere
-
-
-def _named_things(record: JsonObject) -> JsonObject:
-    """Dimensions by name, also where a log writes an object that has one."""
-    return {name: text_of(value) if isinstance(value, dict) else value for name, value in record.items()}
+def _outcome(ended: JsonObject, left: JsonObject, notes: Notes) -> Outcome:
+    """How it ended, by its events, else by what its record says; what is used of the record is taken out of it."""
+    ending = dict(ended)
+    nested = left.get("outcome")
+    for record in (left, nested if isinstance(nested, dict) else {}):
+        for name, fields in _ENDS.items():
+            for field in fields:
+                if record.get(field) is not None and name not in ending:
+                    ending[name] = record[field]
+                    if record is left:
+                        del record[field]
+    outcome = outcome_of(ending)
+    unusable = (
+        ("completed", outcome.completed, "completed_not_a_boolean"),
+        ("duration_s", outcome.duration, "duration_not_a_time"),
+    )
+    for name, value, code in unusable:
+        if value is None and ending.get(name) is not None:
+            notes.set_aside(code, repr(ending[name])[:40])
+            left[name] = ending[name]
+    return outcome
 
 
 READER = StateEventsReader()

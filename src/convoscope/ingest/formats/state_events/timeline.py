@@ -22,32 +22,11 @@ from convoscope.conversation import (
     Time,
     ToolCall,
     ToolResult,
-    Utterance,
 )
 from convoscope.ingest.formats.openai import chat as openai_chat
 from convoscope.ingest.formats.state_events import lines as lines_of
-from convoscope.ingest.formats.state_events.lines import (
-    DAY_MS,
-    Line,
-    LinePlan,
-    error_of,
-    folded,
-    milliseconds,
-    text_of,
-    truth,
-)
-from convoscope.ingest.formats.state_events.visits import (
-    BOUNDS,
-    Concluded,
-    Move,
-    began_before,
-    brought_forward,
-    is_in,
-    is_regular,
-    late_exits,
-    missing_entries,
-    moves_of,
-)
+from convoscope.ingest.formats.state_events.lines import DAY_MS, Line, error_of, folded, milliseconds, text_of, truth
+from convoscope.ingest.formats.state_events.visits import began_before, looked_over, moves_of
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES, JsonObject
 from convoscope.ingest.report import Notes
@@ -56,20 +35,18 @@ from convoscope.views.result_fields import STATED
 from convoscope.views.tool_outcomes import tool_outcome
 
 _FATAL = frozenset({"fatal", "critical"})
-
-_NOTHING = Concluded({}, {}, frozenset())
+_VERDICTS = ("ok", "is_error", "error_message", "error_type", "status")
+_ENDING = ("completed", "stop_reason", "final_status", "error", "errored", "duration_s")
 _MISSING = object()
-_Handler = Callable[[JsonObject, LinePlan, Time | None, dict[str, Json]], None]
+Extras = dict[str, Json]
 
 
-class EventWalk:
+class EventWalk(TimelineBuilder):
     """Goes through the lines of one conversation."""
 
     def __init__(self, id: str, notes: Notes) -> None:
+        super().__init__(notes, "timestamp")
         self.id = id
-        self.notes = notes
-        self.timeline = TimelineBuilder(notes, "timestamp")
-        self.events = self.timeline.events
         self.shared: JsonObject = {}
         """What lines say of the whole conversation; the first that says it counts."""
         self.ended: JsonObject = {}
@@ -81,88 +58,39 @@ class EventWalk:
         self._last_turn: Time | None = None
         self._slots: set[str] = set()
         self._noted: set[str] = set()
-        self._has_tool_events: bool | None = None
         self._lines: Sequence[Line] = ()
         self._record = Record(None)
-        self._handlers: dict[str, _Handler] = {
-            lines_of.ENTERED: self._entered,
-            lines_of.EXITED: self._exited,
-            lines_of.TURN: self._turn,
-            lines_of.GUARD: self._guard,
-            lines_of.SLOT: self._slot,
-            lines_of.CALL: self._call,
-            lines_of.RESULT: self._result,
-            lines_of.ENDED: self._ended,
-            lines_of.ERROR: self._error,
-            lines_of.TEXT: self._text,
-            lines_of.OTHER: self._other,
-            lines_of.NOT_AN_EVENT: self._not_an_event,
-        }
 
     def go(self, lines: list[Line]) -> None:
-        lines, concluded = self._looked_over(lines)
-        handlers, shared = self._handlers, self.shared
-        agreed_names: tuple[str, ...] = ()
-        agreed: Any = None
-        odd = bool(concluded.before or concluded.after or concluded.again)
-        for index, (_, _, _, time, plan, fields, record) in enumerate(lines):
-            self._record = record
-            extras: dict[str, Json] = {}
-            if plan.shared is not agreed_names or (plan.pick is not None and plan.pick(fields) != agreed):
-                for name in plan.shared:
-                    if shared.get(name, _MISSING) != fields[name]:
-                        self._share(name, fields[name], extras)
-                if not extras and plan.pick is not None:
-                    agreed_names, agreed = plan.shared, plan.pick(fields)
+        self._lines = lines
+        lines, concluded = looked_over(lines, self.notes, are_times_fine=lambda: self._are_times_fine)
+        self._lines = lines
+        for index, line in enumerate(lines):
+            self._record, plan, fields, time = line.record, line.plan, line.fields, line.time
+            extras: Extras = {}
+            for name in plan.shared:
+                if self.shared.get(name, _MISSING) != fields[name]:
+                    self._share(name, fields[name], extras)
             if plan.extra:
-                self._leave(fields, plan, extras)
-            if odd and index in concluded.before:
+                self._leave(line, extras)
+            if index in concluded.before:
                 self._conclude(concluded.before[index], time)
-            if odd and index in concluded.again:
-                self.events.append(
-                    Marker(seq=len(self.events), name=plan.name, value=_payload(fields, plan), time=time)
-                )
-                self._note(self.notes.repaired, "state_exited_again", str(fields.get(plan.names[0])))
+            if index in concluded.again:
+                self.mark(plan.name, _payload(line), time)
+                self._note(self.notes.repaired, "state_exited_again", str(line.own[0]))
                 continue
             if time is None and plan.time and fields[plan.time] is not None:
                 extras[plan.time] = fields[plan.time]
-            handlers[plan.kind](fields, plan, time, extras)
-            if odd and index in concluded.after:
+            _HANDLERS[plan.kind](self, line, extras)
+            if index in concluded.after:
                 self._conclude(concluded.after[index], time)
-
-    # What the whole log says before it is walked through.
-
-    def _looked_over(self, lines: list[Line]) -> tuple[list[Line], Concluded]:
-        """The lines with late exits moved forward, and the entries that are missing."""
-        self._lines = lines
-        if is_regular(lines):
-            return lines, _NOTHING
-        moves = moves_of(lines)
-        late = late_exits(moves)
-        if late:
-            self._lines = lines = brought_forward(lines, late)
-            moves = moves_of(lines)
-            self.notes.repaired("exit_after_entry", f"{len(late)} times")
-
-        def happened(left: Move, until: int | None) -> bool:
-            exited = lines[left.at][3]
-            indexes = range(left.at - 1, -1, -1)
-            since = next((lines[index][3] for index in indexes if lines[index][4].kind in BOUNDS), None)
-            for line in lines[left.at + 1 : until]:
-                if is_in(line, left, exited, since if self._are_times_fine else None):
-                    return True
-                if line[4].kind is lines_of.TURN:
-                    since = line[3]
-            return False
-
-        return lines, missing_entries(moves, happened)
 
     @cached_property
     def _logged_states(self) -> frozenset[str]:
         """States that some line says were entered or left."""
         return frozenset(state for move in moves_of(self._lines) for state in (move.state, move.to_state))
 
-    def _share(self, name: str, value: Any, extras: dict[str, Json]) -> None:
+    def _share(self, name: str, value: Any, extras: Extras) -> None:
         if name not in self.shared:
             self.shared[name] = value
             return
@@ -173,31 +101,22 @@ class EventWalk:
             self._noted.add(name)
             self._note(self.notes.set_aside, "differs_from_first_line", f"{name}: {value!r}"[:80])
 
-    def _leave(self, fields: JsonObject, plan: LinePlan, extras: dict[str, Json]) -> None:
+    def _leave(self, line: Line, extras: Extras) -> None:
         """What is not taken is kept; an unknown name is noted once."""
-        for name in plan.extra:
-            if fields[name] is not None:
-                extras[name] = fields[name]
-        for name in plan.unknown:
+        for name in line.plan.extra:
+            if line.fields[name] is not None:
+                extras[name] = line.fields[name]
+        for name in line.plan.unknown:
             if name not in self._noted:
                 self._noted.add(name)
-                self.notes.unknown(f"event.{name}", len(self.events))
+                self.notes.unknown(f"event.{name}", self.seq)
 
     def _note(self, take: Callable[[str, str, int], None], code: str, detail: str) -> None:
         with self.notes.standing_at(self._record.file, self._record.number):
-            take(code, detail, len(self.events))
+            take(code, detail, self.seq)
 
-    def _add(
-        self,
-        kind: Callable[..., AnyEvent],
-        fields: JsonObject,
-        plan: LinePlan,
-        time: Time | None,
-        extras: dict[str, Json],
-        **values: Any,
-    ) -> None:
-        id = text_of(fields[plan.id]) if plan.id else ""
-        self.events.append(kind(seq=len(self.events), time=time, id=id, extras=extras, **values))
+    def _add(self, kind: Callable[..., AnyEvent], line: Line, extras: Extras, **values: Any) -> None:
+        self.events.append(kind(seq=len(self.events), time=line.time, id=line.id, extras=extras, **values))
 
     # One method for each kind of line.
 
@@ -205,44 +124,39 @@ class EventWalk:
         self._note(self.notes.inferred, "state_entry_concluded", state)
         self._enter(state, time, "", {})
 
-    def _enter(self, state: str, time: Time | None, id: str, extras: dict[str, Json]) -> None:
+    def _enter(self, state: str, time: Time | None, id: str, extras: Extras) -> None:
         self._current = state
         self._visits.append((state, time))
         self.events.append(StateEntered(seq=len(self.events), state=state, time=time, id=id, extras=extras))
 
-    def _entered(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        state = fields.get(plan.names[0])
-        if type(state) is not str:
-            state = text_of(state)
-        if state:
-            self._enter(state, time, text_of(fields.get(plan.id)), extras)
+    def _entered(self, line: Line, extras: Extras) -> None:
+        if state := text_of(line.own[0]):
+            self._enter(state, line.time, line.id, extras)
         else:
-            self._nameless(fields, plan, time, "state")
+            self._nameless(line, "state")
 
-    def _exited(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        of, to, why = plan.names
-        state = text_of(fields.get(of))
-        if not state:
-            self._nameless(fields, plan, time, "state")
-            return
-        to_state, reason = text_of(fields.get(to)), text_of(fields.get(why))
-        self._add(StateExited, fields, plan, time, extras, state=state, to_state=to_state, reason=reason)
+    def _exited(self, line: Line, extras: Extras) -> None:
+        state, to_state, reason = map(text_of, line.own)
+        if state:
+            self._add(StateExited, line, extras, state=state, to_state=to_state, reason=reason)
+        else:
+            self._nameless(line, "state")
 
-    def _turn(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        named, latency, seconds, speech = plan.names
-        values: dict[str, Json] = {name: fields[name] for name in plan.values}
-        took = fields.get(latency)
-        if type(took) is not int or not 0 <= took <= DAY_MS:
-            took = milliseconds(took, 1.0)
+    def _turn(self, line: Line, extras: Extras) -> None:
+        fields, time = line.fields, line.time
+        _, latency, seconds, _ = line.plan.names
+        named, logged, _, speech = line.own
+        values: dict[str, Json] = {name: fields[name] for name in line.plan.values}
+        took = logged if type(logged) is int and 0 <= logged <= DAY_MS else milliseconds(logged, 1.0)
         if took is None and seconds:
             values[seconds] = fields[seconds]
             took = milliseconds(fields[seconds], 1000.0)
         if took is not None:
             values["latency_ms"] = took
-        elif latency and fields[latency] is not None:
-            extras[latency] = fields[latency]
-            self._note(self.notes.set_aside, "latency_not_a_time", repr(fields[latency])[:40])
-        state = text_of(fields[named]) if named else ""
+        elif latency and logged is not None:
+            extras[latency] = logged
+            self._note(self.notes.set_aside, "latency_not_a_time", repr(logged)[:40])
+        state = text_of(named)
         if not state:
             state = self._ran_in(time, took)
         elif state != self._current and state not in self._logged_states:
@@ -250,8 +164,8 @@ class EventWalk:
         if "model" in values and "model" not in self.shared:
             self.shared["model"] = values["model"]
         self._last_turn = time
-        what = {"component": "turn", "label": lines_of.TURN, "speech_id": text_of(fields.get(speech))}
-        self._add(ComponentMetric, fields, plan, time, extras, values=values, state=state, **what)
+        what = {"component": "turn", "label": lines_of.TURN, "speech_id": text_of(speech)}
+        self._add(ComponentMetric, line, extras, values=values, state=state, **what)
 
     def _ran_in(self, time: Time | None, took: float | None) -> str:
         """The state that a turn ran in, where it does not name it.
@@ -272,156 +186,144 @@ class EventWalk:
     @cached_property
     def _are_times_fine(self) -> bool:
         """Whether times are more exact than whole seconds, so that a latency can be compared with them."""
-        return any(line[3] is not None and line[3].at % 1 for line in self._lines)
+        return any(line.time is not None and line.time.at % 1 for line in self._lines)
 
-    def _guard(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        guard, result, error, state = plan.names
-        values = {
-            "guard": text_of(fields.get(guard)),
-            "result": fields.get(result),
-            "error": error_of(fields.get(error)),
-        }
-        in_state = text_of(fields.get(state)) or self._current
-        self._add(GuardEvaluated, fields, plan, time, extras, state=in_state, **values)
+    def _guard(self, line: Line, extras: Extras) -> None:
+        guard, result, error, state = line.own
+        values = {"guard": text_of(guard), "result": result, "error": error_of(error)}
+        self._add(GuardEvaluated, line, extras, state=text_of(state) or self._current, **values)
 
-    def _slot(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        slot, value, named = plan.names
-        name = text_of(fields.get(slot))
+    def _slot(self, line: Line, extras: Extras) -> None:
+        slot, value, state = line.own
+        has_value, name = bool(line.plan.names[1]), text_of(slot)
         if not name:
-            self._nameless(fields, plan, time, "slot")
+            self._nameless(line, "slot")
             return
-        if value and fields[value] is None:
-            self._note(self.notes.ignored, "slot_not_committed", name)
-            self._mark("slot_not_committed", fields, plan, time)
+        unused = ""
+        if has_value and value is None:
+            unused = "slot_not_committed"
+        elif name in self._slots:
+            unused = "slot_committed_again"
+        if unused:
+            self._note(self.notes.ignored, unused, name)
+            self._mark(line, unused)
             return
-        if name in self._slots:
-            self._note(self.notes.ignored, "slot_committed_again", name)
-            self._mark("slot_committed_again", fields, plan, time)
-            return
-        if not value:
+        if not has_value:
             self._note(self.notes.inferred, "slot_value_not_told", name)
         self._slots.add(name)
-        state = text_of(fields.get(named)) or self._current
-        self._add(SlotFilled, fields, plan, time, extras, slot=name, value=fields.get(value), state=state)
+        self._add(SlotFilled, line, extras, slot=name, value=value, state=text_of(state) or self._current)
 
-    def _call(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        named, given, call = plan.names
-        name, arguments, call_id = text_of(fields.get(named)), fields.get(given), self._call_id(fields.get(call))
+    def _call(self, line: Line, extras: Extras) -> None:
+        name, arguments, call_id = text_of(line.own[0]), line.own[1], self._call_id(line)
         if isinstance(arguments, str):
-            id = text_of(fields.get(plan.id))
-            self.timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
-            return
-        self._add(ToolCall, fields, plan, time, extras, name=name, arguments=arguments, call_id=call_id)
+            self.call(name, arguments, call_id=call_id, time=line.time, id=line.id, extras=extras)
+        else:
+            self._add(ToolCall, line, extras, name=name, arguments=arguments, call_id=call_id)
 
-    def _result(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        named, given, call = plan.names
-        result = fields.get(given)
-        success, error = _verdict(fields)
+    def _result(self, line: Line, extras: Extras) -> None:
+        success, error = _verdict(line.fields)
         for name in ("success", "error"):
             extras.pop(name, None)
-        values = {"name": text_of(fields.get(named)), "call_id": self._call_id(fields.get(call))}
-        self._add(ToolResult, fields, plan, time, extras, result=result, success=success, error=error, **values)
+        values = {"name": text_of(line.own[0]), "call_id": self._call_id(line), "result": line.own[1]}
+        self._add(ToolResult, line, extras, success=success, error=error, **values)
 
-    def _call_id(self, value: Any) -> str:
+    def _call_id(self, line: Line) -> str:
         """The id of a tool call; some logs give the id of the conversation there."""
-        id = text_of(value)
+        id = text_of(line.own[2])
         return "" if id == self.id else id
 
-    def _ended(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        names = ("completed", "stop_reason", "final_status", "error", "errored", "duration_s")
-        for name, field in zip(names, plan.names, strict=True):
-            value = fields.get(field)
-            if value is None:
-                continue
-            if self.ended.get(name, value) != value:
-                self._note(self.notes.repaired, "ended_more_than_once", f"{name}: {value!r}"[:80])
-            self.ended[name] = value
-        self._add(Marker, fields, plan, time, extras, name=lines_of.ENDED)
+    def _ended(self, line: Line, extras: Extras) -> None:
+        for name, value in zip(_ENDING, line.own, strict=True):
+            if value is not None:
+                if self.ended.get(name, value) != value:
+                    self._note(self.notes.repaired, "ended_more_than_once", f"{name}: {value!r}"[:80])
+                self.ended[name] = value
+        self._add(Marker, line, extras, name=lines_of.ENDED)
 
-    def _error(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        del extras
-        error, fatal, severity, recoverable = (fields.get(field) for field in plan.names)
+    def _error(self, line: Line, _: Extras) -> None:
+        error, fatal, severity, recoverable = line.own
         if truth(fatal) or truth(recoverable) is False or folded(text_of(severity)) in _FATAL:
             self.ended.setdefault("error", error_of(error) or "fatal error")
-        self._mark(lines_of.ERROR, fields, plan, time)
+        self._mark(line, lines_of.ERROR)
 
-    def _text(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
+    @cached_property
+    def _has_tool_events(self) -> bool:
+        return any(line.plan.kind is lines_of.CALL for line in self._lines)
+
+    def _text(self, line: Line, _: Extras) -> None:
         """A message: read as chat messages are."""
-        del extras
+        plan, fields, time = line.plan, line.fields, line.time
         message = {name: value for name, value in fields.items() if name not in lines_of.SHARED or name == "name"}
         for name in lines_of.SHARED & fields.keys():
             self.shared.setdefault(name, fields[name])
         for name in (plan.seq, plan.time if time is not None else ""):
             message.pop(name, None)
-        role = text_of(_taken(message, lines_of.ROLE_NAMES))
-        content = _taken(message, lines_of.TEXT_NAMES)
-        message["role"] = lines_of.SPEAKERS.get(role.lower(), role) if role.lower() not in ROLES else role.lower()
-        message["content"] = content
-        if self._has_tool_events is None:
-            self._has_tool_events = any(line[4].kind is lines_of.CALL for line in self._lines)
-        if self._has_tool_events and (message["role"] in ("tool", "function") or message.get("tool_calls")):
+        role, content = (
+            next((message.pop(name) for name in names if name in message), None)
+            for names in (lines_of.ROLE_NAMES, lines_of.TEXT_NAMES)
+        )
+        role = text_of(role)
+        role = lines_of.SPEAKERS.get(role.lower(), role) if role.lower() not in ROLES else role.lower()
+        message |= {"role": role, "content": content}
+        if self._has_tool_events and (role in ("tool", "function") or message.get("tool_calls")):
             self._note(self.notes.ignored, "tools_in_messages", "the events have them")
-            if message["role"] in ("tool", "function"):
-                self.timeline.mark("tool_message", fields, time)
+            if role in ("tool", "function"):
+                self.mark("tool_message", fields, time)
                 return
             message["tool_calls_of_message"] = message.pop("tool_calls")
-        first = len(self.events)
-        with self.notes.standing_at(self._record.file, self._record.number):
-            if (
-                message["role"] in ("system", "developer")
-                and isinstance(content, str)
-                and not self.timeline.participants
-            ):
+        first = self.seq
+        with self.notes.standing_at(line.record.file, line.record.number):
+            if role in ("system", "developer") and isinstance(content, str) and not self.participants:
                 self.instructions.append(content)
-            elif message["role"] in ROLES:
-                openai_chat.READER.add(message, self.timeline, self.notes)
+            elif role in ROLES:
+                openai_chat.READER.add(message, self, self.notes)
             else:
-                speaker = self.timeline.participant(message.pop("role"))
-                text = Text(text_of(message.pop("content")), "message.content")
-                self.timeline.say(speaker, intended=text, extras=message)
-        for index in range(first, len(self.events)):
-            if time is not None:
-                self.events[index] = msgspec.structs.replace(self.events[index], time=time)
+                extras = {name: value for name, value in message.items() if name not in ("role", "content")}
+                self.say(self.participant(role), intended=Text(text_of(content), "message.content"), extras=extras)
+        if time is not None:
+            self.events[first:] = [msgspec.structs.replace(event, time=time) for event in self.events[first:]]
 
-    def _other(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        del extras
-        self.notes.unknown(f"event={plan.name}"[:80], len(self.events))
-        self._mark(plan.name, fields, plan, time)
+    def _other(self, line: Line, _: Extras) -> None:
+        self.notes.unknown(f"event={line.plan.name}"[:80], self.seq)
+        self._mark(line, line.plan.name)
 
-    def _not_an_event(self, fields: JsonObject, plan: LinePlan, time: Time | None, extras: dict[str, Json]) -> None:
-        del extras
-        self._note(self.notes.ignored, lines_of.NOT_AN_EVENT, repr(fields)[:80])
-        self._mark(lines_of.NOT_AN_EVENT, fields, plan, time)
+    def _not_an_event(self, line: Line, _: Extras) -> None:
+        self._note(self.notes.ignored, lines_of.NOT_AN_EVENT, repr(line.fields)[:80])
+        self._mark(line, lines_of.NOT_AN_EVENT)
 
-    def _nameless(self, fields: JsonObject, plan: LinePlan, time: Time | None, what: str) -> None:
-        self._note(self.notes.set_aside, f"{what}_not_named", plan.name)
-        self._mark(plan.name, fields, plan, time)
+    def _nameless(self, line: Line, what: str) -> None:
+        self._note(self.notes.set_aside, f"{what}_not_named", line.plan.name)
+        self._mark(line, line.plan.name)
 
-    def _mark(self, name: str, fields: JsonObject, plan: LinePlan, time: Time | None) -> None:
-        self._add(Marker, fields, plan, time, {}, name=name, value=_payload(fields, plan))
+    def _mark(self, line: Line, name: str) -> None:
+        self._add(Marker, line, {}, name=name, value=_payload(line))
 
     @property
     def has_content(self) -> bool:
         """Whether there is anything but markers."""
         return bool(self.ended or self.instructions) or any(type(event) is not Marker for event in self.events)
 
-    @property
-    def has_texts(self) -> bool:
-        return any(type(event) is Utterance for event in self.events)
+
+_HANDLERS: dict[str, Callable[[EventWalk, Line, Extras], None]] = {
+    lines_of.ENTERED: EventWalk._entered,
+    lines_of.EXITED: EventWalk._exited,
+    lines_of.TURN: EventWalk._turn,
+    lines_of.GUARD: EventWalk._guard,
+    lines_of.SLOT: EventWalk._slot,
+    lines_of.CALL: EventWalk._call,
+    lines_of.RESULT: EventWalk._result,
+    lines_of.ENDED: EventWalk._ended,
+    lines_of.ERROR: EventWalk._error,
+    lines_of.TEXT: EventWalk._text,
+    lines_of.OTHER: EventWalk._other,
+    lines_of.NOT_AN_EVENT: EventWalk._not_an_event,
+}
 
 
-def _payload(fields: JsonObject, plan: LinePlan) -> Json:
+def _payload(line: Line) -> Json:
     """What a marker keeps of its line."""
-    read_fields = (*plan.names, *plan.values, *plan.extra)
-    return {name: fields[name] for name in read_fields if name and fields[name] is not None} or None
-
-
-def _taken(message: JsonObject, names: Sequence[str]) -> Any:
-    """The first of these fields, taken out."""
-    for name in names:
-        if name in message:
-            return message.pop(name)
-    return None
+    read_fields = (*line.plan.names, *line.plan.values, *line.plan.extra)
+    return {name: line.fields[name] for name in read_fields if name and line.fields[name] is not None} or None
 
 
 def _verdict(fields: JsonObject) -> tuple[bool | None, str]:
@@ -432,9 +334,6 @@ def _verdict(fields: JsonObject) -> tuple[bool | None, str]:
     stated = {name: fields[name] for name in _VERDICTS if fields.get(name) is not None}
     outcome = tool_outcome(ToolResult(seq=0, result=stated)) if stated else None
     return (outcome.worked, outcome.error) if outcome is not None and outcome.basis == STATED else (None, "")
-
-
-_VERDICTS = ("ok", "is_error", "error_message", "error_type", "status")
 
 
 # How a conversation ended.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from convoscope.conversation import Time
 from convoscope.ingest.formats.state_events import lines as lines_of
 from convoscope.ingest.formats.state_events.lines import Line, milliseconds, text_of
+from convoscope.ingest.report import Notes
 
 _HAPPENINGS = frozenset({lines_of.TURN, lines_of.SLOT, lines_of.GUARD, lines_of.CALL, lines_of.RESULT, lines_of.TEXT})
 _MOVES = frozenset({lines_of.ENTERED, lines_of.EXITED})
-BOUNDS = _MOVES | {lines_of.TURN}
+_BOUNDS = _MOVES | {lines_of.TURN}
 ROUNDING = 0.001
 """Seconds by which a time and a latency may disagree, both being rounded to milliseconds."""
 
@@ -29,9 +30,9 @@ class Move(NamedTuple):
 class Concluded(NamedTuple):
     """What to add: entries before a line and after one; and exits that are there twice."""
 
-    before: dict[int, str]
-    after: dict[int, str]
-    again: frozenset[int]
+    before: dict[int, str] = {}
+    after: dict[int, str] = {}
+    again: frozenset[int] = frozenset()
 
 
 Happened = Callable[[Move, int | None], bool]
@@ -96,18 +97,15 @@ def missing_entries(moves: Sequence[Move], happened: Happened) -> Concluded:
 def is_regular(lines: Sequence[Line]) -> bool:
     """Whether every state is entered, left, and followed by the one that it leads to: most logs are so."""
     current, expected = "", ""
-    to_state: Any
-    for _, _, _, _, plan, fields, _ in lines:
-        if plan.kind is lines_of.ENTERED:
-            state = fields.get(plan.names[0])
+    for line in lines:
+        if line.plan.kind is lines_of.ENTERED:
+            (state,) = line.own
             if current or type(state) is not str or not state or expected not in ("", state):
                 return False
             current = state
-        elif plan.kind is lines_of.EXITED:
-            if not current or fields.get(plan.names[0]) != current:
-                return False
-            to_state = fields.get(plan.names[1])
-            if type(to_state) is not str or not to_state:
+        elif line.plan.kind is lines_of.EXITED:
+            state, to_state, _ = line.own
+            if not current or state != current or type(to_state) is not str or not to_state:
                 return False
             current, expected = "", to_state
     return bool(current) or not expected
@@ -115,40 +113,56 @@ def is_regular(lines: Sequence[Line]) -> bool:
 
 def moves_of(lines: Sequence[Line]) -> list[Move]:
     moves: list[Move] = []
-    for index, fields, plan in [
-        (index, line[5], line[4]) for index, line in enumerate(lines) if line[4].kind in _MOVES
-    ]:
-        state = text_of(fields.get(plan.names[0]))
-        leaves = plan.kind is lines_of.EXITED
-        if state:
-            moves.append(Move(index, leaves, state, text_of(fields.get(plan.names[1])) if leaves else ""))
+    for index, line in enumerate(lines):
+        if line.plan.kind in _MOVES:
+            state, *others = map(text_of, line.own)
+            if state:
+                moves.append(Move(index, bool(others), state, others[0] if others else ""))
     return moves
 
 
-def brought_forward(lines: Sequence[Line], late: dict[int, int]) -> list[Line]:
-    """Each late exit right before the entry that it leads to."""
-    moved = set(late.values())
-    ordered: list[Line] = []
-    for index, line in enumerate(lines):
-        if index in late:
-            ordered.append(lines[late[index]])
-        if index not in moved:
-            ordered.append(line)
-    return ordered
+def looked_over(lines: list[Line], notes: Notes, *, are_times_fine: Callable[[], bool]) -> tuple[list[Line], Concluded]:
+    """The lines with each late exit right before the entry that it leads to, and the entries that are missing."""
+    if is_regular(lines):
+        return lines, Concluded()
+    moves = moves_of(lines)
+    late = late_exits(moves)
+    if late:
+        moved = set(late.values())
+        ordered: list[Line] = []
+        for index, line in enumerate(lines):
+            if index in late:
+                ordered.append(lines[late[index]])
+            if index not in moved:
+                ordered.append(line)
+        lines, moves = ordered, moves_of(ordered)
+        notes.repaired("exit_after_entry", f"{len(late)} times")
 
-
-def is_in(line: Line, left: Move, exited: Time | None, since: Time | None) -> bool:
-    """Whether this happened in the state that an exit leads to, and not on the way out of the one before."""
-    _, _, _, time, plan, fields, _ = line
-    if plan.kind not in _HAPPENINGS:
+    def happened(left: Move, until: int | None) -> bool:
+        exited = lines[left.at].time
+        since = next((line.time for line in reversed(lines[: left.at]) if line.plan.kind in _BOUNDS), None)
+        for line in lines[left.at + 1 : until]:
+            if _is_in(line, left, exited, since if are_times_fine() else None):
+                return True
+            if line.plan.kind is lines_of.TURN:
+                since = line.time
         return False
+
+    return lines, missing_entries(moves, happened)
+
+
+def _is_in(line: Line, left: Move, exited: Time | None, since: Time | None) -> bool:
+    """Whether this happened in the state that an exit leads to, and not on the way out of the one before."""
+    if line.plan.kind not in _HAPPENINGS:
+        return False
+    fields, time = line.fields, line.time
     named = next((text for name in ("state", "state_name", "state_id") if (text := text_of(fields.get(name)))), "")
     if named:
         return named == left.to_state
-    if plan.kind != lines_of.TURN or time is None or exited is None or time.clock != exited.clock:
+    if line.plan.kind != lines_of.TURN or time is None or exited is None or time.clock != exited.clock:
         return True
-    _, latency, seconds, _ = plan.names
-    took = milliseconds(fields.get(latency), 1.0) or milliseconds(fields.get(seconds), 1000.0) or 0.0
+    _, latency, seconds, _ = line.own
+    took = milliseconds(latency, 1.0) or milliseconds(seconds, 1000.0) or 0.0
     return time.at > exited.at and not (since is not None and began_before(time, took, exited, (since,)))
 
 
