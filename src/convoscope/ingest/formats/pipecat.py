@@ -127,12 +127,6 @@ _AGAIN = frozenset({"speech", "user", "assistant", "function", "latency", "usage
 _ENDS_SPEECH = frozenset({"node", "called", "function", "user"})
 
 
-def is_of_pipecat(line: Any) -> bool:
-    """Whether a line of plain text was logged by Pipecat."""
-    match = _LINE.search(_COLOUR.sub("", line)) if isinstance(line, str) else None
-    return match is not None and match["name"].startswith(PIPECAT)
-
-
 def as_logged(records: Sequence[Record]) -> Iterator[Record]:
     """Lines of plain text in the shape that loguru gives them in JSON; a message may go on in the next line."""
     open_entry: JsonObject | None = None
@@ -155,9 +149,16 @@ def as_logged(records: Sequence[Record]) -> Iterator[Record]:
         yield Record({TAG: open_entry}, number)
 
 
-def line_of(inner: JsonObject, number: int) -> LogLine:
-    """A message of a log as a line."""
+def _from_log(inner: JsonObject, number: int) -> LogLine:
+    """A line of a log: a record that was logged as JSON, or a message of Pipecat or Pipecat Flows."""
     message, logger = as_text(inner.get("message")).strip(), as_text(inner.get("name"))
+    if message.startswith("{"):
+        try:
+            record = decode(message.encode("utf-8", "replace")).value
+        except BadJson:
+            record = None
+        if isinstance(record, dict) and (kind := _tag(record) or _shape(record)) is not None:
+            return LogLine(kind, {name: one for name, one in record.items() if name not in (TAG, *_IDS)}, number)
     time = inner.get("time")
     timed: JsonObject = {"timestamp": time.get("timestamp") or time.get("repr") if isinstance(time, dict) else time}
     for pattern in _MESSAGES if len(message) < _LONGEST else ():
@@ -195,11 +196,14 @@ def _literal(value: str) -> Any:
     return literal if isinstance(literal, str | dict | list) else value
 
 
-def joined_lines(lines: Sequence[LogLine]) -> list[LogLine]:
-    """The lines of a call, where messages of a log belong together. What a record has is not taken from the log."""
+def _call_lines(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
+    """The lines of a call, where messages of a log belong together. What a record has is not taken from the log.
+
+    Lines of the log that are not read are counted by their logger.
+    """
     recorded = {line.kind for line in lines if not line.logger} & _AGAIN
     by_frames = any(line.logger and line.fields.get("by") == "frames" for line in lines)
-    joined = _Joined()
+    joined = _JoinedLines()
     for line in lines:
         if not line.logger:
             joined.lines.append(line)
@@ -207,10 +211,15 @@ def joined_lines(lines: Sequence[LogLine]) -> list[LogLine]:
             joined.lines.append(LogLine("repeated", {}, line.number, line.file, line.logger))
         else:
             joined.add(line._replace(fields={name: one for name, one in line.fields.items() if name != "by"}))
+    left_out = Counter(f"log.{line.logger}" for line in joined.lines if line.kind == "noise")
+    left_out["told_by_a_record"] = sum(line.kind == "repeated" for line in joined.lines)
+    for what, count in left_out.items():
+        if count:
+            notes.ignored(what, f"{count} lines" if count > 1 else "", count=count)
     return joined.lines
 
 
-class _Joined:
+class _JoinedLines:
     """Goes through the messages of a log in the order in which they were written."""
 
     def __init__(self) -> None:
@@ -311,7 +320,8 @@ class PipecatReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         if sample.container == "text":
-            is_log = any(is_of_pipecat(value) for value in sample.values)
+            found = (_LINE.search(_COLOUR.sub("", value)) for value in sample.values if isinstance(value, str))
+            is_log = any(match is not None and match["name"].startswith(PIPECAT) for match in found)
             return Detection(0.9, "a log of Pipecat, in plain text", "file") if is_log else None
         objects = [value for value in sample.values if isinstance(value, dict)]
         tagged = [value for value in objects if _tag(value)]
@@ -320,7 +330,7 @@ class PipecatReader(Reader):
             sure, why = 0.95, f'lines with "record": "{tagged[0][TAG]}"'
         elif any(as_text(value[TAG].get("name")).startswith(PIPECAT) for value in logged):
             sure, why = 0.9, "a log of Pipecat, written as JSON"
-        elif logged and any(_from_log(value, 0).kind != "noise" for value in logged):
+        elif logged and any(_from_log(value[TAG], 0).kind != "noise" for value in logged):
             sure, why = 0.7, "a log that holds records of Pipecat"
         else:
             return None
@@ -358,32 +368,16 @@ def _by_conversation(records: Sequence[Record], notes: Notes) -> Iterator[_Part]
         current = _id(record.value) or current
         parts.setdefault(current, []).append(line._replace(file=record.file))
     for id, lines in parts.items():
-        for call in _calls(lines):
-            yield _Part(id, call)
-
-
-def _calls(lines: Sequence[LogLine]) -> Iterator[list[LogLine]]:
-    """The lines of each call, where a log goes on after one: by the messages that a call begins with."""
-    call: list[LogLine] = []
-    spoken = False
-    for line in lines:
-        if line.kind == "begins" and spoken:
-            yield call
-            call, spoken = [], False
-        call.append(line)
-        spoken = spoken or line.kind not in SILENT
-    yield call
-
-
-def _call_lines(lines: Sequence[LogLine], notes: Notes) -> list[LogLine]:
-    """The lines of a call; those of its log that are not read are counted by their logger."""
-    joined = joined_lines(lines)
-    left_out = Counter(f"log.{line.logger}" for line in joined if line.kind == "noise")
-    left_out["told_by_a_record"] = sum(line.kind == "repeated" for line in joined)
-    for what, count in left_out.items():
-        if count:
-            notes.ignored(what, f"{count} lines" if count > 1 else "", count=count)
-    return joined
+        # A log may go on after a call: the messages that a call begins with part them.
+        call: list[LogLine] = []
+        spoken = False
+        for line in lines:
+            if line.kind == "begins" and spoken:
+                yield _Part(id, call)
+                call, spoken = [], False
+            call.append(line)
+            spoken = spoken or line.kind not in SILENT
+        yield _Part(id, call)
 
 
 def _id(value: Any) -> str:
@@ -408,7 +402,7 @@ def _line(record: Record) -> LogLine:
     if not isinstance(value, dict):
         return LogLine("unknown", {}, record.number)
     if _is_logged(value):
-        return _from_log(value, record.number)
+        return _from_log(value[TAG], record.number)
     fields = {name: one for name, one in value.items() if name not in (TAG, *_IDS)}
     kind = _tag(value) or (_shape(value) if TAG not in value else None)
     if kind is None:
@@ -418,20 +412,6 @@ def _line(record: Record) -> LogLine:
 
 def _shape(value: JsonObject) -> Kind | None:
     return next((kind for fields, kind in _SHAPES if fields <= value.keys()), None)
-
-
-def _from_log(value: JsonObject, number: int) -> LogLine:
-    """A line of a log: a record that was logged as JSON, or a message of Pipecat Flows."""
-    inner = value[TAG]
-    message = as_text(inner.get("message")).strip()
-    if message.startswith("{"):
-        try:
-            record = decode(message.encode("utf-8", "replace")).value
-        except BadJson:
-            record = None
-        if isinstance(record, dict) and (kind := _tag(record) or _shape(record)) is not None:
-            return LogLine(kind, {name: one for name, one in record.items() if name not in (TAG, *_IDS)}, number)
-    return line_of(inner, number)
 
 
 READER = PipecatReader()

@@ -73,22 +73,12 @@ class LogLine(NamedTuple):
     file: str = ""
     logger: str = ""
     """The logger, where it is a message of a log and no record."""
-
-
-class _Step(NamedTuple):
-    at: float
-    line: LogLine
-    written: Any
+    at: float = -math.inf
+    """When it was logged; a record without a time is logged with the one before it."""
+    written: Any = None
     """The time as it was written."""
     position: int = 0
-
-    @property
-    def kind(self) -> Kind:
-        return self.line.kind
-
-    @property
-    def fields(self) -> JsonObject:
-        return self.line.fields
+    """In the order of time."""
 
 
 def conversation(reader: Reader, id: str, lines: Sequence[LogLine], group: RecordGroup, notes: Notes) -> Conversation:
@@ -104,14 +94,15 @@ def conversation(reader: Reader, id: str, lines: Sequence[LogLine], group: Recor
     )
 
 
-def _in_order(lines: Sequence[LogLine]) -> list[_Step]:
+def _in_order(lines: Sequence[LogLine]) -> list[LogLine]:
     """By time; a record without a time stays behind the one before it."""
-    steps: list[_Step] = []
+    steps: list[LogLine] = []
+    at = -math.inf
     for line in lines:
         written = _written(line)
         read = moment(written)
-        before = steps[-1].at if steps else -math.inf
-        steps.append(_Step(before if read is None else read.at, line, written))
+        at = at if read is None else read.at
+        steps.append(line._replace(at=at, written=written))
     return [step._replace(position=position) for position, step in enumerate(sorted(steps, key=lambda step: step.at))]
 
 
@@ -130,7 +121,7 @@ def _written(line: LogLine) -> Any:
 class _Call(CallTimeline):
     """Goes through the records in the order of time."""
 
-    def __init__(self, notes: Notes, steps: Sequence[_Step]) -> None:
+    def __init__(self, notes: Notes, steps: Sequence[LogLine]) -> None:
         super().__init__(notes, "timestamp")
         self.steps = steps
         self.outcome = Outcome()
@@ -164,7 +155,7 @@ class _Call(CallTimeline):
                 if fields.get(name) is not None and moment(fields[name]) is not None:
                     del fields[name]
                     break
-            with self.notes.standing_at(step.line.file, step.line.number):
+            with self.notes.standing_at(step.file, step.number):
                 _WRITERS.get(step.kind, _Call._other)(self, fields, self.time(step.written), step)
         if self.logged_twice:
             self.notes.ignored("function_in_the_log", f"{self.logged_twice} lines", count=self.logged_twice)
@@ -200,7 +191,7 @@ class _Call(CallTimeline):
                 self.sounds.setdefault(owner[1], []).append(span)
                 self.sounds.setdefault(-1, []).append(span)
 
-    def _speech(self, fields: Fields, time: Time | None, step: _Step) -> None:
+    def _speech(self, fields: Fields, time: Time | None, step: LogLine) -> None:
         kind = as_text(fields.get("kind"))
         if kind in _OPENED and (_OPENED[kind], as_number(step.written)) in self.ended:
             return
@@ -223,7 +214,7 @@ class _Call(CallTimeline):
         self._count(span.role)
         self.say(speaker, segments=[Segment(span.start, span.end, "wall")])
 
-    def _message(self, fields: Fields, time: Time | None, step: _Step) -> None:
+    def _message(self, fields: Fields, time: Time | None, step: LogLine) -> None:
         role, manner = _SAID[step.kind]
         speech, cut = fields.take("content", "text", kind=str), fields.pop("interrupted", None) is True
         segments = [Segment(span.start, span.end, "wall") for span in self.sounds.get(step.position, ())]
@@ -257,7 +248,7 @@ class _Call(CallTimeline):
 
     # Tools
 
-    def _function(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _function(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         kind = as_text(fields.pop("kind", None))
         name, id, arguments = fields.text("function_name"), fields.text("tool_call_id"), fields.get("arguments")
         if id not in self.called or not id:
@@ -273,7 +264,7 @@ class _Call(CallTimeline):
         extras = filled(fields)
         self.answer(result, worked, error_if_unstated=error or why, call_id=id, name=name, time=time, extras=extras)
 
-    def _logged_call(self, fields: Fields, time: Time | None, step: _Step) -> None:
+    def _logged_call(self, fields: Fields, time: Time | None, step: LogLine) -> None:
         """Pipecat Flows logs which functions it runs; the observer's records say more, where there are any."""
         name, is_call = as_text(fields.get("function")), step.kind == "called"
         if is_call:
@@ -288,7 +279,7 @@ class _Call(CallTimeline):
 
     # States and slots
 
-    def _node(self, fields: Fields, time: Time | None, step: _Step) -> None:
+    def _node(self, fields: Fields, time: Time | None, step: LogLine) -> None:
         new, former, reason = fields.text(*_NODES), fields.text(*_FORMER), fields.text(*_REASONS)
         if not new:
             self.notes.set_aside("node_without_a_name", repr(step.fields)[:80], self.seq)
@@ -300,31 +291,30 @@ class _Call(CallTimeline):
             self.notes.repaired("node_left_from_another", f"{former}, but it was {here}", self.seq)
         self._move_to(new, time, reason or self.leaving, filled(fields))
 
-    def _node_set(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _node_set(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         """Repeats the change of node, unless only this was logged."""
         if as_text(fields.get("node")) != self.current:
             self._move_to(as_text(fields["node"]), time, self.leaving, {})
 
-    def _node_failed(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _node_failed(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         self.mark("node_failed", filled(fields), time)
 
-    def _transition(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _transition(self, _fields: Fields, _time: Time | None, _: LogLine) -> None:
         """A function returned the next node: the node is set in what follows."""
-        del fields, time
         self.leaving = self.function
 
     def _move_to(self, to: str, time: Time | None, reason: str, extras: JsonObject) -> None:
         self.move(to, time, reason, extras)
         self.leaving = ""
 
-    def _fill(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _fill(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         held = fields.get("state") if isinstance(fields.get("state"), dict) else fields.get("slots")
         for slot, value in as_object(held).items():
             self.fill(slot, value, time)
 
     # Times, use, errors, the end
 
-    def _latency(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _latency(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         kind, processor = as_text(fields.pop("kind", None)), fields.text("processor")
         seconds = as_number(fields.pop("seconds", None))
         component = self._part(processor, fields)
@@ -342,12 +332,12 @@ class _Call(CallTimeline):
                 values.setdefault(called, within)
         self._metric(component, values | filled(fields), time, processor)
 
-    def _usage(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _usage(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         kind, processor = as_text(fields.pop("kind", None)), fields.text("processor")
         component = self._part(processor, fields, kind)
         self._metric(kind or component, filled(fields), time, processor)
 
-    def _breakdown(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _breakdown(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         breakdown = taken_apart(fields)
         total, waited = (as_number(fields.pop(name, None)) for name in ("total_secs", "user_turn_secs"))
         name = "first_speech_latency" if fields.get("measured_from") == _GREETING else "e2e_latency"
@@ -370,7 +360,7 @@ class _Call(CallTimeline):
                 self._metric(self._part(part.processor, as_object(part.entry)), {TTFB: took}, time, part.processor)
         self._metric("turn", values, time, extras=filled({**fields, "parts": parts}))
 
-    def _e2e(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _e2e(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         seconds = fields.number(*_SECONDS)
         if seconds is None or seconds < 0:
             self.notes.set_aside("unusable_metric", repr(dict(fields))[:80], self.seq)
@@ -393,14 +383,14 @@ class _Call(CallTimeline):
                 self.llms[model] += 1
         return part
 
-    def _error(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _error(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         self.mark("error", filled(fields), time)
         category = as_text(fields.get("category"))
         if fields.get("processor_usable") is False and category not in _OWN_ERRORS and not self.outcome.error:
             description = ": ".join(filter(None, (category, as_text(fields.get("message")))))
             self.outcome = msgspec.structs.replace(self.outcome, error=description or "error", finished=False)
 
-    def _end(self, fields: Fields, time: Time | None, _: _Step) -> None:
+    def _end(self, fields: Fields, time: Time | None, _: LogLine) -> None:
         completed, finished = fields.pop("completed", None), fields.pop("finished", None)
         self.outcome = msgspec.structs.replace(
             self.outcome,
@@ -412,7 +402,7 @@ class _Call(CallTimeline):
         )
         self.mark("conversation_ended", filled(fields) or None, time)
 
-    def _other(self, fields: Fields, time: Time | None, step: _Step) -> None:
+    def _other(self, fields: Fields, time: Time | None, step: LogLine) -> None:
         name = fields.text("record") or step.kind
         if step.kind == "other":
             self.notes.unknown(f"record={name}", self.seq)
@@ -438,7 +428,7 @@ _WRITERS = {
 }
 
 
-def _nodes_that_failed(steps: Sequence[_Step]) -> set[int]:
+def _nodes_that_failed(steps: Sequence[LogLine]) -> set[int]:
     """The indexes of changes of node that failed: the flow stayed where it was."""
     failed: set[int] = set()
     begun: dict[str, int] = {}
@@ -453,7 +443,7 @@ def _nodes_that_failed(steps: Sequence[_Step]) -> set[int]:
     return failed
 
 
-def _span(step: _Step, notes: Notes | None = None) -> SpokenSpan | None:
+def _span(step: LogLine, notes: Notes | None = None) -> SpokenSpan | None:
     """The span of sound that a record closes; an end before its start is noted."""
     role = _SPOKEN.get(as_text(step.fields.get("kind"))) if step.kind == "speech" else None
     start, end = wall(step.fields.get("started_at")), wall(step.written)

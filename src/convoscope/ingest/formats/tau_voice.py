@@ -29,7 +29,7 @@ from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import Fields, JsonObject, as_number, as_object, as_text, filled
+from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -174,6 +174,13 @@ def experiment_of(info: Any) -> Experiment:
         "model": model,
         "speech_complexity": as_text(as_object(info).get("speech_complexity")),
     }
+    listed = environment.get("tool_defs")
+    definitions = [as_object(as_object(one).get("function")) or as_object(one) for one in as_list(listed)]
+    tools = [
+        Tool(name=name, description=as_text(one.get("description")), arguments_schema=one.get("parameters"))
+        for one in definitions
+        if (name := as_text(one.get("name")))
+    ]
     cascade = bool(audio.get("cascaded_config_name"))
     return Experiment(
         tick=seconds if seconds is not None and usable else USUAL_TICK,
@@ -182,27 +189,22 @@ def experiment_of(info: Any) -> Experiment:
         agent=Agent(
             name=as_text(agent.get("implementation")),
             instructions=as_text(environment.get("policy")),
-            tools=_tools(environment.get("tool_defs")),
+            tools=None if not isinstance(listed, list) else tuple(tools),
             models={"llm": model} if model else {},
         ),
         pipeline=("cascade" if cascade else "s2s") if audio else None,
     )
 
 
-def _tools(listed: Any) -> tuple[Tool, ...] | None:
-    if not isinstance(listed, list):
-        return None
-    definitions = [as_object(as_object(one).get("function")) or as_object(one) for one in listed]
-    return tuple(
-        Tool(name=name, description=as_text(one.get("description")), arguments_schema=one.get("parameters"))
-        for one in definitions
-        if (name := as_text(one.get("name")))
-    )
-
-
 def _conversation(value: JsonObject, experiment: Experiment, name: str, source: Source, notes: Notes) -> Conversation:
     simulation = Fields(value, "simulation", notes, _USUAL)
-    ticks = _take_ticks(simulation)
+    ticks = simulation.pop("ticks", None)
+    if not isinstance(ticks, list) or not ticks:
+        wrong = (
+            "has an empty list of ticks" if ticks == [] else f"has ticks that are a {type(ticks).__name__}, not a list"
+        )
+        hint = "a simulation without ticks is skipped"
+        raise InputError("has no ticks" if ticks is None else wrong, field="ticks", hint=hint)
     if experiment.concluded:
         notes.inferred("tick_of_0.2_s", experiment.concluded)
     listened = _Listener(experiment.tick, notes)
@@ -229,17 +231,6 @@ def _conversation(value: JsonObject, experiment: Experiment, name: str, source: 
         ),
         extras=simulation.rest(),
     )
-
-
-def _take_ticks(simulation: Fields) -> list[Any]:
-    ticks, hint = simulation.pop("ticks", None), "a simulation without ticks is skipped"
-    if ticks is None:
-        raise InputError("has no ticks", field="ticks", hint=hint)
-    if not isinstance(ticks, list):
-        raise InputError(f"has ticks that are a {type(ticks).__name__}, not a list", field="ticks", hint=hint)
-    if not ticks:
-        raise InputError("has an empty list of ticks", field="ticks", hint=hint)
-    return ticks
 
 
 @dataclass

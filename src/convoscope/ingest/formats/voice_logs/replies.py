@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from rapidfuzz.distance import Prefix
+
 from convoscope.ingest.formats.voice_logs.logs import UNHEARD
 from convoscope.ingest.formats.voice_logs.sounds import NOWHERE, SoundSpan, assigned
 from convoscope.ingest.report import Notes
@@ -179,13 +181,17 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[ReplyPiece]
         record = join.first_run + number
         logged = [ms for ms, _ in run.parts]
         untimed = {at for at, ms in enumerate(logged) if ms is None} if None in logged and len(logged) > 1 else set()
-        times = _sent_at(logged, join.at(record), shift)
+        # One without a time has that of the word before it; the first, that of its run.
+        times, before = list[float](), join.at(record)
+        for ms in logged:
+            before = before if ms is None else ms / 1000 + shift
+            times.append(before)
         words = [(at, text) for at, (_, text) in zip(times, run.parts, strict=True)]
         cuts = [
             at
-            for at, (before, after) in enumerate(pairwise(times), 1)
-            if after - before > _PAUSE
-            or (after - before > _TURN_PAUSE and bisect_right(starts, before) < bisect_right(starts, after))
+            for at, (one, after) in enumerate(pairwise(times), 1)
+            if after - one > _PAUSE
+            or (after - one > _TURN_PAUSE and bisect_right(starts, one) < bisect_right(starts, after))
         ]
         if untimed:
             cuts = sorted({*cuts, *untimed, *(at + 1 for at in untimed)} - {0, len(words)})
@@ -199,17 +205,6 @@ def _sent(join: Join, starts: Sequence[float], notes: Notes) -> list[ReplyPiece]
         following = join.runs[number + 1] if number + 1 < len(join.runs) else None
         pieces[-1].cut = following is not None and bool(following.interrupted)
     return [piece for piece in pieces if piece.text.strip()]
-
-
-def _sent_at(logged: Sequence[int | None], before: float, shift: float) -> list[float]:
-    """When the words of a run were sent; one without a time, when the one before it was, the first, when known."""
-    if None not in logged:
-        return [ms / 1000 + shift for ms in logged if ms is not None]
-    times: list[float] = []
-    for ms in logged:
-        before = before if ms is None else ms / 1000 + shift
-        times.append(before)
-    return times
 
 
 def _lay(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], starts: Sequence[float], *, lead: bool) -> None:
@@ -228,15 +223,13 @@ def _lay(join: Join, pieces: list[ReplyPiece], sounds: list[SoundSpan], starts: 
         if holder is None:
             continue
         # A sound without words of its own goes on with what was being said, if it follows at once.
-        if number in owner or (not sound.texts and holder.sounds and _goes_on(holder, sound, starts)):
+        goes_on = False
+        if holder.sounds and not sound.texts:
+            before = holder.sounds[-1]
+            is_near = sound.at - before.until < _PAUSE or holder.words[-1][0] >= sound.at - _EARLY
+            goes_on = is_near and bisect_right(starts, before.at) >= bisect_right(starts, sound.at)
+        if number in owner or goes_on:
             holder.sounds.append(sound)
-
-
-def _goes_on(piece: ReplyPiece, sound: SoundSpan, starts: Sequence[float]) -> bool:
-    before = piece.sounds[-1]
-    if bisect_right(starts, before.at) < bisect_right(starts, sound.at):
-        return False
-    return sound.at - piece.sounds[-1].until < _PAUSE or piece.words[-1][0] >= sound.at - _EARLY
 
 
 def _plainly(pieces: list[ReplyPiece], sounds: list[SoundSpan], *, lead: bool) -> list[int] | None:
@@ -292,9 +285,7 @@ def _by_line(
         at += len(word.key)
     matches: list[_Match] = []
     for line in lines:
-        matches += _matches(
-            whole, compact(join.log[line].text), _Written(line, join.earliest(line), join.latest(line)), when
-        )
+        matches += _matches(join, line, whole, when)
     chain = _chain(matches)
     for match in chain:
         if match.end - match.begin < len(compact(join.log[match.line].text)):
@@ -328,25 +319,18 @@ class _Word(NamedTuple):
     key: str
 
 
-class _Written(NamedTuple):
-    """A reply of the model, and when it was logged, at the earliest and at the latest."""
-
-    line: int
-    since: float
-    until: float
-
-
-def _matches(whole: str, text: str, written: _Written, when: dict[int, float]) -> list[_Match]:
+def _matches(join: Join, line: int, whole: str, when: dict[int, float]) -> list[_Match]:
     """Where a reply is spoken: in whole, or, where it is nowhere so, from its beginning on."""
     matches: list[_Match] = []
+    text, since, until = compact(join.log[line].text), join.earliest(line), join.latest(line)
     for part in (text, text[:_SAID]):
         begin = whole.find(part) if part else NOWHERE
         while begin >= 0:
             if begin in when:
-                length = len(text) if part == text else _common(whole, begin, text)
+                length = Prefix.similarity(whole[begin : begin + len(text)], text)
                 # Words come within some seconds after the reply was written.
-                away = max(0.0, max(when[begin] - written.until, written.since - when[begin]) - _SOON)
-                matches.append(_Match(written.line, begin, begin + length, length - min(0.9 * length, away)))
+                away = max(0.0, max(when[begin] - until, since - when[begin]) - _SOON)
+                matches.append(_Match(line, begin, begin + length, length - min(0.9 * length, away)))
             begin = whole.find(part, begin + 1)
         if matches:
             break
@@ -370,15 +354,6 @@ def _chain(matches: list[_Match]) -> list[_Match]:
         chain.append(matches[at])
         at = before[at]
     return chain[::-1]
-
-
-def _common(whole: str, where: int, text: str) -> int:
-    length = 0
-    for spoken_sign, written_sign in zip(whole[where:], text, strict=False):
-        if spoken_sign != written_sign:
-            break
-        length += 1
-    return length
 
 
 def _cut(words: Sequence[_Word], chain: Sequence[_Match]) -> list[ReplyPiece]:
@@ -423,15 +398,14 @@ def _finished(
     done: list[Reply] = []
     used: list[SoundSpan] = []
     for piece in pieces:
-        where = max(piece.slot, 0)
         order = join.at(piece.line) if piece.line is not None else piece.at
         at = piece.sounds[0].at if piece.sounds else piece.at
         sent = piece.at if piece.by == piece.at else at
-        records = [
-            *piece.records,
-            *([piece.line] if piece.line is not None and piece.line not in piece.records else []),
-        ]
-        done.append(Reply(where, order, at, piece.text, piece.sounds, records, piece.line, piece.cut, sent))
+        records = [*piece.records]
+        if piece.line is not None and piece.line not in records:
+            records.append(piece.line)
+        slot = max(piece.slot, 0)
+        done.append(Reply(slot, order, at, piece.text, piece.sounds, records, piece.line, piece.cut, sent))
         used += piece.sounds
     for sound in sounds:
         if sound in used:

@@ -10,12 +10,14 @@ from statistics import median
 from typing import NamedTuple
 
 from convoscope.conversation import Logged
+from convoscope.ingest.record import as_object
 from convoscope.ingest.report import Notes
 from convoscope.text.folding import compact, likeness, resemble
 
 NOWHERE = -1
 _ENDLESS = float("inf")
 _BAND = 60
+_ANOTHER_CLOCK = 60.0
 
 
 def assigned(
@@ -116,10 +118,22 @@ def find_sounds(log: Sequence[Logged], order: Sequence[int], shift: float, notes
     sounds: list[SoundSpan] = []
     sounding: dict[str, SoundSpan] = {}
     for moment, index in _moments(log, order, shift, notes):
-        _hear(log[index], moment, index, sounds, sounding, notes)
-    ended = max(
-        (ms / 1000 for index in order if (ms := log[index].ms) is not None and _is_end(log[index])), default=None
-    )
+        role = log[index].speaker
+        if log[index].kind == START:
+            if role in sounding:
+                notes.repaired("audio_end_missing", f"{role}, sound of {sounding[role].at:.3f} s")
+            sounding[role] = SoundSpan(role, moment, None, [index])
+            sounds.append(sounding[role])
+        elif role in sounding:
+            sound = sounding.pop(role)
+            sound.end = moment
+            sound.records.append(index)
+        else:
+            notes.repaired("audio_start_missing", f"{role}, sound that ended at {moment:.3f} s")
+            sounds.append(SoundSpan(role, None, moment, [index]))
+    states = [log[index] for index in order if log[index].kind == "connection_state"]
+    ends = [state.ms for state in states if as_object(state.value).get("state") == "session_ended"]
+    ended = max((ms / 1000 for ms in ends if ms is not None), default=None)
     for sound in sounding.values():
         if ended is not None and sound.start is not None and sound is sounds[-1] and ended >= sound.start:
             sound.end = ended
@@ -167,24 +181,6 @@ def _begin(sounds: list[SoundSpan]) -> None:
             sound.since = max(over, default=sound.end)
 
 
-def _hear(
-    record: Logged, moment: float, index: int, sounds: list[SoundSpan], sounding: dict[str, SoundSpan], notes: Notes
-) -> None:
-    role = record.speaker
-    if record.kind == START:
-        if role in sounding:
-            notes.repaired("audio_end_missing", f"{role}, sound of {sounding[role].at:.3f} s")
-        sounding[role] = SoundSpan(role, moment, None, [index])
-        sounds.append(sounding[role])
-    elif role in sounding:
-        sound = sounding.pop(role)
-        sound.end = moment
-        sound.records.append(index)
-    else:
-        notes.repaired("audio_start_missing", f"{role}, sound that ended at {moment:.3f} s")
-        sounds.append(SoundSpan(role, None, moment, [index]))
-
-
 def parted(
     sounds: list[SoundSpan], agent: Sequence[SoundSpan], words: Sequence[float], notes: Notes
 ) -> list[SoundSpan]:
@@ -212,14 +208,6 @@ def parted(
     return parts
 
 
-def _is_end(record: Logged) -> bool:
-    return (
-        record.kind == "connection_state"
-        and isinstance(record.value, dict)
-        and record.value.get("state") == "session_ended"
-    )
-
-
 def sound_shift(log: Sequence[Logged], order: Sequence[int]) -> float:
     """Seconds from the clock of sounds to that of the log, where they are not the same clock at all."""
     gaps = sorted(
@@ -229,9 +217,6 @@ def sound_shift(log: Sequence[Logged], order: Sequence[int]) -> float:
     )
     middle = gaps[len(gaps) // 2] if gaps else 0.0
     return middle if abs(middle) > _ANOTHER_CLOCK else 0.0
-
-
-_ANOTHER_CLOCK = 60.0
 
 
 NOTICEABLE = 1.5
