@@ -73,12 +73,10 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 _MARKUP = re.compile(r"</?expr\b[^<>]*>")
 
 _RATES = frozenset({"llm_node_tps"})
-_FIELDS = {name: (type.removesuffix("_metrics"), field) for name, (type, field) in COMPONENT_FIELDS.items()}
-"""The name in a message's metrics, and what the latency metrics read: part of the stack, name."""
-_METRICS = {name: field for name, field in _FIELDS.items() if name not in _RATES} | {
+_METRICS = {name: (type.removesuffix("_metrics"), field) for name, (type, field) in COMPONENT_FIELDS.items()} | {
     "e2e_latency": ("turn", "e2e_latency")
 }
-"""Those that are times."""
+"""The name in a message's metrics, and what the latency metrics read: part of the stack, name."""
 _ZERO_IS_NONE = frozenset({"end_of_turn_delay"})
 _MODELS = {name: type.removesuffix("_metrics") for name, type in METADATA.items()} | {"stt_metadata": "stt"}
 _LONGEST = 60.0
@@ -169,7 +167,7 @@ class _History(CallTimeline):
         waits = [
             abs(seconds)
             for item in messages
-            for name in _METRICS
+            for name in _METRICS.keys() - _RATES
             if (seconds := as_number(as_object(item.get("metrics")).get(name))) is not None
         ]
         if any(at >= 1e11 for at in clocks) and any(wait > _LONGEST for wait in waits):
@@ -185,8 +183,13 @@ class _History(CallTimeline):
         """
         sounds: dict[int, list[SpokenSpan]] = {}
         for item in messages:
-            if (own := self._own_span(item)) is not None:
-                sounds[id(item)] = [own]
+            start, end = (wall(as_object(item.get("metrics")).get(name)) for name in SPEAKING)
+            if start is None or end is None:
+                continue
+            if end < start:
+                self.notes.set_aside("stopped_before_started", f"{as_text(item.get('id'))}: {start} to {end}"[:80])
+            else:
+                sounds[id(item)] = [SpokenSpan(_ROLES.get(as_text(item.get("role")), ""), start, end)]
         spare: list[SpokenSpan] = []
         for span in self._spans():
             same_side = [other for spans in sounds.values() for other in spans if other.role == span.role]
@@ -198,16 +201,6 @@ class _History(CallTimeline):
             else:
                 sounds.setdefault(id(owner), []).append(span)
         return sounds, spare
-
-    def _own_span(self, item: JsonObject) -> SpokenSpan | None:
-        metrics = as_object(item.get("metrics"))
-        start, end = (wall(metrics.get(name)) for name in SPEAKING)
-        if start is None or end is None:
-            return None
-        if end < start:
-            self.notes.set_aside("stopped_before_started", f"{as_text(item.get('id'))}: {start} to {end}"[:80])
-            return None
-        return SpokenSpan(_ROLES.get(as_text(item.get("role")), ""), start, end)
 
     def _spans(self) -> Iterator[SpokenSpan]:
         since: dict[str, float] = {}
@@ -295,16 +288,14 @@ class _History(CallTimeline):
         left: JsonObject = {}
         for name, value in as_object(metrics).items():
             number = as_number(value)
-            if name in _RATES and number is not None:
-                part, called = _FIELDS[name]
-                parts.setdefault(part, {})[called] = number
-            elif name in _METRICS and number is not None:
+            if name in _METRICS and number is not None:
                 part, called = _METRICS[name]
-                if number < 0 or (number == 0 and name in _ZERO_IS_NONE):
+                is_rate = name in _RATES
+                if not is_rate and (number < 0 or (number == 0 and name in _ZERO_IS_NONE)):
                     self.notes.ignored(f"{name}_says_none", f"{number:g}", self.seq)
                     left[name] = value
                 else:
-                    parts.setdefault(part, {})[called] = number / self.per_second
+                    parts.setdefault(part, {})[called] = number if is_rate else number / self.per_second
             elif name in _MODELS and isinstance(value, dict):
                 part, model = _MODELS[name], as_text(value.get("model_name"))
                 if model:

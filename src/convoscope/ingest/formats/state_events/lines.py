@@ -104,7 +104,7 @@ class LinePlan:
     """Those of them whose names are unknown."""
 
 
-class Line(NamedTuple):
+class EventLine(NamedTuple):
     """A line, and its position in the order: by time, number and index."""
 
     at: float
@@ -243,7 +243,7 @@ def _plan(kind: str, event: str, name: str, fields: tuple[str, ...]) -> LinePlan
 class Ordered(NamedTuple):
     """The lines as they happened, and the clocks of their times."""
 
-    lines: list[Line]
+    lines: list[EventLine]
     clocks: Collection[str]
 
 
@@ -260,7 +260,7 @@ def in_order(records: Sequence[Record], notes: Notes, *, taken_apart: bool, seco
     if len(clocks) > 1:
         rare = clocks.total() - clocks[usual]
         notes.repaired("mixed_clocks", f"{rare} of {len(timed)} events are not by the {usual} clock")
-    lines: list[Line] = []
+    lines: list[EventLine] = []
     at, seq, anchor = _NEVER, 0.0, 0
     high, disordered = (at, seq), 0
     for index, (record, (time, plan, fields)) in enumerate(zip(records, timed, strict=True)):
@@ -274,7 +274,7 @@ def in_order(records: Sequence[Record], notes: Notes, *, taken_apart: bool, seco
                 high = at, seq
             else:
                 disordered += 1
-        lines.append(Line(at, seq, anchor, time, plan, fields, record))
+        lines.append(EventLine(at, seq, anchor, time, plan, fields, record))
     if disordered or second:
         lines.sort(key=itemgetter(0, 1, 2))
     if disordered:
@@ -321,9 +321,9 @@ def _number(value: Any, default: float) -> float:
     return number if math.isfinite(number) else default
 
 
-def _once(lines: list[Line], notes: Notes) -> list[Line]:
+def _once(lines: list[EventLine], notes: Notes) -> list[EventLine]:
     """Without lines that repeat another in everything, their time or number included."""
-    distinct: list[Line] = []
+    distinct: list[EventLine] = []
     same_moment: list[JsonObject] = []
     texts: set[str] = set()
     for line in lines:

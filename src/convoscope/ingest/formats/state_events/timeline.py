@@ -25,7 +25,15 @@ from convoscope.conversation import (
 )
 from convoscope.ingest.formats.openai import chat as openai_chat
 from convoscope.ingest.formats.state_events import lines as lines_of
-from convoscope.ingest.formats.state_events.lines import DAY_MS, Line, error_of, folded, milliseconds, text_of, truth
+from convoscope.ingest.formats.state_events.lines import (
+    DAY_MS,
+    EventLine,
+    error_of,
+    folded,
+    milliseconds,
+    text_of,
+    truth,
+)
 from convoscope.ingest.formats.state_events.visits import began_before, looked_over, moves_of
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES, JsonObject
@@ -58,10 +66,10 @@ class EventWalk(TimelineBuilder):
         self._last_turn: Time | None = None
         self._slots: set[str] = set()
         self._noted: set[str] = set()
-        self._lines: Sequence[Line] = ()
+        self._lines: Sequence[EventLine] = ()
         self._record = Record(None)
 
-    def go(self, lines: list[Line]) -> None:
+    def go(self, lines: list[EventLine]) -> None:
         self._lines = lines
         lines, concluded = looked_over(lines, self.notes, are_times_fine=lambda: self._are_times_fine)
         self._lines = lines
@@ -101,7 +109,7 @@ class EventWalk(TimelineBuilder):
             self._noted.add(name)
             self._note(self.notes.set_aside, "differs_from_first_line", f"{name}: {value!r}"[:80])
 
-    def _leave(self, line: Line, extras: Extras) -> None:
+    def _leave(self, line: EventLine, extras: Extras) -> None:
         """What is not taken is kept; an unknown name is noted once."""
         for name in line.plan.extra:
             if line.fields[name] is not None:
@@ -115,7 +123,7 @@ class EventWalk(TimelineBuilder):
         with self.notes.standing_at(self._record.file, self._record.number):
             take(code, detail, self.seq)
 
-    def _add(self, kind: Callable[..., AnyEvent], line: Line, extras: Extras, **values: Any) -> None:
+    def _add(self, kind: Callable[..., AnyEvent], line: EventLine, extras: Extras, **values: Any) -> None:
         self.events.append(kind(seq=len(self.events), time=line.time, id=line.id, extras=extras, **values))
 
     # One method for each kind of line.
@@ -129,20 +137,20 @@ class EventWalk(TimelineBuilder):
         self._visits.append((state, time))
         self.events.append(StateEntered(seq=len(self.events), state=state, time=time, id=id, extras=extras))
 
-    def _entered(self, line: Line, extras: Extras) -> None:
+    def _entered(self, line: EventLine, extras: Extras) -> None:
         if state := text_of(line.own[0]):
             self._enter(state, line.time, line.id, extras)
         else:
             self._nameless(line, "state")
 
-    def _exited(self, line: Line, extras: Extras) -> None:
+    def _exited(self, line: EventLine, extras: Extras) -> None:
         state, to_state, reason = map(text_of, line.own)
         if state:
             self._add(StateExited, line, extras, state=state, to_state=to_state, reason=reason)
         else:
             self._nameless(line, "state")
 
-    def _turn(self, line: Line, extras: Extras) -> None:
+    def _turn(self, line: EventLine, extras: Extras) -> None:
         fields, time = line.fields, line.time
         _, latency, seconds, _ = line.plan.names
         named, logged, _, speech = line.own
@@ -188,12 +196,12 @@ class EventWalk(TimelineBuilder):
         """Whether times are more exact than whole seconds, so that a latency can be compared with them."""
         return any(line.time is not None and line.time.at % 1 for line in self._lines)
 
-    def _guard(self, line: Line, extras: Extras) -> None:
+    def _guard(self, line: EventLine, extras: Extras) -> None:
         guard, result, error, state = line.own
         values = {"guard": text_of(guard), "result": result, "error": error_of(error)}
         self._add(GuardEvaluated, line, extras, state=text_of(state) or self._current, **values)
 
-    def _slot(self, line: Line, extras: Extras) -> None:
+    def _slot(self, line: EventLine, extras: Extras) -> None:
         slot, value, state = line.own
         has_value, name = bool(line.plan.names[1]), text_of(slot)
         if not name:
@@ -213,26 +221,26 @@ class EventWalk(TimelineBuilder):
         self._slots.add(name)
         self._add(SlotFilled, line, extras, slot=name, value=value, state=text_of(state) or self._current)
 
-    def _call(self, line: Line, extras: Extras) -> None:
+    def _call(self, line: EventLine, extras: Extras) -> None:
         name, arguments, call_id = text_of(line.own[0]), line.own[1], self._call_id(line)
         if isinstance(arguments, str):
             self.call(name, arguments, call_id=call_id, time=line.time, id=line.id, extras=extras)
         else:
             self._add(ToolCall, line, extras, name=name, arguments=arguments, call_id=call_id)
 
-    def _result(self, line: Line, extras: Extras) -> None:
+    def _result(self, line: EventLine, extras: Extras) -> None:
         success, error = _verdict(line.fields)
         for name in ("success", "error"):
             extras.pop(name, None)
         values = {"name": text_of(line.own[0]), "call_id": self._call_id(line), "result": line.own[1]}
         self._add(ToolResult, line, extras, success=success, error=error, **values)
 
-    def _call_id(self, line: Line) -> str:
+    def _call_id(self, line: EventLine) -> str:
         """The id of a tool call; some logs give the id of the conversation there."""
         id = text_of(line.own[2])
         return "" if id == self.id else id
 
-    def _ended(self, line: Line, extras: Extras) -> None:
+    def _ended(self, line: EventLine, extras: Extras) -> None:
         for name, value in zip(_ENDING, line.own, strict=True):
             if value is not None:
                 if self.ended.get(name, value) != value:
@@ -240,7 +248,7 @@ class EventWalk(TimelineBuilder):
                 self.ended[name] = value
         self._add(Marker, line, extras, name=lines_of.ENDED)
 
-    def _error(self, line: Line, _: Extras) -> None:
+    def _error(self, line: EventLine, _: Extras) -> None:
         error, fatal, severity, recoverable = line.own
         if truth(fatal) or truth(recoverable) is False or folded(text_of(severity)) in _FATAL:
             self.ended.setdefault("error", error_of(error) or "fatal error")
@@ -250,7 +258,7 @@ class EventWalk(TimelineBuilder):
     def _has_tool_events(self) -> bool:
         return any(line.plan.kind is lines_of.CALL for line in self._lines)
 
-    def _text(self, line: Line, _: Extras) -> None:
+    def _text(self, line: EventLine, _: Extras) -> None:
         """A message: read as chat messages are."""
         plan, fields, time = line.plan, line.fields, line.time
         message = {name: value for name, value in fields.items() if name not in lines_of.SHARED or name == "name"}
@@ -283,19 +291,19 @@ class EventWalk(TimelineBuilder):
         if time is not None:
             self.events[first:] = [msgspec.structs.replace(event, time=time) for event in self.events[first:]]
 
-    def _other(self, line: Line, _: Extras) -> None:
+    def _other(self, line: EventLine, _: Extras) -> None:
         self.notes.unknown(f"event={line.plan.name}"[:80], self.seq)
         self._mark(line, line.plan.name)
 
-    def _not_an_event(self, line: Line, _: Extras) -> None:
+    def _not_an_event(self, line: EventLine, _: Extras) -> None:
         self._note(self.notes.ignored, lines_of.NOT_AN_EVENT, repr(line.fields)[:80])
         self._mark(line, lines_of.NOT_AN_EVENT)
 
-    def _nameless(self, line: Line, what: str) -> None:
+    def _nameless(self, line: EventLine, what: str) -> None:
         self._note(self.notes.set_aside, f"{what}_not_named", line.plan.name)
         self._mark(line, line.plan.name)
 
-    def _mark(self, line: Line, name: str) -> None:
+    def _mark(self, line: EventLine, name: str) -> None:
         self._add(Marker, line, {}, name=name, value=_payload(line))
 
     @property
@@ -304,7 +312,7 @@ class EventWalk(TimelineBuilder):
         return bool(self.ended or self.instructions) or any(type(event) is not Marker for event in self.events)
 
 
-_HANDLERS: dict[str, Callable[[EventWalk, Line, Extras], None]] = {
+_HANDLERS: dict[str, Callable[[EventWalk, EventLine, Extras], None]] = {
     lines_of.ENTERED: EventWalk._entered,
     lines_of.EXITED: EventWalk._exited,
     lines_of.TURN: EventWalk._turn,
@@ -320,7 +328,7 @@ _HANDLERS: dict[str, Callable[[EventWalk, Line, Extras], None]] = {
 }
 
 
-def _payload(line: Line) -> Json:
+def _payload(line: EventLine) -> Json:
     """What a marker keeps of its line."""
     read_fields = (*line.plan.names, *line.plan.values, *line.plan.extra)
     return {name: line.fields[name] for name in read_fields if name and line.fields[name] is not None} or None

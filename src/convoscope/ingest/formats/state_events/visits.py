@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from convoscope.conversation import Time
 from convoscope.ingest.formats.state_events import lines as lines_of
-from convoscope.ingest.formats.state_events.lines import Line, milliseconds, text_of
+from convoscope.ingest.formats.state_events.lines import EventLine, milliseconds, text_of
 from convoscope.ingest.report import Notes
 
 _HAPPENINGS = frozenset({lines_of.TURN, lines_of.SLOT, lines_of.GUARD, lines_of.CALL, lines_of.RESULT, lines_of.TEXT})
@@ -94,7 +94,7 @@ def missing_entries(moves: Sequence[Move], happened: Happened) -> Concluded:
     return Concluded(before, after, frozenset(again))
 
 
-def is_regular(lines: Sequence[Line]) -> bool:
+def is_regular(lines: Sequence[EventLine]) -> bool:
     """Whether every state is entered, left, and followed by the one that it leads to: most logs are so."""
     current, expected = "", ""
     for line in lines:
@@ -111,7 +111,7 @@ def is_regular(lines: Sequence[Line]) -> bool:
     return bool(current) or not expected
 
 
-def moves_of(lines: Sequence[Line]) -> list[Move]:
+def moves_of(lines: Sequence[EventLine]) -> list[Move]:
     moves: list[Move] = []
     for index, line in enumerate(lines):
         if line.plan.kind in _MOVES:
@@ -121,7 +121,9 @@ def moves_of(lines: Sequence[Line]) -> list[Move]:
     return moves
 
 
-def looked_over(lines: list[Line], notes: Notes, *, are_times_fine: Callable[[], bool]) -> tuple[list[Line], Concluded]:
+def looked_over(
+    lines: list[EventLine], notes: Notes, *, are_times_fine: Callable[[], bool]
+) -> tuple[list[EventLine], Concluded]:
     """The lines with each late exit right before the entry that it leads to, and the entries that are missing."""
     if is_regular(lines):
         return lines, Concluded()
@@ -129,7 +131,7 @@ def looked_over(lines: list[Line], notes: Notes, *, are_times_fine: Callable[[],
     late = late_exits(moves)
     if late:
         moved = set(late.values())
-        ordered: list[Line] = []
+        ordered: list[EventLine] = []
         for index, line in enumerate(lines):
             if index in late:
                 ordered.append(lines[late[index]])
@@ -151,7 +153,7 @@ def looked_over(lines: list[Line], notes: Notes, *, are_times_fine: Callable[[],
     return lines, missing_entries(moves, happened)
 
 
-def _is_in(line: Line, left: Move, exited: Time | None, since: Time | None) -> bool:
+def _is_in(line: EventLine, left: Move, exited: Time | None, since: Time | None) -> bool:
     """Whether this happened in the state that an exit leads to, and not on the way out of the one before."""
     if line.plan.kind not in _HAPPENINGS:
         return False

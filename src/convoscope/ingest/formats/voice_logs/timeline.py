@@ -131,7 +131,10 @@ def build(call: JoinedCall, notes: Notes) -> Built:
         for index, record in enumerate(log)
     ]
     people = (Participant(_USER, _USER), Participant(_AGENT, _AGENT))
-    return Built(people, clocks, tuple(timeline), _by_turn(kept, join, joined.replies, event_of_reply), _duration(join))
+    # From the first record of any log to the last, in common time.
+    times = [at for at, record in zip(join.times, join.log, strict=True) if record.ms is not None]
+    duration = round(max(times) - min(times), 3) if len(times) > 1 else None
+    return Built(people, clocks, tuple(timeline), _by_turn(kept, join, joined.replies, event_of_reply), duration)
 
 
 def _by_turn(
@@ -355,19 +358,16 @@ def _text(join: Join, indexes: Sequence[int], source: str) -> Text | None:
     return Text(" ".join(word for word in words if word), source) if words else None
 
 
-def _heard(join: Join, utterance: UserUtterance) -> Text | None:
-    """What the recogniser heard. A placeholder is used only where the words are unknown."""
-    words = [index for index in utterance.heard if join.log[index].text not in UNHEARD]
-    return _text(join, words or ([] if utterance.meant else utterance.heard), "audit")
-
-
 def _say(join: Join, number: int, utterance: UserUtterance) -> _Entry:
     first = next(iter([*utterance.meant, *utterance.heard]), None)
+    # A placeholder of the recogniser is used only where the words are unknown.
+    heard = [index for index in utterance.heard if join.log[index].text not in UNHEARD]
+    heard = heard or ([] if utterance.meant else utterance.heard)
     event = Utterance(
         seq=0,
         speaker=_USER,
         intended=_text(join, utterance.meant, "simulator"),
-        heard=_heard(join, utterance),
+        heard=_text(join, heard, "audit"),
         segments=_segments(join, utterance.sounds),
         time=_heard_at(join, utterance.sounds, first),
     )
@@ -445,9 +445,3 @@ def _components(join: Join, call: JoinedCall, starts: Sequence[float]) -> list[_
         event = ComponentMetric(seq=0, component=component, values=values, label=label)
         entries.append(_Entry(len(starts), float("inf"), event))
     return entries
-
-
-def _duration(join: Join) -> float | None:
-    """From the first record of any log to the last, in common time."""
-    times = [at for at, record in zip(join.times, join.log, strict=True) if record.ms is not None]
-    return round(max(times) - min(times), 3) if len(times) > 1 else None
