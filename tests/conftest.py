@@ -31,6 +31,10 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
         gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     seed = config.getoption("--shuffle")

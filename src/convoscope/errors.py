@@ -112,7 +112,7 @@ def is_interrupt(error: BaseException) -> bool:
 
 @contextmanager
 def keeping(kept: Callable[[], str]) -> Iterator[None]:
-    """Whoever stops what is done here learns what is kept of it."""
+    """A user who stops what is done here learns what is kept of it."""
     try:
         yield
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Python code that a user names, by file or by module: loaded once, and whatever goes wrong is told in a sentence."""
+"""Python code that a user names, by file or by module: loaded once; whatever goes wrong is reported in a sentence."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _loaded(path: Path, content: str) -> ModuleType:
     before = sys.modules.get(name)
     sys.modules[name] = module
     try:
-        with _found_beside(path.parent), _readable_errors(str(path), path):
+        with _importable_from(path.parent), _readable_errors(str(path), path):
             # Compiled here: what a cache holds may be older than the file.
             exec(spec.loader.source_to_code(path.read_bytes(), str(path)), vars(module))
     except BaseException:
@@ -73,7 +73,7 @@ def _loaded(path: Path, content: str) -> ModuleType:
 
 
 def _refuse_taken(name: str, path: Path) -> None:
-    """A file must not stand in for a module that somebody else imports by its name."""
+    """A file must not stand in for a module that other code imports by its name."""
     hint = "rename the file, for example to my_scorers.py"
     if not name.isidentifier():
         raise UsageError(f"{path.name} cannot be the name of a module", hint=hint)
@@ -87,33 +87,33 @@ def _refuse_taken(name: str, path: Path) -> None:
 
 
 def _module(name: str) -> ModuleType:
-    with _found_beside(Path.cwd()), _readable_errors(name):
+    with _importable_from(Path.cwd()), _readable_errors(name):
         importlib.invalidate_caches()
         return importlib.import_module(name)
 
 
 @contextmanager
-def _found_beside(folder: Path) -> Iterator[None]:
+def _importable_from(folder: Path) -> Iterator[None]:
     """While it is being loaded, it may import what lies beside it; installed modules come first."""
     sys.path.append(str(folder))
     try:
         yield
     finally:
         if str(folder) in sys.path:
-            # From behind: somebody else may have had this folder on the path before.
+            # From behind: other code may have had this folder on the path before.
             del sys.path[len(sys.path) - 1 - sys.path[::-1].index(str(folder))]
 
 
 @contextmanager
 def _readable_errors(name: str, path: Path | None = None) -> Iterator[None]:
-    """Whatever code raises while it is loaded is told in a sentence: file, line, and what Python said."""
+    """Whatever code raises while it is loaded is reported in a sentence: file, line, and what Python said."""
     try:
         yield
     except ModuleNotFoundError as error:
         if path is None and error.name and (name == error.name or name.startswith(f"{error.name}.")):
             raise UsageError(f"there is no module {name}", hint=WHAT) from None
         raise _broken(name, path, error) from None
-    except (Exception, SystemExit) as error:  # whatever a stranger's module raises
+    except (Exception, SystemExit) as error:  # whatever a user's module raises
         raise _broken(name, path, error) from None
 
 
@@ -123,20 +123,20 @@ def _broken(name: str, path: Path | None, error: BaseException) -> InputError:
     if isinstance(error, SyntaxError) and error.filename:
         message = f"{type(error).__name__}: {error.msg}"
         return InputError(f"cannot be loaded: {message}", file=error.filename, line=error.lineno)
-    where = _place(error, path)
+    where = _last_user_frame(error, path)
     file, line = (where.filename, where.lineno) if where else (name, None)
     return InputError(f"cannot be loaded: {message}", file=file, line=line, hint=hint)
 
 
-def _place(error: BaseException, path: Path | None) -> traceback.FrameSummary | None:
+def _last_user_frame(error: BaseException, path: Path | None) -> traceback.FrameSummary | None:
     """The last line of the user's own code that was reached: in this file, or beside it."""
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_ours(one.filename)]
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_internal(one.filename)]
     home = path or (Path(frames[0].filename) if frames else None)
     own_frames = [one for one in frames if home and Path(one.filename).parent == home.parent]
     return own_frames[-1] if own_frames else None
 
 
-def _is_ours(filename: str) -> bool:
+def _is_internal(filename: str) -> bool:
     """Frames of ours and of Python's importer say nothing of where a user's code went wrong."""
     return filename.startswith(("<", str(Path(__file__).parent), str(Path(importlib.__file__).parent)))
 

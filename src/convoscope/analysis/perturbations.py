@@ -146,7 +146,7 @@ def says_everything(conversation: Conversation) -> Conversation:
 
 
 def shuffled_turns(conversation: Conversation) -> Conversation:
-    """Each reply of the agent stands in another turn: the next comes first, and the first last."""
+    """Each reply of the agent is in another turn: the next comes first, and the first last."""
     replies = _replies(conversation)
     texts = list(replies.values())
     return saying(conversation, dict(zip(replies, [*texts[1:], *texts[:1]], strict=True)))
@@ -235,7 +235,7 @@ def equal_times(conversation: Conversation) -> Conversation:
 def skewed_clocks(conversation: Conversation) -> Conversation:
     """The agent's clock is some seconds off, and more with each of its utterances."""
     agents = [one.seq for one in conversation.utterances if conversation.roles[one.speaker] == ASSISTANT]
-    late = {seq: OFF + DRIFT * place for place, seq in enumerate(agents)}
+    late = {seq: OFF + DRIFT * index for index, seq in enumerate(agents)}
     return _retimed(conversation, lambda event, at, _: at + late.get(event.seq, 0.0))
 
 
@@ -306,7 +306,7 @@ def final_status(conversation: Conversation) -> OutcomePair | None:
 
 
 def ended_reason(conversation: Conversation) -> OutcomePair | None:
-    """Why it ended: with a goodbye, or because nobody spoke any more."""
+    """Why it ended: with a goodbye, or because there was silence."""
     if not conversation.outcome.ended_reason:
         return None
     reason = {True: "goodbye", False: "inactivity_timeout"}
@@ -341,8 +341,8 @@ def tool_results(conversation: Conversation) -> OutcomePair | None:
     failed = {"success": False, "error": "invalid argument"}
 
     def made(well: bool) -> Conversation:
-        facts = worked if well else failed
-        timeline = [replace(one, **facts) if type(one) is ToolResult else one for one in conversation.timeline]
+        fields = worked if well else failed
+        timeline = [replace(one, **fields) if type(one) is ToolResult else one for one in conversation.timeline]
         return replace(conversation, timeline=tuple(timeline))
 
     return OutcomePair(made(True), made(False))
@@ -408,7 +408,7 @@ def database(conversation: Conversation) -> OutcomePair | None:
 
 
 def _databases(after: Database, expected: Database) -> tuple[Database, Database] | None:
-    """The database in the end, right and wrong, told as it was told: by its content, or by a hash alone."""
+    """The database in the end, right and wrong, given as it was given: by its content, or by a hash alone."""
     if after.content is not None:
         if not isinstance(expected.content, dict):
             return None

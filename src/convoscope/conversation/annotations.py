@@ -41,9 +41,9 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     None means "not annotated"; an empty collection means "annotated, and there is none".
     A slot has several values where any of them is right, and goes by its name without the service.
-    State, intents and requests stand at the user's utterance, acts at the utterance that they describe,
+    State, intents and requests are at the user's utterance, acts at the utterance that they describe,
     a predicted response and what was booked at the agent's. Acts, a response and a failure that belong to
-    the turn and to no single service stand in a frame without a service.
+    the turn and to no single service are in a frame without a service.
     """
 
     seq: int

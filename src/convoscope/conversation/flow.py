@@ -54,7 +54,7 @@ class FlowSegment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
-    """What a flow declares. Nothing in it is needed: what is not declared cannot be told from it."""
+    """What a flow declares. Nothing in it is needed: what is not declared is unknown."""
 
     name: str
     states: tuple[FlowState, ...] = ()

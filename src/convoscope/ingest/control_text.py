@@ -14,7 +14,7 @@ _COMMAND = "request_suggestions"
 
 
 class Speech(NamedTuple):
-    """The words of a text, and the control text that stood among them."""
+    """The words of a text, and the control text that was among them."""
 
     words: str
     control: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a metric may ask of a recording, and of whoever listens to it."""
+"""What a metric may ask of a recording, and of a recogniser that listens to it."""
 
 from __future__ import annotations
 

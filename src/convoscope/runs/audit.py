@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NO_FLOW = none_of("flow")
 MAX_EXAMPLES = 100
-_AT_ONCE = 8_192
+_BATCH = 8_192
 """Conversations that are looked at together, so that memory stays flat."""
 
 Fault = Literal["never_ran", "no_row", "visits_differ", "value_differs", "excluded", "not_untested", "not_recounted"]
@@ -85,7 +85,7 @@ def recounted(run: Run, table: SideTable, *, values: bool = False) -> Recount:
     """
     recount = Recount(table)
     with connect(run.folder) as connection:
-        for conversations, stored in _stretches(connection, run, table, values=values):
+        for conversations, stored in _batches(connection, run, table, values=values):
             for number, name, flow, error, body in conversations:
                 rows = stored.pop(number, [])
                 try:
@@ -203,7 +203,7 @@ class _Row(NamedTuple):
 
 
 def _values(table: SideTable) -> list[str]:
-    """The columns that are computed again; reasons, which are JSON, are told by the values that they explain."""
+    """The columns that are computed again; reasons, which are JSON, follow from the values that they explain."""
     own = (table.key, table.counted)
     return [column.name for column in table.columns if column.name not in own and not column.is_json]
 
@@ -212,7 +212,7 @@ _Conversation = tuple[int, str, str, str | None, str | None]
 _Stored = dict[int | None, list[_Row]]
 
 
-def _stretches(
+def _batches(
     connection: duckdb.DuckDBPyConnection, run: Run, table: SideTable, *, values: bool
 ) -> Iterator[tuple[list[_Conversation], _Stored]]:
     """The conversations, some thousands at a time, each time with the rows that carry their numbers.
@@ -221,11 +221,11 @@ def _stretches(
     end come the rows that carry no number of any.
     """
     source, side = run.table(CONVERSATIONS), run.table(table.name)
-    tells = " OR ".join(f"contains(body, {quoted(word)})" for word in table.mentions) or "true"
-    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {tells} THEN body END"
+    mentioned = " OR ".join(f"contains(body, {quoted(word)})" for word in table.mentions) or "true"
+    columns = f"number, conversation, coalesce(flow, '{NO_FLOW}'), error, CASE WHEN {mentioned} THEN body END"
     count = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
-    for first in range(0, count, _AT_ONCE):
-        some = f"number >= {first} AND number < {min(count, first + _AT_ONCE)}"
+    for first in range(0, count, _BATCH):
+        some = f"number >= {first} AND number < {min(count, first + _BATCH)}"
         conversations = connection.execute(f"SELECT {columns} FROM {source} WHERE {some} ORDER BY number").fetchall()
         yield conversations, _rows(connection, side, table, some, values=values)
     yield [], _rows(connection, side, table, f"number IS NULL OR number < 0 OR number >= {count}", values=False)

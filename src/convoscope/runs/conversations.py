@@ -157,12 +157,12 @@ def _batch(run: Run, numbers: Sequence[int], filter_by: ScoreFilter | None) -> I
             number,
             conversation,
             msgspec.json.decode(notes, type=list[Note]) if notes else [],
-            sorted(map(score_of, kept), key=_place),
+            sorted(map(score_of, kept), key=_position),
             sorted([*map(_reduced, reduced[number]), *absent.get(profile, ())], key=lambda one: one[:3]),
         )
 
 
-def _place(score: Score) -> tuple[Any, ...]:
+def _position(score: Score) -> tuple[Any, ...]:
     observation = score.observation
     return (
         score.metric,

@@ -132,7 +132,7 @@ def part_file(folder: Path, table: str, part: int) -> Path:
 
 def table_folders(folder: Path) -> list[Path]:
     """The folders of tables that lie in the folder of a run."""
-    return [place for place in folder.glob("*.parquet") if place.is_dir()]
+    return [path for path in folder.glob("*.parquet") if path.is_dir()]
 
 
 def is_table_name(name: str) -> bool:
@@ -190,7 +190,7 @@ class Tables:
 
     def side_tables(self) -> list[str]:
         """The names of the side tables that have rows. A folder whose name is not a table's is not of the run."""
-        names = (place.stem for place in table_folders(self.folder))
+        names = (path.stem for path in table_folders(self.folder))
         return sorted(name for name in names if is_side_table_name(name) and self.files(name))
 
     def table(self, table: str, paths: Sequence[Path] | None = None, where: str = "true") -> str:

@@ -172,7 +172,7 @@ def _histogram(spread: _Spread, edges: Sequence[float], counts: Sequence[int]) -
 def bin_edges(least: float, most: float, quartiles: tuple[float, float], unit: str) -> list[float]:
     """Round edges around the bulk of the values; shares and ratios always go from 0 to 1."""
     if unit in (SHARE, RATIO) and least >= 0 and most <= 1:
-        return [place / 10 for place in range(11)]
+        return [tenth / 10 for tenth in range(11)]
     q1, q3 = quartiles
     reach = FENCE * (q3 - q1)
     # Quartiles that all but agree tell nothing of how far is far.
@@ -180,15 +180,15 @@ def bin_edges(least: float, most: float, quartiles: tuple[float, float], unit: s
     low, high = (max(least, q1 - reach), min(most, q3 + reach)) if far else (least, most)
     size = max(abs(low), abs(high))
     if high - low <= _TINY * size:
-        # All but equal: one bin, a wide one where a narrow one could not be told from its neighbour.
+        # All but equal: one bin, a wide one where a narrow one could not be distinguished from its neighbour.
         width = 1.0 if size < 1e9 else round_width(size / 2, whole=False)
     else:
         low = 0.0 if 0 < low < high - low else low
         width = round_width((high - low) / BINS, whole=unit in _WHOLE)
     first = math.floor(low / width)
-    # The last bin must hold the greatest value; of whole numbers each stands at the start of a bin of its own.
+    # The last bin must hold the greatest value; of whole numbers each is at the start of a bin of its own.
     last = max(first + 1, math.ceil(high / width + (1e-3 if unit in _WHOLE else 1e-9)))
-    return [float(f"{place * width:.12g}") for place in range(first, last + 1)]
+    return [float(f"{number * width:.12g}") for number in range(first, last + 1)]
 
 
 def round_width(width: float, *, whole: bool) -> float:

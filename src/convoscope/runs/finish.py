@@ -109,7 +109,7 @@ def _rename(tables: Tables) -> list[str]:
                 second.append((number, id, nth[id]))
         if not second:
             return []
-        # More tildes where somebody's own id ends in ~2.
+        # More tildes where an id of the logs ends in ~2.
         for tildes in range(1, 100):
             names = [f"{id}{'~' * tildes}{count}" for _, id, count in second]
             if len(set(names)) == len(names) and not _taken(connection, conversations, names):
@@ -128,12 +128,12 @@ def _taken(connection: duckdb.DuckDBPyConnection, conversations: str, names: Seq
 
 
 def _write_names(tables: Tables, numbers: Sequence[int], names: Sequence[str]) -> None:
-    places = np.asarray(numbers, dtype=np.int64)
+    rows_of_run = np.asarray(numbers, dtype=np.int64)
     firsts = np.asarray(tables.firsts, dtype=np.int64)
-    parts = np.searchsorted(firsts, places, side="right") - 1
+    parts = np.searchsorted(firsts, rows_of_run, side="right") - 1
     columns = ColumnBuffer(len(names))
     columns.numbers("part", int, parts)
-    columns.numbers("row", int, places - firsts[parts])
+    columns.numbers("row", int, rows_of_run - firsts[parts])
     columns.texts("name", names)
     with connect(tables.folder) as connection:
         columns.write(connection, tables.folder / RENAMED)
@@ -145,9 +145,9 @@ def write_profiles(
     """One row for each profile and each metric that cannot look at conversations of that profile."""
     profiles = Profiles(metrics, resources)
     rows = [
-        (key, metrics[place].name, metrics[place].variant, metrics[place].unit, *absence)
+        (key, metrics[index].name, metrics[index].variant, metrics[index].unit, *absence)
         for key in sorted(keys)
-        for place, absence in sorted(profiles.with_key(key).absent.items())
+        for index, absence in sorted(profiles.with_key(key).absent.items())
     ]
     columns = ColumnBuffer(len(rows))
     names = ("profile", "metric", "variant", "unit", "status", "reason", "detail")

@@ -41,7 +41,7 @@ from convoscope.runs.targets import kept_texts
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import Engine, LocalEngine
 from convoscope.scoring.job import Job, choose, plan_job
-from convoscope.scoring.labels import LabelRule, SettledLabel, fields_hint, label_rule, settled
+from convoscope.scoring.labels import LabelOfInput, LabelRule, fields_hint, label_of_input, label_rule
 from convoscope.scoring.partition import Timings
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.statistics import intervals
@@ -120,7 +120,7 @@ class _RunBuilder:
         self.job, self.settings, self.report = job, job.settings, job.input.report
         self.by, self.metrics, self.engine = job.settings.groupings, job.chosen.metrics, engine
         reading = job.settings.reading
-        self.label = None if label is None else SettledLabel(label)
+        self.label = None if label is None else LabelOfInput(label)
         self.signatures = {one.key: signature(one) for one in self.metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in self.metrics},
@@ -167,7 +167,7 @@ class _RunBuilder:
         if not inputs:
             raise nothing_readable(self.report)
         if self.label is not None:
-            self.label = settled(self.label.rule, inputs, settings.limit, settings.part_bytes)
+            self.label = label_of_input(self.label.rule, inputs, settings.limit, settings.part_bytes)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(settings.part_bytes)})
         try:
             if not unfinished.is_late:

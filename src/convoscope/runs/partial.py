@@ -76,7 +76,7 @@ class Holder(msgspec.Struct, kw_only=True):
 
 
 def is_taken(out: Path) -> bool:
-    """Whether something stands where a run should be made: a run, or what is not ours."""
+    """Whether there is something where a run should be made: a run, or what is not ours."""
     if not out.is_dir():
         return os.path.lexists(out)
     if (out / RECEIPT).exists():
@@ -213,8 +213,8 @@ class Partial:
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
             self.notice = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
-        for place in (self.folder / SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
-            shutil.rmtree(place, ignore_errors=True)
+        for folder in (self.folder / SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
+            shutil.rmtree(folder, ignore_errors=True)
         _rewrite(path, [Header(depends_on=depends_on)])
         return path.open("ab")
 
@@ -246,7 +246,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _is_locked(lock: IO[bytes], patience: float) -> bool:
-    """Lock the file, as soon as nobody else has it and before patience is over."""
+    """Lock the file, as soon as no other process has it and before patience is over."""
     try:
         import fcntl  # not on Windows
     except ImportError:
@@ -317,7 +317,7 @@ def _rewrite(path: Path, lines: list[_Line]) -> None:
 
 
 class KeptAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """One line: what a metric was told of the conversation of a row of the part."""
+    """One line: what a metric was answered about the conversation of a row of the part."""
 
     row: int
     metric: str
@@ -339,7 +339,7 @@ class AnswerFile:
         self._lock = Lock()
 
     def get(self, row: int, metric: str) -> Sequence[Observation] | None:
-        """What an earlier attempt was told."""
+        """What an earlier attempt was answered."""
         return self._known.get((row, metric))
 
     def keep(self, row: int, metric: str, observations: Sequence[Observation]) -> None:

@@ -97,9 +97,9 @@ _TIME_ZONE = "WITH TIME ZONE"
 _READ_ONLY = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
 
-def _shown(place: int, kind: str) -> str:
+def _shown(index: int, kind: str) -> str:
     """A column of an answer; what has a time zone is text, as Python has none of the zones that it may have."""
-    return f"#{place}::VARCHAR AS c{place}" if _TIME_ZONE in kind else f"#{place} AS c{place}"
+    return f"#{index}::VARCHAR AS c{index}" if _TIME_ZONE in kind else f"#{index} AS c{index}"
 
 
 def _files(run: Run) -> list[Path]:
@@ -204,10 +204,10 @@ def _declared(runs: Sequence[Run]) -> list[tuple[Any, ...]]:
 
 def _run_row(run: Run) -> tuple[Any, ...]:
     receipt = run.receipt
-    facts = [
+    fields = [
         run.summary.conversations if name == "conversations" else getattr(receipt, name) for name in _RUN_COLUMNS[1:]
     ]
-    return (run.name, *facts)
+    return (run.name, *fields)
 
 
 def _create_table(

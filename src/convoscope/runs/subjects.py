@@ -36,10 +36,10 @@ Codes = NDArray[np.int64]
 
 
 class KnownConversations(NamedTuple):
-    """What is known of the conversations that subjects belong to, by their places."""
+    """What is known of the conversations that subjects belong to, by their numbers."""
 
     dimensions: Mapping[str, tuple[Sequence[str], NDArray[np.int32]]]
-    """The values of a dimension, and the place of each conversation's; -1 for none."""
+    """The values of a dimension, and the index of each conversation's; -1 for none."""
     clusters: Codes
 
 
@@ -52,7 +52,7 @@ class SubjectGroup(NamedTuple):
 
 
 def none_of(dimension: str) -> str:
-    """What stands in a group for a dimension that its conversations do not have."""
+    """The value in a group of a dimension that its conversations do not have."""
     return f"(no {dimension})"
 
 
@@ -85,7 +85,7 @@ class SubjectRows(NamedTuple):
     declared: Metric
     judge: str
     number: Codes
-    """The place of its conversation."""
+    """The number of its conversation."""
     subject: Codes
     subjects: list[str]
     status: NDArray[np.int8]
@@ -101,8 +101,8 @@ class SubjectRows(NamedTuple):
 def read_scores(
     connection: duckdb.DuckDBPyConnection, scores: str, declared: Metric, judge: str, kind: str
 ) -> SubjectRows:
-    """From a table of scores, whose `number` is a place among the conversations."""
-    # Where judges speak, what never reached them has a row of nobody's, which is theirs too.
+    """From a table of scores, whose `number` is an index of conversations."""
+    # Where judges speak, what never reached them has a row without a judge, which is theirs too.
     values = [declared.name, declared.variant, judge, COMPUTED, kind]
     where = "metric = $1 AND variant = $2 AND judge IN ($3, $4) AND subject_kind = $5"
     named = f"SELECT DISTINCT subject FROM {scores} WHERE {where} ORDER BY 1"
@@ -147,7 +147,7 @@ def _is_missing(status: NDArray[np.int8]) -> Floats:
 
 
 def _judged(number: Codes, subject: Codes, own: Codes) -> NDArray[np.bool_]:
-    """Which rows count: a judge's own, and nobody's where the judge has none of that subject."""
+    """Which rows count: a judge's own, and those without a judge where the judge has none of that subject."""
     first = np.ones(len(number), dtype=np.bool_)
     first[1:] = (number[1:] != number[:-1]) | (subject[1:] != subject[:-1])
     has_own = np.repeat(own[first] == 1, np.diff(np.append(np.flatnonzero(first), len(number))))
@@ -208,10 +208,10 @@ def _reduced(
     scores: list[ConversationScore] = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         chosen = [
-            _observation(place, STATUSES[status[place]], reasons[reason[place]], numbers) for place in range(start, end)
+            _observation(index, STATUSES[status[index]], reasons[reason[index]], numbers) for index in range(start, end)
         ]
         scores += reduce_conversation(declared, chosen)
-    codes = {code: place for place, code in enumerate(dict.fromkeys([*reasons, *(one.reason for one in scores)]))}
+    codes = {code: index for index, code in enumerate(dict.fromkeys([*reasons, *(one.reason for one in scores)]))}
 
     def column(name: str) -> Floats:
         return np.array([getattr(one, name) or 0.0 for one in scores], dtype=np.float64)
@@ -232,10 +232,10 @@ def _reduced(
     )
 
 
-def _observation(place: int, status: Any, reason: str, numbers: Mapping[str, Floats]) -> Observation:
+def _observation(index: int, status: Any, reason: str, numbers: Mapping[str, Floats]) -> Observation:
     if status != MEASURED:
         return Observation(subject=Subject(""), status=status, reason=reason)
-    value, above, below, *counts = (float(column[place]) for column in numbers.values())
+    value, above, below, *counts = (float(column[index]) for column in numbers.values())
     return Observation(
         subject=Subject(""),
         status=MEASURED,
@@ -253,17 +253,17 @@ def _figures(
     if not len(rows.number):
         return
     columns = [conversations.dimensions[name] for name in dimensions]
-    codes = np.stack([*(mine[rows.number] for _, mine in columns), rows.subject], axis=1)
+    codes = np.stack([*(codes_of[rows.number] for _, codes_of in columns), rows.subject], axis=1)
     groups, group = np.unique(codes, axis=0, return_inverse=True)
     group = group.reshape(-1)
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(len(groups) + 1)).tolist()
     known = _KnownFigures(rows, order, conversations.clusters)
-    for place, codes_of_group in enumerate(groups.tolist()):
+    for index, codes_of_group in enumerate(groups.tolist()):
         *values, subject = codes_of_group
         texts = zip(dimensions, columns, values, strict=True)
         key = [known_as[code] if code >= 0 else none_of(name) for name, (known_as, _), code in texts]
-        yield (*key, rows.subjects[subject]), known.of(bounds[place], bounds[place + 1])
+        yield (*key, rows.subjects[subject]), known.of(bounds[index], bounds[index + 1])
 
 
 class _KnownFigures:
@@ -274,14 +274,14 @@ class _KnownFigures:
 
     def __init__(self, rows: SubjectRows, order: Codes, clusters: Codes) -> None:
         self._rows, self._order, self._clusters = rows, order, clusters
-        facts = (*rows.columns, rows.status, rows.reason, rows.skipped, rows.missing)
-        self._facts = np.column_stack(facts).astype(np.float64)[order]
-        self._by_facts: dict[tuple[bytes, bytes], list[Figure]] = {}
+        fields = (*rows.columns, rows.status, rows.reason, rows.skipped, rows.missing)
+        self._table = np.column_stack(fields).astype(np.float64)[order]
+        self._by_table: dict[tuple[bytes, bytes], list[Figure]] = {}
         # Where each conversation is a cluster of its own, in order, the rows of a group never belong together.
         self._is_clustered = bool((np.diff(clusters) <= 0).any())
 
     def of(self, start: int, end: int) -> list[Figure]:
-        """The figures of the rows from one place in the order to another."""
+        """The figures of the rows from one index in the order to another."""
         members = self._order[start:end]
         if self._rows.pooled is not None:
             return self._made(members)
@@ -290,10 +290,10 @@ class _KnownFigures:
             # Which of the rows belong together, whatever their clusters are called.
             _, dense = np.unique(self._clusters[self._rows.number[members]], return_inverse=True)
             clusters = dense.tobytes()
-        key = (self._facts[start:end].tobytes(), clusters)
-        made = self._by_facts.get(key)
+        key = (self._table[start:end].tobytes(), clusters)
+        made = self._by_table.get(key)
         if made is None:
-            made = self._by_facts[key] = self._made(members)
+            made = self._by_table[key] = self._made(members)
         return made
 
     def _made(self, members: Codes) -> list[Figure]:
@@ -307,9 +307,9 @@ def _table(rows: SubjectRows, members: Codes, clusters: Codes) -> Table:
     measured = np.flatnonzero(status == STATUSES.index(MEASURED))
     pooled = Subjects(columns.value[measured], measured)
     if rows.pooled is not None:
-        values, places = rows.pooled
-        of_mine = np.isin(places, members)
-        pooled = Subjects(values[of_mine], np.searchsorted(members, places[of_mine]))
+        values, rows_of_values = rows.pooled
+        is_member = np.isin(rows_of_values, members)
+        pooled = Subjects(values[is_member], np.searchsorted(members, rows_of_values[is_member]))
     return Table(
         status=status,
         reason=rows.reason[members],

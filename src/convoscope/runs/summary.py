@@ -1,4 +1,4 @@
-"""What a run says, as `summary.json` holds it. The same input gives the same bytes, whoever computed it."""
+"""What a run says, as `summary.json` holds it. The same input gives the same bytes, whichever process computed it."""
 
 from __future__ import annotations
 
@@ -217,11 +217,11 @@ def not_measured(figures: list[Figure]) -> list[NotMeasured]:
         if figure.reduction:
             continue  # its headline speaks for it
         judge = "" if figure.judge in (COMPUTED, DERIVED) else figure.judge
-        facts = (figure.status, figure.reason, figure.detail, figure.samples_total, figure.samples_not_applicable)
-        key = (judge, *facts, *figure.skipped_reasons.items())
+        fields = (figure.status, figure.reason, figure.detail, figure.samples_total, figure.samples_not_applicable)
+        key = (judge, *fields, *figure.skipped_reasons.items())
         entry = entries.get(key)
         if entry is None:
-            status, reason, detail, total, inapplicable = facts
+            status, reason, detail, total, inapplicable = fields
             entries[key] = NotMeasured(
                 metrics=[figure.key],
                 judge=judge,

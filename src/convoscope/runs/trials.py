@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import duckdb
 
 FREE_TEXT = 8
-"""Words from which on an argument is a note in somebody's own words."""
+"""Words from which on an argument is a free-text note."""
 
 
 _PREFIX = re.compile(r"^.*(?:[./:]|__)(?=.)", re.DOTALL)
-"""Of `mcp__crm__create_ticket` and `crm.create_ticket`, what stands before the name of the tool."""
+"""Of `mcp__crm__create_ticket` and `crm.create_ticket`, what comes before the name of the tool."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -60,7 +60,7 @@ _WRITES = _words(
 
 _NOUNS = _words("book call charge claim credit email file hold mail message order record report schedule text")
 """Of these verbs, those that are also things."""
-_FACTS = _words("availability count detail details history id info information list options price status")
+_LOOKED_UP = _words("availability count detail details history id info information list options price status")
 """What a tool gives that asks for facts of a thing."""
 
 
@@ -116,7 +116,7 @@ def changes_state(name: str, kind: str = "") -> bool:
         return False
     if not words or words[0] in _READS or words[-1] in _READS:
         return False
-    if words[0] in _NOUNS and words[-1] in _FACTS:  # order_status, but not order_pizza
+    if words[0] in _NOUNS and words[-1] in _LOOKED_UP:  # order_status, but not order_pizza
         return False
     return words[0] in _WRITES or words[-1] in _WRITES
 

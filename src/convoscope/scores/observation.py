@@ -180,7 +180,7 @@ def _subject_of_view(what: Any) -> Subject:
     """What a view stands for; those of ours that take long to import are known by their names."""
     match type(what).__name__:
         case "StandardData":
-            # An item as the published schema has it: which one it is, is known to whoever showed it.
+            # An item as the published schema has it: which one it is, is known to the caller that showed it.
             return Subject("item")
         case "StateRow":
             return Subject("state", what.state, what.position)

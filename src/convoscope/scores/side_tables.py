@@ -28,7 +28,7 @@ OWN_COLUMNS = ("run", "conversation", "number", "part", "row", "flow", "agent")
 """Columns that every side table has."""
 
 COMBINED = "_combined"
-"""Stands at the end of the name of what the rows of subjects come to."""
+"""The end of the name of what the rows of subjects come to."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KINDS = {int: "INTEGER", float: "DOUBLE", str: "VARCHAR", bool: "BOOLEAN"}
@@ -74,7 +74,7 @@ _FAR = 2**31
 
 
 class SideTable(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A table of a family. Each row belongs to a conversation, whose flow and agent stand in it."""
+    """A table of a family. Each row belongs to a conversation, whose flow and agent are in it."""
 
     name: str
     what: str

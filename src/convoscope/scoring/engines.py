@@ -96,7 +96,7 @@ class LocalEngine:
                 hint = "run the same command again: what is done is kept; fewer --workers need less memory"
                 raise WorkerDied("a worker process died", hint=hint) from None
             except BaseException:
-                # Nobody waits for them any more, and a part that is half written is no part.
+                # No caller waits for them any more, and a part that is half written is no part.
                 for worker in set(multiprocessing.active_children()) - others:
                     worker.kill()
                 raise

@@ -49,12 +49,12 @@ def evaluate(
     names = frozenset(resources)
     profile = Profiles(metrics, names).of(conversation)
     seen = {
-        place: observations_of(declared, conversation, _given(declared, resources)) for place, declared in profile.ready
+        index: observations_of(declared, conversation, _given(declared, resources)) for index, declared in profile.ready
     }
-    seen |= {place: (raised(need, conversation, names),) for place, need in profile.broken}
-    seen |= {place: (absence_score(absence),) for place, absence in profile.absent.items()}
+    seen |= {index: (raised(need, conversation, names),) for index, need in profile.broken}
+    seen |= {index: (absence_score(absence),) for index, absence in profile.absent.items()}
     evaluated = [
-        reduce_one(declared, seen[place]) for place, declared in enumerate(metrics) if isinstance(declared, Metric)
+        reduce_one(declared, seen[index]) for index, declared in enumerate(metrics) if isinstance(declared, Metric)
     ]
     done = {one.declared.key: one.scores for one in evaluated}
     ordered = [declared for _, declared in in_order(metrics)]
@@ -204,7 +204,7 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
 
 
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: the panel, else a judge, else nobody's row."""
+    """Who speaks for a metric: the panel, else a judge, else the row without a judge."""
     order = sorted(scores, key=lambda score: (not score.judge.startswith("panel:"), score.judge == COMPUTED))
     return order[0] if order else None
 

@@ -104,7 +104,7 @@ def _folded(value: str | float | bool) -> str:
 
 
 def as_number(value: str | float | bool) -> float | None:
-    """A number, also one that a table holds as text; a truth is none."""
+    """A number, also one that a table holds as text; true and false are not."""
     if isinstance(value, bool):
         return None
     try:
@@ -132,14 +132,14 @@ def label_rule(text: str) -> LabelRule:
     return LabelRule(match["field"], _SIGNS.get(sign, sign), float(match["mark"] or 0), values=values)
 
 
-class SettledLabel(NamedTuple):
+class LabelOfInput(NamedTuple):
     """A rule as an input needs it, and a warning where its numbers give no outcome."""
 
     rule: LabelRule
     warning: str = ""
 
 
-def settled(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_bytes: int) -> SettledLabel:
+def label_of_input(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_bytes: int) -> LabelOfInput:
     """Look at the values that a label has.
 
     Whether 0 and 1 are verdicts depends on all numbers of the run, so that without a mark the logs are read until
@@ -157,7 +157,7 @@ def settled(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_by
         if len(values) < _MOST_VALUES:
             values[shown_value(value)] += 1
         if rule.comparison and (not rule.values or rule.names(value)):
-            return SettledLabel(rule)
+            return LabelOfInput(rule)
         are_flags = are_flags or is_flag(value)
         number = as_number(value)
         if not rule.comparison and number is not None and number not in (0, 1):
@@ -168,16 +168,16 @@ def settled(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_by
         raise UsageError(f"no conversation has {rule.text!r}", hint=f"`{rule.field}` has {values_text(values)}")
     if are_flags and polarity(rule.field) in ("bad", "unclear"):
         raise _which_is_good(rule.field, values)
-    return SettledLabel(msgspec.structs.replace(rule, binary=True, letters=are_letters(values)))
+    return LabelOfInput(msgspec.structs.replace(rule, binary=True, letters=are_letters(values)))
 
 
-def _ranking_label(rule: LabelRule, number: float) -> SettledLabel:
+def _ranking_label(rule: LabelRule, number: float) -> LabelOfInput:
     """Numbers without a mark: they rank, where the name says that more is better."""
     if polarity(rule.field) in ("bad", "unclear"):
         hint = f"write it with a mark: --label '{rule.field} >= {number:g}', or --label '{rule.field} <= {number:g}'"
         raise UsageError(f"label {rule.field}: nothing says whether more is better or worse", hint=hint)
     words = "holds numbers and has no mark: it ranks, lower is worse, and gives no outcome"
-    return SettledLabel(rule, f"label {rule.field} {words}; with a mark it does: --label '{rule.field} >= MARK'")
+    return LabelOfInput(rule, f"label {rule.field} {words}; with a mark it does: --label '{rule.field} >= MARK'")
 
 
 def _which_is_good(field: str, values: Counter[str]) -> UsageError:
@@ -214,4 +214,4 @@ def _conversations(inputs: Sequence[Input], limit: int | None, part_bytes: int) 
                 yield read.conversation
 
 
-__all__ = ["LabelRule", "SettledLabel", "fields_hint", "label_rule", "settled"]
+__all__ = ["LabelOfInput", "LabelRule", "fields_hint", "label_of_input", "label_rule"]

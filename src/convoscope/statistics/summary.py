@@ -230,9 +230,9 @@ class _Frame:
         )
         return self._figure(name, value, interval, self._no_interval("no_spread"), bounds)
 
-    def _no_interval(self, otherwise: str) -> str:
+    def _no_interval(self, reason: str) -> str:
         """Why a figure has no interval, where it has none."""
-        return "one_cluster" if np.all(self.clusters == self.clusters[0]) else otherwise
+        return "one_cluster" if np.all(self.clusters == self.clusters[0]) else reason
 
     def _percentile(self, name: str, across: Percentile) -> Figure:
         if not self.count:

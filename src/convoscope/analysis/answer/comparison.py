@@ -249,7 +249,7 @@ def kinds_of(samples: Samples, rows: Rows, but: Collection[str]) -> Iterator[Kin
             kept += 1
             yield Kind(name, dimension.values, dimension.codes)
     count = int(np.count_nonzero(rows))
-    for name, fact in samples.facts.items():
+    for name, fact in samples.fields.items():
         if name in left_out or is_version(name.rpartition(".")[2]):
             continue
         values = len(np.unique(fact.codes[rows]))
@@ -282,10 +282,10 @@ def compare_within(
     def change(strata: Strata) -> float:
         return abs(strata.comparison.difference - raw.difference)
 
-    order = sorted(range(len(held)), key=lambda place: (usable[place].is_fact, -change(held[place])))
+    order = sorted(range(len(held)), key=lambda index: (usable[index].is_fact, -change(held[index])))
     together, all_held = usable[order[0]], None
-    for place in order[1:MAX_CROSSED]:
-        crossed = _crossed(together, usable[place])
+    for index in order[1:MAX_CROSSED]:
+        crossed = _crossed(together, usable[index])
         strata = _held(crossed, sample, clusters, first, second, a, b)
         together, all_held = (crossed, strata) if strata is not None else (together, all_held)
     held += [] if all_held is None else [all_held]
@@ -308,9 +308,9 @@ def usual_values(whole: FigureSample, part: FigureSample, kinds: Sequence[Kind])
             continue
         if kind.is_fact and not _may_explain(kind, whole, rest, inside & (whole.below > 0)):
             continue
-        places = kind.codes + 1
-        above, below = np.bincount(places, weights=whole.above), np.bincount(places, weights=whole.below)
-        weights = np.bincount(places, weights=part.below, minlength=len(below))
+        bins = kind.codes + 1
+        above, below = np.bincount(bins, weights=whole.above), np.bincount(bins, weights=whole.below)
+        weights = np.bincount(bins, weights=part.below, minlength=len(below))
         known = (below > 0) & (weights > 0)
         yield float((above[known] / below[known]) @ weights[known] / weights[known].sum())
 
@@ -400,13 +400,13 @@ def _explained(codes: Codes, sample: FigureSample, first: Rows, second: Rows) ->
     for rows in (first, second):
         above, below = sample.above[rows], sample.below[rows]
         residuals = above - below * (above.sum() / below.sum())
-        mine = float(np.sum(residuals**2))
+        squares = float(np.sum(residuals**2))
         sums, counts = np.bincount(codes[rows] + 1, weights=residuals), np.bincount(codes[rows] + 1)
         seen = counts > 0
         of_kinds = float(np.sum(sums[seen] ** 2 / counts[seen]))
-        spread, between = spread + mine, between + of_kinds
-        statistic += of_kinds / mine * len(residuals) if mine else 0.0
-        degrees += int(np.count_nonzero(seen)) - 1 if mine else 0
+        spread, between = spread + squares, between + of_kinds
+        statistic += of_kinds / squares * len(residuals) if squares else 0.0
+        degrees += int(np.count_nonzero(seen)) - 1 if squares else 0
     return _Explained(between / spread if spread else 0.0, _chi_square_tail(statistic, degrees))
 
 

@@ -1,6 +1,6 @@
 """The answer of a run: how good, how sure, what breaks first, and which conversation to open.
 
-Made once from a run, and told by the terminal, the page, Markdown, JSON and Python in the same words.
+Made once from a run, and printed by the terminal, the page, Markdown, JSON and Python in the same words.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Outcomes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def no_dialogue(self) -> int:
-        """Nobody talked with the agent."""
+        """No user talked with the agent."""
         return self.no_user_speech + self.voicemail + self.ivr
 
     @property
@@ -121,7 +121,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What lost conversations have in common. Every lost conversation stands under one."""
+    """What lost conversations have in common. Every lost conversation is under one of them."""
 
     rule: str
     """`tool`, `asked_again`, `talked_over`, `misheard`, `loop`, `no_reply`; `none` where no single cause was found."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 MAX_DIMENSIONS = 12
-MAX_FACTS = 200
+MAX_FIELDS = 200
 MAX_VALUES = 40
 """A fact of more values is no kind of conversations."""
 NO_VALUE = "none"
@@ -41,12 +41,12 @@ class Dimension(NamedTuple):
 
 
 class _FactColumn(NamedTuple):
-    places: dict[str, int]
+    index_of: dict[str, int]
     codes: Codes
 
 
-def _values(places: Mapping[str, int]) -> list[str]:
-    return [NO, YES] if set(places) == {NO_VALUE, YES} else list(places)
+def _values(index_of: Mapping[str, int]) -> list[str]:
+    return [NO, YES] if set(index_of) == {NO_VALUE, YES} else list(index_of)
 
 
 _decode = msgspec.json.Decoder(dict[str, str]).decode
@@ -100,7 +100,7 @@ class Samples:
         return self._coded("user_id")
 
     @cached_property
-    def facts(self) -> dict[str, Dimension]:
+    def fields(self) -> dict[str, Dimension]:
         """Fields of the records that have few values; conversations without one have the value `none`."""
         columns: dict[str, _FactColumn] = {}
         rows = self._connection.execute(
@@ -110,13 +110,13 @@ class Samples:
             for number, text in batch:
                 for name, value in _decode(text).items():
                     column = columns.get(name)
-                    if column is None and len(columns) < MAX_FACTS:
+                    if column is None and len(columns) < MAX_FIELDS:
                         column = columns[name] = _FactColumn({NO_VALUE: 0}, np.zeros(self.count, dtype=np.int64))
-                    if column is not None and len(column.places) <= MAX_VALUES:
-                        column.codes[number] = column.places.setdefault(value, len(column.places))
-        few = {name: column for name, column in columns.items() if len(column.places) <= MAX_VALUES}
+                    if column is not None and len(column.index_of) <= MAX_VALUES:
+                        column.codes[number] = column.index_of.setdefault(value, len(column.index_of))
+        few = {name: column for name, column in columns.items() if len(column.index_of) <= MAX_VALUES}
         known = set(self.dimension_names)
-        return {name: Dimension(_values(one.places), one.codes) for name, one in few.items() if name not in known}
+        return {name: Dimension(_values(one.index_of), one.codes) for name, one in few.items() if name not in known}
 
     @cached_property
     def dimension_names(self) -> list[str]:
@@ -225,8 +225,8 @@ def wait_units(summary: Summary, samples: Samples) -> WaitUnits:
     if len(waits) < 2 * LEAST:
         return WaitUnits()
     steps = waits[1:] / waits[:-1]
-    place = int(np.argmax(steps)) + 1
-    short, long = waits[:place], waits[place:]
+    cut = int(np.argmax(steps)) + 1
+    short, long = waits[:cut], waits[cut:]
     factor = float(np.median(long) / np.median(short))
     are_two = min(len(short), len(long)) >= LEAST and steps.max() >= GAP and THOUSAND / 3 <= factor <= THOUSAND * 3
     return WaitUnits(len(waits), len(long) if are_two else 0)

@@ -182,7 +182,7 @@ def make_verdict(
     *,
     names_field: bool = False,
 ) -> tuple[Clause, ...]:
-    """How good, where it breaks, what differs between versions; and how many conversations are none.
+    """How good, where it breaks, what differs between versions; and how many logs are no conversations.
 
     `names_field`: a field that may be the outcome is proposed as the label.
     """
@@ -193,7 +193,7 @@ def make_verdict(
         clause = _outcome(checks, noun, outcomes, endings, undecided)
         is_silent = not outcomes.known and not sum(endings.values()) and undecided is None
         clauses.insert(0, no_label_clause(noun) if is_silent and names_field else clause)
-    clauses += _place(noun, outcomes, causes, end_states)
+    clauses += _where_it_breaks(noun, outcomes, causes, end_states)
     clauses += _versions(versions, noun) if versions is not None else ()
     return tuple(clauses)
 
@@ -231,7 +231,9 @@ def _against_target(checks: Sequence[Check]) -> tuple[str, Tone]:
     return (f", above {target}", "good") if check.label == "met" else (f", below {target}", "bad")
 
 
-def _place(noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: Counter[str]) -> Iterator[Clause]:
+def _where_it_breaks(
+    noun: Noun, outcomes: Outcomes, causes: Sequence[Cause], end_states: Counter[str]
+) -> Iterator[Clause]:
     """The one place where most is lost: a state, else a cause."""
     lost = outcomes.all_lost
     (state, count), *_ = end_states.most_common(1) or [("", 0)]

@@ -75,7 +75,7 @@ def track_named(name: str, settings: DiarizationSettings) -> AudioTrack:
 
     def compare(predicted: Any, reference: Any) -> Any:
         if reference and not predicted:
-            hint = "an empty file may mean that nobody speaks, or that nothing was predicted"
+            hint = "an empty file may mean that there is no speech, or that nothing was predicted"
             raise InputError("is empty, and the reference is not", hint=hint)
         return compare_speech(predicted, reference, settings)
 
@@ -261,7 +261,7 @@ def asr_metrics(
 
 
 class SpeakerTime(NamedTuple):
-    """A span in which somebody speaks."""
+    """A span in which a person speaks."""
 
     speaker: str
     start: int
@@ -293,7 +293,7 @@ _LINE = "SPEAKER FILE CHANNEL START DURATION <NA> <NA> NAME <NA> <NA>"
 def read_rttm(path: Path, sample: str = "") -> list[SpeakerTime]:
     """The SPEAKER lines of an RTTM file; of a file for several recordings, those of the sample.
 
-    A file with other content is no silence: without a line for the sample, only an empty one says that nobody speaks.
+    Only an empty file says that there is no speech, not one with other content and no line for the sample.
     """
     try:
         lines = read_file(str(path)).decode().splitlines()
@@ -330,7 +330,7 @@ def _speaker_line(fields: Sequence[str], path: Path, number: int) -> tuple[str, 
 
 
 class _Span(NamedTuple):
-    """A span in which nobody starts or stops, and who speaks in it."""
+    """A span in which no speaker starts or stops, and who speaks in it."""
 
     length: int
     reference: frozenset[str]
@@ -362,7 +362,7 @@ def compare_speech(
         confusion += length * (both - right)
 
     def jaccard(name: str) -> float:
-        """1 − shared time ÷ time of either; 1 for a speaker who is paired with nobody."""
+        """1 − shared time ÷ time of either; 1 for a speaker without a pair."""
         other = pairs.get(name)
         if other is None:
             return 1.0
@@ -373,7 +373,7 @@ def compare_speech(
 
 
 class _Change(NamedTuple):
-    """At a time somebody starts (+1) or stops (-1), on one of three sides."""
+    """A time at which a speaker starts (+1) or stops (-1), on one of three sides."""
 
     time: int
     side: int

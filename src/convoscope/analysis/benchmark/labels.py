@@ -104,7 +104,7 @@ def read_prediction(
         )
     for part in parts:
         if field := misfit(part):
-            hint = "findings are a list; `[]` is none, null is not looked for"
+            hint = "findings are a list; `[]` means that there are none, null that none were looked for"
             raise InputError("is no list of findings", file=name, field=f"$.{field}", hint=hint)
     makers = [(_text(part.get("model")), _text(part.get("annotator", part.get("provider")))) for part in parts]
     chosen = next((maker for maker in makers if model in maker), makers[0])

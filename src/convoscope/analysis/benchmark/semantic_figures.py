@@ -53,8 +53,8 @@ def semantic_metrics(
         return score.risks and score.risks.weighted and score.risks.by_severity[severity]
 
     def assignees_of(sample: ScoredSample) -> RightOfAll:
-        found = sample.score.actions
-        return assignees(sample.predicted, sample.gold, found) if found and found.matches else _NO_SHARE
+        matched = sample.score.actions
+        return assignees(sample.predicted, sample.gold, matched) if matched and matched.matches else _NO_SHARE
 
     topic = topics.pooled(lambda score: score.topics)
     risk = risks.pooled(lambda score: score.risks and score.risks.overall)

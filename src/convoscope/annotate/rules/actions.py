@@ -172,7 +172,7 @@ class _ActionRules:
         self.habits = frozenset(data["description"]["habits"])
         self.verbs = verb_forms(data["description"]["verbs"])
         self.reported = pattern(data["reported"]["clause"])
-        self.beside = re.compile(rf"\b{data['reported']['beside']} $", re.IGNORECASE)
+        self.next_to = re.compile(rf"\b{data['reported']['beside']} $", re.IGNORECASE)
         self.user_start = pattern(data["reported"]["user_start"])
         self.participles: dict[str, str] = data["passive"]["participles"]
         participles = "|".join(sorted(self.participles, key=len, reverse=True))
@@ -195,7 +195,7 @@ def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
             focus.fade()
             seq = sentence.seq
         promises = list(_promises(sentence)) or requests.get(number, [])
-        if promises and _is_done_at_once(texts[number + 1 : number + 2], sentence.seq):
+        if promises and _is_done_immediately(texts[number + 1 : number + 2], sentence.seq):
             promises = []
         for promise in promises:
             before = focus.copy()
@@ -206,7 +206,7 @@ def actions(texts: Sequence[SpokenSentence]) -> tuple[Action, ...]:
     return tuple(kept)
 
 
-def _is_done_at_once(after: Sequence[SpokenSentence], seq: int) -> bool:
+def _is_done_immediately(after: Sequence[SpokenSentence], seq: int) -> bool:
     """`I'll block it. Done.`"""
     return any(one.seq == seq and _rules().done.match(one.text) is not None for one in after)
 
@@ -311,7 +311,7 @@ def _is_promise(lead: _Lead, before: str, words: str, sentence: SpokenSentence) 
     if lead.is_timed and not (due(words.partition(", and ")[0]) or _due_before(before)):
         return False
     plain = without_softeners(words)
-    if not plain.strip(PUNCTUATION) or rules.reported.search(_clause(before)) or rules.beside.search(before[-20:]):
+    if not plain.strip(PUNCTUATION) or rules.reported.search(_clause(before)) or rules.next_to.search(before[-20:]):
         return False
     if sentence.by == USER and rules.user_start.match(sentence.text):
         return False

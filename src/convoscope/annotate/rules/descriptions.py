@@ -73,7 +73,7 @@ def _person() -> re.Pattern[str]:
 
 
 class NounPhrase(NamedTuple):
-    """A thing that is named, without its determiner, and where it stands among the words."""
+    """A thing that is named, without its determiner, and its position among the words."""
 
     text: str
     position: int

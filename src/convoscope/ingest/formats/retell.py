@@ -284,8 +284,8 @@ class _Transcript(CallTimeline):
             self._read(entry)
         # An `interrupt_id` says that a speaker was interrupted; the times say by whom.
         for overlap in self.overlaps():
-            said = overlap.first, overlap.second
-            if any(one.extras.get("interrupt_id") is not None for one in said) and not overlap.second.manner:
+            both = overlap.first, overlap.second
+            if any(one.extras.get("interrupt_id") is not None for one in both) and not overlap.second.manner:
                 self.cut_off(overlap, f"interrupt_id of {overlap.first.speaker}")
 
     def aside(self, when: str, call: Fields) -> None:

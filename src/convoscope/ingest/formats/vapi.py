@@ -85,7 +85,7 @@ _ENDS = EndReasons(
         | {"call.forwarding.operator-busy", "call.forwarding.no-answer", "call.ringing.hook-executed-say"}
         | {"call.ringing.hook-executed-transfer", "call.ringing.sip-inbound-caller-hungup-before-call-connect"}
         | {"assistant-request-returned-forwarding-phone-number"}
-        # Nobody took the call over: an error by its name, but the call was held.
+        # No person took the call over: an error by its name, but the call was held.
         | {f"call.in-progress.error-warm-transfer-{why}" for why in ("max-duration", "assistant-cancelled")}
         | {f"call.in-progress.error-warm-transfer-{why}" for why in ("silence-timeout", "microphone-timeout")}
     ),
