@@ -11,7 +11,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.ingest.companions import companion
-from convoscope.ingest.discover import Input, find_inputs, fingerprint
+from convoscope.ingest.discover import CompanionFile, Input, find_inputs, fingerprint
 from convoscope.ingest.reader import Attach, Detection, FolderSample, Reader, RecordGroup, Sample, installed
 from convoscope.ingest.report import Notes
 from support.logs import CHAT, chat, counts, read, write, write_json, write_lines
@@ -54,7 +54,7 @@ def notes(path: Path, text: str = "") -> Path:
 def beside(*paths: Path) -> dict[str, list[str]]:
     """The names of the companions, by the name of what they are read with."""
     return {
-        one.name: [Path(other).name.removesuffix(".notes.json") for other in one.companions]
+        one.name: [Path(other.path).name.removesuffix(".notes.json") for other in one.companions]
         for one in find_inputs(paths).inputs
     }
 
@@ -191,7 +191,9 @@ class TestFingerprint:
 
     def test_of_a_file_too(self, tmp_path: Path) -> None:
         one = Input(str(write_json(tmp_path / "chat.json", CHAT)), "chat.json", "r", "document", "record", "")
-        with_note = msgspec.structs.replace(one, companions=(str(notes(tmp_path / "all", "first")),))
+        with_note = msgspec.structs.replace(
+            one, companions=(CompanionFile(str(notes(tmp_path / "all", "first")), "r"),)
+        )
         prints = [fingerprint(one), fingerprint(with_note)]
         notes(tmp_path / "all", "second")
         assert len({*prints, fingerprint(with_note)}) == 3

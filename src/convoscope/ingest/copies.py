@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.ingest.discover import Input, fingerprint
+from convoscope.ingest.discover import CompanionFile, Input, fingerprint
 from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial, message_id
 from convoscope.ingest.keyed_records import KeyedRecords, SortedRun
 from convoscope.ingest.reader import Reader, Record
@@ -51,7 +51,7 @@ class RecordKey(NamedTuple):
 class ApartByInput(NamedTuple):
     """What keeps the records of an input apart from equal ones: its companion files, and its trial by its name."""
 
-    companions: tuple[str, ...]
+    companions: tuple[CompanionFile, ...]
     trial: tuple[str, ...]
 
 

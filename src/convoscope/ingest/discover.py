@@ -46,6 +46,13 @@ _TEXT_ENDINGS = (".txt", ".log", *_SUBTITLE_ENDINGS)
 _MANY_KEYS = 8
 
 
+class CompanionFile(msgspec.Struct, frozen=True):
+    """A file that an input is read together with, and its kind: the format of a `Companion`, or of a reader."""
+
+    path: str
+    format: str
+
+
 class Input(msgspec.Struct, frozen=True):
     """One file, or one folder that is a single conversation, and how it will be read."""
 
@@ -56,10 +63,13 @@ class Input(msgspec.Struct, frozen=True):
     container: Container
     grouping: Grouping
     why: str
-    companions: tuple[str, ...] = ()
-    """Paths of files that it is read together with."""
+    companions: tuple[CompanionFile, ...] = ()
     data: bytes | None = None
     """Its lines, where they are in memory and not in a file."""
+
+    def companions_of(self, format: str) -> list[Path]:
+        """The paths of its companions of one kind."""
+        return [Path(companion.path) for companion in self.companions if companion.format == format]
 
 
 class FoundInput(NamedTuple):
@@ -157,41 +167,45 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
     A companion belongs to the inputs below its folder, the nearest first; one that lies above none
     was given for all of them. One that a reader claimed is for that reader's inputs only.
     """
-    free = [companion for companion in held if not any(_is_above(companion, item, readers) for item in logs.values())]
-    free.sort(key=lambda companion: Path(companion.path).resolve())
-    return {real: _with_companions(item, held, free, readers) for real, item in logs.items()}
-
-
-def _with_companions(item: Input, held: Sequence[Input], free: Sequence[Input], readers: Mapping[str, Reader]) -> Input:
-    near = [companion for companion in held if _is_above(companion, item, readers)]
-    near.sort(key=lambda companion: (-len(Path(companion.path).resolve().parts), Path(companion.path).resolve()))
-    paths = [companion.path for companion in (*near, *free) if _is_for(companion, item, readers)]
-    if item.grouping == "folder":
-        real_paths = {Path(path).resolve() for path in paths}
-        outside = reader_named(item.reader).beside(Path(item.path))
-        paths += [str(path) for path in outside if path.resolve() not in real_paths]
-    return msgspec.structs.replace(item, companions=tuple(paths)) if paths else item
+    companions = sorted(((Path(one.path).resolve(), one) for one in held), key=lambda pair: pair[0])
+    near: dict[str, list[Input]] = {}
+    for real, item in logs.items():
+        path = Path(item.path).resolve()
+        above = [pair for pair in companions if _is_for(pair[1], item, readers) and path.is_relative_to(pair[0].parent)]
+        near[real] = [one for _, one in sorted(above, key=lambda pair: -len(pair[0].parts))]
+    placed = {one.path for above in near.values() for one in above}
+    accompanied: dict[str, Input] = {}
+    for real, item in logs.items():
+        free = [one for _, one in companions if one.path not in placed and _is_for(one, item, readers)]
+        files = [CompanionFile(one.path, one.reader) for one in (*near[real], *free)]
+        if item.grouping == "folder":
+            known = {Path(one.path).resolve() for one in files}
+            outside = reader_named(item.reader).beside(Path(item.path))
+            files += [CompanionFile(str(path), item.reader) for path in outside if path.resolve() not in known]
+        accompanied[real] = msgspec.structs.replace(item, companions=tuple(files)) if files else item
+    return accompanied
 
 
 def _labelled(logs: dict[str, Input], labels: Sequence[Input]) -> dict[str, Input]:
-    """Each input with the gold labels of its sample, wherever these lie."""
-    if not labels:
-        return logs
-    divided = gold.divide([(one.path, one.name) for one in labels], [item.name for item in logs.values()])
-    labelled: dict[str, Input] = {}
-    for real, item in logs.items():
-        paths = (*divided.own.get(gold.stem(item.name), ()), *divided.loose)
-        labelled[real] = msgspec.structs.replace(item, companions=item.companions + paths) if paths else item
-    return labelled
+    """Each input with the gold labels of its sample, wherever these lie; those of no input may be of any."""
+    stems = {gold.stem(item.name) for item in logs.values()}
+    own: dict[str, tuple[CompanionFile, ...]] = {}
+    loose: list[tuple[str, str]] = []
+    for label in labels:
+        sample = gold.stem(label.name).removesuffix(gold.NAME_ENDING)
+        if sample in stems:
+            own[sample] = (*own.get(sample, ()), CompanionFile(label.path, gold.FORMAT))
+        else:
+            loose.append((sample, label.path))
+    for_all = tuple(CompanionFile(path, gold.FORMAT) for _, path in sorted(loose))
+    return {
+        real: msgspec.structs.replace(item, companions=item.companions + own.get(gold.stem(item.name), ()) + for_all)
+        for real, item in logs.items()
+    }
 
 
 def _is_for(companion: Input, item: Input, readers: Mapping[str, Reader]) -> bool:
     return companion.reader == item.reader or companion.reader not in readers
-
-
-def _is_above(companion: Input, item: Input, readers: Mapping[str, Reader]) -> bool:
-    is_below = Path(item.path).resolve().is_relative_to(Path(companion.path).resolve().parent)
-    return is_below and _is_for(companion, item, readers)
 
 
 def size_of(item: Input) -> int:
@@ -220,7 +234,7 @@ def fingerprint(item: Input) -> str:
     for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
         whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
     for companion in item.companions:
-        whole.update(f"{_digest(Path(companion))}\n".encode())
+        whole.update(f"{_digest(Path(companion.path))}\n".encode())
     return "sha256:" + whole.hexdigest()
 
 

@@ -17,7 +17,7 @@ from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.errors import InputError, NothingReadable, UsageError
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FlowDefinitions
-from convoscope.ingest.companions.predictions import unread_records, without_dialogue
+from convoscope.ingest.companions.predictions import PredictionFiles, unread_records, without_dialogue
 from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.reader import Sample, registered
@@ -67,15 +67,15 @@ class ReadStream:
         """The conversations with what was done to read each."""
         # A second iteration has a report of its own, not the sum of both.
         self.report = msgspec.json.decode(msgspec.json.encode(self._found.report), type=ReadReport)
-        companions = {Path(path) for item in self._found.inputs for path in item.companions}
+        predictions = {path for item in self._found.inputs for path in item.companions_of(PredictionFiles.format)}
         ids: list[str] = []
         for read in islice(self._all(), self._limit):
-            if companions:
+            if predictions:
                 ids.append(read.conversation.id)
             yield read
-        self.report.add_notes(unread_records(companions))
+        self.report.add_notes(unread_records(predictions))
         if self._limit is None:
-            self.report.add_notes(without_dialogue(companions, ids))
+            self.report.add_notes(without_dialogue(predictions, ids))
         if not self.report.conversations:
             raise nothing_readable(self.report)
 

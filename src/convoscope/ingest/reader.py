@@ -157,8 +157,6 @@ class Reader:
 
     def detect(self, sample: Sample) -> Detection | None:
         """Is this file of my format?"""
-        del sample
-        return None
 
     def holds_members(self, head: bytes) -> bool:
         """May a large document that begins so be of my format, and its members be read one by one?"""
@@ -167,8 +165,6 @@ class Reader:
 
     def detect_folder(self, folder: FolderSample) -> Detection | None:
         """Are the files of this folder one conversation of my format?"""
-        del folder
-        return None
 
     def leave_out(self, folder: FolderSample) -> str:
         """Why a folder that was met on the way should not be read; "" where it should."""
@@ -187,8 +183,6 @@ class Reader:
 
     def key(self, value: Any) -> str | None:
         """With grouping by key: the conversation that a record belongs to."""
-        del value
-        return None
 
     def quick_key(self, text: bytes) -> str | None:
         """The key of a record that is still JSON text; without decoding all of it where a reader knows how."""
@@ -196,16 +190,12 @@ class Reader:
 
     def quick_keys(self, texts: Sequence[bytes]) -> Sequence[str] | None:
         """The keys of some lines, where each has a usual one; else each is asked for its own."""
-        del texts
-        return None
 
     def quick_build(self, lines: Lines) -> Conversation | None:
         """The conversation, where its lines are as usual and there is nothing to note; else `build` looks at them.
 
         It must be the one that `build` would give.
         """
-        del lines
-        return None
 
     def history_keys(self, text: bytes) -> tuple[bytes, bytes]:
         """Where `logs_calls`, by a quick look: how the talk begins, and how its second exchange does.
@@ -217,13 +207,9 @@ class Reader:
 
     def history(self, value: Any) -> CallHistory | None:
         """Where `logs_calls`: the messages of a record."""
-        del value
-        return None
 
     def says(self, value: Any) -> Hashable:
         """Where `joins_messages`: what a single message says, and when, however it is written; None for the record."""
-        del value
-        return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         """The conversations in a group. Raise `InputError` where there is none to be had."""
@@ -237,8 +223,6 @@ class Reader:
         record was decoded for this call: it may be changed. Its values go into the conversation as they are, and so
         does no NaN or infinity, which JSON does not hold: it is not looked for when the conversation is written.
         """
-        del record, place, notes
-        return None
 
 
 Attach = Callable[[Conversation, Notes], Conversation]
@@ -253,8 +237,6 @@ class Companion:
 
     def detect(self, sample: Sample) -> Detection | None:
         """Is this file of my kind? A YAML file comes without values: it is never a log."""
-        del sample
-        return None
 
     def load(self, path: Path, name: str, *, is_named: bool) -> bool:
         """Read a file at once, for all conversations; False to have it read with the inputs that it belongs to.
@@ -265,9 +247,7 @@ class Companion:
         return False
 
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
-        """What completes the conversations of an input of this reader, which has these companions; None for nothing."""
-        del reader, files
-        return None
+        """What completes the conversations of an input of this reader, which has these files of my kind."""
 
 
 class Readers(NamedTuple):

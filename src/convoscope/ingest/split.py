@@ -125,12 +125,13 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
             continue
         pieces_by_file = (keyed_pieces(item, index, reader, report, size) for index, item in keyed)
         buckets = -(-sum(sizes[index] for index, _ in keyed) // size)
-        paths = tuple(dict.fromkeys(path for _, item in keyed for path in item.companions))
+        companions_of_all = tuple(dict.fromkeys(one for _, item in keyed for one in item.companions))
         elsewhere = _said_elsewhere(inputs, size) if reader.joins_messages else {}
         spilled = spread(name, chain.from_iterable(pieces_by_file), scratch, buckets)
         for index, (number, bucket) in enumerate(spilled, len(inputs)):
             known = {id: digest for id, digest in elsewhere.items() if bucket_of(id, buckets) == number}
-            yield InputPiece(msgspec.structs.replace(bucket, companions=paths), index, elsewhere=known), size
+            joined = msgspec.structs.replace(bucket, companions=companions_of_all)
+            yield InputPiece(joined, index, elsewhere=known), size
 
 
 def _even(total: int, size: int) -> int:
@@ -161,8 +162,8 @@ def read_partition(
     """
     kinds = companions(FlowDefinitions(flows))
     for piece in partition.pieces:
-        paths = [Path(path) for path in piece.input.companions]
-        attachers = [attach for kind in kinds if (attach := kind.attacher(piece.input.reader, paths))]
+        item = piece.input
+        attachers = [one for kind in kinds if (one := kind.attacher(item.reader, item.companions_of(kind.format)))]
         for built, notes in _PieceReader(piece, report).reads():
             distinct = _without_known(built, piece, report) if piece.elsewhere else built
             plain = _sessions(distinct, settings.session_gap, report)
@@ -199,7 +200,7 @@ class _PieceReader:
         """The groups of records that are conversations, each with the number of its record."""
         item = self.item
         if item.grouping == "folder":
-            yield RecordGroup(item.name, self.path, companions=tuple(map(Path, item.companions))), 0
+            yield RecordGroup(item.name, self.path, companions=tuple(Path(one.path) for one in item.companions)), 0
         elif item.grouping == "file":
             pieces = pieces_of(item, self.piece.index, PART_BYTES)
             records = tuple(record for piece in pieces for record in records_of(piece, self.report))

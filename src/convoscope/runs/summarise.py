@@ -205,14 +205,15 @@ NO_CONVERSATION = "no_conversation"
 def absent_samples(inputs: Iterable[Input], tables: Tables, report: ReadReport) -> list[str]:
     """The samples of usable gold files that no conversation has the id of, nor a file that was read the name."""
     inputs = list(inputs)
-    paths = sorted({path for item in inputs for path in item.companions if path.endswith(gold.FILE_ENDING)})
+    companions = {path for item in inputs for path in item.companions_of(gold.FORMAT)}
+    paths = sorted(path for path in companions if path.name.endswith(gold.FILE_ENDING))
     if not paths:
         return []
     with connect(tables.folder) as connection:
         rows = connection.execute(f"SELECT conversation FROM {tables.table(CONVERSATIONS)}").fetchall()
     present = {name for (id,) in rows for name in (id, gold.stem(id))}
     present |= {gold.stem(item.name) for item in inputs if _is_read(item, report)}
-    return sorted(gold.load([Path(path) for path in paths]).by_sample.keys() - present)
+    return sorted(gold.load(paths).by_sample.keys() - present)
 
 
 def _is_read(item: Input, report: ReadReport) -> bool:

@@ -244,7 +244,9 @@ class TestBesideLogs:
         for name in ("a", "b", "c"):
             write_json(tmp_path / f"{name}.json", chat(name))
             write_json(tmp_path / f"{name}_gold.json", gold(sample_id=name))
-        companions = {one.name: [Path(path).name for path in one.companions] for one in find_inputs([tmp_path]).inputs}
+        companions = {
+            one.name: [Path(file.path).name for file in one.companions] for one in find_inputs([tmp_path]).inputs
+        }
         assert companions == {"a.json": ["a_gold.json"], "b.json": ["b_gold.json"], "c.json": ["c_gold.json"]}
 
     def test_a_file_of_many_conversations_has_labels_by_their_ids(self, tmp_path: Path) -> None:

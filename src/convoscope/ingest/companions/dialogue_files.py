@@ -22,7 +22,6 @@ from convoscope.ingest.report import FileRead, Notes, ReadReport
 
 _ACTS = ("dialog_act", "dialogue_acts")
 _READERS = ("multiwoz", "sgd")
-_HEAD = 64 * 1024
 
 
 class DialogueActs(Companion):
@@ -37,7 +36,7 @@ class DialogueActs(Companion):
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         if reader != self.format:
             return None
-        acts = _content(files, b"dialog", _is_acts)
+        acts = _content(files, _is_acts)
         return None if acts is None else lambda conversation, notes: attach_acts(conversation, acts, notes)
 
 
@@ -53,7 +52,7 @@ class DialogueSchema(Companion):
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         if reader not in _READERS:
             return None
-        schema = _content(files, b'"service_name"', _is_schema)
+        schema = _content(files, _is_schema)
         return None if schema is None else lambda conversation, _: attach_schema(conversation, schema)
 
 
@@ -70,11 +69,11 @@ def _is_schema(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(_is_service(one) for one in value)
 
 
-def _content(paths: Sequence[Path], sign: bytes, is_ours: Callable[[Any], bool]) -> Any:
-    """The value of the nearest file that is of a kind; None without one."""
+def _content(paths: Sequence[Path], is_whole: Callable[[Any], bool]) -> Any:
+    """The value of the nearest file that can be read; None without one."""
     for path in paths:
         with suppress(InputError, OSError):
-            if sign in files.head_of(path, _HEAD) and is_ours(value := _document([path])):
+            if is_whole(value := _document([path])):
                 return value
     return None
 
@@ -251,10 +250,9 @@ class BookingRuleFiles(Companion):
 
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         del reader
-        paths = [path for path in files if _may_rule([path])]
-        if not paths:
+        if not files:
             return None
-        rules = msgspec.to_builtins(_rules(paths[:1]))
+        rules = msgspec.to_builtins(_rules(files[:1]))
         # A conversation may bring rules of its own.
         return lambda conversation, _: msgspec.structs.replace(conversation, extras={**rules, **conversation.extras})
 
@@ -285,19 +283,6 @@ def _value(path: Path) -> Any:
         return tomllib.loads(files.whole(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"is no TOML: {error}", file=str(path), hint=_HINT) from None
-
-
-@files.read_once(256)
-def _may_rule(paths: Sequence[Path]) -> bool:
-    """Companions of other kinds may be large: a file of rules is known by the names in its first part."""
-    (path,) = paths
-    head = files.head_of(path, _HEAD)
-    if not any(name.encode() in head for name in _FIELDS):
-        return False
-    try:
-        return _is_toml(path) or _declares_rules(_value(path))
-    except InputError:
-        return False
 
 
 @files.read_once(16)

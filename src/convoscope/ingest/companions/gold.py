@@ -11,8 +11,8 @@ import msgspec
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.ingest.io import containers
-from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Attach, Companion, Detection, Sample
+from convoscope.ingest.record import as_object
 from convoscope.ingest.report import Notes
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ _Label = TypeVar("_Label")
 _Annotation = TypeVar("_Annotation")
 
 FORMAT = "gold"
-_ENDING = "_gold"
-FILE_ENDING = _ENDING + ".json"
+NAME_ENDING = "_gold"
+FILE_ENDING = NAME_ENDING + ".json"
 
 
 class GoldLabels(NamedTuple):
@@ -39,67 +39,28 @@ class Gold(Companion):
     format = FORMAT
 
     def detect(self, sample: Sample) -> Detection | None:
-        if sample.container != "document" or not sample.values or not _is_gold(sample.values[0]):
+        value = as_object(sample.values[0]) if sample.container == "document" and sample.values else {}
+        if not ({"sample_id", "schema_version"} <= value.keys() and {"annotator", *FAMILIES} & value.keys()):
             return None
         return Detection(1.0, "gold labels, matched to conversations by sample id", "companion")
 
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         del reader
-        labels = load([path for path in files if path.name.endswith(".json")])
-        if not labels.by_sample and not labels.problems:
+        plain = [path for path in files if path.name.endswith(".json")]
+        if not plain:
             return None
+        labels = load(plain)
         return lambda conversation, notes: attach(conversation, labels, notes)
-
-
-def _is_gold(value: object) -> bool:
-    """A JSON object that gives labels to a sample."""
-    return (
-        isinstance(value, dict)
-        and "sample_id" in value
-        and "schema_version" in value
-        and ("annotator" in value or any(name in value for name in FAMILIES))
-    )
-
-
-class DividedGold(NamedTuple):
-    """Which gold files are read with an input, and those whose name is that of no input."""
-
-    own: Mapping[str, tuple[str, ...]]
-    """Paths by the stem of the input's name."""
-    loose: tuple[str, ...]
-    """For every input: a conversation in it may have the id."""
-
-
-def divide(gold: Iterable[tuple[str, str]], inputs: Iterable[str]) -> DividedGold:
-    """Gold files, by path and name, among inputs of these names: each input gets its own, not all that there are."""
-    stems = {stem(name) for name in inputs}
-    own: dict[str, tuple[str, ...]] = {}
-    loose: list[tuple[str, str]] = []
-    for path, name in gold:
-        sample = stem(name).removesuffix(_ENDING)
-        if sample in stems:
-            own[sample] = (*own.get(sample, ()), path)
-        else:
-            loose.append((sample, path))
-    loose.sort()
-    return DividedGold(own, tuple(path for _, path in loose))
 
 
 @containers.read_once(64)
 def load(paths: Sequence[Path]) -> GoldLabels:
-    """The gold files among these."""
-    if not paths:
-        return GoldLabels({}, {})
+    """What these gold files say."""
     from convoscope.ingest.companions.gold_files import check_file
 
     by_sample: dict[str, GoldFile] = {}
     problems: dict[str, str] = {}
     for path in paths:
-        try:
-            if not path.name.endswith(FILE_ENDING) and not _is_gold(decode(containers.whole(path)).value):
-                continue  # a companion of another kind
-        except (BadJson, OSError):
-            continue
         checked = check_file(path, path.name)
         if checked.gold is None:
             problem = "; ".join(map(str, checked.errors[:3]))

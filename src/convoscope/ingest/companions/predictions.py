@@ -300,9 +300,7 @@ _READERS: tuple[tuple[str, Sequence[str], Callable[[Any], Any], Callable[[Any], 
 
 # Predictions of a file, and their dialogues.
 
-_SIGNS = (b'"response"', b'"state"', b'"dialogue_id"', b'"dialog_id"')
 _HEAD = 64 * 1024
-_FIRST_ROWS = 5
 PLAIN_RESPONSES = "plain_responses"
 """Among the extras of a conversation: no response of its predictions, nor of others of that file, has a placeholder."""
 PREDICTED_BESIDE = "predicted_beside"
@@ -335,25 +333,6 @@ class PredictionFiles(Companion):
         return lambda conversation, notes: attach(conversation, predictions, notes)
 
 
-def load(paths: Sequence[Path]) -> Predictions | None:
-    """The predictions among the companions of an input."""
-    likely = [path for path in paths if path.exists() and _may_predict([path])]
-    return _load(likely) if likely else None
-
-
-@files.read_once(256)
-def _may_predict(paths: Sequence[Path]) -> bool:
-    """A quick look: companions of other kinds may be large."""
-    (path,) = paths
-    try:
-        head = files.head_of(path, _HEAD)
-        if tables.is_table(path, head):
-            return bool(shape_of(tables.first_rows(path, _FIRST_ROWS)))
-    except (InputError, OSError):
-        return False
-    return any(sign in head for sign in _SIGNS)
-
-
 def _records(path: Path, problems: list[str]) -> list[Any]:
     """The records of a file: JSON, or the rows of a table."""
     if not tables.is_table(path, files.head_of(path, _HEAD)):
@@ -376,7 +355,8 @@ def _cell(value: Any) -> Any:
 
 
 @files.read_once(4)
-def _load(paths: Sequence[Path]) -> Predictions | None:
+def load(paths: Sequence[Path]) -> Predictions | None:
+    """The predictions of some files; None where they hold none."""
     by_dialogue: dict[str, list[TurnPrediction]] = {}
     problems: list[str] = []
     is_predicted = False
