@@ -178,24 +178,19 @@ def copied_inputs(inputs: Sequence[Input], sizes: Sequence[int]) -> dict[int, in
             with suppress(OSError):
                 item = msgspec.structs.replace(inputs[index], companions=())
                 path = Path(item.path)
-                digest = _words_digest(path) if _is_text(item, sizes[index]) else fingerprint(item)
+                digest = fingerprint(item)
+                if _is_text(item, sizes[index]):
+                    # Neither line ends nor blanks matter.
+                    digest = blake2b(b" ".join(path.read_bytes().split()), digest_size=16).hexdigest()
                 earlier = first.setdefault(digest, index)
-                if earlier != index and not _says_little(path):
+                is_short = path.is_file() and path.stat().st_size < 1024
+                if earlier != index and not (is_short and len(path.read_bytes().split()) < _FEW_WORDS):
                     copies[index] = earlier
     return copies
 
 
 def _is_text(item: Input, size: int) -> bool:
     return item.container == "text" and size <= _LONGEST_TEXT
-
-
-def _words_digest(path: Path) -> str:
-    """Of plain text: neither line ends nor blanks matter."""
-    return blake2b(b" ".join(path.read_bytes().split()), digest_size=16).hexdigest()
-
-
-def _says_little(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size < 1024 and len(path.read_bytes().split()) < _FEW_WORDS
 
 
 # Single messages, and lines of logs, of one conversation.
@@ -208,15 +203,6 @@ class _Row(NamedTuple):
     text: Hashable
     id: str | None = None
     is_timed: bool = False
-
-
-def _message_row(file: str, value: Any, says: Hashable) -> _Row:
-    """A message as its copies have it; `says` is what its reader makes of it, None for nothing."""
-    if not isinstance(value, dict):
-        return _Row(file, _encode(value))
-    id = message_id(value)
-    text = says if says is not None else _encode(value if id is None else comparable(value))
-    return _Row(file, text, id, has_time(value))
 
 
 def _copied_rows(rows: Sequence[_Row]) -> set[int]:
@@ -273,7 +259,15 @@ def without_copied_messages(
     records: tuple[Record, ...], reader: Reader, name: str, report: ReadReport
 ) -> tuple[Record, ...]:
     """The messages of one conversation without copies, and without what was written before they were edited."""
-    rows = [_message_row(record.file or name, record.value, reader.says(record.value)) for record in records]
+    rows: list[_Row] = []
+    for record in records:
+        value, file = record.value, record.file or name
+        if not isinstance(value, dict):
+            rows.append(_Row(file, _encode(value)))
+            continue
+        id, says = message_id(value), reader.says(value)
+        text = says if says is not None else _encode(value if id is None else comparable(value))
+        rows.append(_Row(file, text, id, has_time(value)))
     copies = _copied_rows(rows).union(_earlier_versions(records))
     for index in sorted(copies):
         report.drop_copy(records[index].file or name, records[index].number)
@@ -292,14 +286,10 @@ def _earlier_versions(records: Sequence[Record]) -> list[int]:
         key = (str(id), str(value.get("role")))
         earlier = latest.get(key)
         is_edited = any(value.get(name) for name in _EDITED)
-        if earlier is not None and (is_edited or _goes_on(records[earlier].value, value)):
-            replaced.append(earlier)
+        if earlier is not None:
+            text, later = records[earlier].value.get("content"), value.get("content")
+            are_texts = isinstance(text, str) and isinstance(later, str) and text and text != later
+            if is_edited or (are_texts and later.startswith(text)):
+                replaced.append(earlier)
         latest[key] = index
     return replaced
-
-
-def _goes_on(earlier: Any, later: Any) -> bool:
-    texts = (earlier.get("content"), later.get("content"))
-    return (
-        all(isinstance(text, str) and text for text in texts) and texts[0] != texts[1] and texts[1].startswith(texts[0])
-    )

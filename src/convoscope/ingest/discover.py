@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from convoscope.ingest.companions.dialogue_files import VenueTable, VenueTables
 from convoscope.ingest.companions.flows import FlowDefinitions, PathLike, is_yaml
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
-from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, is_binary, legacy_text, not_text
+from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, SEE_FORMATS, is_binary, legacy_text, not_text
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import (
     Companion,
@@ -112,8 +112,9 @@ def find_inputs(
             report.files[_utf8(_name(path))] = FileRead(skipped=what)
         for below, entry in entries:
             name, is_named = _utf8(below), entry == path
-            item = _folder_input(name, entry, readers) if entry.is_dir() else None
-            if item is None:
+            if (best := _detect_folder(entry, readers) if entry.is_dir() else None) is not None:
+                item: Input | None = Input(str(entry), name, best.name, "folder", "folder", best.claim.why)
+            else:
                 item = _file_input(name, entry, [*readers.values(), *kinds], report, is_named=is_named)
             if item is None or _is_loaded(item, kinds, is_named=is_named):
                 continue
@@ -143,18 +144,16 @@ def _distinct_names(inputs: Mapping[str, Input]) -> list[Input]:
     How their paths were written does not matter, nor where the folders lie.
     """
     names = {real: item.name for real, item in inputs.items()}
-    while clashing := _clashing(names):
+    while True:
+        counts = Counter(names.values())
+        clashing = sorted(real for real, name in names.items() if counts[name] > 1)
+        if not clashing:
+            return [msgspec.structs.replace(item, name=names[real]) for real, item in inputs.items()]
         for number, real in enumerate(clashing, 1):
             whole = _utf8("/".join(Path(real).parts[1:]))
             folders = whole.split("/")[: -len(names[real].split("/"))]
             # Names that are not UTF-8 may be alike to the end.
             names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{number}"
-    return [msgspec.structs.replace(item, name=names[real]) for real, item in inputs.items()]
-
-
-def _clashing(names: Mapping[str, str]) -> list[str]:
-    counts = Counter(names.values())
-    return sorted(real for real, name in names.items() if counts[name] > 1)
 
 
 def _utf8(name: str) -> str:
@@ -324,11 +323,7 @@ def _name(path: Path) -> str:
 
 def _is_run(folder: Path) -> bool:
     """A run of ours, finished or not, is an answer and not a log."""
-    try:
-        names = {entry.name for entry in folder.iterdir()}
-    except OSError:
-        return False
-    return {"receipt.json", "summary.json"} <= names or is_unfinished(folder)
+    return {"receipt.json", "summary.json"} <= _sample(folder).names or is_unfinished(folder)
 
 
 JOURNAL = "journal.jsonl"
@@ -369,25 +364,7 @@ def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
 
 
 def _detect_folder(folder: Path, readers: Mapping[str, Reader]) -> Claim | None:
-    sample = _sample(folder)
-    claims: list[Claim] = []
-    for reader in readers.values():
-        with suppress(Exception):  # whatever odd names do to a reader
-            if (claim := reader.detect_folder(sample)) is not None:
-                claims.append(Claim(claim, reader.name))
-    return _surest(claims)
-
-
-def _folder_input(name: str, folder: Path, readers: Mapping[str, Reader]) -> Input | None:
-    best = _detect_folder(folder, readers)
-    return None if best is None else Input(str(folder), name, best.name, "folder", "folder", best.claim.why)
-
-
-def _is_log_name(name: str) -> bool:
-    lower = name.lower()
-    for ending in files.PACKED_ENDINGS:
-        lower = lower.removesuffix(ending)
-    return lower.endswith((*_LOG_ENDINGS, *_SUBTITLE_ENDINGS, *ARCHIVE_ENDINGS))
+    return _surest(_sample(folder), ((reader.name, reader.detect_folder) for reader in readers.values()))
 
 
 def _file_input(
@@ -397,7 +374,7 @@ def _file_input(
 
     That is a problem where the file was named, or is a log by its own name.
     """
-    is_log = is_named or _is_log_name(path.name)
+    is_log = is_named or files.unpacked_name(path.name).endswith((*_LOG_ENDINGS, *_SUBTITLE_ENDINGS, *ARCHIVE_ENDINGS))
     try:
         return _recognised(name, path, claimants)
     except BadJson as error:
@@ -463,7 +440,7 @@ def _unknown(
 ) -> InputError:
     """What is known of a file that no reader claims."""
     if container == "text":
-        return not_text(files.head_of(path, HEAD_BYTES)) or InputError("is not JSON", hint=_SEE_FORMATS)
+        return not_text(files.head_of(path, HEAD_BYTES)) or InputError("is not JSON", hint=SEE_FORMATS)
     readers = (claimant for claimant in claimants if isinstance(claimant, Reader))
     part = next(filter(None, (reader.part_of(path.name) for reader in readers)), "")
     if part:
@@ -473,8 +450,7 @@ def _unknown(
     return InputError(f"unknown JSON format; {_describe(values)}", hint=_SUGGEST_MAP)
 
 
-_SEE_FORMATS = "`convoscope formats` lists what can be read"
-_SUGGEST_MAP = f"{_SEE_FORMATS}; `convoscope inspect FILE --suggest-map` writes a mapping for anything else"
+_SUGGEST_MAP = f"{SEE_FORMATS}; `convoscope inspect FILE --suggest-map` writes a mapping for anything else"
 
 
 class Claim(NamedTuple):
@@ -486,15 +462,16 @@ class Claim(NamedTuple):
 
 def best_claim(sample: Sample, claimants: Iterable[Reader | Companion]) -> Claim | None:
     """The surest claim on a file. A claimant that fails on an unknown file does not know it."""
+    named = ((one.name if isinstance(one, Reader) else one.format, one.detect) for one in claimants)
+    return _surest(sample, named)
+
+
+def _surest(sample: Any, detectors: Iterable[tuple[str, Callable[[Any], Detection | None]]]) -> Claim | None:
     claims: list[Claim] = []
-    for claimant in claimants:
-        with suppress(Exception):  # whatever odd shapes do to a reader
-            if (claim := claimant.detect(sample)) is not None:
-                claims.append(Claim(claim, claimant.name if isinstance(claimant, Reader) else claimant.format))
-    return _surest(claims)
-
-
-def _surest(claims: Iterable[Claim]) -> Claim | None:
+    for name, detect in detectors:
+        with suppress(Exception):  # whatever odd shapes and names do to a reader
+            if (claim := detect(sample)) is not None:
+                claims.append(Claim(claim, name))
     return max(claims, key=lambda claim: (claim.claim.confidence, claim.name), default=None)
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import msgspec
@@ -22,8 +22,17 @@ from convoscope.ingest.discover import Input
 from convoscope.ingest.ids import has_time, is_counter
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.pieces import InputPiece, json_record, not_json, pieces_of, record_name, reported_texts
+from convoscope.ingest.pieces import (
+    InputPiece,
+    json_record,
+    not_json,
+    pieces_of,
+    readable_texts,
+    record_name,
+    reported_texts,
+)
 from convoscope.ingest.reader import Lines, Reader, Record, reader_named
+from convoscope.ingest.record import as_object
 from convoscope.ingest.report import Problem, ReadReport
 
 MAX_BUCKETS = 256
@@ -41,6 +50,7 @@ _OWNERS = frozenset(
     | {"organization_id", "organizationId", "workspace_id", "workspaceId", "company_id", "companyId", "site_id"}
 )
 """Whose conversation a message is of; not who wrote it, as `user_id` may be."""
+_TEXTS = ("content", "text", "message")
 _encode_json = msgspec.json.Encoder().encode
 
 
@@ -197,13 +207,15 @@ def share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> bo
     seen: set[int] = set()
     hashes = array("q")
     for index, item in keyed:
-        for piece in pieces_of(item, index, size):
-            codes = array("q", map(hash, _keys(piece, key_of)))
-            if len(hashes) < _EARLY:
-                seen.update(codes)
-                if len(seen) < len(hashes) + len(codes):
-                    return True
-            hashes.extend(codes)
+        for _, text in readable_texts(item, index, size):
+            with suppress(BadJson):
+                if (key := key_of(text)) is None:
+                    continue
+                if len(hashes) < _EARLY:
+                    seen.add(hash(key))
+                    if len(seen) == len(hashes):
+                        return True
+                hashes.append(hash(key))
     return bool(shared_hashes(hashes))
 
 
@@ -215,18 +227,6 @@ def shared_hashes(hashes: array[int]) -> set[int]:
 
     ordered = np.sort(np.frombuffer(hashes, dtype=np.int64))
     return set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-
-
-def _keys(piece: InputPiece, key_of: Callable[[bytes], str | None]) -> Iterator[str]:
-    """The keys of a piece's records; what cannot be read is reported when it is read."""
-    if piece.problem:
-        return
-    with suppress(OSError, InputError):
-        for _, text in piece.texts:
-            if text:
-                with suppress(BadJson):
-                    if (key := key_of(text)) is not None:
-                        yield key
 
 
 def keyed_pieces(item: Input, index: int, reader: Reader, report: ReadReport, size: int) -> Iterator[KeyedPiece]:
@@ -327,12 +327,16 @@ def separated(key: str, records: Sequence[Record]) -> list[list[Record]]:
     """
     first = records[0].value if records else None
     for name in sorted(_OWNERS.intersection(first)) if isinstance(first, dict) else ():
-        if parts := _parted([_owner(record.value, name) for record in records], records):
+        owners = [as_object(record.value).get(name) for record in records]
+        if parts := _parted([one if isinstance(one, str | int) and one != "" else None for one in owners], records):
             return parts
     if is_counter(key) and not any(has_time(record.value) for record in records):
         parts = _parted([record.file for record in records], records)
-        if len({_text_of(part[0].value) for part in parts}) == len(parts) and all(map(_is_dialogue, parts)):
-            return parts or [list(records)]
+        begins = [as_object(part[0].value) for part in parts]
+        first_texts = {str([begin[name] for name in _TEXTS if name in begin]) for begin in begins}
+        roles = [{str(one.value.get("role")) for one in part if isinstance(one.value, dict)} for part in parts]
+        if parts and len(first_texts) == len(parts) and all(len(some) > 1 for some in roles):
+            return parts
     return [list(records)]
 
 
@@ -344,16 +348,3 @@ def _parted(values: Sequence[Hashable], records: Sequence[Record]) -> list[list[
     for value, record in zip(values, records, strict=True):
         parts.setdefault(value, []).append(record)
     return list(parts.values())
-
-
-def _owner(record: Any, name: str) -> Hashable:
-    value = record.get(name) if isinstance(record, dict) else None
-    return value if isinstance(value, str | int) and value != "" else None
-
-
-def _text_of(record: Any) -> str:
-    return str([record[name] for name in ("content", "text", "message") if name in record]) if record else ""
-
-
-def _is_dialogue(records: Sequence[Record]) -> bool:
-    return len({str(one.value.get("role")) for one in records if isinstance(one.value, dict)}) > 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +20,7 @@ from convoscope.ingest.io import tables
 from convoscope.ingest.io.containers import legacy_text
 from convoscope.ingest.io.json import BadJson, decode, repeated_name
 from convoscope.ingest.reader import Record
-from convoscope.ingest.report import Problem, ReadReport
+from convoscope.ingest.report import MERGED, Problem, ReadReport
 
 CUTTERS = {
     "lines": files.line_ranges,
@@ -27,13 +28,6 @@ CUTTERS = {
     "array": files.element_ranges,
     "members": files.member_ranges,
     "table": tables.row_ranges,
-}
-_BETWEEN = {
-    "lines": b"\n",
-    "text": b"\n",
-    "array": files.BETWEEN_ELEMENTS,
-    "members": files.BETWEEN_ELEMENTS,
-    "table": tables.BETWEEN_ROWS,
 }
 MARKS = {"lines": ":", "text": ":", "array": "#", "members": "#", "table": ":"}
 """What separates the name of a file and the number of a record."""
@@ -101,9 +95,12 @@ class InputPiece(msgspec.Struct, frozen=True):
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """The records as they are written, each with its number; blank lines are among them."""
         data = self.content
-        between = _BETWEEN.get(self.input.container)
         # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
-        texts = (data,) if between is None else BytesIO(data) if between == b"\n" and data else data.split(between)
+        texts: Iterable[bytes] = BytesIO(data) if data else (data,)
+        if self.input.container in ("array", "members"):
+            texts = data.split(files.BETWEEN_ELEMENTS)
+        elif self.input.container not in CUTTERS:
+            texts = (data,)
         for number, text in enumerate(texts, self.first):
             yield number, text.strip()
 
@@ -128,6 +125,16 @@ def pieces_of(item: Input, index: int, size: int) -> Iterator[InputPiece]:
         yield InputPiece(item, index, problem=error.message, hint=error.hint)
 
 
+def readable_texts(item: Input, index: int, size: int) -> Iterator[tuple[int, bytes]]:
+    """The records of an input with their numbers, for a first look; what cannot be read is reported when it is read."""
+    for piece in pieces_of(item, index, size):
+        if not piece.problem:
+            with suppress(OSError, InputError):
+                for number, text in piece.texts:
+                    if text and len(text) <= files.MAX_RECORD_BYTES:
+                        yield number, text
+
+
 def record_name(item: Input, number: int) -> str:
     """A name for a record that is a conversation by itself."""
     mark = MARKS.get(item.container)
@@ -145,17 +152,13 @@ def records_of(piece: InputPiece, report: ReadReport) -> Iterator[Record]:
     """The records of a piece; what is not JSON goes to the report, unless they are lines of plain text."""
     for number, text in reported_texts(piece, report):
         if piece.input.container == "text":
-            yield _line(text, number)
+            try:
+                yield Record(text.decode(), number)
+            except UnicodeDecodeError:
+                # The Latin-1 of western systems.
+                yield Record(legacy_text(text) or text.decode("utf-8", "replace"), number, ("encoding",))
         elif (record := json_record(text, number, piece.input.name, report)) is not None:
             yield record
-
-
-def _line(text: bytes, number: int) -> Record:
-    """A line of plain text; one that is not UTF-8 is read as the Latin-1 of western systems."""
-    try:
-        return Record(text.decode(), number)
-    except UnicodeDecodeError:
-        return Record(legacy_text(text) or text.decode("utf-8", "replace"), number, ("encoding",))
 
 
 def reported_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int, bytes]]:
@@ -174,7 +177,9 @@ def reported_texts(piece: InputPiece, report: ReadReport) -> Iterator[tuple[int,
                 continue
             report.records_seen += 1
             if repeated and number in repeated:
-                report.merge_record()
+                report.ignore("repeated_history")
+                report.records_used += 1
+                report.count_same(MERGED)
             elif copies and number in copies:
                 report.drop_copy(name, number)
             elif len(text) > files.MAX_RECORD_BYTES:

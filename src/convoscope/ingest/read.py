@@ -19,6 +19,7 @@ from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.predictions import PredictionFiles, unread_records, without_dialogue
 from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
+from convoscope.ingest.io.containers import SEE_FORMATS
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.reader import Sample, registered
 from convoscope.ingest.report import ReadReport
@@ -149,14 +150,11 @@ def from_objects(
         sample = Sample(Path(MADE_IN_PYTHON), "lines", [msgspec.json.decode(text) for text in texts[:_SAMPLE]])
         claim = best_claim(sample, readers.values())
         if claim is None:
-            raise InputError("unknown format of records", file=MADE_IN_PYTHON, hint=_SEE_FORMATS)
+            raise InputError("unknown format of records", file=MADE_IN_PYTHON, hint=SEE_FORMATS)
         grouping, why = claim.claim.grouping, claim.claim.why
         item = Input(MADE_IN_PYTHON, MADE_IN_PYTHON, claim.name, "lines", grouping, why)
     item = msgspec.structs.replace(item, data=b"\n".join(texts) + b"\n")
     return FoundInput((item,), report, definitions.flows)
-
-
-_SEE_FORMATS = "`convoscope formats` lists what can be read"
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:
@@ -169,5 +167,5 @@ def nothing_readable(report: ReadReport) -> NothingReadable:
         ][:10]
     reasons += [f"unknown name {name}" for name in list(report.unknown)[:10]]
     lines = ["no conversation could be read", *(one_line(reason, None) for reason in reasons)]
-    hint = "" if any(_SEE_FORMATS in line for line in lines) else _SEE_FORMATS
+    hint = "" if any(SEE_FORMATS in line for line in lines) else SEE_FORMATS
     return NothingReadable("\n  ".join(lines), hint=hint)

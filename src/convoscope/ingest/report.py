@@ -15,7 +15,9 @@ MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
 MERGED, JOINED, COPIES, SPLIT, EQUAL, OVERLAP = "merged", "joined", "copies", "split", "equal", "overlap"
-"""What a record may be, other than a conversation: see `ReadReport.same`."""
+"""What a record may be, other than a conversation: a part of a longer record; one of several with the id of their
+conversation; a copy of another record, file or conversation; a session that went on after a long silence; equal to
+another record, and nothing says that it is a copy; or it begins with the end of several others."""
 
 Kind = Literal["repaired", "inferred", "ignored", "set_aside", "unknown"]
 
@@ -107,44 +109,18 @@ class ReadReport(msgspec.Struct):
     def ignore(self, what: str, count: int = 1) -> None:
         self.ignored[what] = self.ignored.get(what, 0) + count
 
-    def merge_record(self) -> None:
-        """A record is the beginning of a longer one, and part of it."""
-        self.ignore("repeated_history")
-        self.records_used += 1
-        self._count_same(MERGED, 1)
-
     def join_records(self, count: int) -> None:
         """Records were brought together by the id of their conversation."""
         if count > 1:
-            self._count_same(JOINED, count)
+            self.count_same(JOINED, count=count)
 
     def drop_copy(self, file: str, line: int) -> None:
         """A record is a copy of another one."""
         self.records_used += 1
-        self._count_same(COPIES, 1, f"{file}:{line}")
+        self.count_same(COPIES, f"{file}:{line}")
 
-    def drop_file(self, file: str, other: str) -> None:
-        """A file, or a folder, that is one conversation is a copy of another one."""
-        self.files[file].skipped = f"a copy of {other}"
-        self._count_same(COPIES, 1, file)
-
-    def drop_conversation(self, id: str) -> None:
-        """A conversation of single messages is a copy of a record that holds all of it."""
-        self._count_same(COPIES, 1, id)
-
-    def keep_equal(self, file: str, line: int) -> None:
-        """A record is equal to another one, and nothing says that it is a copy."""
-        self._count_same(EQUAL, 1, f"{file}:{line}")
-
-    def note_overlap(self, file: str, line: int) -> None:
-        """A record begins with the end of others, and nothing says with which of them it is one."""
-        self._count_same(OVERLAP, 1, f"{file}:{line}")
-
-    def split_session(self, where: str) -> None:
-        """A session went on after a long silence: what follows is a conversation of its own."""
-        self._count_same(SPLIT, 1, where)
-
-    def _count_same(self, kind: str, count: int, example: str = "") -> None:
+    def count_same(self, kind: str, example: str = "", count: int = 1) -> None:
+        """Something is no conversation of its own, or may be none; see `MERGED` and its kin."""
         tally = self.same.get(kind) or self.same.setdefault(kind, NoteTally())
         tally.count += count
         if example and len(tally.examples) < MAX_EXAMPLES:

@@ -17,21 +17,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.errors import InputError
 from convoscope.ingest.copies import CopyFinder, RecordKey, apart_by_input, quick_copy_key
 from convoscope.ingest.discover import Input
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import decode
 from convoscope.ingest.keyed_records import shared_hashes
-from convoscope.ingest.pieces import InputPiece, SameRecords, pieces_of
+from convoscope.ingest.pieces import InputPiece, SameRecords, readable_texts
 from convoscope.ingest.reader import CallHistory, Reader, reader_named
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import EQUAL, OVERLAP, ReadReport
 
 _USER = b'"user"'
 _MOST = 0.95
@@ -58,57 +57,40 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
     finder, calls, others = CopyFinder(), list[ModelCall](), dict[int, int]()
     for index, item in compared:
         comparison = _Comparison(item, keys, finder, calls)
-        for record, text in _readable_texts(item, index, size):
-            comparison.take(record, text)
+        for number, text in readable_texts(item, index, size):
+            comparison.take(RecordKey(index, number), text)
         others[index] = comparison.exchanges
     copies = finder.copies(keys.counts)
     dropped = set(copies.dropped)
     for record in copies.equal:
-        report.keep_equal(inputs[record.input].name, record.number)
+        report.count_same(EQUAL, f"{inputs[record.input].name}:{record.number}")
     calls = [call for call in calls if call.record not in dropped]
     windows = windows_of(calls) if keys.seconds else Windows((), ())
     for record in windows.unclear:
-        report.note_overlap(inputs[record.input].name, record.number)
+        report.count_same(OVERLAP, f"{inputs[record.input].name}:{record.number}")
     parts = parts_of(calls, others, {window.next for window in windows.joined})
     chains = _chains(window for window in windows.joined if window.record not in parts)
     parts |= {window.record: last for last, chain in chains.items() for window in chain}
-    records = _by_input(parts, copies.dropped)
+    numbers: dict[int, tuple[list[int], list[int], list[int]]] = {}
+    kinds_of: list[Iterable[RecordKey]] = [parts, parts.values(), copies.dropped]
+    for kind, keys_of_kind in enumerate(kinds_of):
+        for record in keys_of_kind:
+            numbers.setdefault(record.input, ([], [], []))[kind].append(record.number)
+    records = {
+        index: SameRecords(*(array("q", sorted(kind)) for kind in kinds))  # type: ignore[arg-type]
+        for index, kinds in numbers.items()
+    }
     for last, messages in _earlier_messages(compared, size, chains).items():
         records.setdefault(last.input, SameRecords(earlier={})).earlier[last.number] = messages
     return records
 
 
-def _by_input(parts: Mapping[RecordKey, RecordKey], dropped: Iterable[RecordKey]) -> dict[int, SameRecords]:
-    numbers: dict[int, tuple[list[int], list[int], list[int]]] = {}
-    kinds_of: list[Iterable[RecordKey]] = [parts, parts.values(), dropped]
-    for kind, records in enumerate(kinds_of):
-        for record in records:
-            numbers.setdefault(record.input, ([], [], []))[kind].append(record.number)
-    return {
-        index: SameRecords(*(array("q", sorted(kind)) for kind in kinds))  # type: ignore[arg-type]
-        for index, kinds in numbers.items()
-    }
-
-
 def without_same(pieces: Iterable[InputPiece], same: SameRecords) -> Iterator[InputPiece]:
     """The pieces of an input, each with what others say of it; the next one says where it ends."""
-    held: InputPiece | None = None
-    for piece in pieces:
-        if held is not None:
-            yield msgspec.structs.replace(held, same=same.between(held.first, piece.first))
-        held = piece
-    if held is not None:
-        yield msgspec.structs.replace(held, same=same.between(held.first, None))
-
-
-def _readable_texts(item: Input, index: int, size: int) -> Iterator[tuple[RecordKey, bytes]]:
-    """The records of an input; what cannot be read is reported when it is read."""
-    for piece in pieces_of(item, index, size):
-        if not piece.problem:
-            with suppress(OSError, InputError):
-                for number, text in piece.texts:
-                    if text and len(text) <= files.MAX_RECORD_BYTES:
-                        yield RecordKey(index, number), text
+    for piece, following in pairwise(chain(pieces, [None])):
+        if piece is not None:
+            end = None if following is None else following.first
+            yield msgspec.structs.replace(piece, same=same.between(piece.first, end))
 
 
 class _FirstLook:
@@ -149,7 +131,7 @@ def _quick_look(item: Input, index: int, size: int) -> Iterator[bytes]:
                 if not line.isspace():
                     yield line
     else:
-        yield from (text for _, text in _readable_texts(item, index, size))
+        yield from (text for _, text in readable_texts(item, index, size))
 
 
 class _Comparison:
@@ -180,7 +162,8 @@ class _Comparison:
         except Exception:  # whatever it trips over, `build` looks at it, and reports it
             return
         if history is not None and history.messages:
-            self.calls.append(call_of(record, history._replace(entries=())))
+            prefixes = accumulate(history.messages, lambda before, message: hash((before, message)), initial=0)
+            self.calls.append(ModelCall(record, tuple(prefixes)[1:], history._replace(entries=())))
 
 
 # Growing histories.
@@ -229,13 +212,6 @@ class ModelCall(NamedTuple):
                 replied = False
             replied = replied or is_agent
         return list(pairwise(starts))
-
-
-def call_of(record: RecordKey, history: CallHistory) -> ModelCall:
-    prefixes: list[int] = []
-    for message in history.messages:
-        prefixes.append(hash((prefixes[-1] if prefixes else 0, message)))
-    return ModelCall(record, tuple(prefixes), history)
 
 
 def parts_of(
@@ -437,7 +413,8 @@ def _earlier_messages(
     messages: dict[RecordKey, Sequence[Any]] = {}
     for index, item in inputs:
         reader = reader_named(item.reader)
-        for record, text in _readable_texts(item, index, size) if index in indexes else ():
+        for number, text in readable_texts(item, index, size) if index in indexes else ():
+            record = RecordKey(index, number)
             count = own.get(record)
             if count and (history := reader.history(decode(text).value)) is not None:
                 messages[record] = history.entries[:count]

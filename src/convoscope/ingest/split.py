@@ -43,7 +43,7 @@ from convoscope.ingest.pieces import (
     stem,
 )
 from convoscope.ingest.reader import Attach, Place, Record, RecordGroup, reader_named
-from convoscope.ingest.report import FileRead, Note, Notes, Problem, ReadReport
+from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
 
@@ -106,7 +106,8 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
     for index, item in enumerate(inputs):
         report.files[item.name] = FileRead(item.reader, item.why)
         if index in copied:
-            report.drop_file(item.name, inputs[copied[index]].name)
+            report.files[item.name].skipped = f"a copy of {inputs[copied[index]].name}"
+            report.count_same(COPIES, item.name)
         elif item.grouping == "key":
             by_key.setdefault(item.reader, []).append((index, item))
         else:
@@ -364,7 +365,7 @@ def _without_known(reads: Iterable[Read], piece: InputPiece, report: ReadReport)
             yield read
             continue
         report.conversations -= 1
-        report.drop_conversation(conversation.id)
+        report.count_same(COPIES, conversation.id)
 
 
 def _sessions(reads: Iterable[Read], gap: float, report: ReadReport) -> Iterator[Read]:
@@ -373,7 +374,7 @@ def _sessions(reads: Iterable[Read], gap: float, report: ReadReport) -> Iterator
         if not read.is_session or len(parts := split_by_silence(read.conversation, gap)) < 2:
             yield read
             continue
-        report.split_session(read.conversation.id)
+        report.count_same(SPLIT, read.conversation.id)
         report.conversations += len(parts) - 1
         for file in read.conversation.source.files:
             if file in report.files:

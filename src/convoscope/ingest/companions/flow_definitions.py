@@ -25,31 +25,19 @@ _ONLY_OF_FLOWS = frozenset(("segments", "terminals", "completion_slots"))
 """What is said of nothing but flows."""
 _FLOW_KEYS = (*_NAMES, "states", *_FLOW_FIELDS)
 _OF_CONVERSATIONS = frozenset(
-    [
-        "messages",
-        "events",
-        "timeline",
-        "turns",
-        "transcript",
-        "conversation_id",
-        "session_id",
-        "call_id",
-        "schema",
-        "text",
-    ]
+    {"messages", "events", "timeline", "turns", "transcript", "schema", "text"}
+    | {"conversation_id", "session_id", "call_id"}
 )
 """What a log says and a declaration does not."""
 
 _TERMINALS: dict[str, Terminal] = {
-    "success": "success",
-    "succeeded": "success",
-    "failure": "failure",
-    "failed": "failure",
-    "escalation": "escalation",
-    "escalated": "escalation",
-    "escalate": "escalation",
+    **dict.fromkeys(("success", "succeeded"), "success"),
+    **dict.fromkeys(("failure", "failed"), "failure"),
+    **dict.fromkeys(("escalation", "escalated", "escalate"), "escalation"),
     "unknown": "unknown",
 }
+_WRAPPED = 3
+"""How deep a flow may be nested in what declares it."""
 _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 SEE_FLOWS = "docs/guides/flow-definitions.md shows what can be declared"
 
@@ -82,10 +70,6 @@ def declares_flow(value: Any, depth: int = 0) -> bool:
         return True
     fields = states.values() if isinstance(states, dict) else states if isinstance(states, list) else ()
     return any(isinstance(one, dict) and not one.keys().isdisjoint(_STATE_FIELDS) for one in fields)
-
-
-_WRAPPED = 3
-"""How deep a flow may be nested in what declares it."""
 
 
 class _At(NamedTuple):
@@ -187,11 +171,10 @@ def _flow(declared: _Declared) -> Flow:
         extras["completion_slots"] = fields["completion_slots"]
     if _says_more([fields.get("final_status")], _CONTRACTS):
         extras["final_status"] = fields["final_status"]
-    states = {
-        entry.name: _state(*entry) for entry in _entries(fields.get("states"), at / "states", _STATE_NAMES, "state")
-    }
-    listed = _entries(fields.get("segments"), at / "segments", _SEGMENT_NAMES, "segment")
-    segments = [_segment(*entry) for entry in listed]
+    entries = _entries(fields.get("states"), at / "states", _STATE_NAMES, "state")
+    states = {entry.name: _state(*entry) for entry in entries}
+    entries = _entries(fields.get("segments"), at / "segments", _SEGMENT_NAMES, "segment")
+    segments = [_segment(*entry) for entry in entries]
     if fields.get("states") is None:
         states = {one: {"name": one} for one in _named_elsewhere(fields, segments)}
     _add_order(fields.get("order"), states, at / "order")
@@ -210,14 +193,10 @@ def _flow(declared: _Declared) -> Flow:
 
 def _named_elsewhere(fields: dict[str, Any], segments: Sequence[FlowSegment]) -> Sequence[str]:
     """Without a list of states, those that the order, the segments and the ends name are its states."""
-    named: list[Any] = []
-    order = fields.get("order")
-    for entry in order if isinstance(order, list) else ():
-        named += entry if isinstance(entry, list) else [entry]
-    named += [member for segment in segments for member in segment.members]
-    ends = fields.get("terminals")
-    for entry in ends.values() if isinstance(ends, dict) else (ends,):
-        named += entry if isinstance(entry, list) else [entry]
+    order, ends = fields.get("order"), fields.get("terminals")
+    listed = [*(order if isinstance(order, list) else ()), *(list(segment.members) for segment in segments)]
+    listed += ends.values() if isinstance(ends, dict) else (ends,)
+    named = [name for entry in listed for name in (entry if isinstance(entry, list) else [entry])]
     return list(dict.fromkeys(str(entry).strip() for entry in named if _is_name(entry)))
 
 
@@ -277,11 +256,8 @@ def _state(name: str, fields: Any, at: _At, key: str) -> dict[str, Any]:
                 (at / sort).warn("says nothing, since the state is not declared as terminal; add `terminal: true`")
     slots = fields.get("required_slots")
     state["required_slots"] = _optional_names(slots, at / "required_slots") or ()
-    ranks = [one for one in ("rank", "order") if fields.get(one) is not None]
-    if len(ranks) > 1:
-        raise (at / "order").error("is given together with rank", "keep one of them")
-    if ranks:
-        state["rank"] = _number(fields[ranks[0]], at / ranks[0])
+    if rank := _one_of(fields, at, "rank", "order"):
+        state["rank"] = _number(fields[rank], at / rank)
     state["extras"] = _extras(fields, expected, _STATE_KEYS, at)
     if _says_more(slots, (*_SLOT_NAMES, "required")):
         state["extras"]["required_slots"] = slots
@@ -363,10 +339,8 @@ def _segment(name: str, fields: Any, at: _At, key: str) -> FlowSegment:
     if fields is None or isinstance(fields, list):
         fields = {"members": fields}
     fields = _mapping(fields, at, "segment", "members: [greet]")
-    listed = [one for one in ("members", "states") if fields.get(one) is not None]
-    if len(listed) > 1:
-        raise (at / "states").error("is given together with members", "keep one of them")
-    members = _optional_names(fields[listed[0]], at / listed[0]) if listed else None
+    listed = _one_of(fields, at, "members", "states")
+    members = _optional_names(fields[listed], at / listed) if listed else None
     extras = _extras(fields, {key, *_SEGMENT_KEYS} - ({*_SEGMENT_NAMES} - {key}), _SEGMENT_KEYS, at)
     slots, more = _target_slots(fields.get("target_slots"), at / "target_slots")
     if more:
@@ -457,15 +431,21 @@ def _says_more(value: Any, keys: Sequence[str]) -> bool:
 
 
 def _budget(fields: Mapping[str, Any], at: _At) -> float | None:
-    keys = [key for key in _BUDGETS if fields.get(key) is not None]
-    if not keys:
+    key = _one_of(fields, at, *_BUDGETS)
+    if not key:
         return None
-    if len(keys) > 1:
-        raise (at / keys[1]).error(f"is given together with {keys[0]}", "keep one of them")
-    value = _number(fields[keys[0]], at / keys[0])
+    value = _number(fields[key], at / key)
     if value <= 0:
-        raise (at / keys[0]).error(f"is {value:g}", "a budget is more than 0")
-    return value if keys[0] == "latency_budget_ms" else 1000 * value
+        raise (at / key).error(f"is {value:g}", "a budget is more than 0")
+    return value if key == "latency_budget_ms" else 1000 * value
+
+
+def _one_of(fields: Mapping[str, Any], at: _At, *keys: str) -> str:
+    """The key of these that is declared; "" without one. Two of them are an error."""
+    declared = [key for key in keys if fields.get(key) is not None]
+    if len(declared) > 1:
+        raise (at / declared[1]).error(f"is given together with {declared[0]}", "keep one of them")
+    return declared[0] if declared else ""
 
 
 def _number(value: Any, at: _At) -> float:

@@ -27,8 +27,6 @@ TRANSCRIPTS = (".json", ".vtt", ".srt", ".sbv", ".txt")
 SEE_GOLD = "docs/formats/gold.md shows one"
 
 NAME_HINT = "a sample has the name of a file, without folders"
-
-
 _NO_NAME = re.compile(r"[/\\\0]|^\s*$|^\.\.?$")
 
 
@@ -164,8 +162,6 @@ _REPAIRS = {
     "lone_surrogate": "half of a character",
 }
 """What a log may have, and gold may not."""
-
-
 _FIELD = re.compile(rb'"\s*:')
 """The end of a name, or a part of a text that looks so."""
 
@@ -228,12 +224,22 @@ def _readable(value: Any) -> _PlacedLabels:
 
 
 def _label_errors(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
-    plain = [plain_description(action.description) for _, action in labels.actions]
     yield from _words(labels)
-    for (index, _), description in zip(labels.actions, plain, strict=True):
+    plain = [(index, plain_description(action.description), action) for index, action in labels.actions]
+    for index, description, _ in plain:
         if not description:
             yield f"$.actions[{index}].description", "has no letter or digit", "words that say what is to be done"
-    yield from _duplicates(labels, plain)
+    # The same label twice is a slip of the labeller; it would count twice, or hide another that was meant.
+    keys: Mapping[str, list[tuple[int, Hashable]]] = {
+        "topics": [(index, (one.label, one.span)) for index, one in labels.topics],
+        "risks": [(index, (one.type, one.severity, frozenset(one.segment_ids))) for index, one in labels.risks],
+        "actions": [(index, (text, one.assignee_role, frozenset(one.segment_ids))) for index, text, one in plain],
+    }
+    for family, keyed in keys.items():
+        first: dict[Hashable, int] = {}
+        for index, key in keyed:
+            if first.setdefault(key, index) != index:
+                yield f"$.{family}[{index}]", f"repeats $.{family}[{first[key]}]", "each label once"
     yield from _segment_errors(labels, segments)
 
 
@@ -287,20 +293,13 @@ def _head(sample: str | None, dataset: str | None, annotator: str | None, annota
     """Who labelled what, and when; what is no text, or empty, is None, and an error of the schema."""
     if sample is not None and not is_sample_name(sample):
         yield "$.sample_id", f"cannot be {_shown(sample)}", NAME_HINT
-    if dataset is not None and not dataset.strip():
-        yield "$.dataset", "is blank", "a name"
-    if annotator is not None and not annotator.strip():
-        yield "$.annotator", "is blank", "a name"
-    if annotated_at and not _is_time(annotated_at):
-        yield "$.annotated_at", f"{annotated_at[:60]!r} is no time", "such as 2026-01-08T12:00:00Z"
-
-
-def _is_time(text: str) -> bool:
+    for field, name in (("dataset", dataset), ("annotator", annotator)):
+        if name is not None and not name.strip():
+            yield f"$.{field}", "is blank", "a name"
     try:
-        datetime.fromisoformat(text)
+        datetime.fromisoformat(annotated_at or "2026-01-08")
     except ValueError:
-        return False
-    return True
+        yield "$.annotated_at", f"{(annotated_at or '')[:60]!r} is no time", "such as 2026-01-08T12:00:00Z"
 
 
 def _words(labels: _PlacedLabels) -> Iterator[_Wrong]:
@@ -323,53 +322,20 @@ def _words(labels: _PlacedLabels) -> Iterator[_Wrong]:
             yield f"$.actions[{index}].assignee_role", f"{action.assignee_role!r} is not a role", roles
 
 
-def _duplicates(labels: _PlacedLabels, plain: Sequence[str]) -> Iterator[_Wrong]:
-    """The same label twice is a slip of the labeller; it would count twice, or hide another that was meant."""
-    yield from _repeated("topics", [(index, (one.label, one.span)) for index, one in labels.topics])
-    risks = [(index, (one.type, one.severity, _in_order(one.segment_ids))) for index, one in labels.risks]
-    yield from _repeated("risks", risks)
-    actions = [
-        (index, (text, one.assignee_role, _in_order(one.segment_ids)))
-        for (index, one), text in zip(labels.actions, plain, strict=True)
-    ]
-    yield from _repeated("actions", actions)
-
-
-def _in_order(ids: tuple[int, ...]) -> tuple[int, ...]:
-    return ids if len(ids) < 2 else tuple(sorted({*ids}))
-
-
-def _repeated(family: str, keys: Sequence[tuple[int, Hashable]]) -> Iterator[_Wrong]:
-    if len(keys) < 2 or len({key for _, key in keys}) == len(keys):
-        return
-    first: dict[Hashable, int] = {}
-    for index, key in keys:
-        if key in first:
-            yield f"$.{family}[{index}]", f"repeats $.{family}[{first[key]}]", "each label once"
-        first.setdefault(key, index)
-
-
 def _segment_errors(labels: _PlacedLabels, segments: Collection[int] | None) -> Iterator[_Wrong]:
     """Spans run forwards, and segments exist."""
-    for index, topic in labels.topics:
-        if topic.span is not None:
-            start, end = topic.span
-            if start > end:
-                yield f"$.topics[{index}].span", f"ends before it starts: {start} to {end}", "[first, last]"
-            yield from _missing(f"$.topics[{index}].span", topic.span, segments)
-    if segments is None:
-        return
-    for index, risk in labels.risks:
-        yield from _missing(f"$.risks[{index}].segment_ids", risk.segment_ids, segments)
-    for index, action in labels.actions:
-        yield from _missing(f"$.actions[{index}].segment_ids", action.segment_ids, segments)
-
-
-def _missing(path: str, ids: Sequence[int], segments: Collection[int] | None) -> Iterator[_Wrong]:
-    for index, segment in enumerate(ids if segments is not None else ()):
-        if segments is not None and segment not in segments:
-            known = f"{min(segments)} to {max(segments)}" if segments else "the transcript has no segment"
-            yield f"{path}[{index}]", f"segment {segment} is not in the transcript", known
+    ids: list[tuple[str, Sequence[int]]] = [
+        *((f"$.topics[{index}].span", one.span or ()) for index, one in labels.topics),
+        *((f"$.risks[{index}].segment_ids", one.segment_ids) for index, one in labels.risks),
+        *((f"$.actions[{index}].segment_ids", one.segment_ids) for index, one in labels.actions),
+    ]
+    for path, given in ids:
+        if path.endswith("span") and given and given[0] > given[1]:
+            yield path, f"ends before it starts: {given[0]} to {given[1]}", "[first, last]"
+        for index, segment in enumerate(given):
+            if segments is not None and segment not in segments:
+                known = f"{min(segments)} to {max(segments)}" if segments else "the transcript has no segment"
+                yield f"{path}[{index}]", f"segment {segment} is not in the transcript", known
 
 
 class CheckedPaths(NamedTuple):
@@ -413,44 +379,33 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
 
 def transcript_segments(folder: Path, sample: str) -> frozenset[int] | None:
     """The ids of the segments of a sample's transcript; None where there is none that can be read."""
-    path = sample_path(folder, sample, TRANSCRIPTS)
-    return None if path is None else segment_ids(path)
-
-
-def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | None:
-    """The file of a sample in a folder, by the first ending that there is."""
-    for ending in endings:
-        path = folder / (sample + ending)
-        if path.is_file():
-            return path
-    return None
-
-
-def segment_ids(transcript: Path) -> frozenset[int] | None:
-    """The ids of the segments of a transcript; None where that is no transcript."""
+    transcript = sample_path(folder, sample, TRANSCRIPTS)
+    if transcript is None:
+        return None
     if transcript.suffix != ".json":
-        return _utterance_ids(transcript)
+        # As the readers of subtitles and plain text number them.
+        from convoscope.ingest.companions.gold import segments
+        from convoscope.ingest.read import read
+
+        try:
+            conversations = list(read([transcript]))
+        except InputError:
+            return None
+        return frozenset(segments(conversations[0])) if len(conversations) == 1 else None
     try:
         value = decode(containers.whole(transcript)).value
     except (BadJson, InputError, OSError):
         return None
-    segments = value.get("segments") if isinstance(value, dict) else None
-    if not isinstance(segments, list):
+    listed = value.get("segments") if isinstance(value, dict) else None
+    if not isinstance(listed, list):
         return None
-    ids = (one.get("id", index) if isinstance(one, dict) else index for index, one in enumerate(segments))
+    ids = (one.get("id", index) if isinstance(one, dict) else index for index, one in enumerate(listed))
     return frozenset(one for one in ids if isinstance(one, int))
 
 
-def _utterance_ids(transcript: Path) -> frozenset[int] | None:
-    """The segments of subtitles and plain text, as their readers number them."""
-    from convoscope.ingest.companions.gold import segments
-    from convoscope.ingest.read import read
-
-    try:
-        conversations = list(read([transcript]))
-    except InputError:
-        return None
-    return frozenset(segments(conversations[0])) if len(conversations) == 1 else None
+def sample_path(folder: Path, sample: str, endings: Sequence[str]) -> Path | None:
+    """The file of a sample in a folder, by the first ending that there is."""
+    return next((path for ending in endings if (path := folder / (sample + ending)).is_file()), None)
 
 
 # Labels of the published shape.

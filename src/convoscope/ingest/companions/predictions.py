@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.companions.datasets import values_of
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import tables
-from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.json import BadJson, decode, parsed
 from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Note, Notes
@@ -65,6 +64,10 @@ class TurnPrediction(NamedTuple):
     """Fields whose value, or a part of it, cannot be read; what is left of them is predicted."""
 
 
+FIELDS = ("domains", "intents", "state", "requested", "acts", "response")
+"""The fields of `TurnPrediction` that a system predicts."""
+
+
 class Predictions(NamedTuple):
     """The predictions of one or more files, by dialogue."""
 
@@ -91,7 +94,7 @@ def shape_of(values: Sequence[Any]) -> str:
         return "predictions of turns, in a list `turns`"
     if any(_is_turn(value) for value in values):
         return "predictions, one record per turn"
-    if first and all(_is_answers(value) for value in first.values()):
+    if first and all(isinstance(value, list) and value and all(map(_is_answer, value)) for value in first.values()):
         return "predictions: responses and states by dialogue"
     return ""
 
@@ -101,10 +104,6 @@ def _is_turn(value: Any) -> bool:
     if not isinstance(value, dict) or not (_has(value, DIALOGUE) and _has(value, TURN)) or "speaker" in value:
         return False
     return any(name.startswith("predicted_") or name in _PREDICTED for name in value)
-
-
-def _is_answers(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_answer(one) for one in value)
 
 
 def _is_answer(value: Any) -> bool:
@@ -127,8 +126,10 @@ def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction
         turns = fields.get("turns") if isinstance(fields.get("turns"), list) else None
         for record in turns if turns is not None else [value] if _has(fields, DIALOGUE) else ():
             if isinstance(record, dict) and _has(record, DIALOGUE) and _has(record, TURN):
-                id = next(as_text(record[name]) for name in DIALOGUE if as_text(record.get(name)))
-                by_dialogue.setdefault(dialogue_key(id), []).append(_of_turn(record))
+                taken = dict(record)
+                dialogues, ids = ([as_text(taken.pop(name, None)) for name in names] for names in (DIALOGUE, TURN))
+                prediction = _prediction(next(filter(None, reversed(ids))), taken)
+                by_dialogue.setdefault(dialogue_key(next(filter(None, dialogues))), []).append(prediction)
             else:
                 unread += 1
         if turns is None and not _has(fields, DIALOGUE):
@@ -142,26 +143,19 @@ def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction
     return by_dialogue, unread
 
 
-def _of_turn(record: JsonObject) -> TurnPrediction:
-    fields = dict(record)
-    turn = ""
-    for name in (*DIALOGUE, *TURN):
-        value = as_text(fields.pop(name, None))
-        turn = value if name in TURN and value else turn
-    return _prediction(turn, fields)
-
-
 def _prediction(turn: str, fields: JsonObject) -> TurnPrediction:
     """What a record predicts; what else it says is kept. A field that cannot be read is predicted to be empty."""
-    failure = _take(fields, FAILURE)
+    failure = next((fields.pop(name) for name in FAILURE if fields.get(name) is not None), None)
     predicted: dict[str, Any] = {}
     unreadable: list[str] = []
-    for field, names, read, is_whole in _READERS:
+    for field, names, read, kind in _READERS:
         name = next((name for name in names if fields.get(name) is not None), "")
         if name:
-            value = fields[name] if not is_whole(fields[name]) else fields.pop(name)
-            if name in fields:
-                unreadable.append(f"{name} is {_kind(value)}")
+            value = fields[name]
+            if _is_whole(value, kind):
+                del fields[name]
+            else:
+                unreadable.append(f"{name} is {_shown(value)}")
             predicted[field] = read(value)
             if predicted[field] is None:
                 predicted[field] = EMPTY.get(field, ())
@@ -176,59 +170,22 @@ EMPTY: dict[str, Any] = {"state": {}, "response": ""}
 """What is predicted where nothing is; of other fields it is an empty list."""
 
 
-def _take(fields: JsonObject, names: Sequence[str]) -> Any:
-    """The first of these fields that is there and not null, taken out."""
-    for name in names:
-        if fields.get(name) is not None:
-            return fields.pop(name)
-    return None
-
-
-def _kind(value: Any) -> str:
+def _shown(value: Any) -> str:
     """What a value is that should be something else."""
     if isinstance(value, dict | list):
         return f"{'an object' if isinstance(value, dict) else 'a list'} that holds something else than expected"
     return f"{type(value).__name__} {str(value)[:40]!r}"
 
 
-def _are_names(value: Any) -> bool:
-    """One text, or a list of texts."""
-    return isinstance(value, str) or (isinstance(value, list) and all(one is None or _is_name(one) for one in value))
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def _are_acts(value: Any) -> bool:
-    """Names, or objects of lists of pairs."""
-    if not isinstance(value, dict):
-        return _are_names(value)
-    return all(isinstance(listed, list) and all(_is_pair(one) for one in listed) for listed in value.values())
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _is_name(value[0])
-
-
-def _is_state(value: Any) -> bool:
-    """Objects whose values are texts or lists of them, by domain or not."""
-    if not isinstance(value, dict):
-        return False
-    if isinstance(value.get("slots_values_name"), list):
+def _is_whole(value: Any, kind: Any) -> bool:
+    """Whether all of a value can be read."""
+    if kind is _SlotValues and isinstance(value, dict) and isinstance(value.get("slots_values_name"), list):
         return isinstance(value.get("slots_values_list"), list)
-    inner = [one for slots in value.values() for one in (slots.values() if isinstance(slots, dict) else [slots])]
-    return all(_are_values(one) for one in inner)
-
-
-def _are_values(value: Any) -> bool:
-    return all(
-        one is None or isinstance(one, str | int | float) for one in (value if isinstance(value, list) else [value])
-    )
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    try:
+        msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True
 
 
 def names_of(value: Any) -> tuple[str, ...] | None:
@@ -252,25 +209,17 @@ def state_of(value: Any) -> State | None:
     for name, inner in value.items():
         if isinstance(inner, dict):
             slots = state.setdefault(name, {})
-            slots |= {_bare(slot, name): read for slot, one in inner.items() if (read := _values(one))}
+            slots |= {slot.removeprefix(f"{name}-"): read for slot, one in inner.items() if (read := _values(one))}
         elif read := _values(inner):
             domain, _, slot = name.rpartition("-")
             state.setdefault(domain, {})[slot] = read
     return state
 
 
-def _bare(slot: str, domain: str) -> str:
-    return slot.removeprefix(f"{domain}-")
-
-
 def _values(value: Any) -> tuple[str, ...]:
     """The values of a slot: none for one that is null."""
     listed = value if isinstance(value, list) else [value]
-    return tuple(str(one).lower() if isinstance(one, bool) else as_text(one) for one in listed if _is_value(one))
-
-
-def _is_value(value: Any) -> bool:
-    return isinstance(value, bool) or bool(as_text(value))
+    return tuple(text for one in listed if (text := str(one).lower() if isinstance(one, bool) else as_text(one)))
 
 
 def acts_of(value: Any) -> tuple[Act, ...] | None:
@@ -282,20 +231,24 @@ def acts_of(value: Any) -> tuple[Act, ...] | None:
 
 
 def _slots(listed: Any) -> Iterable[SlotValue]:
-    for pair in listed if isinstance(listed, list) else ():
+    for pair in as_list(listed):
         if isinstance(pair, list) and len(pair) == 2 and as_text(pair[0]) not in ("", "none"):
             yield SlotValue(as_text(pair[0]), None if pair[1] in (None, "?") else as_text(pair[1]))
 
 
-_READERS: tuple[tuple[str, Sequence[str], Callable[[Any], Any], Callable[[Any], bool]], ...] = (
-    ("domains", DOMAINS, names_of, _are_names),
-    ("intents", INTENTS, names_of, _are_names),
-    ("state", STATE, state_of, _is_state),
-    ("requested", REQUESTED, names_of, _are_names),
-    ("acts", ACTS, acts_of, _are_acts),
-    ("response", RESPONSE, _text, lambda value: isinstance(value, str)),
+_Name = str | int | float
+_Names = str | list[_Name | None]
+_Value = _Name | bool | list[_Name | bool | None] | None
+_SlotValues = dict[str, _Value | dict[str, _Value]]
+_READERS: tuple[tuple[str, Sequence[str], Callable[[Any], Any], Any], ...] = (
+    ("domains", DOMAINS, names_of, _Names),
+    ("intents", INTENTS, names_of, _Names),
+    ("state", STATE, state_of, _SlotValues),
+    ("requested", REQUESTED, names_of, _Names),
+    ("acts", ACTS, acts_of, _Names | dict[str, list[tuple[_Name, Any]]]),
+    ("response", RESPONSE, lambda value: value if isinstance(value, str) else None, str),
 )
-"""By field of a prediction the names that it goes by, how it is read, and whether all of a value can be."""
+"""By field of a prediction: the names that it goes by, how it is read, and the type of a value that is read whole."""
 
 
 # Predictions of a file, and their dialogues.
@@ -342,16 +295,8 @@ def _records(path: Path, problems: list[str]) -> list[Any]:
         if rows_read.problem:
             problems.append(f"{path.name}:{rows_read.first}: {rows_read.problem}")
         rows = [decode(row).value for row in (rows_read.data or b"").split(tables.BETWEEN_ROWS) if row.strip()]
-        values += [{name: _cell(value) for name, value in row.items()} for row in rows]
+        values += [{name: parsed(value) for name, value in row.items()} for row in rows]
     return values
-
-
-def _cell(value: Any) -> Any:
-    """A cell of a table: a text that is a JSON object or list is that."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
-        with suppress(BadJson):
-            return decode(value.encode()).value
-    return value
 
 
 @files.read_once(4)
@@ -375,9 +320,9 @@ def load(paths: Sequence[Path]) -> Predictions | None:
         for id, predicted in read.items():
             by_dialogue.setdefault(id, predicted)
     everything = [one for predicted in by_dialogue.values() for one in predicted]
-    predicts = {name for name in _FIELDS if any(getattr(one, name) is not None for one in everything)}
+    predicts = {name for name in FIELDS if any(getattr(one, name) is not None for one in everything)}
     if not predicts:  # a system that failed in every turn is wrong in all that it could have predicted
-        predicts = set(_FIELDS)
+        predicts = set(FIELDS)
     if not is_predicted:
         return None
     responses = [one.response for one in everything if one.response]
@@ -411,9 +356,6 @@ def without_dialogue(paths: Iterable[Path], ids: Iterable[str]) -> list[Note]:
     ]
 
 
-_FIELDS = ("domains", "intents", "state", "requested", "acts", "response")
-
-
 def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -> Conversation:
     """The dialogue with a prediction of each of its turns.
 
@@ -438,8 +380,12 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
             notes.set_aside(code, f"{turn}: {prediction.failure}", exchange.user.seq)
         for field in prediction.unreadable:
             notes.set_aside("prediction_unreadable", f"{turn}: {field}", exchange.user.seq)
-        if conversation.source.format == "multiwoz":
-            prediction = _with_names_of_multiwoz(prediction)
+        if conversation.source.format == "multiwoz" and prediction.state:
+            state = {
+                domain: {_SHORT_NAMES.get(slot, slot): values for slot, values in slots.items()}
+                for domain, slots in prediction.state.items()
+            }
+            prediction = prediction._replace(state=state)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
     signs = {PLAIN_RESPONSES: predictions.is_plain, PREDICTED_BESIDE: bool(annotated)}
     extras = conversation.extras | {name: True for name, is_so in signs.items() if is_so}
@@ -447,20 +393,8 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
     return msgspec.structs.replace(conversation, frames=tuple(frames), extras=extras)
 
 
-def _with_names_of_multiwoz(prediction: TurnPrediction) -> TurnPrediction:
-    """The standard evaluator calls two slots otherwise than the dialogues do."""
-    if not prediction.state or _SHORT_NAMES.keys().isdisjoint(
-        slot for slots in prediction.state.values() for slot in slots
-    ):
-        return prediction
-    state = {
-        domain: {_SHORT_NAMES.get(slot, slot): values for slot, values in slots.items()}
-        for domain, slots in prediction.state.items()
-    }
-    return prediction._replace(state=state)
-
-
 _SHORT_NAMES = {"arrive": "arriveby", "leave": "leaveat"}
+"""The standard evaluator of MultiWOZ calls two slots otherwise than the dialogues do."""
 
 
 def exchanges_of(conversation: Conversation) -> list[Exchange]:

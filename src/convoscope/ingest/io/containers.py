@@ -66,6 +66,14 @@ def open_bytes(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+def unpacked_name(name: str) -> str:
+    """The name of a file in lower case, without the endings of compression."""
+    lower = name.lower()
+    for ending in PACKED_ENDINGS:
+        lower = lower.removesuffix(ending)
+    return lower
+
+
 def is_plain(path: Path) -> bool:
     """Neither compressed nor UTF-16: positions in the file are positions in the text."""
     return not _magic(path).startswith((_GZIP, _ZSTD, *_UTF16))
@@ -396,7 +404,7 @@ _MAX_CONTROLS = 0.02
 _LEGACY = "cp1252"
 _MAX_FOREIGN = 0.3
 """In text of western languages, at most this share of the letters is not ASCII."""
-_SEE_FORMATS = "`convoscope formats` lists what can be read"
+SEE_FORMATS = "`convoscope formats` lists what can be read"
 
 
 _BINARY = (b"\x89PNG", b"%PDF-", b"\xff\xd8\xff", b"GIF8", b"OggS", b"fLaC", b"ID3\x03", b"ID3\x04")
@@ -415,7 +423,7 @@ def not_text(head: bytes) -> InputError | None:
     if head.startswith(_ARCHIVES) or head[start : start + len(mark)] == mark:
         return InputError("is an archive, which is not opened", hint="unpack it")
     if is_binary(head):
-        return InputError("is a binary file", hint=_SEE_FORMATS)
+        return InputError("is a binary file", hint=SEE_FORMATS)
     if legacy_text(head) is None:
         return InputError("is not UTF-8 text", hint="save it as UTF-8")
     return None

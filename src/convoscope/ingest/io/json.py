@@ -42,6 +42,16 @@ def decode(data: bytes) -> Decoded:
         return _forgiving(data)
 
 
+def parsed(value: Any) -> Any:
+    """What a text of JSON says, as cells of a table hold it: an object or a list. Any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return decode(value.encode("utf-8", "replace")).value
+        except BadJson:
+            return value
+    return value
+
+
 def repeated_name(data: bytes) -> str:
     """A name that is twice in one object, of which only the last value is read; "" where there is no such name."""
     repeated: list[str] = []

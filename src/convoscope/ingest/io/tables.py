@@ -51,7 +51,8 @@ class UnknownTable(InputError):
 
 def is_table(path: Path, head: bytes) -> bool:
     """Is this file a table? A CSV file that begins like JSON is taken for what it holds."""
-    return head.startswith(_PARQUET) or (_is_named_text(path) and head.lstrip()[:1] not in (b"{", b"["))
+    is_named = files.unpacked_name(path.name).endswith(_TEXT_ENDINGS)
+    return head.startswith(_PARQUET) or (is_named and head.lstrip()[:1] not in (b"{", b"["))
 
 
 def first_rows(path: Path, count: int) -> list[Any]:
@@ -95,13 +96,6 @@ def _parquet_rows_or_end(path: Path) -> Iterator[bytes | files.BrokenEnd]:
         yield from _parquet_rows(path)
     except InputError as error:
         yield files.BrokenEnd(error.message, error.hint)
-
-
-def _is_named_text(path: Path) -> bool:
-    lower = path.name.lower()
-    for ending in files.PACKED_ENDINGS:
-        lower = lower.removesuffix(ending)
-    return lower.endswith(_TEXT_ENDINGS)
 
 
 def is_parquet(path: Path) -> bool:

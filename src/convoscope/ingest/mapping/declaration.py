@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from convoscope.errors import InputError
-from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.json import parsed
 
 Way = str | list[str]
 """A path such as `chat.events` or `choices.0.text`, or several of which the first that leads to a value counts."""
@@ -41,7 +41,15 @@ class ConversationMap(_Table, frozen=True, kw_only=True):
     labels: dict[str, Way] = {}
 
 
-class MessageMap(_Table, frozen=True, kw_only=True):
+class _DialogueMap(_Table, frozen=True, kw_only=True):
+    domain: Way | None = None
+    intent: Way | None = None
+    requested: Way | None = None
+    state: Way | None = None
+    act: Way | None = None
+
+
+class MessageMap(_DialogueMap, frozen=True, kw_only=True):
     """Where in a message things are. `texts` is for a record that holds what each role says."""
 
     role: Way | None = None
@@ -50,11 +58,6 @@ class MessageMap(_Table, frozen=True, kw_only=True):
     time: Way | None = None
     id: Way | None = None
     tool_calls: Way | None = None
-    domain: Way | None = None
-    intent: Way | None = None
-    requested: Way | None = None
-    state: Way | None = None
-    act: Way | None = None
 
 
 class ToolCallMap(_Table, frozen=True, kw_only=True):
@@ -68,14 +71,9 @@ class ToolCallMap(_Table, frozen=True, kw_only=True):
     result: Way = msgspec.field(default_factory=lambda: ["result", "output", "response"])
 
 
-class PredictedMap(_Table, frozen=True, kw_only=True):
+class PredictedMap(_DialogueMap, frozen=True, kw_only=True):
     """Where in a message the things are that the agent concluded, as opposed to what is right."""
 
-    domain: Way | None = None
-    intent: Way | None = None
-    requested: Way | None = None
-    state: Way | None = None
-    act: Way | None = None
     response: Way | None = None
 
 
@@ -200,16 +198,6 @@ def _at(value: Any, steps: tuple[str, ...]) -> Any:
             value = value[int(step)]
         else:
             return None
-    return value
-
-
-def parsed(value: Any) -> Any:
-    """What a text of JSON says, as cells of a table hold it; any other value as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return decode(value.encode("utf-8", "replace")).value
-        except BadJson:
-            return value
     return value
 
 

@@ -13,6 +13,7 @@ from convoscope.conversation import Conversation, Frame, Label, Scenario, Source
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.companions.predictions import (
+    FIELDS,
     MISSING,
     Exchange,
     TurnPrediction,
@@ -24,6 +25,7 @@ from convoscope.ingest.companions.predictions import (
     state_of,
 )
 from convoscope.ingest.ids import is_session_field
+from convoscope.ingest.io.json import parsed
 from convoscope.ingest.mapping.declaration import (
     Mapping,
     MappingFile,
@@ -32,7 +34,6 @@ from convoscope.ingest.mapping.declaration import (
     Way,
     find,
     load_mapping,
-    parsed,
     value_at,
     without,
 )
@@ -41,14 +42,7 @@ from convoscope.ingest.record import ROLES, JsonObject, as_text, filled, in_orde
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
-_PREDICTED = {
-    "domain": "domains",
-    "intent": "intents",
-    "requested": "requested",
-    "state": "state",
-    "act": "acts",
-    "response": "response",
-}
+_PREDICTED = dict(zip(("domain", "intent", "state", "requested", "act", "response"), FIELDS, strict=True))
 """The fields of a prediction, by the keys that say where they are."""
 _UNKNOWN_ROLE = "unknown"
 
@@ -74,8 +68,8 @@ class MappedReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         """What the mapping fits is read by it; what no reader knows is reported by `build`."""
-        values = [one for value in sample.values for one in self.records_of(value)]
-        if any(self._fits(value) for value in values):
+        records = (record for value in sample.values for record in self.records_of(value))
+        if any(self.says(message) for record in records for message in self.messages_of(record) or ()):
             return Detection(2.0, f"the mapping {self.file} fits", self.grouping())
         is_record = any(isinstance(value, dict) for value in sample.values)
         return Detection(0.01, f"the mapping {self.file} was given", "record") if is_record else None
@@ -84,10 +78,6 @@ class MappedReader(Reader):
         if self.mapping.conversation.messages is not None or self.mapping.conversation.records is not None:
             return "record"
         return "key" if self.mapping.conversation.id is not None else "file"
-
-    def _fits(self, value: Any) -> bool:
-        messages = self.messages_of(value)
-        return any(self.says(one) for one in messages or ())
 
     def says(self, message: Any) -> bool:
         where = self.mapping.message
@@ -118,20 +108,15 @@ class MappedReader(Reader):
             records = [record._replace(value=value) for value in self.records_of(record.value)]
             if not records:
                 raise self._absent("records", conversation.records)
-            if conversation.messages is None:
-                yield from self._by_id(records, group, notes)
-                continue
+            # Messages in a list of a document are one conversation by its id; records with messages are one each.
+            by_name: dict[str, list[Record]] = {}
             for number, held in enumerate(records, 1):
                 name = group.name if len(records) == 1 else f"{group.name}#{number}"
-                yield self._conversation(name, [held], group, notes)
-
-    def _by_id(self, records: Sequence[Record], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        """Messages in a list of a document, by the id of their conversation."""
-        by_id: dict[str, list[Record]] = {}
-        for record in records:
-            by_id.setdefault(self.key(record.value) or group.name, []).append(record)
-        for id, held in by_id.items():
-            yield self._conversation(id, held, group, notes)
+                if conversation.messages is None:
+                    name = self.key(held.value) or group.name
+                by_name.setdefault(name, []).append(held)
+            for name, together in by_name.items():
+                yield self._conversation(name, together, group, notes)
 
     def _conversation(self, name: str, records: Sequence[Record], group: RecordGroup, notes: Notes) -> Conversation:
         """The conversation of a record with a list of messages, or of the records that are its messages."""
@@ -149,17 +134,25 @@ class MappedReader(Reader):
         if not builder.timeline.events:
             raise self._absent("text", self.mapping.message.text, table="message")
         goal = parsed(value_at(first, where.goal))
+        # What the record holds that the mapping does not name.
+        ways = [where.messages, where.id, where.goal, *where.dimensions.values(), *where.labels.values()]
+        dimensions = {key: value_at(first, way) for key, way in where.dimensions.items()}
+        labels = {name: leaf.value for name, way in where.labels.items() if (leaf := find(first, way)) is not None}
         conversation = Conversation(
             id=as_text(value_at(first, where.id)) or name,
-            dimensions={key: text for key, way in where.dimensions.items() if (text := _dimension(first, way))},
+            dimensions={
+                key: text
+                for key, value in dimensions.items()
+                if (text := str(value).lower() if isinstance(value, bool) else as_text(value))
+            },
             source=Source(format=self.name, files=group.file_names, record=str(records[0].number)),
             participants=builder.timeline.participants,
             clocks=builder.timeline.clocks,
             scenario=None if goal is None else Scenario(goal=goal),
             timeline=tuple(builder.timeline.events),
             frames=tuple(builder.frames),
-            labels=tuple(_labels(first, where.labels)),
-            extras=self._unnamed(first) if where.messages is not None else {},
+            labels=tuple(Label(name=name, value=value, rater_kind="external") for name, value in labels.items()),
+            extras=_rest(first, ways) if where.messages is not None else {},
         )
         return _with_predictions(conversation, builder, self.mapping.predicted, notes)
 
@@ -170,12 +163,6 @@ class MappedReader(Reader):
             field=f"{table}.{key}",
             hint=f"correct {table}.{key} in {self.file}, or write a new mapping with --suggest-map",
         )
-
-    def _unnamed(self, record: Any) -> JsonObject:
-        """What the record holds that the mapping does not name."""
-        where = self.mapping.conversation
-        ways = [where.messages, where.id, where.goal, *where.dimensions.values(), *where.labels.values()]
-        return _rest(record, ways)
 
 
 class _Builder:
@@ -188,6 +175,9 @@ class _Builder:
         self.messages: dict[int, Any] = {}
         """The message of each utterance."""
         self._roles = {word.strip().casefold(): role for word, role in mapping.values.role.items()}
+        message, predicted = mapping.message, mapping.predicted
+        fields = [getattr(message, name) for name in message.__struct_fields__ if name != "texts"]
+        self._ways = [*fields, *message.texts.values(), *(getattr(predicted, name) for name in _PREDICTED)]
 
     def add(self, message: Any) -> None:
         """Whatever a message says and calls."""
@@ -195,7 +185,7 @@ class _Builder:
         stamp = find(message, where.time)
         time = timeline.time(seconds(stamp.value)) if stamp is not None else None
         begun = timeline.seq
-        extras = _rest(message, self._ways())
+        extras = _rest(message, self._ways)
         id = as_text(value_at(message, where.id))
         for role, way in self._spoken(message):
             leaf = find(message, way)
@@ -211,8 +201,12 @@ class _Builder:
         self._call(parsed(value_at(message, where.tool_calls)), time)
         if timeline.seq == begun:
             timeline.set_message_aside(self._role(message), {**extras, "message": message}, time, id)
-        else:
-            self._annotate(message, begun)
+            return
+        # What the log says is right.
+        prediction = self.read(message, where)
+        spoken = next((one for one in timeline.events[begun:] if isinstance(one, Utterance)), None)
+        if spoken is not None and any(getattr(prediction, name) is not None for name in FIELDS):
+            self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
 
     def _spoken(self, message: Any) -> Iterator[tuple[str, Way | None]]:
         """Who speaks, and where the text is."""
@@ -245,31 +239,21 @@ class _Builder:
             if result is not None:
                 self.timeline.result(result.value, call_id=id, name=name, time=time)
 
-    def _annotate(self, message: Any, begun: int) -> None:
-        """Frames of what the log says is right."""
-        where = self.mapping.message
-        prediction = self.read(message, where)
-        spoken = next((one for one in self.timeline.events[begun:] if isinstance(one, Utterance)), None)
-        if spoken is not None and any(value is not None for value in prediction[1:7]):
-            self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
-
     def read(self, message: Any, where: MessageMap | PredictedMap) -> TurnPrediction:
         """Domain, intents, state and acts of a message."""
         words = self.mapping.values
         response = value_at(message, where.response) if isinstance(where, PredictedMap) else None
+        acts = acts_of(parsed(value_at(message, where.act)))
         return TurnPrediction(
             domains=_translated(names_of(value_at(message, where.domain)), words.domain),
             intents=_translated(names_of(parsed(value_at(message, where.intent))), words.intent),
             requested=names_of(parsed(value_at(message, where.requested))),
             state=state_of(parsed(value_at(message, where.state))),
-            acts=_acts(parsed(value_at(message, where.act)), words.act),
+            acts=None
+            if acts is None
+            else tuple(msgspec.structs.replace(one, type=words.act.get(one.type, one.type)) for one in acts),
             response=None if response is None else as_text(response),
         )
-
-    def _ways(self) -> list[Way | None]:
-        message, predicted = self.mapping.message, self.mapping.predicted
-        fields = [getattr(message, name) for name in message.__struct_fields__ if name != "texts"]
-        return [*fields, *message.texts.values(), *(getattr(predicted, name) for name in _PREDICTED)]
 
 
 def _with_predictions(conversation: Conversation, builder: _Builder, where: PredictedMap, notes: Notes) -> Conversation:
@@ -315,27 +299,6 @@ _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
 
 def _translated(names: tuple[str, ...] | None, words: dict[str, str]) -> tuple[str, ...] | None:
     return None if names is None else tuple(words.get(name, name) for name in names)
-
-
-def _acts(value: Any, words: dict[str, str]) -> Any:
-    acts = acts_of(value)
-    return (
-        None
-        if acts is None
-        else tuple(msgspec.structs.replace(one, type=words.get(one.type, one.type)) for one in acts)
-    )
-
-
-def _dimension(record: Any, way: Way) -> str:
-    value = value_at(record, way)
-    return str(value).lower() if isinstance(value, bool) else as_text(value)
-
-
-def _labels(record: Any, ways: dict[str, Way]) -> Iterator[Label]:
-    for name, way in ways.items():
-        leaf = find(record, way)
-        if leaf is not None:
-            yield Label(name=name, value=leaf.value, rater_kind="external")
 
 
 def _rest(record: Any, ways: Sequence[Way | None]) -> JsonObject:

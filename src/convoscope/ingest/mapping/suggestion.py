@@ -14,8 +14,8 @@ from convoscope.conversation.events import moment
 from convoscope.errors import ConvoscopeError, InputError
 from convoscope.harmless import one_line
 from convoscope.ingest.discover import sample_of
-from convoscope.ingest.io.json import BadJson
-from convoscope.ingest.mapping.declaration import parsed, steps_of, written
+from convoscope.ingest.io.json import BadJson, parsed
+from convoscope.ingest.mapping.declaration import steps_of, written
 from convoscope.ingest.mapping.reader import seconds
 from convoscope.ingest.mapping.trial import MappingTrial, tried
 from convoscope.ingest.reader import Sample
@@ -30,8 +30,7 @@ _MAX_TEXT_FIELDS = 3
 _MAX_ROLE_FIELDS = 2
 _MAX_FAULTS = 4
 _BY_HAND = "write a mapping by hand, as docs/guides/mapping.md shows, or a reader"
-_MAX_WORDS = 40
-"""A role is a short text."""
+_LONGEST_ROLE = 40
 _ROLE_NAMES = (*ROLE_FIELDS, "who", "actor", "direction", "participant", "participant_role", "type", "name")
 _TEXT_NAMES = ("content", *TEXT_FIELDS, "msg", "transcript", "words")
 _ID_NAMES = (
@@ -170,7 +169,8 @@ def _head(trial: MappingTrial, candidate: Candidate) -> Iterator[str]:
     )
     if fields.role is not None:
         words = (
-            f"{_comment(word)} {count:,} ({ours or 'not known'})" for (word, ours), count in trial.words.most_common()
+            f"{one_line(word, 80)} {count:,} ({ours or 'not known'})"
+            for (word, ours), count in trial.words.most_common()
         )
         yield f"# Who speaks: {', '.join(words)}."
     yield f"# Replies follow {trial.replied:,} of {trial.asked:,} times that the user speaks."
@@ -179,12 +179,7 @@ def _head(trial: MappingTrial, candidate: Candidate) -> Iterator[str]:
     if not candidate.messages and trial.conversations == 1 and trial.records > 1:
         yield "# No field names the conversation: all records of a file are one."
     if trial.unread:
-        yield "# Texts that are not read: " + ", ".join(f"{_comment(path)} {n:,}" for path, n in trial.unread) + "."
-
-
-def _comment(text: str) -> str:
-    """A name of the log in a comment: one line that steers nothing."""
-    return one_line(text, 80)
+        yield "# Texts that are not read: " + ", ".join(f"{one_line(path, 80)} {n:,}" for path, n in trial.unread) + "."
 
 
 def _candidates(records: Sequence[Any]) -> Iterator[Candidate]:
@@ -225,12 +220,7 @@ def _walk(value: Any, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
         for name, inner in value.items():
             yield from _walk(inner, (*steps, str(name)))
     elif isinstance(value, list) and value and isinstance(value[0], dict):
-        yield from _walk_first(value[0], steps)
-
-
-def _walk_first(value: Any, steps: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for inner, held in _walk(value):
-        yield (*steps, "0", *inner), held
+        yield from (((*steps, "0", *inner), held) for inner, held in _walk(value[0]))
 
 
 def _is_known(role: RecordField | None) -> bool:
@@ -305,7 +295,7 @@ def _is_name_of_something(field: RecordField) -> bool:
 def _role_rank(field: RecordField) -> float:
     """How much a field looks like who speaks: a few short words, again and again, and a telling name."""
     words = {value.strip().casefold() for value in field.values}
-    if len(words) > _MAX_ROLES or any(len(word) > _MAX_WORDS for word in words):
+    if len(words) > _MAX_ROLES or any(len(word) > _LONGEST_ROLE for word in words):
         return 0.0
     known = any(_role_of(word)[1] for word in words)
     named = field.name in _ROLE_NAMES
@@ -317,10 +307,9 @@ def _role_of(word: str) -> tuple[str, bool]:
     key = word.strip().casefold()
     if key in ROLES:
         return ROLES[key], True
-    for ours, pattern in (("system", _SYSTEMS), ("user", _USERS)):
-        if pattern.search(key):
-            return ours, True
-    return ("assistant", True) if _AGENTS.search(key) else ("", False)
+    patterns = (("system", _SYSTEMS), ("user", _USERS), ("assistant", _AGENTS))
+    ours = next((ours for ours, pattern in patterns if pattern.search(key)), "")
+    return ours, bool(ours)
 
 
 def _written(candidate: Candidate) -> str:
@@ -360,12 +349,9 @@ def _id(fields: Sequence[RecordField], *, is_message: bool) -> str:
     plain = [one for one in named if all(isinstance(value, str | int) for value in one.values)]
     if is_message:
         plain = [one for one in plain if len(set(one.values)) < len(one.values)] or plain[:1]
-    best = min(plain, key=lambda one: (_rank(one.name), one.path.count(".")), default=None)
+    ranks = {name: rank for rank, name in enumerate(_ID_NAMES)}
+    best = min(plain, key=lambda one: (ranks.get(one.name, len(ranks)), one.path.count(".")), default=None)
     return best.path if best else ""
-
-
-def _rank(name: str) -> int:
-    return _ID_NAMES.index(name) if name in _ID_NAMES else len(_ID_NAMES)
 
 
 def _others(fields: Iterable[RecordField]) -> Iterator[str]:
@@ -375,12 +361,9 @@ def _others(fields: Iterable[RecordField]) -> Iterator[str]:
     short = [one for one in scalars if one not in labels and all(len(str(value)) < 60 for value in one.values)]
     for table, chosen in (("labels", labels), ("dimensions", short[:12])):
         if chosen:
-            pairs = ", ".join(f"{_key(one.name)} = {_text(one.path)}" for one in _first_of_each(chosen))
+            firsts = {one.name: one for one in reversed(chosen)}
+            pairs = ", ".join(f"{_key(one.name)} = {_text(one.path)}" for one in reversed(firsts.values()))
             yield f"# {table} = {{ {pairs} }}"
-
-
-def _first_of_each(fields: Iterable[RecordField]) -> list[RecordField]:
-    return list({one.name: one for one in reversed(list(fields))}.values())[::-1]
 
 
 class Meanings(NamedTuple):
@@ -399,9 +382,8 @@ def _meanings(fields: Sequence[RecordField], id: str) -> Meanings:
     for key, pattern in _MEANINGS.items():
         named = [one for one in fields if pattern.search(one.name)]
         if key == "tool_calls":
-            true += [(key, one.path) for one in named if any(isinstance(parsed(value), list) for value in one.values)][
-                :1
-            ]
+            lists = [one for one in named if any(isinstance(parsed(value), list) for value in one.values)]
+            true += [(key, one.path) for one in lists][:1]
             continue
         concluded = [one for one in named if _PREDICTED.match(one.path.rpartition(".")[2])]
         true += [(key, one.path) for one in named if one not in concluded][:1]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from statistics import fmean, median_high
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError
-from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, parsed, value_at, written
+from convoscope.ingest.io.json import parsed
+from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, value_at, written
 from convoscope.ingest.mapping.reader import MappedReader
 from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, as_text
@@ -140,9 +141,8 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
     """Read the records by a mapping."""
     reader = MappedReader(MappingFile(parse_mapping(toml.encode(), "map.toml"), "map.toml", ""))
     conversations, empty = _conversations(reader, records, path)
-    messages = [
-        message for record in records for one in reader.records_of(record) for message in _messages(reader, one)
-    ]
+    inner = [one for record in records for one in reader.records_of(record)]
+    messages = [parsed(message) for one in inner for message in reader.messages_of(one) or ()]
     where = reader.mapping.message
     words = Counter[tuple[str, str]]()
     silent = counted = 0
@@ -190,10 +190,6 @@ def _names(value: Any, depth: int) -> Iterator[str]:
             yield from _names(inner, depth - 1)
 
 
-def _messages(reader: MappedReader, record: Any) -> Sequence[Any]:
-    return [parsed(one) for one in reader.messages_of(record) or ()]
-
-
 def _conversations(reader: MappedReader, records: Sequence[Any], path: Path) -> tuple[list[Conversation], int]:
     """The conversations of the records, grouped as the log would be, and how many records gave none."""
     groups: dict[str, list[Record]] = {}
@@ -230,10 +226,7 @@ def _repeats(timelines: Sequence[list[tuple[str, str]]]) -> int:
 
 def _chain(spoken: Sequence[tuple[str, str]]) -> list[int]:
     """A number for each beginning of what was said."""
-    beginnings: list[int] = []
-    for pair in spoken:
-        beginnings.append(hash((beginnings[-1] if beginnings else 0, pair)))
-    return beginnings
+    return list(accumulate(spoken, lambda before, pair: hash((before, pair)), initial=0))[1:]
 
 
 def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
