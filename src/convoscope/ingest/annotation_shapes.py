@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
+from convoscope.ingest.record import as_list, as_object, filled
 
 _ABSENT = BROKEN | {SKIPPED}
 
@@ -36,13 +37,10 @@ def annotation_parts(annotations: Any, chunks: Any) -> Iterator[AnnotationPart]:
         semantic = annotations["semantic"]
         for fields in semantic if isinstance(semantic, list) else (semantic,):
             yield AnnotationPart(fields)
-    for chunk in chunks if isinstance(chunks, list) else ():
-        if isinstance(chunk, dict):
-            held = chunk.get("annotations")
-            fields = chunk.get("semantic") or (held.get("semantic") if isinstance(held, dict) else None)
-            if isinstance(fields, dict):
-                ids = chunk.get("segment_ids")
-                yield AnnotationPart(fields, ids if isinstance(ids, list) else ())
+    for chunk in map(as_object, as_list(chunks)):
+        fields = chunk.get("semantic") or as_object(chunk.get("annotations")).get("semantic")
+        if isinstance(fields, dict):
+            yield AnnotationPart(fields, as_list(chunk.get("segment_ids")))
 
 
 def one_shape(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,8 +58,8 @@ def one_shape(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def statuses(fields: Mapping[str, Any]) -> dict[str, str]:
     """How each family went. An error of the annotation is one of every family, whatever else it says of them."""
-    held = fields.get("extraction_status")
-    status = {name: value for name, value in held.items() if isinstance(value, str)} if isinstance(held, dict) else {}
+    held = as_object(fields.get("extraction_status"))
+    status = {name: value for name, value in held.items() if isinstance(value, str)}
     if fields.get("error"):
         status |= {family: "error" for family in FAMILIES if not is_absent(family, status)}
     elif misfit(fields):
@@ -113,7 +111,7 @@ def _take_normalized(fields: dict[str, Any]) -> None:
     for family, name in _NORMALIZED.items():
         if isinstance(inner.get(name), list):
             fields[family] = inner.pop(name)
-    if left := {name: value for name, value in inner.items() if value not in (None, "", [], {})}:
+    if left := filled(inner):
         fields["normalized"] = left
     _without_severity(fields)
 
@@ -121,11 +119,9 @@ def _take_normalized(fields: dict[str, Any]) -> None:
 def _take_keywords(fields: dict[str, Any]) -> None:
     """The keyword shape: it has no topics, and a risk is a tag with the words that matched."""
     fields.setdefault("annotator", "keyword")
-    given = fields.get("risk_tags")
-    all_tags: list[Any] = given if isinstance(given, list) else []
+    all_tags = as_list(fields.get("risk_tags"))
     tags = [tag for tag in all_tags if isinstance(tag, str) and tag]
-    held = fields.get("matches")
-    matches = [match if isinstance(match, dict) else {} for match in (held if isinstance(held, list) else [])]
+    matches = [as_object(match) for match in as_list(fields.get("matches"))]
     risks: dict[str, dict[str, Any]] = {tag: {"type": tag} for tag in tags}
     for match in matches:
         if type := finding_text({"type": match.get("risk")}, RISKS):
@@ -143,5 +139,4 @@ def _take_keywords(fields: dict[str, Any]) -> None:
 
 
 def _without_severity(fields: dict[str, Any]) -> None:
-    held = fields.get("extraction_status")
-    fields["extraction_status"] = {**(held if isinstance(held, dict) else {}), SEVERITY: SKIPPED}
+    fields["extraction_status"] = {**as_object(fields.get("extraction_status")), SEVERITY: SKIPPED}

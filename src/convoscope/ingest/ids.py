@@ -90,16 +90,13 @@ def is_session_row(record: Mapping[str, Any]) -> bool:
 
 def _row_field(record: Mapping[str, Any]) -> str:
     """The field whose name says that it holds the id of a conversation: `call_sid`, `dialogueId`, `session`."""
-    names = (name for name, value in record.items() if _names_talk(name) and _is_key(value))
-    return next((name for name in names if name not in _TOOL_CALL_IDS or not _is_of_tool(record)), "")
-
-
-_TOOL_CALL_IDS = frozenset({"call_id", "callId"})
-
-
-def _is_of_tool(record: Mapping[str, Any]) -> bool:
-    """Whether a record is a tool call or its result, whose `call_id` is not the id of a phone call."""
-    return record.get("role") in ("tool", "function") or str(record.get("type")).endswith(("call", "output"))
+    for name, value in record.items():
+        if _names_talk(name) and _is_key(value):
+            # The `call_id` of a tool call or its result is not the id of a phone call.
+            is_tool = record.get("role") in ("tool", "function") or str(record.get("type")).endswith(("call", "output"))
+            if name not in ("call_id", "callId") or not is_tool:
+                return name
+    return ""
 
 
 @lru_cache(1024)
@@ -289,14 +286,14 @@ def comparable(record: Any) -> Any:
     if not isinstance(record, dict):
         return record
     left_out = is_storage_time if is_session(record) else is_time_field
-    fields = {name: _plain_id(name, value) for name, value in record.items() if not left_out(name)}
+    fields: dict[str, Any] = {
+        name: str(value) if name in RECORD_IDS and isinstance(value, int) else value
+        for name, value in record.items()
+        if not left_out(name)
+    }
     if isinstance(fields.get("metadata"), dict):
         fields["metadata"] = {name: value for name, value in fields["metadata"].items() if not left_out(name)}
     return fields
-
-
-def _plain_id(name: str, value: Any) -> Any:
-    return str(value) if name in RECORD_IDS and isinstance(value, int) else value
 
 
 def _wrapped(record: Any) -> Iterator[Mapping[str, Any]]:

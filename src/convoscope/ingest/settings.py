@@ -6,8 +6,10 @@ utterances; a session that goes on after a long silence is several conversations
 
 from __future__ import annotations
 
+import math
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -16,7 +18,6 @@ from convoscope.conversation import (
     ASSISTANT,
     AnyEvent,
     Conversation,
-    Item,
     Outcome,
     Participant,
     Text,
@@ -70,11 +71,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             if type(event) is not ToolResult or (rule := self._house_rule(event)) is None:
                 continue
             pattern, matches = rule
-            if matches:
-                extras = {**event.extras, HOUSE_RULE: pattern}
-                timeline[index] = msgspec.structs.replace(event, success=False, extras=extras)
-            else:
-                timeline[index] = msgspec.structs.replace(event, extras={**event.extras, UNTRIED_RULE: pattern})
+            extras = {**event.extras, HOUSE_RULE if matches else UNTRIED_RULE: pattern}
+            success = False if matches else event.success
+            timeline[index] = msgspec.structs.replace(event, success=success, extras=extras)
             changed = True
         return msgspec.structs.replace(conversation, timeline=tuple(timeline)) if changed else conversation
 
@@ -107,14 +106,10 @@ def read_settings(
         raise UsageError(f"--session-gap must be more than 0 hours, not {session_gap:g}")
     return ReadSettings(
         turn_rule=None if turns is None else turn_rule(turns),
-        tool_failed=tuple(_checked_pattern(one) for one in _texts(tool_failed)),
-        speech_tools=tuple(_texts(speech_tools)),
+        tool_failed=tuple(map(_checked_pattern, [tool_failed] if isinstance(tool_failed, str) else tool_failed)),
+        speech_tools=(speech_tools,) if isinstance(speech_tools, str) else tuple(speech_tools),
         session_gap=SESSION_GAP_HOURS if session_gap is None else float(session_gap),
     )
-
-
-def _texts(values: str | Iterable[str]) -> Sequence[str]:
-    return [values] if isinstance(values, str) else list(values)
 
 
 def _checked_pattern(pattern: str) -> str:
@@ -137,15 +132,13 @@ def _matches(pattern: str, text: str) -> bool | None:
             return None
     try:
         # Boundaries are those of ASCII: each letter beyond it becomes a sign of words that the pattern does not name.
-        return check.search("".join(map(_ascii, text))) is not None
+        plain = re.sub(r"[^\x00-\x7f]", lambda found: _SIGNS[found[0].isalnum(), found[0].isspace()], text)
+        return check.search(plain) is not None
     except Untried:
         return None
 
 
-def _ascii(character: str) -> str:
-    if character.isascii():
-        return character
-    return "_" if character.isalnum() else " " if character.isspace() else "\x7f"
+_SIGNS = {(True, False): "_", (False, True): " ", (False, False): "\x7f"}
 
 
 # What the agent says through a tool.
@@ -178,12 +171,20 @@ def _inserted(conversation: Conversation, spoken: Sequence[ToolCall], named: Seq
         participants = (*participants, Participant(ASSISTANT, ASSISTANT))
     timeline: list[AnyEvent] = []
     for event in conversation.timeline:
-        moved = event.seq + bisect_right(after, event.seq - 1)
+        moved = _moved(event.seq, after)
         timeline.append(msgspec.structs.replace(event, seq=moved) if moved != event.seq else event)
         if type(event) is ToolCall and event.seq in after:
             text = Text(speech_of(event, named), _TOOL_SPEECH)
             timeline.append(Utterance(seq=moved + 1, time=event.time, speaker=agent or ASSISTANT, intended=text))
-    items = tuple(_moved_item(item, after) for item in conversation.items)
+    items = tuple(
+        msgspec.structs.replace(
+            item,
+            asked=None if item.asked is None else _moved(item.asked, after),
+            answered=None if item.answered is None else _moved(item.answered, after),
+            events=tuple(_moved(seq, after) for seq in item.events),
+        )
+        for item in conversation.items
+    )
     return msgspec.structs.replace(conversation, participants=participants, timeline=tuple(timeline), items=items)
 
 
@@ -198,16 +199,8 @@ def moved_notes(notes: tuple[Note, ...], conversation: Conversation) -> tuple[No
 
 
 def _moved(seq: int, after: Sequence[int]) -> int:
+    """The number of an event, after an utterance was put behind each of these events."""
     return seq + bisect_right(after, seq - 1)
-
-
-def _moved_item(item: Item, after: Sequence[int]) -> Item:
-    return msgspec.structs.replace(
-        item,
-        asked=None if item.asked is None else _moved(item.asked, after),
-        answered=None if item.answered is None else _moved(item.answered, after),
-        events=tuple(_moved(seq, after) for seq in item.events),
-    )
 
 
 # Sessions that go on after a long silence.
@@ -222,31 +215,24 @@ def split_by_silence(conversation: Conversation, hours: float) -> list[Conversat
     wall = {clock.id for clock in conversation.clocks if clock.kind == "wall"}
     if not wall or conversation.labels or conversation.frames or has_label(conversation.extras):
         return [conversation]
-    starts = list(_starts(conversation, wall, hours * _HOUR))
-    if not starts:
-        return [conversation]
-    bounds = [0, *starts, len(conversation.timeline)]
-    return [
-        _part(conversation, number, conversation.timeline[start:end], is_last=end == len(conversation.timeline))
-        for number, (start, end) in enumerate(pairwise(bounds), 1)
-    ]
-
-
-def _starts(conversation: Conversation, wall: set[str], silence: float) -> Iterator[int]:
-    latest: float | None = None
+    bounds, latest = [0], math.inf
     for index, event in enumerate(conversation.timeline):
         if event.time is None or event.time.clock not in wall:
             continue
-        if latest is not None and event.time.at - latest >= silence:
-            yield index
-        latest = event.time.at if latest is None else max(latest, event.time.at)
-
-
-def _part(whole: Conversation, number: int, events: tuple[AnyEvent, ...], *, is_last: bool) -> Conversation:
-    timeline = tuple(msgspec.structs.replace(event, seq=seq) for seq, event in enumerate(events))
-    return msgspec.structs.replace(
-        whole,
-        id=whole.id if number == 1 else f"{whole.id}#{number}",
-        timeline=timeline,
-        outcome=whole.outcome if is_last else Outcome(),
-    )
+        if event.time.at - latest >= hours * _HOUR:
+            bounds.append(index)
+        latest = event.time.at if latest == math.inf else max(latest, event.time.at)
+    if len(bounds) == 1:
+        return [conversation]
+    bounds.append(len(conversation.timeline))
+    parts: list[Conversation] = []
+    for number, (start, end) in enumerate(pairwise(bounds), 1):
+        events = enumerate(conversation.timeline[start:end])
+        part = msgspec.structs.replace(
+            conversation,
+            id=conversation.id if number == 1 else f"{conversation.id}#{number}",
+            timeline=tuple(msgspec.structs.replace(event, seq=seq) for seq, event in events),
+            outcome=conversation.outcome if end == bounds[-1] else Outcome(),
+        )
+        parts.append(part)
+    return parts

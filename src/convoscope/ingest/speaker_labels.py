@@ -144,8 +144,5 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
 def speaker(timeline: TimelineBuilder, label: str) -> str:
     """The participant of a label; the role that was concluded from it is noted once."""
     role = role_of(label)
-    if role == UNKNOWN:
-        timeline.infer_once("speaker_of_unknown_role", label)
-    else:
-        timeline.infer_once(f"speaker_is_{role}", label)
+    timeline.infer_once("speaker_of_unknown_role" if role == UNKNOWN else f"speaker_is_{role}", label)
     return timeline.participant(role, "" if label.casefold() == role else label)

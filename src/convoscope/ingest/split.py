@@ -167,9 +167,17 @@ def read_partition(
         attachers = [one for kind in kinds if (one := kind.attacher(item.reader, item.companions_of(kind.format)))]
         for built, notes in _PieceReader(piece, report).reads():
             distinct = _without_known(built, piece, report) if piece.elsewhere else built
-            plain = _sessions(distinct, settings.session_gap, report)
-            reads = _attached(attachers, plain, notes, report) if attachers else plain
-            yield from (_as_set(settings, read, report) for read in reads)
+            reads = _sessions(distinct, settings.session_gap, report)
+            for read in _attached(attachers, reads, notes, report) if attachers else reads:
+                conversation = settings.applied(read.conversation)
+                if conversation is read.conversation:
+                    yield read
+                elif len(conversation.timeline) == len(read.conversation.timeline):
+                    yield read._replace(conversation=conversation)
+                else:
+                    moved = moved_notes(read.notes, conversation)
+                    report.add_notes(moved[len(read.notes) :])
+                    yield read._replace(conversation=conversation, notes=moved)
 
 
 class _PieceReader:
@@ -259,10 +267,17 @@ class _PieceReader:
         """What is read of one key of a bucket."""
         reader, report = self.reader, self.report
         keyed = records if reader.joins_messages else without_copied_lines(records, report)
-        read = self._quick_read(keyed, origin)
-        if read is not None:
+        lines, conversation = keyed.lines, None
+        with suppress(Exception):  # whatever it trips over, `build` looks at it more closely, and reports it
+            conversation = reader.quick_build(lines)
+        if conversation is not None:
+            report.conversations += 1
+            report.records_used += len(lines.texts)
+            report.join_records(len(lines.texts))
+            for name in lines.files:
+                report.file(name, reader.name).conversations += 1
             first = keyed.runs[0]
-            yield (read,), Notes(first.name, first.numbers[0])
+            yield (Read(conversation, (), origin),), Notes(first.name, first.numbers[0])
             return
         decoded = list(keyed.decoded(report))
         key = keyed.key.removeprefix(UNKEYED) or keyed.key
@@ -279,21 +294,6 @@ class _PieceReader:
             notes = self._notes(whole, name)
             # Of records that were brought together by key each is lost that is in no conversation.
             yield self._build(whole, name, origin, notes, lost=len(group)), notes
-
-    def _quick_read(self, keyed: KeyedRecords, origin: Origin) -> Read | None:
-        lines, report = keyed.lines, self.report
-        try:
-            conversation = self.reader.quick_build(lines)
-        except Exception:  # whatever it trips over, `build` looks at it more closely, and reports it
-            return None
-        if conversation is None:
-            return None
-        report.conversations += 1
-        report.records_used += len(lines.texts)
-        report.join_records(len(lines.texts))
-        for name in lines.files:
-            report.file(name, self.reader.name).conversations += 1
-        return Read(conversation, (), origin)
 
     def _build(self, group: RecordGroup, name: str, origin: Origin, notes: Notes, *, lost: int = 1) -> Iterator[Read]:
         """The conversations of a group; `lost` is the number of records that are not read where there are none."""
@@ -382,14 +382,3 @@ def _sessions(reads: Iterable[Read], gap: float, report: ReadReport) -> Iterator
         for number, conversation in enumerate(parts):
             notes = read.notes if number == 0 else ()
             yield Read(conversation, notes, read.origin._replace(part=read.origin.part + number))
-
-
-def _as_set(settings: ReadSettings, read: Read, report: ReadReport) -> Read:
-    conversation = settings.applied(read.conversation)
-    if conversation is read.conversation:
-        return read
-    if len(conversation.timeline) == len(read.conversation.timeline):
-        return read._replace(conversation=conversation)
-    notes = moved_notes(read.notes, conversation)
-    report.add_notes(notes[len(read.notes) :])
-    return read._replace(conversation=conversation, notes=notes)

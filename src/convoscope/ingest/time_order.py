@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -54,7 +54,8 @@ def in_rows(messages: Sequence[TimedMessage]) -> TimeOrder:
         return TimeOrder(order, repaired)
     known = [at for at in times if at is not None]
     is_sorted = all(one <= other for one, other in pairwise(known))
-    if is_sorted or not (_is_merge(messages, order) or _goes_back(messages, order)):
+    ordered_messages = [messages[index] for index in order]
+    if is_sorted or not (_is_merge(ordered_messages) or _goes_back(ordered_messages)):
         return TimeOrder(order, repaired)
     by_time = [index for _, index in sorted(zip(known, range(len(order)), strict=True))]
     return TimeOrder([order[index] for index in by_time], repaired or "sorted_by_time")
@@ -71,21 +72,23 @@ def _is_newest_first(messages: Sequence[TimedMessage]) -> bool:
     return len(times) >= _LEAST or roles == ["assistant", "user"]
 
 
-def _is_merge(messages: Sequence[TimedMessage], order: Sequence[int]) -> bool:
+def _is_merge(ordered: Sequence[TimedMessage]) -> bool:
     """Whether there are several files, each in the order of time."""
-    times: dict[str, list[float]] = {}
-    for index in order:
-        times.setdefault(messages[index].file, []).append(messages[index].at or 0.0)
-    return len(times) > 1 and all(one <= other for known in times.values() for one, other in pairwise(known))
+    backwards = _backwards((one.file, one) for one in ordered)
+    return len(backwards) > 1 and not any(backwards)
 
 
-def _goes_back(messages: Sequence[TimedMessage], order: Sequence[int]) -> bool:
-    times: dict[str, list[float]] = {}
-    for index in order:
-        times.setdefault(messages[index].role, []).append(messages[index].at or 0.0)
-    backwards = [sum(one > other for one, other in pairwise(known)) for known in times.values()]
+def _goes_back(ordered: Sequence[TimedMessage]) -> bool:
+    backwards = _backwards((one.role, one) for one in ordered)
     if max(backwards) >= _BACKWARDS:
         return True
     # A clock that was set takes all speakers back at one point; speakers who go back at two points are out of order.
-    all_times = [messages[index].at or 0.0 for index in order]
-    return sum(backwards) >= _BACKWARDS <= sum(one > other for one, other in pairwise(all_times))
+    return sum(backwards) >= _BACKWARDS <= _backwards(("", one) for one in ordered)[0]
+
+
+def _backwards(messages: Iterable[tuple[str, TimedMessage]]) -> list[int]:
+    """How often the times of each file, or of each speaker, go back."""
+    times: dict[str, list[float]] = {}
+    for key, message in messages:
+        times.setdefault(key, []).append(message.at or 0.0)
+    return [sum(one > other for one, other in pairwise(known)) for known in times.values()]

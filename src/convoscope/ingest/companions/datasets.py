@@ -14,11 +14,13 @@ from convoscope.errors import InputError
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Attach, Companion, Detection, Sample
+from convoscope.ingest.record import as_list, as_object
 from convoscope.ingest.report import Notes
 
 _SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
 _AGENT_KEYS = ("agent", "agent_config", "agent_configuration", "agent_override")
 _RULES = ("rules", "expected_changes", "change_rules")
+_KEPT = ("scenario_context", "category", "subflow_in_depth")
 _PLACEHOLDER = re.compile(r"<(?:LOC:([^<>]*)|([A-Z_]+))>")
 
 
@@ -122,22 +124,14 @@ def values_of(path: Path, problems: list[str]) -> list[Any]:
 
 def resolved(record: Mapping[str, Any], language: str) -> Mapping[str, Any]:
     """The record with its placeholders filled in for a language."""
-    names = _names(record, language)
-    filled = _fill(dict(record), names)
-    return filled if isinstance(filled, dict) else record
-
-
-def _names(record: Mapping[str, Any], language: str) -> dict[str, str]:
     names: dict[str, str] = {}
     for key, ending in (("culture_overrides", ""), ("romanized_culture_overrides", "_ROMANIZED")):
-        overrides = record.get(key)
-        overridden = overrides.get(language) if isinstance(overrides, dict) else None
-        for name, value in overridden.items() if isinstance(overridden, dict) else ():
+        for name, value in as_object(as_object(record.get(key)).get(language)).items():
             if name == "companion" and isinstance(value, dict):
                 names |= {f"COMPANION_{inner.upper()}{ending}": str(one) for inner, one in value.items()}
             elif isinstance(value, str):
                 names[f"{name.upper()}{ending}"] = value.lower() if ending else value
-    return names
+    return {_fill(key, names): _fill(value, names) for key, value in record.items()}
 
 
 def _fill(value: Any, names: Mapping[str, str]) -> Any:
@@ -159,48 +153,36 @@ def scenario(record: Mapping[str, Any], language: str, notes: Notes) -> Scenario
     opening = starting.get(language) if isinstance(starting, dict) else record.get("starting_utterance")
     if isinstance(goal, dict) and opening and "starting_utterance" not in goal:
         goal = {**goal, "starting_utterance": opening}
-    truth = record.get("ground_truth")
+    truth = as_object(record.get("ground_truth"))
     expected = record.get("expected_scenario_db")
-    if expected is None and isinstance(truth, dict):
+    if expected is None:
         expected = truth.get("expected_scenario_db")
-    persona = record.get("user_config", record.get("user_persona"))
     return Scenario(
         goal=goal,
-        persona=persona,
+        persona=record.get("user_config", record.get("user_persona")),
         clock=str(record.get("current_date_time") or ""),
         expected=Database(expected) if expected is not None else None,
         rules=_rules(record, truth, notes),
-        extras={
-            key: record[key]
-            for key in ("scenario_context", "category", "subflow_in_depth")
-            if record.get(key) is not None
-        },
+        extras={key: record[key] for key in _KEPT if record.get(key) is not None},
     )
 
 
-def _rules(record: Mapping[str, Any], truth: Any, notes: Notes) -> ChangeRules | None:
-    for holder in (truth, record):
-        for key in _RULES:
-            rules = holder.get(key) if isinstance(holder, dict) else None
-            if rules is None:
-                continue
-            try:
-                return msgspec.convert(_patterns(rules), ChangeRules)
-            except msgspec.ValidationError as error:
-                notes.repaired("rules_left_out", f"record {record.get('id')}, {key}: {error}")
+def _rules(record: Mapping[str, Any], truth: Mapping[str, Any], notes: Notes) -> ChangeRules | None:
+    for key, rules in [(key, holder.get(key)) for holder in (truth, record) for key in _RULES]:
+        if rules is None:
+            continue
+        patterns = rules
+        if isinstance(rules, dict):
+            patterns = dict(rules)
+            for name, listed in rules.items():
+                if isinstance(listed, list) and name != "generated":
+                    # A path alone is a pattern of it.
+                    patterns[name] = [{"path": one} if isinstance(one, str) else one for one in listed]
+        try:
+            return msgspec.convert(patterns, ChangeRules)
+        except msgspec.ValidationError as error:
+            notes.repaired("rules_left_out", f"record {record.get('id')}, {key}: {error}")
     return None
-
-
-def _patterns(rules: Any) -> Any:
-    """A path alone is a pattern of it."""
-    if not isinstance(rules, dict):
-        return rules
-    return {
-        key: [{"path": one} if isinstance(one, str) and key != "generated" else one for one in value]
-        if isinstance(value, list)
-        else value
-        for key, value in rules.items()
-    }
 
 
 def agent(record: Mapping[str, Any]) -> Agent:
@@ -218,11 +200,11 @@ def agent(record: Mapping[str, Any]) -> Agent:
 
 def tool(definition: Mapping[str, Any]) -> Tool:
     """A tool, whether its arguments are given as JSON Schema or as lists of required and optional ones."""
-    inner = definition.get("function") if isinstance(definition.get("function"), dict) else definition
-    schema = inner.get("parameters", inner.get("input_schema")) if isinstance(inner, dict) else None
+    function = definition.get("function")
+    fields = function if isinstance(function, dict) else definition
+    schema = fields.get("parameters", fields.get("input_schema"))
     if not isinstance(schema, dict) and ("required_parameters" in definition or "optional_parameters" in definition):
         schema = _schema(definition.get("required_parameters"), definition.get("optional_parameters"))
-    fields = inner if isinstance(inner, dict) else definition
     used = {"name", "description", "parameters", "input_schema", "function", "tool_type", "type"}
     return Tool(
         # The id is what the model calls it by, the name what people do.
@@ -238,10 +220,10 @@ def _schema(required: Any, optional: Any) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     names: list[str] = []
     for listed, needed in ((required, True), (optional, False)):
-        for parameter in listed if isinstance(listed, list) else []:
-            name = parameter.get("name") if isinstance(parameter, dict) else parameter
+        for parameter in as_list(listed):
+            fields = parameter if isinstance(parameter, dict) else {"name": parameter}
+            name = fields.get("name")
             if isinstance(name, str) and name:
-                fields = parameter if isinstance(parameter, dict) else {}
                 copied = ("type", "description", "enum", "items", "format")
                 properties[name] = {key: fields[key] for key in copied if fields.get(key) is not None}
                 names += [name] if needed else []

@@ -46,7 +46,7 @@ class DialogueSchema(Companion):
     format = "dialogue-schema"
 
     def detect(self, sample: Sample) -> Detection | None:
-        is_schema = bool(sample.values) and all(_is_service(value) for value in sample.values)
+        is_schema = _is_schema(list(sample.values))
         return Detection(0.98, "services with slots and intents", "companion") if is_schema else None
 
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
@@ -61,12 +61,11 @@ def _is_acts(value: Any) -> bool:
     return bool(turns) and all(any(name in as_object(turn) for name in _ACTS) for turn in turns)
 
 
-def _is_service(value: Any) -> bool:
-    return isinstance(value, dict) and as_text(value.get("service_name")) != "" and "intents" in value
-
-
 def _is_schema(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(_is_service(one) for one in value)
+    """A list of services, each with its name and intents."""
+    return bool(as_list(value)) and all(
+        isinstance(one, dict) and as_text(one.get("service_name")) and "intents" in one for one in value
+    )
 
 
 def _content(paths: Sequence[Path], is_whole: Callable[[Any], bool]) -> Any:
@@ -102,7 +101,7 @@ def attach_acts(conversation: Conversation, acts: Mapping[str, Any], notes: Note
         spans = read_spans(list(as_list(annotated.get("span_info"))), utterance.meant(), in_words=False)
         if not (read.is_whole and spans.is_whole):
             notes.set_aside("acts_unreadable", f"turn {utterance.id}", utterance.seq)
-        frames.append(Frame(seq=utterance.seq, origin="gold", acts=read.acts or None, spans=spans.spans))
+        frames.append(Frame(seq=utterance.seq, origin="gold", acts=read.values or None, spans=spans.values))
     return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
 
 
@@ -161,10 +160,14 @@ class VenueTables(Companion):
         self._by_domain: dict[str, VenueTable] = {}
 
     def detect(self, sample: Sample) -> Detection | None:
-        is_table = bool(_domain(sample.path)) and sample.container in ("array", "document")
-        is_table = is_table and all(isinstance(value, dict) for value in sample.values)
+        values = sample.values
+        is_table = bool(_domain(sample.path)) and all(isinstance(value, dict) for value in values)
         if sample.container == "document":
-            is_table = is_table and any(sample.values) and all(_is_patterns(value) for value in sample.values)
+            # A domain without records, such as taxis, has lists of what they are drawn from.
+            lists = [isinstance(inner, list) for value in values if is_table for inner in value.values()]
+            is_table = is_table and any(values) and all(lists)
+        elif sample.container != "array":
+            is_table = False
         return Detection(1.0, f"venues of {_domain(sample.path)}", "companion") if is_table else None
 
     def load(self, path: Path, name: str, *, is_named: bool) -> bool:
@@ -185,11 +188,6 @@ class VenueTables(Companion):
     def tables(self) -> tuple[VenueTable, ...]:
         """All of them, by domain."""
         return tuple(self._by_domain[domain] for domain in sorted(self._by_domain))
-
-
-def _is_patterns(value: Any) -> bool:
-    """A domain without records, such as taxis, has lists of what they are drawn from."""
-    return isinstance(value, dict) and all(isinstance(inner, list) for inner in value.values())
 
 
 def _domain(path: Path) -> str:
@@ -235,7 +233,10 @@ class BookingRuleFiles(Companion):
             names = [line.strip("[ \t").split("=")[0].strip(' ]"') for line in map(str, sample.values)]
             is_ours = any(name.partition(".")[0] in _FIELDS for name in names)
         else:
-            is_ours = sample.container == "document" and any(_declares_rules(value) for value in sample.values)
+            objects = [value for value in sample.values if isinstance(value, dict)]
+            is_ours = sample.container == "document" and any(
+                not value.keys().isdisjoint(_FIELDS) and _LOG.isdisjoint(value) for value in objects
+            )
         return Detection(1.0, "rules of booking, or slots that are carried over", "companion") if is_ours else None
 
     def load(self, path: Path, name: str, *, is_named: bool) -> bool:
@@ -252,23 +253,26 @@ class BookingRuleFiles(Companion):
         del reader
         if not files:
             return None
-        rules = msgspec.to_builtins(_rules(files[:1]))
+        rules = msgspec.to_builtins(read_rules(files[0]))
         # A conversation may bring rules of its own.
         return lambda conversation, _: msgspec.structs.replace(conversation, extras={**rules, **conversation.extras})
 
 
 def read_rules(path: Path) -> BookingRules:
     """The rules of a file, in lower case. What is wrong with it is an error that names the field."""
-    value = _value(path)
+    try:
+        value = files.json_document(path) if not _is_toml(path) else tomllib.loads(files.whole(path).decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is no TOML: {error}", file=str(path), hint=_HINT) from None
     try:
         rules = msgspec.convert(value, BookingRules)
     except msgspec.ValidationError as error:
         message, _, field = str(error).partition(" - at ")
         raise InputError(message, file=str(path), field=field.strip("`").removeprefix("$."), hint=_HINT) from None
-    by_domain = rules.booking_rules
+    by_domain, carried = rules.booking_rules, rules.transferable_slots
     return BookingRules(
         None if by_domain is None else {domain.casefold(): _folded(slots) for domain, slots in by_domain.items()},
-        None if rules.transferable_slots is None else _folded(rules.transferable_slots),
+        None if carried is None else _folded(carried),
     )
 
 
@@ -276,23 +280,5 @@ def _folded(slots: Sequence[str]) -> list[str]:
     return [slot.strip().casefold() for slot in slots]
 
 
-def _value(path: Path) -> Any:
-    if not _is_toml(path):
-        return files.json_document(path)
-    try:
-        return tomllib.loads(files.whole(path).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"is no TOML: {error}", file=str(path), hint=_HINT) from None
-
-
-@files.read_once(16)
-def _rules(paths: Sequence[Path]) -> BookingRules:
-    return read_rules(paths[0])
-
-
 def _is_toml(path: Path) -> bool:
     return path.suffix.lower() == ".toml"
-
-
-def _declares_rules(value: Any) -> bool:
-    return isinstance(value, dict) and any(name in value for name in _FIELDS) and _LOG.isdisjoint(value)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,8 +61,10 @@ class FlowDefinitions(Companion):
                 self._take(path, name, read_flow_file(path, name), self._given)
             return
         before = len(self._files)
-        for inner in sorted(inner for inner in path.rglob("*") if _may_be(inner.relative_to(path), inner)):
+        for inner in sorted(inner for inner in path.rglob("*") if inner.name.lower().endswith(_ENDINGS)):
             below = inner.relative_to(path)
+            if any(part.startswith(".") for part in below.parts) or not inner.is_file():
+                continue
             with _errors_name(str(Path(path_given) / below)):
                 if may_declare_flow(inner):
                     inner_name = str(Path(name) / below)
@@ -98,11 +99,7 @@ class FlowDefinitions(Companion):
     def attacher(self, reader: str, files: Sequence[Path]) -> Attach | None:
         """Definitions are for the conversations of every reader, wherever they lie."""
         del reader, files
-        return self._attacher.attach if self.flows else None
-
-    @cached_property
-    def _attacher(self) -> FlowAttacher:
-        return FlowAttacher(self.flows)
+        return FlowAttacher(self.flows).attach if self.flows else None
 
     def _is_taken(self, path: Path) -> bool:
         return bool(self._files) and path.resolve() in self._files
@@ -147,11 +144,6 @@ def _add(declared: dict[str, _Declared], flow: Flow, file: str) -> None:
         raise InputError(f"declares flow {flow.name!r} differently from {first.file}", file=file, hint=hint)
 
 
-def _may_be(name: Path, path: Path) -> bool:
-    hidden = any(part.startswith(".") for part in name.parts)
-    return not hidden and path.name.lower().endswith(_ENDINGS) and path.is_file()
-
-
 def read_flow_file(path: Path, name: str = "") -> FlowFile:
     """The flows that a YAML or JSON file declares; `name` is what the file is called in messages."""
     name = name or str(path)
@@ -184,23 +176,19 @@ def _values(path: Path) -> Sequence[Any]:
     if not data.strip():
         raise InputError("is empty", hint=SEE_FLOWS)
     if not is_yaml(path) and data.lstrip()[:1] in (b"{", b"["):
-        return [_json(data)]
+        try:
+            value = plain(decode(data).value)
+        except BadJson as error:
+            raise InputError(str(error), line=error.line, hint="the JSON must be complete") from None
+        if twin := repeated_name(data):
+            raise InputError(f"{twin!r} occurs twice in one object", hint="give each its own name, or remove one")
+        return [value]
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError("is not UTF-8", line=line, hint="save it as UTF-8") from None
     return yaml_documents(text)
-
-
-def _json(data: bytes) -> Any:
-    try:
-        value = plain(decode(data).value)
-    except BadJson as error:
-        raise InputError(str(error), line=error.line, hint="the JSON must be complete") from None
-    if twin := repeated_name(data):
-        raise InputError(f"{twin!r} occurs twice in one object", hint="give each its own name, or remove one")
-    return value
 
 
 def may_declare_flow(path: Path) -> bool:
@@ -244,7 +232,11 @@ class FlowAttacher:
             return conversation
         name = conversation.dimensions.get("flow")
         if not name:
-            return self._attach_by_states(conversation, notes)
+            only = self._only
+            if only is None or not any(state in only.by_name for state in _states(conversation)):
+                return conversation
+            notes.inferred(FROM_THE_ONLY_ONE)
+            return _with(conversation, only)
         try:
             flow = self._by_name[name]
         except KeyError:
@@ -255,13 +247,6 @@ class FlowAttacher:
         if flow.name != name:
             notes.repaired(AS_DECLARED, name)
         return _with(conversation, flow)
-
-    def _attach_by_states(self, conversation: Conversation, notes: Notes) -> Conversation:
-        only = self._only
-        if only is None or not any(state in only.by_name for state in _states(conversation)):
-            return conversation
-        notes.inferred(FROM_THE_ONLY_ONE)
-        return _with(conversation, only)
 
 
 def _with(conversation: Conversation, flow: Flow) -> Conversation:

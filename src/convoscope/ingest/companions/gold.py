@@ -87,9 +87,8 @@ def attach(conversation: Conversation, labels: GoldLabels, notes: Notes) -> Conv
 
 def sample_ids(conversation: Conversation) -> list[str]:
     """The ids that a conversation can have as a sample: its own, and the name of its file."""
-    return list(
-        dict.fromkeys([conversation.id, *(stem(name) for name in (conversation.id, *conversation.source.files))])
-    )
+    stems = [stem(name) for name in (conversation.id, *conversation.source.files)]
+    return list(dict.fromkeys([conversation.id, *stems]))
 
 
 def stem(name: str) -> str:

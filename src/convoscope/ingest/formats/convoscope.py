@@ -70,16 +70,12 @@ def _build(value: Any, group: RecordGroup, notes: Notes) -> Conversation:
     if not conversation.source.format:
         source = Source(format=NativeReader.name, files=group.file_names)
         conversation = msgspec.structs.replace(conversation, source=source)
-    return _with_possible_sounds(conversation, notes)
-
-
-def _with_possible_sounds(conversation: Conversation, notes: Notes) -> Conversation:
-    """Without segments and ends that are before their starts: no sound has a negative length."""
     timeline = tuple(_with_possible_times(event, notes) for event in conversation.timeline)
     return msgspec.structs.replace(conversation, timeline=timeline)
 
 
 def _with_possible_times(event: AnyEvent, notes: Notes) -> AnyEvent:
+    """Without segments and ends that are before their starts: no sound has a negative length."""
     time = event.time
     if time is not None and time.until is not None and time.until < time.at:
         notes.set_aside("end_before_start", f"time: {time.at} to {time.until}", event.seq)

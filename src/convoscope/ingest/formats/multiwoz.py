@@ -7,8 +7,10 @@ A dialogue of 2.1 is a goal and a log in which user and system take turns. The s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from convoscope.conversation import (
     ASSISTANT,
@@ -57,17 +59,13 @@ _REQUESTED = "?"
 _NOTHING = "none"
 
 
-class Acts(NamedTuple):
-    """The acts of an utterance; `is_whole` where everything that was written could be read."""
-
-    acts: tuple[Act, ...] = ()
-    is_whole: bool = True
+_Annotation = TypeVar("_Annotation")
 
 
-class Spans(NamedTuple):
-    """The spans of an utterance; `is_whole` where everything that was written could be read."""
+class Annotated(NamedTuple, Generic[_Annotation]):
+    """The acts or the spans of an utterance; `is_whole` where everything that was written could be read."""
 
-    spans: tuple[SlotSpan, ...] = ()
+    values: tuple[_Annotation, ...] = ()
     is_whole: bool = True
 
 
@@ -82,7 +80,7 @@ def domain_of(act: str) -> str:
     return act.partition("-")[0].lower()
 
 
-def read_acts(value: dict[str, Any]) -> Acts:
+def read_acts(value: dict[str, Any]) -> Annotated[Act]:
     """`{"Hotel-Inform": [["Area", "north"]]}`; `?` asks for a value, and a slot `none` is no slot."""
     acts: list[Act] = []
     is_whole = True
@@ -99,18 +97,14 @@ def read_acts(value: dict[str, Any]) -> Acts:
             if name.lower() != _NOTHING
         )
         acts.append(Act(type, tuple(slots)))
-    return Acts(tuple(acts), is_whole)
+    return Annotated(tuple(acts), is_whole)
 
 
-def read_spans(value: list[Any], text: str, *, in_words: bool) -> Spans:
+def read_spans(value: list[Any], text: str, *, in_words: bool) -> Annotated[SlotSpan]:
     """`["Hotel-Inform", "Area", "north", 3, 3]`: words of the text in 2.1, both included; characters in 2.2."""
     words = [match.span() for match in re.finditer(r"\S+", text)] if in_words else []
-    spans = [_span(one, text, words) for one in value if _is_span(one)]
-    return Spans(tuple(spans), len(spans) == len(value))
-
-
-def _is_span(value: Any) -> bool:
-    return isinstance(value, list) and len(value) >= 3 and all(as_text(one) for one in value[:3])
+    whole = [one for one in value if isinstance(one, list) and len(one) >= 3 and all(map(as_text, one[:3]))]
+    return Annotated(tuple(_span(one, text, words) for one in whole), len(whole) == len(value))
 
 
 def _span(value: list[Any], text: str, words: list[tuple[int, int]]) -> SlotSpan:
@@ -192,8 +186,10 @@ def _entry(index: int, value: Any, timeline: TimelineBuilder, frames: list[Frame
     text = fields.take("text", kind=str)
     if text is None:
         notes.set_aside("text_missing", f"log[{index}].text", seq)
-    acts = _take_acts(fields, seq)
-    spans = _take_spans(fields, text or "", seq)
+    # Without any act the turn is not annotated: every turn of a person does something.
+    acts = _take_whole(fields, "dialog_act", dict, read_acts, "acts_unreadable", seq) or None
+    read = partial(read_spans, text=text or "", in_words=True)
+    spans = _take_whole(fields, "span_info", list, read, "spans_unreadable", seq)
     state = _take_state(fields, seq)
     speaker = timeline.participant(USER if index % 2 == 0 else ASSISTANT)
     timeline.say(speaker, intended=Text(text or ""), id=str(index), extras=fields.rest())
@@ -202,25 +198,17 @@ def _entry(index: int, value: Any, timeline: TimelineBuilder, frames: list[Frame
     return LogEntry(acts, state)
 
 
-def _take_acts(fields: Fields, seq: int) -> tuple[Act, ...] | None:
-    """The acts. Without any the turn is not annotated: every turn of a person does something."""
-    value = fields.get("dialog_act")
-    read = read_acts(value) if isinstance(value, dict) else None
-    if read is not None and read.is_whole:
-        del fields["dialog_act"]
-    elif value is not None and value != "No Annotation":
-        fields.notes.set_aside("acts_unreadable", "dialog_act", seq)
-    return (read.acts or None) if read is not None else None
-
-
-def _take_spans(fields: Fields, text: str, seq: int) -> tuple[SlotSpan, ...]:
-    value = fields.get("span_info")
-    read = read_spans(value, text, in_words=True) if isinstance(value, list) else None
-    if read is not None and read.is_whole:
-        del fields["span_info"]
-    elif value is not None:
-        fields.notes.set_aside("spans_unreadable", "span_info", seq)
-    return read.spans if read is not None else ()
+def _take_whole(
+    fields: Fields, name: str, kind: type, read: Callable[[Any], Annotated[_Annotation]], code: str, seq: int
+) -> tuple[_Annotation, ...]:
+    """The acts or spans of a field, which is taken where all of it can be read."""
+    value = fields.get(name)
+    found: Annotated[_Annotation] = read(value) if isinstance(value, kind) else Annotated((), is_whole=False)
+    if found.is_whole:
+        del fields[name]
+    elif value is not None and (name, value) != ("dialog_act", "No Annotation"):
+        fields.notes.set_aside(code, name, seq)
+    return found.values
 
 
 def _take_state(fields: Fields, seq: int) -> dict[str, DomainState] | None:
@@ -247,12 +235,10 @@ def _is_whole(parts: Any) -> bool:
     if not isinstance(semi, dict) or not isinstance(book, dict):
         return False
     booked = book.get("booked", [])
-    return (
-        isinstance(booked, list)
-        and all(isinstance(one, dict) and all(isinstance(inner, str) for inner in one.values()) for one in booked)
-        and all(isinstance(value, str) for value in semi.values())
-        and all(isinstance(value, str) for name, value in book.items() if name != "booked")
-    )
+    if not isinstance(booked, list) or not all(isinstance(one, dict) for one in booked):
+        return False
+    slots = [value for name, value in book.items() if name != "booked"]
+    return all(isinstance(one, str) for one in (*semi.values(), *slots, *chain(*map(dict.values, booked))))
 
 
 def _domain_state(parts: JsonObject) -> DomainState:

@@ -56,18 +56,15 @@ class PlainTextReader(Reader):
         spoken = (index for index, (_, line) in enumerate(lines) if line is not None and line.label in speakers)
         first = next(spoken, len(lines))
         timeline = TimelineBuilder(notes)
-        utterance: _Utterance | None = None
-        is_timed = False
+        utterances: list[tuple[LabelledLine, list[Record]]] = []
         for record, line in lines[first:]:
             if line is not None and line.label in speakers:
-                if utterance is not None:
-                    utterance.say(timeline)
-                utterance = _Utterance(record, line)
-                is_timed = is_timed or line.at is not None
-            elif utterance is not None:
-                utterance.go_on(record)
-        if utterance is not None:
-            utterance.say(timeline)
+                utterances.append((line, [record]))
+            else:
+                utterances[-1][1].append(record)
+        for line, records in utterances:
+            _say(timeline, line, records)
+        is_timed = any(line.at is not None for line, _ in utterances)
         if not timeline.events:
             raise InputError("has no line with the label of a speaker and words", hint=_HINT)
         header = [str(record.value) for record, _ in lines[:first]]
@@ -104,30 +101,20 @@ def _is_talk(known: list[LabelledLine], sample: Sample) -> bool:
     return changes >= 2 and are_sentences and not any(label[0].islower() for label in labels)
 
 
-class _Utterance:
-    """One that is being read, line by line."""
-
-    def __init__(self, record: Record, line: LabelledLine) -> None:
-        self.line = line
-        self.number = record.number
-        self.lines = [line.text] if line.text else []
-        self._last = record.number
-
-    def go_on(self, record: Record) -> None:
-        """A line without a label; blank lines before it are kept as one."""
-        if record.number > self._last + 1 and self.lines:
-            self.lines.append("")
-        self.lines.append(str(record.value))
-        self._last = record.number
-
-    def say(self, timeline: TimelineBuilder) -> None:
-        text = "\n".join(self.lines)
-        if not text:
-            with timeline.notes.standing_at("", self.number):
-                timeline.notes.set_aside("label_without_words", self.line.label, timeline.seq)
-            return
-        at = None if self.line.at is None else Time(self.line.at, _CLOCK.id)
-        timeline.say(speaker(timeline, self.line.label), spoken=Text(text, "transcript"), time=at)
+def _say(timeline: TimelineBuilder, line: LabelledLine, records: list[Record]) -> None:
+    """What follows a label, in its line and in those without a label; blank lines between are kept as one."""
+    texts = [line.text] if line.text else []
+    for before, record in pairwise(records):
+        if record.number > before.number + 1 and texts:
+            texts.append("")
+        texts.append(str(record.value))
+    text = "\n".join(texts)
+    if not text:
+        with timeline.notes.standing_at("", records[0].number):
+            timeline.notes.set_aside("label_without_words", line.label, timeline.seq)
+        return
+    at = None if line.at is None else Time(line.at, _CLOCK.id)
+    timeline.say(speaker(timeline, line.label), spoken=Text(text, "transcript"), time=at)
 
 
 READER = PlainTextReader()

@@ -144,49 +144,43 @@ class _Timeline:
     def add(self, cue: Cue) -> None:
         with self.notes.standing_at("", cue.number):
             times = self._times(cue)
-            parts = [part for part in self._parts(cue) if part.text]
+            parts = [(label, text) for label, text in self._parts(cue) if text]
             if not parts:
                 self.notes.ignored("cue_without_words", cue.id, self.builder.seq)
-            for part in parts:
-                who = speaker(self.builder, part.label) if part.label else self.builder.participant(UNKNOWN)
-                segments = [] if times is None else [Segment(*times, _CLOCK.id)]
-                self.builder.say(who, spoken=Text(part.text, "subtitles"), id=cue.id, segments=segments)
+            for label, text in parts:
+                who = speaker(self.builder, label) if label else self.builder.participant(UNKNOWN)
+                self.builder.say(who, spoken=Text(text, "subtitles"), id=cue.id, segments=times)
 
-    def _times(self, cue: Cue) -> tuple[float, float] | None:
+    def _times(self, cue: Cue) -> list[Segment]:
         match = _TIMING.match(cue.timing or "")
         if match is None:
             self.notes.set_aside("cue_without_times", (cue.timing or "")[:80], self.builder.seq)
-            return None
+            return []
         start, end = clock_seconds(match[1]), clock_seconds(match[2])
         if end < start:
             self.notes.set_aside("cue_ends_before_it_starts", match[0][:80], self.builder.seq)
-            return None
-        return start, end
+            return []
+        return [Segment(start, end, _CLOCK.id)]
 
-    def _parts(self, cue: Cue) -> Iterator[_Part]:
-        """What each voice says in a cue."""
+    def _parts(self, cue: Cue) -> Iterator[tuple[str, str]]:
+        """The label of each voice in a cue, and what it says."""
         label, lines = "", list[str]()
         for line in cue.lines:
             pieces = _VOICE.split(line)
             begin = pieces[0]
             marked = labelled(_plain(begin))
             if marked is not None and marked.label in self.speakers:
-                yield _Part(label, "\n".join(lines))
+                yield label, "\n".join(lines)
                 label, lines = marked.label, []
                 begin = marked.text
             if text := _plain(begin):
                 lines.append(text)
             for name, words in zip(pieces[1::2], pieces[2::2], strict=True):
-                yield _Part(label, "\n".join(lines))
+                yield label, "\n".join(lines)
                 label, lines = html.unescape(name).strip(), []
                 if text := _plain(words):
                     lines.append(text)
-        yield _Part(label, "\n".join(lines))
-
-
-class _Part(NamedTuple):
-    label: str
-    text: str
+        yield label, "\n".join(lines)
 
 
 def _labelled(line: str) -> LabelledLine | None:

@@ -33,7 +33,7 @@ from convoscope.ingest.annotation_shapes import (
     statuses,
 )
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
-from convoscope.ingest.record import Fields, as_list, as_number, as_object, as_text, filled
+from convoscope.ingest.record import Fields, as_list, as_number, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.speaker_labels import UNKNOWN, role_of, speaker
 from convoscope.ingest.timeline_builder import TimelineBuilder, dimensions
@@ -93,28 +93,24 @@ class _Shape:
             **families,
         )
 
-    def _family(self, name: str, build: Callable[[Fields], _Finding | None]) -> tuple[_Finding, ...] | None:
+    def _family(self, name: str, build: Callable[[str, Fields], _Finding]) -> tuple[_Finding, ...] | None:
         held = self.fields.get(name)
         if not isinstance(held, list):
             return None
         del self.fields[name]
         findings, unread = list[_Finding](), list[Any]()
         for entry in held:
-            named = Fields({"label": entry} if isinstance(entry, str) else entry, name, self.notes)
-            finding = build(named) if named else None
-            if finding is None:
+            fields = Fields({"label": entry} if isinstance(entry, str) else entry, name, self.notes)
+            if text := fields.text(*NAMES[name]):
+                findings.append(build(text, fields))
+            else:
                 self.notes.set_aside("unreadable_finding", f"{name}: {str(entry)[:60]}")
                 unread.append(entry)
-            else:
-                findings.append(finding)
         if unread:
             self.fields[f"unread_{name}"] = unread
         return tuple(findings)
 
-    def _topic(self, fields: Fields) -> Topic | None:
-        label = fields.text(*NAMES["topics"])
-        if not label:
-            return None
+    def _topic(self, label: str, fields: Fields) -> Topic:
         span = fields.get("span")
         seqs = self._seqs(span) if isinstance(span, list) and len(span) == 2 else ()
         in_order = len(seqs) == 2 and seqs[0] <= seqs[1]
@@ -122,20 +118,14 @@ class _Shape:
             del fields["span"]
         return Topic(label=label, span=(seqs[0], seqs[1]) if in_order else None, **self._common(fields))
 
-    def _risk(self, fields: Fields) -> Risk | None:
-        type = fields.text(*NAMES["risks"])
-        if not type:
-            return None
+    def _risk(self, type: str, fields: Fields) -> Risk:
         severity, speaker = fields.text("severity"), fields.text("speaker_id", "speaker")
         return Risk(type=type, severity=severity, speaker=speaker, **self._common(fields))
 
-    def _action(self, fields: Fields) -> Action | None:
-        text, verbatim = fields.text(*NAMES["actions"]), fields.text("verbatim")
-        if not text:
-            return None
+    def _action(self, text: str, fields: Fields) -> Action:
         return Action(
             description=text,
-            verbatim=verbatim,
+            verbatim=fields.text("verbatim"),
             assignee=fields.text("assignee", "speaker_id"),
             assignee_role=fields.text("assignee_role"),
             due=fields.text("due", "deadline"),
@@ -159,14 +149,14 @@ class _Shape:
 
     def _seqs(self, ids: Iterable[Any]) -> tuple[int, ...]:
         """The utterances of these segments; an id that no segment has is noted."""
-        seqs = list[int]()
+        seqs = dict[int, None]()
         for id in ids:
             seq = self.segments.get(as_text(id)) if as_text(id) else None
             if seq is None:
                 self.notes.set_aside("finding_without_segment", str(id)[:60])
             else:
-                seqs.append(seq)
-        return tuple(dict.fromkeys(seqs))
+                seqs[seq] = None
+        return tuple(seqs)
 
 
 _CLOCK = Clock(id="audio", kind="audio", source="times of the segments")
@@ -243,11 +233,10 @@ def _labels(transcript: Fields) -> dict[str, str]:
     """What the list of speakers says of each: its role, or a name, by id."""
     labels = dict[str, str]()
     for entry in as_list(transcript.get("speakers")):
-        about = as_object(entry)
-        for name in ("role", "label", "name"):
-            if (id := as_text(about.get("id"))) and (label := as_text(about.get(name))):
-                labels[id] = label
-                break
+        about = Fields(entry, "speaker", transcript.notes)
+        id, label = about.text("id"), about.text("role", "label", "name")
+        if id and label:
+            labels[id] = label
     return labels
 
 

@@ -60,7 +60,11 @@ def open_bytes(path: Path) -> IO[bytes]:
     if head.startswith(_GZIP):
         return cast("IO[bytes]", gzip.GzipFile(path, "rb"))
     if head.startswith(_ZSTD):
-        return _open_zstd(path)
+        try:
+            from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14
+        except ImportError:
+            from backports import zstd
+        return cast("IO[bytes]", zstd.ZstdFile(path))
     if head.startswith(_UTF16):
         return cast("IO[bytes]", _Recoded(path.open(encoding="utf-16", errors="replace", newline="")))
     return path.open("rb")
@@ -82,14 +86,6 @@ def is_plain(path: Path) -> bool:
 def _magic(path: Path) -> bytes:
     with path.open("rb") as stream:
         return stream.read(4)
-
-
-def _open_zstd(path: Path) -> IO[bytes]:
-    try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14
-    except ImportError:
-        from backports import zstd
-    return cast("IO[bytes]", zstd.ZstdFile(path))
 
 
 class _Recoded(io.RawIOBase):
@@ -205,10 +201,14 @@ def ranges_of_lines(stream: IO[bytes], size: int, *, plain: bool) -> Iterator[By
         elif not ended and len(data) <= MAX_RECORD_BYTES:
             unfinished = data
         elif not ended:
-            skipped = _skip_line(stream, len(data))
+            # The rest of a line that is too long to hold is passed over.
             yield ByteRange(line, start, start, b"", TOO_LONG)
-            line, start, unfinished = line + 1, start + skipped.length, skipped.rest
-            broken, ended = skipped.broken, skipped.ended
+            line, start, cut = line + 1, start + len(data), 0
+            while not (cut or ended):
+                block, broken = read_block(stream, _READ_BYTES)
+                cut, ended = block.find(b"\n") + 1, bool(broken) or not block
+                start += cut or len(block)
+            unfinished = block[cut:] if cut else b""
             if ended and unfinished:
                 yield ByteRange(line, start, start + len(unfinished), None if plain else unfinished)
                 line, start = line + unfinished.count(b"\n"), start + len(unfinished)
@@ -216,24 +216,6 @@ def ranges_of_lines(stream: IO[bytes], size: int, *, plain: bool) -> Iterator[By
             yield ByteRange(line, start, start, b"", broken)
         if ended:
             return
-
-
-class _Skipped(NamedTuple):
-    """The rest of a line that is too long to hold was passed over."""
-
-    length: int
-    rest: bytes
-    broken: str
-    ended: bool
-
-
-def _skip_line(stream: IO[bytes], length: int) -> _Skipped:
-    while True:
-        block, broken = read_block(stream, _READ_BYTES)
-        cut = block.find(b"\n") + 1
-        length += cut or len(block)
-        if cut or broken or not block:
-            return _Skipped(length, block[cut:] if cut else b"", broken, ended=bool(broken) or not block)
 
 
 def element_ranges(path: Path, size: int) -> Iterator[ByteRange]:
@@ -274,12 +256,9 @@ class BrokenEnd(NamedTuple):
     hint: str = ""
 
 
-_NOUNS = {"[": "array", "{": "object"}
-
-
 def _texts(path: Path, begin: str, end: str) -> Iterator[bytes | BrokenEnd]:
     """The texts of the elements of an array, or of the members of an object."""
-    noun = _NOUNS[begin]
+    noun = "array" if begin == "[" else "object"
     with open_bytes(path) as stream:
         text = _Text(stream)
         if text.next_character() != begin:
@@ -398,7 +377,6 @@ _BLANK = re.compile(r"[\ufeff\s]*")
 
 ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz")
 _ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ\0")
-_TAR = (257, b"ustar")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROLS = 0.02
 _LEGACY = "cp1252"
@@ -419,8 +397,7 @@ def is_binary(head: bytes) -> bool:
 
 def not_text(head: bytes) -> InputError | None:
     """Why a file is not text that can be read; None for text."""
-    start, mark = _TAR
-    if head.startswith(_ARCHIVES) or head[start : start + len(mark)] == mark:
+    if head.startswith(_ARCHIVES) or head[257:262] == b"ustar":
         return InputError("is an archive, which is not opened", hint="unpack it")
     if is_binary(head):
         return InputError("is a binary file", hint=SEE_FORMATS)

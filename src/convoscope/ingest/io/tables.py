@@ -14,7 +14,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,28 +56,25 @@ def is_table(path: Path, head: bytes) -> bool:
 
 def first_rows(path: Path, count: int) -> list[Any]:
     """The first rows, to tell the format by. Raises `InputError` where the table cannot be read."""
-    rows = list(islice(_parquet_values(path, count) if is_parquet(path) else _text_values(path), count))
+    rows: list[Any] = []
+    if is_parquet(path):
+        for text in _parquet_rows(path, f"LIMIT {count}"):
+            with suppress(BadJson):
+                rows.append(decode(text).value)
+    else:
+        bad = None
+        for row in _rows(path):
+            if isinstance(row, _BadRow):
+                bad = bad or row
+            elif len(rows) < count:
+                rows.append(row.cells)
+            if len(rows) == count:
+                break
+        if bad is not None and not rows:
+            raise InputError(f"no row can be read: {bad.problem}", line=bad.first, hint=bad.hint)
     if not rows:
         raise UnknownTable("is a table without rows", hint="nothing was written to it but its columns")
     return rows
-
-
-def _text_values(path: Path) -> Iterator[Any]:
-    good, bad = False, None
-    for row in _rows(path):
-        if isinstance(row, _Row):
-            good = True
-            yield row.cells
-        else:
-            bad = bad or row
-    if bad is not None and not good:
-        raise InputError(f"no row can be read: {bad.problem}", line=bad.first, hint=bad.hint)
-
-
-def _parquet_values(path: Path, count: int) -> Iterator[Any]:
-    for text in _parquet_rows(path, f"LIMIT {count}"):
-        with suppress(BadJson):
-            yield decode(text).value
 
 
 def row_ranges(path: Path, size: int) -> Iterator[ByteRange]:
@@ -177,18 +173,13 @@ def _rows(path: Path) -> Iterator[_Row | _BadRow]:
         if not any(cells):
             continue
         if len(cells) != len(names):
-            problem_text = f"the row has {_cells(len(cells))}, and the header {len(names)}"
-            yield _BadRow(
-                first, lines.number, problem_text, f"{_SKIPPED}; put a cell that holds the delimiter in quotes"
-            )
+            count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+            hint = f"{_SKIPPED}; put a cell that holds the delimiter in quotes"
+            yield _BadRow(first, lines.number, f"the row has {count}, and the header {len(names)}", hint)
             continue
         yield _Row(first, lines.number, {name: cell or None for name, cell in zip(names, cells, strict=True)})
     if lines.broken:
         yield _BadRow(lines.number + 1, lines.number + 1, lines.broken, "everything before it was read")
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"
 
 
 def _header(parsed: Any) -> list[str]:
@@ -287,9 +278,18 @@ def _parquet_rows(path: Path, clause: str = "") -> Iterator[bytes]:
     """The rows as JSON, in their order; a few at a time, so that a file of any size takes little memory."""
     import duckdb
 
+    if not is_utf8(path.resolve()):
+        raise InputError("is a Parquet file whose path is not UTF-8", hint="rename it, or its folder")
+    # By its very name: DuckDB would read * ? [ as patterns.
+    name = re.sub(r"([*?\[])", r"[\1]", str(path.resolve())).replace("'", "''")
+    table = f"read_parquet(['{name}'])"
     try:
-        with _database() as connection:
-            result = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {_parquet(path)} AS row {clause}")
+        with duckdb.connect(":memory:") as connection:
+            for setting in ("enable_progress_bar", "autoinstall_known_extensions", "autoload_known_extensions"):
+                connection.execute(f"SET {setting} = false")
+            connection.execute("SET threads = 1")
+            connection.execute(f"SET memory_limit = '{_MEMORY_MB}MB'")
+            result = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {table} AS row {clause}")
             while rows := result.fetchmany(_FETCH_ROWS):
                 for (text,) in rows:
                     yield text.encode("utf-8", "surrogatepass")
@@ -301,7 +301,10 @@ def _unreadable(path: Path, error: duckdb.Error) -> InputError:
     """Why a Parquet file cannot be read. DuckDB's own words are of its insides, and name the path on this machine."""
     import duckdb
 
-    if not _ends_like_parquet(path):
+    size = len(_PARQUET)
+    with path.open("rb") as stream:
+        ends = stream.seek(0, os.SEEK_END) > size and stream.seek(-size, os.SEEK_END) >= 0 and stream.read() == _PARQUET
+    if not ends:
         hint = "copy or download it again, or have it written again"
         return InputError("begins like a Parquet file, but its end is missing", hint=hint)
     if isinstance(error, duckdb.OutOfMemoryException):
@@ -311,29 +314,3 @@ def _unreadable(path: Path, error: duckdb.Error) -> InputError:
         hint = "write the file again with usual types and Snappy or Zstandard compression"
         return InputError("is a Parquet file with something in it that cannot be read here", hint=hint)
     return InputError("is a Parquet file that is damaged", hint="copy or download it again, or have it written again")
-
-
-def _ends_like_parquet(path: Path) -> bool:
-    size = len(_PARQUET)
-    with path.open("rb") as stream:
-        return stream.seek(0, os.SEEK_END) > size and stream.seek(-size, os.SEEK_END) >= 0 and stream.read() == _PARQUET
-
-
-def _database() -> duckdb.DuckDBPyConnection:
-    import duckdb
-
-    connection = duckdb.connect(":memory:")
-    connection.execute("SET threads = 1")
-    connection.execute("SET enable_progress_bar = false")
-    connection.execute("SET autoinstall_known_extensions = false")
-    connection.execute("SET autoload_known_extensions = false")
-    connection.execute(f"SET memory_limit = '{_MEMORY_MB}MB'")
-    return connection
-
-
-def _parquet(path: Path) -> str:
-    """The file as a table, by its very name: DuckDB would read * ? [ as patterns."""
-    if not is_utf8(path.resolve()):
-        raise InputError("is a Parquet file whose path is not UTF-8", hint="rename it, or its folder")
-    name = re.sub(r"([*?\[])", r"[\1]", str(path.resolve())).replace("'", "''")
-    return f"read_parquet(['{name}'])"

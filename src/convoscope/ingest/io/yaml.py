@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from convoscope.errors import InputError
 
@@ -75,39 +75,31 @@ class _Open:
         self.values = 1
 
 
-class _Sizes(NamedTuple):
-    """How many values stand behind each name that YAML gives to a value."""
-
-    by_anchor: dict[str, int]
-
-    def of(self, event: Any) -> int:
-        size = self.by_anchor.get(event.anchor)
-        if size is None:
-            raise _at(event, f"*{event.anchor} names nothing, or a value that holds itself", "write it out")
-        return size
-
-
 def _check(events: Any) -> None:
     """Refuse what would take too long or too much, before anything is made of it."""
     import yaml
 
-    sizes, stack, total = _Sizes({}), list[_Open](), 0
+    sizes = dict[str, int]()
+    """How many values there are behind each name that YAML gives to a value."""
+    stack, total = list[_Open](), 0
     for event in events:
         kind = type(event)
         if kind is yaml.DocumentStartEvent:
-            sizes.by_anchor.clear()
+            sizes.clear()
         size = 0
         if kind is yaml.AliasEvent:
-            size = sizes.of(event)
+            if event.anchor not in sizes:
+                raise _at(event, f"*{event.anchor} names nothing, or a value that holds itself", "write it out")
+            size = sizes[event.anchor]
         elif kind is yaml.ScalarEvent:
             size = 1
             _check_tag(event)
             if event.anchor:
-                sizes.by_anchor[event.anchor] = 1
+                sizes[event.anchor] = 1
             _check_key(stack, event)
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             _check_tag(event)
-            sizes.by_anchor.pop(event.anchor, None)
+            sizes.pop(event.anchor, None)
             stack.append(_Open(event.anchor, kind is yaml.MappingStartEvent))
             if len(stack) > MAX_DEPTH:
                 raise _at(event, "is nested too deeply", f"{MAX_DEPTH} levels are read")
@@ -115,7 +107,7 @@ def _check(events: Any) -> None:
             ended = stack.pop()
             size = ended.values
             if ended.anchor:
-                sizes.by_anchor[ended.anchor] = size
+                sizes[ended.anchor] = size
         if size:
             if stack:
                 stack[-1].values += size

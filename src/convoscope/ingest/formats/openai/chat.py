@@ -24,6 +24,8 @@ from convoscope.ingest.record import (
     Fields,
     JsonObject,
     answer_of,
+    as_list,
+    as_object,
     filled,
     in_plain_names,
     is_role,
@@ -209,15 +211,12 @@ def _take_calls(fields: Fields) -> list[Fields]:
     """The tool calls of a message, of either generation; what is not shaped like one stays where it is."""
     calls: list[Any] = []
     listed = fields.get("tool_calls")
-    if isinstance(listed, list) and all(map(_is_call, listed)):
+    objects = [as_object(call) for call in as_list(listed)]
+    if isinstance(listed, list) and all(isinstance(one.get("function") or one.get("custom"), dict) for one in objects):
         calls = [*fields.pop("tool_calls")]
     if isinstance(fields.get("function_call"), dict):
         calls.append({"function": fields.pop("function_call")})
     return [Fields(call, "tool_call", fields.notes) for call in calls]
-
-
-def _is_call(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("function") or value.get("custom"), dict)
 
 
 READER = OpenAIChatReader()

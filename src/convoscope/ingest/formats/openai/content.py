@@ -5,13 +5,14 @@ A block may be a tool's result in a message of the role `user`, though no person
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from convoscope.conversation import Text, Time
 from convoscope.ingest.control_text import without_control
-from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.record import Fields, JsonObject, answer_of, filled, without_payload
+from convoscope.ingest.io.json import BadJson, decode, parsed
+from convoscope.ingest.record import Fields, JsonObject, answer_of, as_list, as_object, filled, without_payload
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -127,21 +128,13 @@ def is_chunk_list(value: Any) -> bool:
 
 def message_of(stream: Any) -> JsonObject | None:
     """The message that a stream, or a list of its chunks, makes; None where it cannot be read as one."""
-    chunks = stream if isinstance(stream, list) else list(_payloads(stream))
+    if isinstance(stream, str):
+        stream = [parsed(line[5:].strip()) for line in stream.splitlines() if line.startswith("data:")]
     joined = _Joined()
-    for chunk in chunks:
+    for chunk in stream:
         if isinstance(chunk, dict):
             joined.take(chunk)
     return joined.message()
-
-
-def _payloads(text: str) -> Iterator[Any]:
-    for line in text.splitlines():
-        if line.startswith("data:") and line[5:].lstrip().startswith("{"):
-            try:
-                yield decode(line[5:].strip().encode("utf-8", "replace")).value
-            except BadJson:
-                continue
 
 
 def _is_chunk(value: Any) -> bool:
@@ -186,12 +179,14 @@ class _Joined:
         for name, texts in (("content", self.texts), ("refusal", self.refusals)):
             if isinstance(delta.get(name), str):
                 texts.append(delta[name])
-        for call in _objects(delta.get("tool_calls")):
+        for call in as_list(delta.get("tool_calls")):
+            if not isinstance(call, dict):
+                continue
             held = self.calls.setdefault(call.get("index", 0), {"function": {"name": "", "arguments": ""}})
             held |= filled({name: call.get(name) for name in ("id", "type")})
-            function = call.get("function")
+            function = as_object(call.get("function"))
             for name in ("name", "arguments"):
-                if isinstance(function, dict) and isinstance(function.get(name), str):
+                if isinstance(function.get(name), str):
                     held["function"][name] += function[name]
 
     def _block(self, chunk: JsonObject) -> None:
@@ -200,15 +195,14 @@ class _Joined:
         block = self.blocks.setdefault(chunk.get("index", 0), {"type": "text", "text": ""})
         if isinstance(chunk.get("content_block"), dict):
             block |= chunk["content_block"]
-        delta = chunk.get("delta")
-        for name, text in delta.items() if isinstance(delta, dict) else ():
+        for name, text in as_object(chunk.get("delta")).items():
             if name in ("text", "thinking", "partial_json") and isinstance(text, str):
                 block[name] = f"{block.get(name) or ''}{text}"
 
     def message(self) -> JsonObject | None:
         content: Any = "".join(self.texts)
         if self.blocks:
-            finished = [_finished(block) for _, block in sorted(self.blocks.items(), key=lambda item: str(item[0]))]
+            finished = [_finished(self.blocks[index]) for index in sorted(self.blocks, key=str)]
             content = [block for block in finished if block != {"type": "text", "text": ""}]
         spoken = filled(
             {"content": content, "refusal": "".join(self.refusals), "tool_calls": list(self.calls.values())}
@@ -221,14 +215,9 @@ def _finished(block: JsonObject) -> JsonObject:
     """A block with its arguments as a value."""
     arguments = block.pop("partial_json", None)
     if isinstance(arguments, str) and arguments.strip():
-        try:
+        block["input"] = arguments
+        with suppress(BadJson):
             block["input"] = decode(arguments.encode("utf-8", "replace")).value
-        except BadJson:
-            block["input"] = arguments
     if block.get("type") != "text" and block.get("text") == "":
         del block["text"]
     return block
-
-
-def _objects(values: Any) -> Iterable[JsonObject]:
-    return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else ()

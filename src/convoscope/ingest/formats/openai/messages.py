@@ -76,11 +76,14 @@ def message_signature(message: Any) -> int:
     """A hash of who says what, calls what, or answers what; ids, times and counts of a message do not matter."""
     if not isinstance(message, dict):
         return hash(_canonical(message))
-    calls = message.get("tool_calls")
+    calls, function = message.get("tool_calls"), message.get("function_call")
     rest = filled({name: message.get(name) for name in _CALL_FIELDS if name != "text"})
-    function = message.get("function_call")
     if isinstance(calls, list):
-        rest["tool_calls"] = [_function(one) for one in calls]
+        functions = [as_object(call).get("function") for call in calls]
+        rest["tool_calls"] = [
+            [call.get("id"), one.get("name"), one.get("arguments")] if isinstance(one, dict) else call
+            for call, one in zip(calls, functions, strict=True)
+        ]
     if isinstance(function, dict):
         rest["function_call"] = function
     return hash((role_of(message), _content(message), _canonical(rest)))
@@ -102,21 +105,12 @@ def _content(message: JsonObject) -> str:
         return " ".join(content.split())
     if not isinstance(content, list):
         return _canonical(content)
-    parts = [_part(part) for part in content]
+    parts: list[Any] = []
+    for part in content:
+        # Without what an API adds to it on the way back.
+        fields = filled({name: part.get(name) for name in (*_CALL_FIELDS, "content")}) if isinstance(part, dict) else {}
+        parts.append(fields["text"] if set(fields) == {"text"} else fields or part)
     return "\n".join(part if isinstance(part, str) else _canonical(part) for part in parts).strip()
-
-
-def _part(part: Any) -> Any:
-    """A part of a content without what an API adds to it on the way back."""
-    if not isinstance(part, dict):
-        return part
-    fields = filled({name: part.get(name) for name in (*_CALL_FIELDS, "content")})
-    return fields["text"] if set(fields) == {"text"} else fields or part
-
-
-def _function(call: Any) -> Any:
-    function = call.get("function") if isinstance(call, dict) else None
-    return [call.get("id"), function.get("name"), function.get("arguments")] if isinstance(function, dict) else call
 
 
 def _canonical(value: Any) -> str:
@@ -182,8 +176,11 @@ def with_reply(entries: list[Any], fields: Fields) -> list[Any]:
     if not is_asked:
         return entries
     for name in REPLY_FIELDS:
-        value = fields.get(name)
-        held, field = (dict(value), _text_field(value)) if isinstance(value, dict) else (fields, name)
+        value, field = fields.get(name), name
+        held: JsonObject = fields
+        if isinstance(value, dict):
+            held = dict(value)
+            field = next((text for text in _REPLY_TEXTS if isinstance(value.get(text), str)), "")
         reply = held.get(field)
         if isinstance(reply, str) and reply.strip():
             del held[field]
@@ -192,11 +189,6 @@ def with_reply(entries: list[Any], fields: Fields) -> list[Any]:
             fields.notes.inferred(f"reply_in_{name}")
             return [*entries, {"role": "assistant", "content": reply}]
     return entries
-
-
-def _text_field(value: JsonObject) -> str:
-    """The field of an object that holds the text of a reply; "" where the object is something else."""
-    return next((name for name in _REPLY_TEXTS if isinstance(value.get(name), str)), "")
 
 
 def copied(record: Any, notes: Notes) -> Fields:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -12,6 +12,7 @@ from convoscope.conversation import Conversation, Source
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Grouping, Place, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.record import as_list
 from convoscope.ingest.report import Notes
 from convoscope.views.standard_data.canonical import to_conversation
 from convoscope.views.standard_data.schema import METRICS, STT, TTS
@@ -21,6 +22,7 @@ from convoscope.views.standard_data.values import id_text
 _JOINED_BY = ("conversation_id", "session_id", "task_id", "source_trace_id")
 """The first of these that an item has says which conversation it belongs to."""
 _WRAPPERS = ("items", "data", "dataset_items")
+_WRAPS = frozenset(_WRAPPERS)
 
 # One of these names is enough: no other format uses them.
 _DECISIVE = frozenset(
@@ -44,15 +46,8 @@ _NESTED = frozenset(
 _KEPT = frozenset({"json_repaired", "kept_as_json", "kept_as_text", "kept_words", "twins_differ"})
 """Warnings about values that are still there, if in another form."""
 _NOTHING_MISSING = frozenset(
-    {
-        "empty_metric",
-        "empty_text",
-        "no_metric",
-        "null_element",
-        "repeated_metric",
-        "unknown_metric",
-        "unknown_processor",
-    }
+    {"empty_metric", "empty_text", "no_metric", "null_element"}
+    | {"repeated_metric", "unknown_metric", "unknown_processor"}
 )
 """Warnings about what said nothing, or nothing new, or is kept and of an unknown kind."""
 _FEW, _MANY = 8, 20
@@ -72,10 +67,9 @@ class StandardDataReader(Reader):
             if isinstance(value, dict):
                 if (detection := _looks_like_an_item(value)) is not None:
                     return detection
-                wrapped = _wrapped(value)
-                if wrapped is not None:
+                if wrapped := _wrapped(value):
                     grouping: Grouping = "file" if sample.container == "document" else "record"
-                    return Detection(_SURE, f'evaluation items in "{wrapped.name}"', grouping)
+                    return Detection(_SURE, f'evaluation items in "{wrapped}"', grouping)
         return None
 
     def key(self, value: Any) -> str | None:
@@ -96,7 +90,7 @@ class StandardDataReader(Reader):
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         if len(group.records) == 1:
             value = group.records[0].value
-            if type(value) is dict and not _WRAPS.isdisjoint(value) and (wrapped := _wrapped(value)) is not None:
+            if type(value) is dict and not _WRAPS.isdisjoint(value) and (wrapped := _wrapped(value)):
                 return _unwrapped(wrapped, value, group, notes)
         return iter((_built(group.records, group, group.name, notes),))
 
@@ -109,9 +103,6 @@ class StandardDataReader(Reader):
         _note(tidied, notes, "")
         source = Source(format="standard-data", files=place.files, record=str(place.number))
         return to_conversation((tidied,), id=_id(record) or place.name, source=source)
-
-
-_WRAPS = frozenset(_WRAPPERS)
 
 
 class _Ids(msgspec.Struct, gc=False):
@@ -174,46 +165,38 @@ def _looks_like_an_item(value: Mapping[str, Any]) -> Detection | None:
 def _is_history(value: Any) -> bool:
     if isinstance(value, dict):
         value = value.get("turns", value.get("messages"))
-    return isinstance(value, list) and any(
-        isinstance(one, dict) and ("speaker" in one or "role" in one) for one in value
-    )
+    return any(isinstance(one, dict) and ("speaker" in one or "role" in one) for one in as_list(value))
 
 
-class _Wrapped(NamedTuple):
-    """Items inside of a document, and under which name."""
-
-    name: str
-    items: list[Any]
-
-
-def _wrapped(value: Mapping[str, Any]) -> _Wrapped | None:
+def _wrapped(value: Mapping[str, Any]) -> str:
+    """The name under which a document holds items; "" for anything else."""
     for name in _WRAPPERS:
-        items = value.get(name)
-        if isinstance(items, list) and any(isinstance(one, dict) and _looks_like_an_item(one) for one in items):
-            return _Wrapped(name, items)
-    return None
+        if any(isinstance(one, dict) and _looks_like_an_item(one) for one in as_list(value.get(name))):
+            return name
+    return ""
 
 
-def _unwrapped(wrapped: _Wrapped, document: dict[str, Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+def _unwrapped(wrapped: str, document: dict[str, Any], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
     """The conversations of a document; what else the document says is in each of them."""
     together: dict[str, list[Record]] = {}
-    for number, value in enumerate(wrapped.items, start=1):
+    items = document[wrapped]
+    for number, value in enumerate(items, start=1):
         key = _key(value) if isinstance(value, dict) else None
         together.setdefault(f"{number}" if key is None else key, []).append(Record(value, number))
-    others = {name: value for name, value in document.items() if name != wrapped.name and value is not None}
+    others = {name: value for name, value in document.items() if name != wrapped and value is not None}
     for name in others:
         notes.unknown(f"document.{name}")
     bad: list[str] = []
     for records in together.values():
         name = f"{group.name}#{records[0].number}" if len(together) > 1 else group.name
         try:
-            conversation = _built(records, group, name, notes, wrapped.name)
+            conversation = _built(records, group, name, notes, wrapped)
         except InputError as error:
             bad.append(f"item {records[0].number} {error.message}")
             continue
         yield (msgspec.structs.replace(conversation, extras={"document": others}) if others else conversation)
     if bad:
-        message = f"{len(bad)} of {len(wrapped.items)} items cannot be used: {bad[0]}"
+        message = f"{len(bad)} of {len(items)} items cannot be used: {bad[0]}"
         raise InputError(message, hint=_HINT, count=len(bad))
 
 
@@ -273,14 +256,11 @@ def _no_item(value: Any) -> InputError:
 
 def _id(value: Mapping[str, Any]) -> str:
     """The id of a conversation: the id that joins its items, else that of its only turn."""
-    for name in _CALLED_BY:
+    for name in (*_JOINED_BY, "turn_id"):
         id = value.get(name)
         if id is not None and (text := _text(id)):
             return text
     return ""
-
-
-_CALLED_BY = (*_JOINED_BY, "turn_id")
 
 
 def _note(tidied: Tidied, notes: Notes, path: str) -> None:
