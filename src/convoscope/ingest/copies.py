@@ -251,7 +251,7 @@ def without_copied_lines(keyed: KeyedRecords, report: ReadReport) -> KeyedRecord
         if kept:
             texts, numbers = [run.texts[index] for index in kept], [run.numbers[index] for index in kept]
             repairs = {new: run.repairs[index] for new, index in enumerate(kept) if index in run.repairs}
-            runs.append(SortedRun(run.name, numbers, texts, repairs))
+            runs.append(SortedRun(run.key, run.name, numbers, texts, repairs))
     return keyed._replace(runs=runs)
 
 

@@ -37,8 +37,8 @@ from convoscope.ingest.report import Problem, ReadReport
 
 MAX_BUCKETS = 256
 _OTHER_FILES = 64
-_LENGTHS = 16
-"""Bytes before a frame: the lengths of its head and of its texts."""
+_LENGTH = 8
+"""Bytes before a frame, which hold its length."""
 UNKEYED = "\0"
 """Begins the key of a record that has none."""
 _FIRST_ROWS = 50
@@ -65,13 +65,14 @@ class KeyedPiece(NamedTuple):
     """What had to be put right to read them, by their index."""
 
 
-class SortedRun(NamedTuple):
+class SortedRun(msgspec.Struct, array_like=True, gc=False, omit_defaults=True):
     """Records of one key that were in one piece."""
 
+    key: str
     name: str
-    numbers: Sequence[int]
-    texts: Sequence[bytes]
-    repairs: Mapping[int, tuple[str, ...]]
+    numbers: list[int]
+    texts: list[bytes]
+    repairs: dict[int, tuple[str, ...]] = {}
 
 
 class KeyedRecords(NamedTuple):
@@ -99,23 +100,8 @@ class KeyedRecords(NamedTuple):
                     yield Record(value, number, run.repairs.get(index, ()) + repairs, run.name)
 
 
-class _RunHead(msgspec.Struct, array_like=True, gc=False):
-    """What is known of a run before its texts."""
-
-    key: str
-    numbers: list[int]
-    repairs: dict[int, tuple[str, ...]] | None = None
-
-
-class _Head(msgspec.Struct, array_like=True, gc=False):
-    """What comes before the texts of a piece: its file, and its runs."""
-
-    name: str
-    runs: list[_RunHead]
-
-
-_encode_head = msgspec.msgpack.Encoder().encode
-_decode_head = msgspec.msgpack.Decoder(_Head).decode
+_encode_runs = msgspec.msgpack.Encoder().encode
+_decode_runs = msgspec.msgpack.Decoder(list[SortedRun]).decode
 
 
 def spread(reader: str, pieces: Iterable[KeyedPiece], scratch: Path, buckets: int) -> Iterator[tuple[int, Input]]:
@@ -154,46 +140,35 @@ def _allow_open_files(count: int) -> None:
 
 
 def _frames(piece: KeyedPiece, buckets: int) -> Iterator[tuple[int, bytes]]:
-    """What each bucket gets of a piece: lengths, a head, and the texts, with a line end between each two."""
+    """What each bucket gets of a piece: its runs, after their length."""
     by_key: dict[str, list[int]] = {}
     for index, key in enumerate(piece.keys):
         try:
             by_key[key].append(index)
         except KeyError:
             by_key[key] = [index]
-    heads: dict[int, list[_RunHead]] = {}
-    bodies: dict[int, list[bytes]] = {}
-    texts, numbers, repairs = piece.texts, piece.numbers, piece.repairs
+    runs: dict[int, list[SortedRun]] = {}
+    name, texts, numbers, repairs = piece.name, piece.texts, piece.numbers, piece.repairs
     for key, indexes in by_key.items():
-        bucket = bucket_of(key, buckets)
-        head = _RunHead(key, [numbers[index] for index in indexes])
+        run = SortedRun(key, name, [numbers[index] for index in indexes], [texts[index] for index in indexes])
         if repairs:
-            head.repairs = {at: repairs[index] for at, index in enumerate(indexes) if index in repairs}
-        if bucket not in heads:
-            heads[bucket], bodies[bucket] = [], []
-        heads[bucket].append(head)
-        bodies[bucket] += [texts[index] for index in indexes]
-    for bucket, runs in heads.items():
-        whole, body = _encode_head(_Head(piece.name, runs)), b"\n".join(bodies[bucket])
-        yield bucket, b"%08x%08x%b%b" % (len(whole), len(body), whole, body)
+            run.repairs = {at: repairs[index] for at, index in enumerate(indexes) if index in repairs}
+        runs.setdefault(bucket_of(key, buckets), []).append(run)
+    for bucket, held in runs.items():
+        frame = _encode_runs(held)
+        yield bucket, len(frame).to_bytes(_LENGTH) + frame
 
 
 def read_bucket(path: Path) -> Iterator[KeyedRecords]:
     """The records of a bucket by key, in the order in which the keys came first."""
     by_key: dict[str, list[SortedRun]] = {}
     with path.open("rb") as stream:
-        while lengths := stream.read(_LENGTHS):
-            head = _decode_head(stream.read(int(lengths[:8], 16)))
-            texts = stream.read(int(lengths[8:], 16)).split(b"\n")
-            start = 0
-            for run in head.runs:
-                end = start + len(run.numbers)
-                sorted_run = SortedRun(head.name, run.numbers, texts[start:end], run.repairs or {})
-                start = end
+        while length := stream.read(_LENGTH):
+            for run in _decode_runs(stream.read(int.from_bytes(length))):
                 if run.key in by_key:
-                    by_key[run.key].append(sorted_run)
+                    by_key[run.key].append(run)
                 else:
-                    by_key[run.key] = [sorted_run]
+                    by_key[run.key] = [run]
     for key, runs_of_key in by_key.items():
         yield KeyedRecords(key, runs_of_key)
 
