@@ -438,7 +438,6 @@ def _begins_like_json(path: Path, head: bytes) -> bool:
 def _unknown(
     path: Path, container: Container, values: Sequence[Any], claimants: Sequence[Reader | Companion]
 ) -> InputError:
-    """What is known of a file that no reader claims."""
     if container == "text":
         return not_text(files.head_of(path, HEAD_BYTES)) or InputError("is not JSON", hint=SEE_FORMATS)
     readers = (claimant for claimant in claimants if isinstance(claimant, Reader))
@@ -508,7 +507,6 @@ def _stands_alone(line: bytes) -> bool:
 
 
 def _first_values(path: Path, head: bytes, container: Container, most: int) -> list[Any]:
-    """The first few records, by which the format is recognised."""
     if container == "document":
         return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
     values: list[Any] = []

@@ -17,7 +17,7 @@ from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.errors import InputError, NothingReadable, UsageError
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FlowDefinitions
-from convoscope.ingest.companions.predictions import PredictionFiles, unread_records, without_dialogue
+from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
 from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
 from convoscope.ingest.io.containers import SEE_FORMATS
 from convoscope.ingest.io.streams import as_files
@@ -74,9 +74,7 @@ class ReadStream:
             if predictions:
                 ids.append(read.conversation.id)
             yield read
-        self.report.add_notes(unread_records(predictions))
-        if self._limit is None:
-            self.report.add_notes(without_dialogue(predictions, ids))
+        self.report.add_notes(unused_predictions(predictions, ids if self._limit is None else None))
         if not self.report.conversations:
             raise nothing_readable(self.report)
 

@@ -277,7 +277,6 @@ def registered(readers_from: str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 def _declared(source: str) -> list[Reader]:
-    """The readers of a source: a mapping in TOML is one."""
     if source.endswith(".toml"):
         from convoscope.ingest.mapping.reader import mapped_reader
 

@@ -56,10 +56,7 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
         return {}
     finder, calls, others = CopyFinder(), list[ModelCall](), dict[int, int]()
     for index, item in compared:
-        comparison = _Comparison(item, keys, finder, calls)
-        for number, text in readable_texts(item, index, size):
-            comparison.take(RecordKey(index, number), text)
-        others[index] = comparison.exchanges
+        others[index] = _compare(item, index, size, keys, finder, calls)
     copies = finder.copies(keys.counts)
     dropped = set(copies.dropped)
     for record in copies.equal:
@@ -134,36 +131,31 @@ def _quick_look(item: Input, index: int, size: int) -> Iterator[bytes]:
         yield from (text for _, text in readable_texts(item, index, size))
 
 
-class _Comparison:
-    """Takes in the records of an input that share a quick key with another one."""
+def _compare(item: Input, index: int, size: int, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]) -> int:
+    """Take in the records of an input that share a quick key with another one.
 
-    def __init__(self, item: Input, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]) -> None:
-        self.reader, self.apart = reader_named(item.reader), apart_by_input(item)
-        self.keys, self.finder, self.calls = keys, finder, calls
-        self.exchanges = 0
-        """About how many earlier exchanges the records have that are no beginnings of others, nor go on with one."""
-
-    def take(self, record: RecordKey, text: bytes) -> None:
-        reader, keys = self.reader, self.keys
+    Gives about how many earlier exchanges the records have that are no beginnings of others, nor go on with one.
+    """
+    reader, apart, exchanges = reader_named(item.reader), apart_by_input(item), 0
+    for number, text in readable_texts(item, index, size):
         may_be_copy = bool(keys.copies) and quick_copy_key(text) in keys.copies
         may_be_part = False
         if reader.logs_calls and keys.histories:
             first, second = _history_keys(reader, text)
             may_be_part = first in keys.histories or second in keys.seconds
         if reader.logs_calls and not may_be_part:
-            self.exchanges += max(0, text.count(_USER) - 1)
+            exchanges += max(0, text.count(_USER) - 1)
         if not (may_be_copy or may_be_part):
-            return
-        try:
-            value = decode(text).value
+            continue
+        with suppress(Exception):  # whatever it trips over, `build` looks at it, and reports it
+            value, record = decode(text).value, RecordKey(index, number)
             if may_be_copy:
-                self.finder.add(record, value, self.apart)
+                finder.add(record, value, apart)
             history = reader.history(value) if may_be_part else None
-        except Exception:  # whatever it trips over, `build` looks at it, and reports it
-            return
-        if history is not None and history.messages:
-            prefixes = accumulate(history.messages, lambda before, message: hash((before, message)), initial=0)
-            self.calls.append(ModelCall(record, tuple(prefixes)[1:], history._replace(entries=())))
+            if history is not None and history.messages:
+                prefixes = accumulate(history.messages, lambda before, message: hash((before, message)), initial=0)
+                calls.append(ModelCall(record, tuple(prefixes)[1:], history._replace(entries=())))
+    return exchanges
 
 
 # Growing histories.

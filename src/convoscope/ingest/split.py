@@ -206,7 +206,6 @@ class _PieceReader:
                 yield self._build(group, item.name, Origin(self.piece.index, number, 0), notes), notes
 
     def _groups(self) -> Iterator[tuple[RecordGroup, int]]:
-        """The groups of records that are conversations, each with the number of its record."""
         item = self.item
         if item.grouping == "folder":
             yield RecordGroup(item.name, self.path, companions=tuple(Path(one.path) for one in item.companions)), 0
@@ -264,7 +263,6 @@ class _PieceReader:
             yield new(Read, (conversation, taken, new(Origin, (index, number, 0)), False, True))
 
     def _keyed(self, records: KeyedRecords, origin: Origin) -> Iterator[tuple[Iterable[Read], Notes]]:
-        """What is read of one key of a bucket."""
         reader, report = self.reader, self.report
         keyed = records if reader.joins_messages else without_copied_lines(records, report)
         lines, conversation = keyed.lines, None
@@ -346,7 +344,6 @@ def _decoder(type: Any) -> Callable[[bytes], Any]:
 
 
 def _attached(attachers: Sequence[Attach], reads: Iterable[Read], notes: Notes, report: ReadReport) -> Iterator[Read]:
-    """The conversations with what their companions say."""
     for read in reads:
         conversation = read.conversation
         for attach in attachers:

@@ -16,7 +16,7 @@ import msgspec
 from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
-from convoscope.ingest.companions.predictions import PredictionFiles, unread_records, without_dialogue
+from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
@@ -242,9 +242,8 @@ class _RunBuilder:
         """
         predictions = {path for item in self.job.input.inputs for path in item.companions_of(PredictionFiles.format)}
         if predictions:
-            report.add_notes(unread_records(predictions))
-            if self.settings.limit is None:
-                report.add_notes(without_dialogue(predictions, conversation_ids(tables)))
+            ids = conversation_ids(tables) if self.settings.limit is None else None
+            report.add_notes(unused_predictions(predictions, ids))
             self._refuse_problems(report)
 
     def _score_parts(self, unfinished: Partial) -> None:

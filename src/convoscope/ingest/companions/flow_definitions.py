@@ -121,7 +121,6 @@ class _Declared(NamedTuple):
 
 
 def _apart(value: Any, at: _At, stem: str) -> Iterator[_Declared]:
-    """Each flow of a document."""
     if isinstance(value, dict) and "flows" in value:
         if "states" in value:
             raise (at / "flows").error(

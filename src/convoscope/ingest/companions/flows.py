@@ -164,10 +164,13 @@ def _stem(name: str) -> str:
     return stem.encode("utf-8", "replace").decode() or "flow"
 
 
-def _values(path: Path) -> Sequence[Any]:
-    """The documents of a file."""
+def _content(path: Path) -> tuple[bytes, str]:
     with containers.open_bytes(path) as stream:
-        data, broken = containers.read_block(stream, MAX_BYTES + 1)
+        return containers.read_block(stream, MAX_BYTES + 1)
+
+
+def _values(path: Path) -> Sequence[Any]:
+    data, broken = _content(path)
     if broken:
         raise InputError(broken, hint="make the file again")
     if len(data) > MAX_BYTES:
@@ -194,8 +197,7 @@ def _values(path: Path) -> Sequence[Any]:
 def may_declare_flow(path: Path) -> bool:
     """Whether a file declares a flow, or is broken and was meant to."""
     try:
-        with containers.open_bytes(path) as stream:
-            data, _ = containers.read_block(stream, MAX_BYTES + 1)
+        data, _ = _content(path)
     except OSError:
         return True
     # Most YAML files declare something else, and are not read whole.
@@ -260,7 +262,6 @@ def _with(conversation: Conversation, flow: Flow) -> Conversation:
 
 
 def _states(conversation: Conversation) -> Iterator[str]:
-    """The states that a conversation was in."""
     for event in conversation.timeline:
         if type(event) is StateEntered or type(event) is StateExited:
             yield event.state

@@ -178,7 +178,6 @@ def _shown(value: Any) -> str:
 
 
 def _is_whole(value: Any, kind: Any) -> bool:
-    """Whether all of a value can be read."""
     if kind is _SlotValues and isinstance(value, dict) and isinstance(value.get("slots_values_name"), list):
         return isinstance(value.get("slots_values_list"), list)
     try:
@@ -287,7 +286,6 @@ class PredictionFiles(Companion):
 
 
 def _records(path: Path, problems: list[str]) -> list[Any]:
-    """The records of a file: JSON, or the rows of a table."""
     if not tables.is_table(path, files.head_of(path, _HEAD)):
         return values_of(path, problems)
     values: list[Any] = []
@@ -333,27 +331,18 @@ def load(paths: Sequence[Path]) -> Predictions | None:
 _PLACEHOLDER = re.compile(r"\[[\w\s]+\]")
 
 
-def unread_records(paths: Iterable[Path]) -> list[Note]:
-    """What cannot be read in files of predictions, such as a line that was cut off: set aside, and named."""
-    read = {path: load([path]) for path in sorted(set(paths))}
-    return [
-        Note(kind="set_aside", code="prediction_unreadable", file=path.name, detail=problem)
-        for path, predictions in read.items()
-        for problem in (predictions.problems if predictions is not None else ())
-    ]
-
-
-def without_dialogue(paths: Iterable[Path], ids: Iterable[str]) -> list[Note]:
-    """The predicted dialogues that are none of those with these ids: each of them is set aside, and named."""
-    read = {path: predictions for path in sorted(set(paths)) if (predictions := load([path])) is not None}
-    if not read:
-        return []
-    known = set(map(dialogue_key, ids))
-    return [
-        Note(kind="set_aside", code="prediction_without_dialogue", file=path.name, detail=id)
-        for path, predictions in read.items()
-        for id in sorted(predictions.by_dialogue.keys() - known)
-    ]
+def unused_predictions(paths: Iterable[Path], ids: Iterable[str] | None) -> list[Note]:
+    """What is set aside in files of predictions, and named: what cannot be read, such as a line that was cut off, and
+    predicted dialogues that are none of those with these ids. None: the dialogues are not all known."""
+    known = None if ids is None else set(map(dialogue_key, ids))
+    notes: list[Note] = []
+    for path in sorted(set(paths)):
+        if (predictions := load([path])) is not None:
+            absent = () if known is None else sorted(predictions.by_dialogue.keys() - known)
+            details = [("prediction_unreadable", problem) for problem in predictions.problems]
+            details += [("prediction_without_dialogue", id) for id in absent]
+            notes += [Note(kind="set_aside", code=code, file=path.name, detail=detail) for code, detail in details]
+    return notes
 
 
 def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -> Conversation:

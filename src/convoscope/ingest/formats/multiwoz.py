@@ -150,7 +150,6 @@ class LogEntry(NamedTuple):
 
 
 def _conversation_21(id: str, dialogue: Any, group: RecordGroup, notes: Notes) -> Conversation:
-    """The dialogue with frames of both speakers."""
     if not isinstance(dialogue, dict):
         raise InputError(f"dialogue {id} is not an object", field=id, hint='expected {"goal": …, "log": […]}')
     fields = Fields(dialogue, "dialogue", notes)

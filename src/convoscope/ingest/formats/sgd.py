@@ -189,7 +189,6 @@ def _span(span: _Span, service: str, text: str) -> SlotSpan:
 
 
 def _bare(name: str, service: str) -> str:
-    """The name of a slot without its service."""
     return name.removeprefix(f"{service}-") if service else name
 
 

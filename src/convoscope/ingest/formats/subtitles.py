@@ -85,7 +85,6 @@ def _blocks(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
-    """The lines of a WebVTT header, and the blocks after it."""
     if not blocks or not str(blocks[0][0].value).startswith("WEBVTT"):
         return [], blocks
     first = blocks[0]
@@ -195,7 +194,6 @@ def _are_most_labelled(cues: Sequence[Cue]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Words without tags."""
     return html.unescape(_TAG.sub("", text)).strip()
 
 

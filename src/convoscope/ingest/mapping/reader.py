@@ -209,7 +209,6 @@ class _Builder:
             self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
 
     def _spoken(self, message: Any) -> Iterator[tuple[str, Way | None]]:
-        """Who speaks, and where the text is."""
         where = self.mapping.message
         if where.texts:
             yield from ((self._roles.get(role.casefold(), role), way) for role, way in where.texts.items())
@@ -217,7 +216,6 @@ class _Builder:
             yield self._role(message), where.text
 
     def _role(self, message: Any) -> str:
-        """The role: by the mapping, else as usual."""
         word = as_text(value_at(message, self.mapping.message.role)).strip()
         key = word.casefold()
         role = self._roles.get(key) or ROLES.get(key)

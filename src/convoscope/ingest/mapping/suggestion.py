@@ -323,9 +323,9 @@ def _written(candidate: Candidate) -> str:
     lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
     id = _id(outer or own, is_message=not messages)
     lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its position']
-    meanings = _meanings(own, id if not messages else "")
+    true, predicted = _meanings(own, id if not messages else "")
     taken = {id, messages, *(one.path for one in outer if one.path.startswith(f"{messages}."))}
-    taken |= {path for _, path in (*meanings.true, *meanings.predicted)}
+    taken |= {path for _, path in (*true, *predicted)}
     lines += _others(one for one in outer or _shared(own, id) if one.path not in taken)
     lines += ["", "[message]"]
     if fields.answer is not None:
@@ -334,9 +334,9 @@ def _written(candidate: Candidate) -> str:
         lines += [f"texts = {{ user = {_text(fields.text.path)} }}  # who speaks is not said: add the agent's field"]
     else:
         lines += [f"role = {_text(fields.role.path)}", f"text = {_text(fields.text.path)}"]
-    lines += [f"{key} = {_text(path)}" for key, path in meanings.true]
-    if meanings.predicted:
-        lines += ["", "[predicted]", *(f"{key} = {_text(path)}" for key, path in meanings.predicted)]
+    lines += [f"{key} = {_text(path)}" for key, path in true]
+    if predicted:
+        lines += ["", "[predicted]", *(f"{key} = {_text(path)}" for key, path in predicted)]
     if fields.role is not None:
         lines += ["", "[values.role]", *_roles(fields.role)]
     return "\n".join(lines) + "\n"
@@ -366,19 +366,16 @@ def _others(fields: Iterable[RecordField]) -> Iterator[str]:
             yield f"# {table} = {{ {pairs} }}"
 
 
-class Meanings(NamedTuple):
-    """What fields of a message mean: keys of a mapping, each with a path."""
-
-    true: list[tuple[str, str]]
-    predicted: list[tuple[str, str]]
+_Paths = list[tuple[str, str]]
+"""Keys of a mapping, each with a path."""
 
 
-def _meanings(fields: Sequence[RecordField], id: str) -> Meanings:
+def _meanings(fields: Sequence[RecordField], id: str) -> tuple[_Paths, _Paths]:
     """Time, id, tool calls and dialogue state of a message, by their names; what the agent concluded apart."""
     true = [("time", one.path) for one in fields if _is_time(one)][:1]
     ids = ("id", "uuid", "message_id", "turn_id")
     true += [("id", one.path) for one in fields if one.name in ids and one.path != id][:1]
-    predicted: list[tuple[str, str]] = []
+    predicted: _Paths = []
     for key, pattern in _MEANINGS.items():
         named = [one for one in fields if pattern.search(one.name)]
         if key == "tool_calls":
@@ -388,7 +385,7 @@ def _meanings(fields: Sequence[RecordField], id: str) -> Meanings:
         concluded = [one for one in named if _PREDICTED.match(one.path.rpartition(".")[2])]
         true += [(key, one.path) for one in named if one not in concluded][:1]
         predicted += [(key, one.path) for one in concluded][:1]
-    return Meanings(true, predicted)
+    return true, predicted
 
 
 def _shared(fields: Sequence[RecordField], id: str) -> list[RecordField]:

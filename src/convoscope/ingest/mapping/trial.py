@@ -181,7 +181,6 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
 
 
 def _names(value: Any, depth: int) -> Iterator[str]:
-    """The names of fields, also of the objects inside."""
     value = parsed(value)
     if isinstance(value, dict):
         yield from map(str, value)

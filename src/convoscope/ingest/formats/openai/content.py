@@ -212,7 +212,6 @@ class _Joined:
 
 
 def _finished(block: JsonObject) -> JsonObject:
-    """A block with its arguments as a value."""
     arguments = block.pop("partial_json", None)
     if isinstance(arguments, str) and arguments.strip():
         block["input"] = arguments

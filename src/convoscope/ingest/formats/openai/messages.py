@@ -251,7 +251,6 @@ class OpenAIReader(Reader):
         return quick_keys(text, self.list_name)
 
     def _held(self, value: Any, notes: Notes) -> tuple[Fields, list[Any]] | None:
-        """The fields and the entries of a record that is a list, or holds one."""
         if isinstance(value, list):
             return Fields({}, "record", notes, _USUAL), value
         if isinstance(value, dict) and self.holds_entries(value):
@@ -387,7 +386,6 @@ def _is_not_compared(entry: JsonObject) -> bool:
 def _assembled(
     fields: Fields, timeline: TimelineBuilder, instructions: str, name: str, format: str, group: RecordGroup
 ) -> Conversation:
-    """The conversation of a record: its timeline, and the other fields of the record."""
     metadata = fields.get("metadata")
     dims = dimensions(fields, metadata)
     for dimension, value in dims.items():

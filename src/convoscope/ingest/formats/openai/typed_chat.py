@@ -117,8 +117,10 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
         talk.take(chat.messages)
     except (_Odd, msgspec.DecodeError, RecursionError):
         return None
-    if talk.clocks and _ends_before_it_begins(talk.events):
-        return None
+    if talk.clocks:
+        first, last = talk.events[0].time, talk.events[-1].time
+        if first is not None and last is not None and last.at < first.at:
+            return None  # it may be written newest first
     model, truth = chat.model, chat.ground_truth
     agent = agent_of(talk.participants.values(), notes) if talk.has_names else ""
     dims = {"agent": agent} if agent else {}
@@ -238,12 +240,6 @@ class _Talk:
             time=time,
             id=id,
         )
-
-
-def _ends_before_it_begins(events: list[AnyEvent]) -> bool:
-    """It may be written newest first."""
-    first, last = events[0].time, events[-1].time
-    return first is not None and last is not None and last.at < first.at
 
 
 def _text(content: str, role: str) -> Text:
