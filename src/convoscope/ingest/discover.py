@@ -357,7 +357,7 @@ def _sample(folder: Path) -> FolderSample:
 def _left_out(folder: Path, readers: Mapping[str, Reader]) -> str:
     sample = _sample(folder)
     for reader in readers.values():
-        with suppress(Exception):  # a reader that trips over a stranger's folder has nothing to say of it
+        with suppress(Exception):  # a reader that fails on an unknown folder does not leave it out
             if reason := reader.leave_out(sample):
                 return reason
     return ""
@@ -485,11 +485,11 @@ def _container(name: str, head: bytes) -> Container:
     # The last line may have been cut by the size of the head.
     ended = lines[:-1] if len(head) >= HEAD_BYTES else lines
     whole = [line for line in ended if line.strip()][:MANY_LINES]
-    alone = [line for line in whole if _stands_alone(line)]
+    alone = [line for line in whole if _is_whole_json(line)]
     if alone and (alone[0] == whole[0] or (len(alone) > 1 and 2 * len(alone) > len(whole))):
         return "lines"
     named_lines = any(f"{ending}." in f"{name.lower()}." for ending in _LINE_ENDINGS)
-    if named_lines and any(_stands_alone(line.strip()) for line in whole):
+    if named_lines and any(_is_whole_json(line.strip()) for line in whole):
         return "lines"
     return one_value
 
@@ -502,7 +502,7 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _stands_alone(line: bytes) -> bool:
+def _is_whole_json(line: bytes) -> bool:
     return line[:1] in (b"{", b"[") and _is_json(line)
 
 

@@ -118,7 +118,7 @@ def _is_key(value: Any) -> bool:
 
 
 def unread_ids(records: Sequence[Any]) -> str:
-    """A field that cuts single messages into several runs in which both sides speak; "" where there is none.
+    """A field that cuts single messages into several runs in which both sides speak; "" without one.
 
     Such a field is probably the id of a conversation, by a name that is not known.
     """

@@ -156,7 +156,7 @@ def from_objects(
 
 
 def nothing_readable(report: ReadReport) -> NothingReadable:
-    """The error for a read that gave no conversation, with what stood in the way."""
+    """The error for a read that gave no conversation, with the reasons."""
     reasons = [str(problem) for problem in report.problems[:10]]
     reasons += [f"{name}: {file.skipped}" for name, file in report.files.items() if file.skipped and not reasons][:10]
     if not reasons:

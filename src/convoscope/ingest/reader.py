@@ -89,8 +89,8 @@ class RecordGroup(NamedTuple):
         return self.files or (self.path.name.encode("utf-8", "replace").decode(),)
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where a record is that is a conversation by itself."""
+class RawRecord(msgspec.Struct, frozen=True, gc=False):
+    """A record that is a conversation by itself: where it is, and its text."""
 
     name: str
     """An id for a conversation that brings none."""
@@ -212,14 +212,14 @@ class Reader:
         """Where `joins_messages`: what a single message says, and when, however it is written; None for the record."""
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        """The conversations in a group. Raise `InputError` where there is none to be had."""
+        """The conversations in a group. Raise `InputError` where it holds none."""
         del group, notes
         raise TypeError(f"reader {self.name} does not say how to build a conversation")
 
-    def build_typed(self, record: Any, place: Place, notes: Notes) -> Conversation | None:
+    def build_typed(self, record: Any, raw: RawRecord, notes: Notes) -> Conversation | None:
         """The conversation of a record of the `typed` type, the quick way, as `build` would give it with these notes.
 
-        `build` is the definition. Whatever it would mend or refuse is None here, and then goes to `build`. The
+        `build` is the definition. Whatever it would repair or refuse is None here, and then goes to `build`. The
         record was decoded for this call: it may be changed. Its values go into the conversation as they are, and so
         does no NaN or infinity, which JSON does not hold: it is not looked for when the conversation is written.
         """
@@ -303,7 +303,7 @@ def installed() -> Readers:
             reader = point.load()
             if not isinstance(reader, Reader) or not reader.name:
                 raise TypeError("is not a convoscope Reader with a name")
-        except Exception as error:  # whatever a stranger's module raises
+        except Exception as error:  # whatever a module of another package raises
             problems.append(f"reader {point.name} ({point.value}) cannot be loaded: {error}")
             continue
         if reader.name in readers:

@@ -77,7 +77,7 @@ def labelled(line: str) -> LabelledLine | None:
 
 
 def _sender(label: str) -> str:
-    """Who writes, as Zoom has it after the time of a chat: `From Ann Lee to Everyone`; empty where it is none."""
+    """Who writes, as Zoom has it after the time of a chat: `From Ann Lee to Everyone`; empty for other labels."""
     first, *words = label.split() or [""]
     if first != "From":
         return ""

@@ -42,7 +42,7 @@ from convoscope.ingest.pieces import (
     reported_texts,
     stem,
 )
-from convoscope.ingest.reader import Attach, Place, Record, RecordGroup, reader_named
+from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, reader_named
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
@@ -243,7 +243,7 @@ class _PieceReader:
             if number not in piece.same.earlier:
                 # Whatever goes wrong, the reader's `build` says what it is.
                 with suppress(Exception):
-                    conversation = build(typed(text), Place(called, number, names, text), notes)
+                    conversation = build(typed(text), RawRecord(called, number, names, text), notes)
             if conversation is None:
                 if (record := json_record(text, number, name, report)) is not None:
                     notes.begin(name, line)
@@ -294,7 +294,7 @@ class _PieceReader:
             yield self._build(whole, name, origin, notes, lost=len(group)), notes
 
     def _build(self, group: RecordGroup, name: str, origin: Origin, notes: Notes, *, lost: int = 1) -> Iterator[Read]:
-        """The conversations of a group; `lost` is the number of records that are not read where there are none."""
+        """The conversations of a group; `lost` is how many records are not read where there is no conversation."""
         reader, report, line = self.reader, self.report, notes.line
         try:
             for part, conversation in enumerate(reader.build(group, notes)):

@@ -424,7 +424,7 @@ class TestMistakes:
             "f.yaml segments.t.members: 'a' is a member of s, too; the last one counts",
             "f.yaml segments.t.perpose: is no known key, and was kept as it is; did you mean purpose?",
             "f.yaml states.a.requierd_slots: is no known key, and was kept as it is; did you mean required_slots?",
-            "f.yaml states.a.segment: 'z' is none of the segments",
+            "f.yaml states.a.segment: 'z' is no segment of the flow",
             "f.yaml states.b.sort: says nothing, since the state is not declared as terminal; add `terminal: true`",
             "f.yaml states.c.segment: says 's', and t lists the state as its member; what the state says counts",
             "f.yaml terminals.success: 'gone' is no state of the flow",

@@ -188,7 +188,7 @@ def test_who_labelled_what_and_when(field: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b'"confidence": 1.0', b'"confidence": NaN', "a number that is none"),
+        (b'"confidence": 1.0', b'"confidence": NaN', "a value that is not a number"),
         (b"budget", b"\xff", "bytes that are not UTF-8"),
         (b'"label": "pricing"', b'"label": "refund", "label": "pricing"', "'label' twice"),
         (b'"dataset": "ami"', b'"dataset": "x", "dataset": "ami"', "'dataset' twice"),

@@ -15,7 +15,7 @@ import convoscope.ingest.split
 from convoscope.conversation import to_json
 from convoscope.ingest.formats.openai.chat import READER as CHATS
 from convoscope.ingest.formats.standard_data.reader import READER as ITEMS
-from convoscope.ingest.reader import Place, Reader
+from convoscope.ingest.reader import RawRecord, Reader
 from convoscope.ingest.report import Notes
 from support.logs import write
 from support.tool_outcomes import stated
@@ -59,7 +59,7 @@ def taken(reader: Reader, record: dict[str, Any]) -> bool:
         value = decoded(text)
     except ValueError:
         return False
-    return reader.build_typed(value, Place("a:1", 1, ("a",), text), Notes()) is not None
+    return reader.build_typed(value, RawRecord("a:1", 1, ("a",), text), Notes()) is not None
 
 
 def without(record: dict[str, Any], name: str) -> dict[str, Any]:

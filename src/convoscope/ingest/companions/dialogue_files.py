@@ -231,13 +231,13 @@ class BookingRuleFiles(Companion):
     def detect(self, sample: Sample) -> Detection | None:
         if _is_toml(sample.path):
             names = [line.strip("[ \t").split("=")[0].strip(' ]"') for line in map(str, sample.values)]
-            is_ours = any(name.partition(".")[0] in _FIELDS for name in names)
+            has_rules = any(name.partition(".")[0] in _FIELDS for name in names)
         else:
             objects = [value for value in sample.values if isinstance(value, dict)]
-            is_ours = sample.container == "document" and any(
+            has_rules = sample.container == "document" and any(
                 not value.keys().isdisjoint(_FIELDS) and _LOG.isdisjoint(value) for value in objects
             )
-        return Detection(1.0, "rules of booking, or slots that are carried over", "companion") if is_ours else None
+        return Detection(1.0, "rules of booking, or slots that are carried over", "companion") if has_rules else None
 
     def load(self, path: Path, name: str, *, is_named: bool) -> bool:
         """Look at it at once: every figure would be another one without it."""

@@ -391,7 +391,7 @@ def _check_segments(segments: Sequence[FlowSegment], states: Mapping[str, dict[s
         own = state.get("segment")
         where = at / "states" / name / "segment"
         if own and declared and own not in declared:
-            where.warn(f"{own!r} is none of the segments")
+            where.warn(f"{own!r} is no segment of the flow")
         elif own and listed.get(name, own) != own:
             where.warn(f"says {own!r}, and {listed[name]} lists the state as its member; what the state says counts")
 

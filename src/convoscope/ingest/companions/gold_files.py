@@ -157,7 +157,7 @@ def _sample_id(data: bytes) -> str:
 
 _REPAIRS = {
     "invalid_utf8": "bytes that are not UTF-8",
-    "not_a_number": "a number that is none, as NaN",
+    "not_a_number": "a value that is not a number, as NaN",
     "control_character": "a control character in a string",
     "lone_surrogate": "half of a character",
 }
@@ -378,7 +378,7 @@ def check_paths(path: Path, transcripts: Path | None = None) -> CheckedPaths:
 
 
 def transcript_segments(folder: Path, sample: str) -> frozenset[int] | None:
-    """The ids of the segments of a sample's transcript; None where there is none that can be read."""
+    """The ids of the segments of a sample's transcript; None without one that can be read."""
     transcript = sample_path(folder, sample, TRANSCRIPTS)
     if transcript is None:
         return None

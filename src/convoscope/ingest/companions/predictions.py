@@ -118,7 +118,7 @@ def _has(value: Mapping[str, Any], names: Iterable[str]) -> bool:
 
 
 def predictions_of(values: Iterable[Any]) -> tuple[dict[str, list[TurnPrediction]], int]:
-    """The predictions of a file's values by dialogue, and how many of its records are none."""
+    """The predictions of a file's values by dialogue, and how many of its records hold no prediction."""
     by_dialogue: dict[str, list[TurnPrediction]] = {}
     unread = 0
     for value in values:
@@ -188,7 +188,7 @@ def _is_whole(value: Any, kind: Any) -> bool:
 
 
 def names_of(value: Any) -> tuple[str, ...] | None:
-    """One name or several; `NONE` is none."""
+    """One name or several; `NONE` is no name."""
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):
@@ -255,7 +255,7 @@ _READERS: tuple[tuple[str, Sequence[str], Callable[[Any], Any], Any], ...] = (
 _HEAD = 64 * 1024
 PLAIN_RESPONSES = "plain_responses"
 """Among the extras of a conversation: no response of its predictions, nor of others of that file, has a placeholder."""
-PREDICTED_BESIDE = "predicted_beside"
+PREDICTED_APART = "predicted_beside"
 """Among the extras of an annotated conversation: its predictions are in a file of their own, so its texts are not
 those of the system that predicts."""
 MISSING = TurnPrediction(failure="missing")
@@ -333,7 +333,7 @@ _PLACEHOLDER = re.compile(r"\[[\w\s]+\]")
 
 def unused_predictions(paths: Iterable[Path], ids: Iterable[str] | None) -> list[Note]:
     """What is set aside in files of predictions, and named: what cannot be read, such as a line that was cut off, and
-    predicted dialogues that are none of those with these ids. None: the dialogues are not all known."""
+    predicted dialogues whose id is not among these ids. None: the dialogues are not all known."""
     known = None if ids is None else set(map(dialogue_key, ids))
     notes: list[Note] = []
     for path in sorted(set(paths)):
@@ -376,7 +376,7 @@ def attach(conversation: Conversation, predictions: Predictions, notes: Notes) -
             }
             prediction = prediction._replace(state=state)
         frames += frames_of(completed(prediction, predictions.predicts), exchange, "predicted")
-    signs = {PLAIN_RESPONSES: predictions.is_plain, PREDICTED_BESIDE: bool(annotated)}
+    signs = {PLAIN_RESPONSES: predictions.is_plain, PREDICTED_APART: bool(annotated)}
     extras = conversation.extras | {name: True for name, is_so in signs.items() if is_so}
     frames.sort(key=lambda frame: frame.seq)
     return msgspec.structs.replace(conversation, frames=tuple(frames), extras=extras)
@@ -403,9 +403,9 @@ def _placed(
 ) -> dict[int, TurnPrediction]:
     """The prediction of each exchange. One that belongs to none, or comes second, is set aside and noted."""
     placed: dict[int, TurnPrediction] = {}
-    place_of = _places(predicted, exchanges, notes)
+    number_of = _turn_numbers(predicted, exchanges, notes)
     for order, prediction in enumerate(predicted):
-        number = place_of.get(prediction.turn) if prediction.turn else order if order < len(exchanges) else None
+        number = number_of.get(prediction.turn) if prediction.turn else order if order < len(exchanges) else None
         if number is None or number in placed:
             code = "prediction_without_turn" if number is None else "prediction_repeated"
             notes.set_aside(code, f"{dialogue} turn {prediction.turn or order}")
@@ -414,7 +414,7 @@ def _placed(
     return placed
 
 
-def _places(predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[str, int]:
+def _turn_numbers(predicted: Sequence[TurnPrediction], exchanges: Sequence[Exchange], notes: Notes) -> dict[str, int]:
     """The exchange that each turn id means: that of an utterance, or its number where the ids only count.
 
     Ids that are 0, 1, 2 … can be those of utterances only if none is that of an answer.

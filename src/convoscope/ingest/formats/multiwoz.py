@@ -202,12 +202,12 @@ def _take_whole(
 ) -> tuple[_Annotation, ...]:
     """The acts or spans of a field, which is taken where all of it can be read."""
     value = fields.get(name)
-    found: Annotated[_Annotation] = read(value) if isinstance(value, kind) else Annotated((), is_whole=False)
-    if found.is_whole:
+    annotated: Annotated[_Annotation] = read(value) if isinstance(value, kind) else Annotated((), is_whole=False)
+    if annotated.is_whole:
         del fields[name]
     elif value is not None and (name, value) != ("dialog_act", "No Annotation"):
         fields.notes.set_aside(code, name, seq)
-    return found.values
+    return annotated.values
 
 
 def _take_state(fields: Fields, seq: int) -> dict[str, DomainState] | None:

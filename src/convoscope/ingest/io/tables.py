@@ -95,7 +95,7 @@ def _parquet_rows_or_end(path: Path) -> Iterator[bytes | files.BrokenEnd]:
 
 
 def is_parquet(path: Path) -> bool:
-    """Told by its first bytes."""
+    """Recognised by its first bytes."""
     with path.open("rb") as stream:
         return stream.read(4) == _PARQUET
 

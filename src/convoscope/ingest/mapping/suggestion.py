@@ -169,8 +169,8 @@ def _head(trial: MappingTrial, candidate: Candidate) -> Iterator[str]:
     )
     if fields.role is not None:
         words = (
-            f"{one_line(word, 80)} {count:,} ({ours or 'not known'})"
-            for (word, ours), count in trial.words.most_common()
+            f"{one_line(word, 80)} {count:,} ({meant or 'not known'})"
+            for (word, meant), count in trial.words.most_common()
         )
         yield f"# Who speaks: {', '.join(words)}."
     yield f"# Replies follow {trial.replied:,} of {trial.asked:,} times that the user speaks."
@@ -308,8 +308,8 @@ def _role_of(word: str) -> tuple[str, bool]:
     if key in ROLES:
         return ROLES[key], True
     patterns = (("system", _SYSTEMS), ("user", _USERS), ("assistant", _AGENTS))
-    ours = next((ours for ours, pattern in patterns if pattern.search(key)), "")
-    return ours, bool(ours)
+    meant = next((meant for meant, pattern in patterns if pattern.search(key)), "")
+    return meant, bool(meant)
 
 
 def _written(candidate: Candidate) -> str:
@@ -405,11 +405,11 @@ def _is_time(field: RecordField) -> bool:
 
 
 def _roles(role: RecordField) -> Iterator[str]:
-    """Each word for a role and ours; those that had to be guessed say so."""
+    """Each word for a role, and the role; those that had to be guessed say so."""
     words = [word for word, _ in Counter(str(value).strip() for value in role.values).most_common(_MAX_ROLES)]
-    known = {word: ours for word in words if (ours := _role_of(word)[0])}
+    known = {word: meant for word in words if (meant := _role_of(word)[0])}
     if "assistant" not in known.values():  # of a user and a system, the system is the agent
-        known = {word: "assistant" if ours == "system" else ours for word, ours in known.items()}
+        known = {word: "assistant" if meant == "system" else meant for word, meant in known.items()}
     is_clear = {"user", "assistant"} <= {*known.values()}
     for word in words:
         if word in known:

@@ -76,7 +76,7 @@ class MappingTrial(NamedTuple):
         return (sum(len(text) for _, text in set(self.texts)), self.replied)
 
     def count(self, role: str) -> int:
-        return sum(count for (_, ours), count in self.words.items() if ours == role)
+        return sum(count for (_, meant), count in self.words.items() if meant == role)
 
     def faults(self) -> Iterator[str]:
         """Why what was read cannot be conversations of people with an agent, in words."""
@@ -148,10 +148,10 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
     silent = counted = 0
     for message in messages:
         word = as_text(value_at(message, where.role)).strip()
-        ours = {one.casefold(): role for one, role in reader.mapping.values.role.items()}.get(word.casefold(), "")
+        meant = {one.casefold(): role for one, role in reader.mapping.values.role.items()}.get(word.casefold(), "")
         if reader.says(message):
-            words.update([(word, ours)] if where.role else [(role, role) for role in where.texts])
-        if where.texts or ours in _SPEAKERS:
+            words.update([(word, meant)] if where.role else [(role, role) for role in where.texts])
+        if where.texts or meant in _SPEAKERS:
             counted += 1
             silent += not (reader.says(message) or parsed(value_at(message, where.tool_calls)))
     timelines = [_spoken(one) for one in conversations]

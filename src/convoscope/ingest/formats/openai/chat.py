@@ -18,7 +18,7 @@ from convoscope.ingest.formats.openai.messages import (
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
 from convoscope.ingest.ids import CONVERSATION_IDS
-from convoscope.ingest.reader import Detection, Place, Sample
+from convoscope.ingest.reader import Detection, RawRecord, Sample
 from convoscope.ingest.record import (
     TIMES,
     Fields,
@@ -62,12 +62,12 @@ class OpenAIChatReader(OpenAIReader):
             readable = is_stream(lines) and message_of(lines) is not None
             return Detection(0.9, "server-sent events of one response", "file") if readable else None
         for value in sample.values:
-            if isinstance(value, list) and value and all(self.stands_alone(one) for one in value):
+            if isinstance(value, list) and value and all(self.is_single_entry(one) for one in value):
                 return Detection(0.9, "each record is a list of messages with a role")
             if isinstance(value, dict):
                 if self.holds_entries(value):
                     return Detection(0.9, '"messages" (or "choices") with a role')
-                if self.stands_alone(value):
+                if self.is_single_entry(value):
                     claim = one_by_one(sample, "message")
                     # Under other names than the API's it may well be a record of another format.
                     return claim if is_role(value.get("role")) else claim._replace(confidence=claim.confidence / 2)
@@ -75,7 +75,7 @@ class OpenAIChatReader(OpenAIReader):
             return Detection(0.4, '"messages", which the first records leave empty')
         return None
 
-    def stands_alone(self, value: Any) -> bool:
+    def is_single_entry(self, value: Any) -> bool:
         # Outside a list called messages, an item of the other shape looks alike.
         return self.is_entry(value) and not is_item(value)
 
@@ -174,8 +174,8 @@ class OpenAIChatReader(OpenAIReader):
             timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
             extras, id = {}, ""
 
-    def build_typed(self, record: Chat, place: Place, notes: Notes) -> Conversation | None:
-        return conversation_of(record, place, notes, self.name)
+    def build_typed(self, record: Chat, raw: RawRecord, notes: Notes) -> Conversation | None:
+        return conversation_of(record, raw, notes, self.name)
 
 
 def _is_answer(value: JsonObject) -> bool:

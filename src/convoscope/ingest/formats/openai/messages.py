@@ -216,7 +216,7 @@ class OpenAIReader(Reader):
     logs_calls = True
     joins_messages = True
 
-    def stands_alone(self, value: Any) -> bool:
+    def is_single_entry(self, value: Any) -> bool:
         """Is this record a single entry?"""
         raise NotImplementedError
 
@@ -245,7 +245,7 @@ class OpenAIReader(Reader):
         return row_id(value) if isinstance(value, dict) else None
 
     def says(self, value: Any) -> Hashable:
-        return (message_signature(value), _timed(value).at) if self.stands_alone(value) else None
+        return (message_signature(value), _timed(value).at) if self.is_single_entry(value) else None
 
     def history_keys(self, text: bytes) -> tuple[bytes, bytes]:
         return quick_keys(text, self.list_name)
@@ -295,7 +295,7 @@ class OpenAIReader(Reader):
                 raise nothing
             yield self._conversation(no_fields, [(1, entry)], group, group.name)
             return
-        single = [record for record in group.records if self.stands_alone(record.value)]
+        single = [record for record in group.records if self.is_single_entry(record.value)]
         if single:
             ordered = in_rows([_timed(record.value, record.file) for record in group.records])
             if ordered.repaired:

@@ -55,7 +55,7 @@ class OpenAIResponsesReader(OpenAIReader):
                     return one_by_one(sample, "item")
         return None
 
-    def stands_alone(self, value: Any) -> bool:
+    def is_single_entry(self, value: Any) -> bool:
         return is_item(value)
 
     def is_entry(self, value: Any) -> bool:

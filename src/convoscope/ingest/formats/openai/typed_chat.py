@@ -31,7 +31,7 @@ from convoscope.conversation.model import DIMENSIONS
 from convoscope.ingest.control_text import may_hold_control
 from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.ids import CONVERSATION_IDS
-from convoscope.ingest.reader import Place
+from convoscope.ingest.reader import RawRecord
 from convoscope.ingest.record import filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import agent_of
@@ -101,11 +101,11 @@ class _Odd(Exception):
     """Something that only `build` can read."""
 
 
-def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conversation | None:
+def conversation_of(chat: Chat, raw: RawRecord, notes: Notes, format: str) -> Conversation | None:
     """The conversation of a chat; None where `build` has to look at it."""
     if chat.id and chat.conversation_id:
         return None  # one of them would be left over
-    if place.text.count(b'"messages"') != 1:
+    if raw.text.count(b'"messages"') != 1:
         return None  # a name that is there twice is noted
     metadata = chat.metadata
     if metadata and not _READ_FROM_METADATA.isdisjoint(metadata):
@@ -113,7 +113,7 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
     kept = filled(metadata) if metadata else None
     talk = _Talk(notes)
     try:
-        tools = _tools_of(chat.tools, place.text)
+        tools = _tools_of(chat.tools, raw.text)
         talk.take(chat.messages)
     except (_Odd, msgspec.DecodeError, RecursionError):
         return None
@@ -127,9 +127,9 @@ def conversation_of(chat: Chat, place: Place, notes: Notes, format: str) -> Conv
     if model:
         dims["model"] = model
     return Conversation(
-        id=chat.conversation_id or chat.id or place.name,
+        id=chat.conversation_id or chat.id or raw.name,
         dimensions=dims,
-        source=Source(format=format, files=place.files, record=place.name),
+        source=Source(format=format, files=raw.files, record=raw.name),
         pipeline="text",
         participants=tuple(talk.participants.values()),
         clocks=tuple(talk.clocks.values()),

@@ -11,7 +11,7 @@ import msgspec
 from convoscope.conversation import Conversation, Source
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
-from convoscope.ingest.reader import Detection, Grouping, Place, Reader, Record, RecordGroup, Sample
+from convoscope.ingest.reader import Detection, Grouping, RawRecord, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import as_list
 from convoscope.ingest.report import Notes
 from convoscope.views.standard_data.canonical import to_conversation
@@ -94,15 +94,15 @@ class StandardDataReader(Reader):
                 return _unwrapped(wrapped, value, group, notes)
         return iter((_built(group.records, group, group.name, notes),))
 
-    def build_typed(self, record: dict[str, Any], place: Place, notes: Notes) -> Conversation | None:
+    def build_typed(self, record: dict[str, Any], raw: RawRecord, notes: Notes) -> Conversation | None:
         if not _WRAPS.isdisjoint(record):
             return None
         tidied = tidy(record)
         if not tidied.fields:
             return None
         _note(tidied, notes, "")
-        source = Source(format="standard-data", files=place.files, record=str(place.number))
-        return to_conversation((tidied,), id=_id(record) or place.name, source=source)
+        source = Source(format="standard-data", files=raw.files, record=str(raw.number))
+        return to_conversation((tidied,), id=_id(record) or raw.name, source=source)
 
 
 class _Ids(msgspec.Struct, gc=False):
