@@ -20,9 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "convoscope"
 NOT_YET = frozenset(
     {
         "analysis",
-        "cli",
         "ingest",
-        "report",
         "resources",
         "runs",
         "scoring",

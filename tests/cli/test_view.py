@@ -109,7 +109,7 @@ class TestTrace:
 class TestTimeline:
     def test_prints_every_event_with_its_time(self) -> None:
         printed = words(convoscope("view", "timeline", RUN / "records" / "empty-user-sound").out)
-        assert printed[:2] == ["empty-user-sound turns by exchange/1", "s turn event who or what said or told"]
+        assert printed[:2] == ["empty-user-sound turns by exchange/1", "s turn event who or what said or reported"]
         assert '0.000 0 marker connection_state {"state":"connected","details":{}}' in printed
         assert "11.100 1 marker noise" in printed
         # As meant, and as heard where that differs.

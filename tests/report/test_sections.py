@@ -10,7 +10,7 @@ import convoscope
 from convoscope.metrics.declaration import COMPONENTS
 from convoscope.metrics.registry import installed
 from convoscope.report.run_markdown import markdown
-from convoscope.report.run_tables import component_place, main_component, sections
+from convoscope.report.run_tables import component_rank, main_component, sections
 from convoscope.runs.run import Run
 from support.command_line import convoscope as command
 from support.logs import EXAMPLES, write_lines
@@ -45,7 +45,7 @@ def test_they_go_from_triage_to_end_to_end(run: Run) -> None:
 
 def test_the_first_of_several_counts() -> None:
     assert main_component("memory, triage") == "memory"
-    assert component_place("memory, triage") < component_place("policy") < component_place("")
+    assert component_rank("memory, triage") < component_rank("policy") < component_rank("")
 
 
 def test_every_dialogue_metric_names_known_components() -> None:

@@ -101,7 +101,7 @@ class TestEvents:
     def test_each_kind_is_told(self, kind: str) -> None:
         event, title, facts = EVENTS[kind]
         one = only(event)
-        assert (one.kind, one.title, list(one.facts), one.bad) == (kind, title, facts, False)
+        assert (one.kind, one.title, list(one.fields), one.bad) == (kind, title, facts, False)
         assert one.does == DOES[kind]
 
     def test_an_utterance_is_told_by_its_readings(self) -> None:
@@ -114,28 +114,28 @@ class TestEvents:
         talk = msgspec.structs.replace(talk, participants=(Participant("user", "user", "Ada Lovelace"),))
         spoke, left = entries(tell(talk))
         assert (spoke.title, spoke.role) == ("Ada Lovelace", "user")
-        assert left.facts == (StoryFact("by", "Ada Lovelace"),)
+        assert left.fields == (StoryFact("by", "Ada Lovelace"),)
 
     def test_who_was_cut_off_by_whom(self) -> None:
         one = only(Utterance(seq=UNPLACED, speaker="agent", spoken=Text("Your or"), cut_off_by="user"))
-        assert (one.bad, list(one.facts)) == (True, [StoryFact("cut off by", "user")])
+        assert (one.bad, list(one.fields)) == (True, [StoryFact("cut off by", "user")])
 
     def test_how_it_was_said(self) -> None:
         one = only(Utterance(seq=UNPLACED, speaker="user", spoken=Text("hm"), manner="vocal_tic"))
-        assert list(one.facts) == [StoryFact("manner", "vocal tic")]
+        assert list(one.fields) == [StoryFact("manner", "vocal tic")]
 
     def test_a_guard_that_failed_is_bad(self) -> None:
         one = only(GuardEvaluated(seq=UNPLACED, guard="is_member", error="no such field"))
-        assert (one.bad, list(one.facts)) == (True, [StoryFact("error", "no such field")])
+        assert (one.bad, list(one.fields)) == (True, [StoryFact("error", "no such field")])
 
     @pytest.mark.parametrize("kind", EVENTS)
     def test_what_else_is_in_the_log_is_told(self, kind: str) -> None:
         event = msgspec.structs.replace(EVENTS[kind][0], extras={"colour": "red"})
-        assert only(event).facts[-1] == StoryFact("also in the log", '{"colour":"red"}')
+        assert only(event).fields[-1] == StoryFact("also in the log", '{"colour":"red"}')
 
     def test_a_value_of_nothing_is_a_value(self) -> None:
-        assert StoryFact("value", "false") in only(SlotFilled(seq=UNPLACED, slot="smoker", value=False)).facts
-        assert StoryFact("value", "null") in only(SlotFilled(seq=UNPLACED, slot="smoker")).facts
+        assert StoryFact("value", "false") in only(SlotFilled(seq=UNPLACED, slot="smoker", value=False)).fields
+        assert StoryFact("value", "null") in only(SlotFilled(seq=UNPLACED, slot="smoker")).fields
 
     def test_all_come_in_their_order(self) -> None:
         events = [user("hi"), *(event for event, _, _ in EVENTS.values()), agent("so"), user("ah")]
@@ -149,7 +149,7 @@ class TestTools:
         talk = chat(user("hi"), call("find", "1"), agent("one moment"), result("find", "1", success=True, result=None))
         first, asked, _ = entries(tell(talk))
         assert (first.kind, asked.kind) == ("utterance", "tool_call")
-        assert list(asked.facts) == [
+        assert list(asked.fields) == [
             StoryFact("arguments", "null"),
             StoryFact("result", "null"),
             StoryFact("success", "yes"),
@@ -158,7 +158,7 @@ class TestTools:
     def test_a_result_that_belongs_to_no_call_is_told_alone(self) -> None:
         talk = chat(call("find", "1"), result("find", "other"), result("book", "2"))
         asked, one, other = entries(tell(talk))
-        assert asked.facts[-1] == StoryFact("result", "none in the log")
+        assert asked.fields[-1] == StoryFact("result", "none in the log")
         assert [(each.kind, each.title) for each in (one, other)] == [("tool_result", "find"), ("tool_result", "book")]
 
     @pytest.mark.parametrize(
@@ -176,15 +176,15 @@ class TestTools:
         assert only(call("find"), answer).bad is bad
 
     def test_an_error_stands_for_the_result(self) -> None:
-        assert list(only(result("find", error="timeout", result=None)).facts) == [StoryFact("error", "timeout")]
+        assert list(only(result("find", error="timeout", result=None)).fields) == [StoryFact("error", "timeout")]
 
     def test_arguments_that_are_no_json_are_told_as_they_are(self) -> None:
         one = only(ToolCall(seq=UNPLACED, name="find", raw_arguments='{"id": '))
-        assert one.facts[0] == StoryFact("arguments, not valid JSON", '{"id": ')
+        assert one.fields[0] == StoryFact("arguments, not valid JSON", '{"id": ')
 
     def test_how_long_it_took(self) -> None:
         asked = ToolCall(seq=UNPLACED, name="find", time=Time(10.0))
-        assert only(asked, ToolResult(seq=UNPLACED, name="find", time=Time(11.25))).facts[-1] == StoryFact(
+        assert only(asked, ToolResult(seq=UNPLACED, name="find", time=Time(11.25))).fields[-1] == StoryFact(
             "took", "1.25 s"
         )
 
@@ -193,13 +193,13 @@ class TestTools:
         answer = ToolResult(seq=UNPLACED, name="find", time=Time(11.0))
         clocks = (Clock(id="wall", kind="wall", resolution=1.0),)
         one = only(asked, answer, clocks=clocks)
-        assert one.facts[-1] == StoryFact("took", "1 s, by a clock with steps of 1 s")
+        assert one.fields[-1] == StoryFact("took", "1 s, by a clock with steps of 1 s")
 
     @pytest.mark.parametrize("answered", [None, Time(9.0), Time(11.0, "audio")])
     def test_is_not_told_where_it_is_not_known(self, answered: Time | None) -> None:
         asked = ToolCall(seq=UNPLACED, name="find", time=Time(10.0))
         one = only(asked, ToolResult(seq=UNPLACED, name="find", time=answered))
-        assert not any(fact.name == "took" for fact in one.facts)
+        assert not any(fact.name == "took" for fact in one.fields)
 
     def test_what_else_the_log_says_of_the_result_is_told_with_its_call(self) -> None:
         answer = ToolResult(seq=UNPLACED, name="find", extras={"cached": True})
@@ -270,7 +270,7 @@ class TestLongTexts:
         ],
     )
     def test_wherever_a_log_may_hold_them(self, event: Event) -> None:
-        lengths = [len(fact.text) for fact in only(event).facts]
+        lengths = [len(fact.text) for fact in only(event).fields]
         assert MAX_TEXT < max(lengths) < MAX_TEXT + 100
 
     def test_what_was_said_is_never_cut(self) -> None:

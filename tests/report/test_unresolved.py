@@ -27,7 +27,7 @@ def test_calls_with_an_unresolved_risk_come_worst_first(tmp_path: Path) -> None:
     # Of five, one is not English and was not looked at; two have a risk left, one a promise of somebody.
     assert panel.line == (
         "2 of 4 conversations that were looked at (of 5) with an unresolved risk, "
-        "1 of 4 conversations that were looked at (of 5) with a promise that nobody owns. Found by rules."
+        "1 of 4 conversations that were looked at (of 5) with a promise without an owner. Found by rules."
     )
     risks, actions = panel.tables
     assert [[cell.text for cell in row] for row in risks.rows] == [

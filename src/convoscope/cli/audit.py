@@ -37,15 +37,15 @@ def audit_command(
 ) -> None:
     """Make nonsense of these conversations, and see which metrics and targets notice.
 
-    Exit code 1 where a metric does not notice what it declares, 3 where nothing could be told.
+    Exit code 1 where a metric does not notice what it declares, 3 where nothing could be decided.
     """
     from convoscope.analysis.vacuity import audit
-    from convoscope.report.files import check_places, write_text
+    from convoscope.report.files import check_files, write_text
     from convoscope.report.screen import Screen
     from convoscope.report.vacuity import print_vacuity, vacuity_markdown
     from convoscope.runs.run import RECEIPT
 
-    check_places(markdown)
+    check_files(markdown)
     if len(paths) == 1 and (paths[0] / RECEIPT).is_file():
         result = _of_run(paths[0], split(metrics), metrics_from or (), target or (), limit)
     else:

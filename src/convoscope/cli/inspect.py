@@ -247,15 +247,15 @@ def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[
 
 
 def _count_frames(conversation: Conversation, contents: Counter[str]) -> None:
-    """Truth and prediction of dialogue states; a prediction that is missing or failed is none."""
+    """Truth and prediction of dialogue states; one that is missing or failed does not count."""
     from convoscope.ingest.companions.predictions import exchanges_of
 
-    places: dict[str, set[int]] = {"gold": set(), "predicted": set()}
+    seqs: dict[str, set[int]] = {"gold": set(), "predicted": set()}
     for frame in conversation.frames:
-        places[frame.origin].add(frame.seq)
+        seqs[frame.origin].add(frame.seq)
     failed = sum(bool(frame.failure) for frame in conversation.frames)
     exchanges = exchanges_of(conversation)
-    predicted = sum(any(one is not None and one.seq in places["predicted"] for one in pair) for pair in exchanges)
-    contents["utterances with a truth"] += len(places["gold"])
+    predicted = sum(any(one is not None and one.seq in seqs["predicted"] for one in pair) for pair in exchanges)
+    contents["utterances with a truth"] += len(seqs["gold"])
     contents["turns with a prediction"] += predicted - failed
     contents["turns without one"] += failed

@@ -55,21 +55,21 @@ def metrics(
         for line in metric.description.splitlines():
             screen.line(line)
         screen.line()
-        facts = [("unit", metric.unit), ("better", metric.better)]
-        facts += [("component", metric.component)] if metric.component else []
+        fields = [("unit", metric.unit), ("better", metric.better)]
+        fields += [("component", metric.component)] if metric.component else []
         if isinstance(metric, Metric):
-            facts += [("observes", metric.observes)]
-            facts += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in metric.needs]
+            fields += [("observes", metric.observes)]
+            fields += [("needs", f"{need.field or need.resource} ({need.unlock})") for need in metric.needs]
             also = ", ".join(f"{name} ({across.name})" for name, across in metric.also.items())
-            facts += [("beside it", also)] if also else []
+            fields += [("beside it", also)] if also else []
         else:
-            facts += [("computed from", ", ".join(metric.inputs))]
-        facts += [("languages", ", ".join(metric.languages))] if metric.languages else []
-        facts += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
-        facts += [("0 to 10", _points(metric.ten))] if metric.ten else []
-        facts += [("notices", _nonsense(metric.sensitive_to))] if metric.sensitive_to is not None else []
-        facts += [("falls silent under", _nonsense(metric.undefined_under))] if metric.undefined_under else []
-        print_table(screen, text_table(("fact", ""), facts))
+            fields += [("computed from", ", ".join(metric.inputs))]
+        fields += [("languages", ", ".join(metric.languages))] if metric.languages else []
+        fields += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
+        fields += [("0 to 10", _points(metric.ten))] if metric.ten else []
+        fields += [("notices", _nonsense(metric.sensitive_to))] if metric.sensitive_to is not None else []
+        fields += [("falls silent under", _nonsense(metric.undefined_under))] if metric.undefined_under else []
+        print_table(screen, text_table(("fact", ""), fields))
         parts = [other for other in registry.resolve() if parent_metric(other.name, names) == metric.name]
         if parts:
             screen.line()
@@ -91,11 +91,11 @@ def _points(ten: TenPoints) -> str:
 
 
 def _table(screen: Screen, metrics: Sequence[Declared]) -> None:
-    from convoscope.report.run_tables import component_place
+    from convoscope.report.run_tables import component_rank
     from convoscope.report.table import TableColumn, print_table, text_table
 
     columns = [TableColumn("metric"), TableColumn("unit"), TableColumn("better"), TableColumn("question")]
-    by_component = sorted(metrics, key=lambda metric: (metric.family, component_place(metric.component)))
+    by_component = sorted(metrics, key=lambda metric: (metric.family, component_rank(metric.component)))
     rows = [[metric.key, metric.unit, metric.better, metric.question] for metric in by_component]
     if all(metric.component for metric in metrics):
         columns.insert(1, TableColumn("component"))

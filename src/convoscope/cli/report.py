@@ -49,8 +49,8 @@ def report(
         write_contexts(opened)
     screen = Screen()
     if json:
-        facts = {name: value for name, value in page._asdict().items() if name != "path"}
-        screen.json({"page": str(page.path), **facts, "targets": targets_json(checks)})
+        fields = {name: value for name, value in page._asdict().items() if name != "path"}
+        screen.json({"page": str(page.path), **fields, "targets": targets_json(checks)})
     else:
         print_targets(screen, checks)
         size = f"{page.bytes / 1e6:,.1f} MB"
@@ -75,11 +75,11 @@ def plot_command(
     ] = None,
 ) -> None:
     """Draw a metric: its distribution, its groups, or before and after."""
-    from convoscope.report.files import check_places
+    from convoscope.report.files import check_files
     from convoscope.report.plot.make import check_ending, plot
     from convoscope.report.screen import Screen
 
     check_ending(out)
-    check_places(out)
+    check_files(out)
     plot(run, metric, by=split(by) or (), against=against, flow=flow, targets=target or ()).save(out)
     Screen().line(f"wrote {out}")

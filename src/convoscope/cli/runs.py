@@ -91,7 +91,7 @@ def invalidate(
 
     opened = Run.open(run)
     opened.invalidate(reason, superseded_by)
-    # Whoever opens the page must see it, too.
+    # The page says it, too.
     write_page(opened)
     if json:
         Screen().json({"run": str(opened.folder), "receipt": opened.receipt})

@@ -42,7 +42,7 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
     from convoscope.report.story_terminal import print_worst
     from convoscope.runs.ranking import worst_and_broken
 
-    standing, broken = worst_and_broken(run, limit)
+    ranked, broken = worst_and_broken(run, limit)
     if json:
         screen.json(
             [
@@ -64,11 +64,11 @@ def _list(screen: Screen, run: Run, limit: int, json: bool) -> None:
                     ],
                 }
                 | ({"trial": one.trial._asdict()} if one.trial is not None else {})
-                for one in (*standing, *broken)
+                for one in (*ranked, *broken)
             ]
         )
     else:
-        print_worst(screen, run, standing, broken)
+        print_worst(screen, run, ranked, broken)
 
 
 def _show(screen: Screen, run: Run, conversation: str, *, full: bool, json: bool) -> None:

@@ -53,7 +53,7 @@ def sql(
         raise UsageError("--run and --all-runs cannot be combined")
     runs = [Run.open(one) for one in run or ()] or list(find_runs("runs"))
     if not run and not all_runs and len(runs) > 1:
-        # The same conversations stand in many runs: to count them together would count them twice.
+        # The same conversations are in many runs: to count them together would count them twice.
         latest = max(runs, key=lambda one: (one.receipt.finished_at, (one.folder / RECEIPT).stat().st_mtime))
         Screen(sys.stderr).line(f"asked {latest.folder}, the latest of {len(runs)} runs; --all-runs asks all")
         runs = [latest]

@@ -25,9 +25,9 @@ class ReportFiles(NamedTuple):
 
     def check(self, *others: Path | None) -> None:
         """Refuse what cannot be written, before anything else is done."""
-        from convoscope.report.files import check_places
+        from convoscope.report.files import check_files
 
-        check_places(self.junit, self.markdown, *others)
+        check_files(self.junit, self.markdown, *others)
 
     def write(self, run: Run, given: Sequence[str]) -> None:
         from convoscope.report.junit import write_junit

@@ -11,7 +11,7 @@ from pathlib import Path
 from convoscope.errors import NO_ROOM, UsageError
 
 
-def check_places(*paths: Path | None) -> None:
+def check_files(*paths: Path | None) -> None:
     """Refuse what could not be written, before hours are spent on what would be written there."""
     given = [path for path in paths if path is not None]
     for path in given:
@@ -19,37 +19,37 @@ def check_places(*paths: Path | None) -> None:
             raise UsageError(f"{path} is a folder", hint="give the name of a file")
         if not path.parent.is_dir():
             raise UsageError(f"cannot write {path}: there is no folder {path.parent}", hint="create it first")
-    for place, count in Counter(path.resolve() for path in given if not _is_stream(path)).items():
+    for target, count in Counter(path.resolve() for path in given if not _is_stream(path)).items():
         if count > 1:
-            raise UsageError(f"two reports have the same file: {place}", hint="give each report its own file")
+            raise UsageError(f"two reports have the same file: {target}", hint="give each report its own file")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file that nobody ever sees half written."""
+    """Write a file that is never seen half written."""
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """The same with bytes."""
-    check_places(path)
+    check_files(path)
     # A link is followed, so that it stays one; a stream has no other name than the one it was given.
-    place = path if _is_stream(path) else path.resolve()
-    fresh = place.with_name(f".{place.name}.{os.getpid()}.new")
+    target = path if _is_stream(path) else path.resolve()
+    fresh = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
-        if _is_output(place):
+        if _is_output(target):
             sys.stdout.flush()
             sys.stdout.buffer.write(content)
             sys.stdout.flush()
             return
-        if _is_stream(place):
-            with place.open("ab") as stream:
+        if _is_stream(target):
+            with target.open("ab") as stream:
                 stream.write(content)
             return
         try:
             fresh.write_bytes(content)
-            if place.exists():
-                shutil.copymode(place, fresh)
-            os.replace(fresh, place)
+            if target.exists():
+                shutil.copymode(target, fresh)
+            os.replace(fresh, target)
         finally:
             fresh.unlink(missing_ok=True)
     except OSError as error:
@@ -58,14 +58,14 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror or error}", hint="choose another place") from None
 
 
-def _is_stream(place: Path) -> bool:
+def _is_stream(target: Path) -> bool:
     """A terminal, a pipe, /dev/null: to replace it by a file would be to break it."""
-    return place.parts[:2] == ("/", "dev") or (place.exists() and not place.is_file()) or _is_output(place)
+    return target.parts[:2] == ("/", "dev") or (target.exists() and not target.is_file()) or _is_output(target)
 
 
-def _is_output(place: Path) -> bool:
+def _is_output(target: Path) -> bool:
     """The output of this very process, by whatever name: what else we print there must come after, not over it."""
     try:
-        return os.path.samestat(place.stat(), os.fstat(sys.stdout.fileno()))
+        return os.path.samestat(target.stat(), os.fstat(sys.stdout.fileno()))
     except (OSError, ValueError):
         return False

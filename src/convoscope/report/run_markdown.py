@@ -1,6 +1,6 @@
 """A run as Markdown, fit for a comment on a pull request.
 
-Whatever a log or a plugin says stands in a code span, where no dialect sees markup, HTML, a link or
+Whatever a log or a plugin says is in a code span, where no dialect sees markup, HTML, a link or
 a mention. The whole stays below what a comment may hold; what was cut is said.
 """
 

@@ -30,7 +30,7 @@ from convoscope.statistics.summary import Figure
 FEW = 4
 """So many without a value are named; of more, it is said how many they are."""
 REASONS = 3
-"""Reasons that are told, the most frequent first."""
+"""Reasons that are named, the most frequent first."""
 
 
 class UnmeasuredFigures(NamedTuple):
@@ -60,9 +60,9 @@ class VisibleFigures(NamedTuple):
 
 
 def visible_figures(summary: Summary, targeted: Collection[str] = ()) -> VisibleFigures:
-    """Figures with a value, and those without that somebody should see.
+    """Figures with a value, and those without that should be seen.
 
-    A figure without a value gives up its row, and is told with the others of its family. One that broke,
+    A figure without a value gives up its row, and is named with the others of its family. One that broke,
     or that a target asks for, keeps it. Where nothing at all was measured, everything is shown.
     """
     figures = summary.figures
@@ -88,7 +88,7 @@ def visible_figures(summary: Summary, targeted: Collection[str] = ()) -> Visible
 
 
 def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
-    """The figures that stand at the head of a table of groups: no part of another, with a value in one of them."""
+    """The figures at the head of a table of groups: no part of another, with a value in one of them."""
     valued = {name_text(one) for group in groups for one in group.metrics if one.value is not None}
     return [
         one
@@ -114,8 +114,8 @@ def main_component(component: str) -> str:
     return component.partition(",")[0]
 
 
-def component_place(component: str) -> int:
-    """Where a component stands on the way through a system; after all others where it is not known."""
+def component_rank(component: str) -> int:
+    """Where a component is on the way through a system; after all others where it is not known."""
     name = main_component(component)
     return COMPONENTS.index(name) if name in COMPONENTS else len(COMPONENTS)
 
@@ -130,7 +130,7 @@ def sections(summary: Summary, figures: Iterable[Figure]) -> list[FigureSection]
     return [
         FigureSection(family, component, components[component])
         for family, components in by_title.items()
-        for component in sorted(components, key=component_place)
+        for component in sorted(components, key=component_rank)
     ]
 
 

@@ -103,11 +103,11 @@ def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
             value_text(one.value, one.unit),
             interval_words(one),
             f"n {one.n:,}",
-            standing_words(one),
+            target_words(one),
         )
         for one in figures
     ]
-    widths = [max(cell_len(row[place]) for row in rows) for place in range(4)]
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(4)]
     for row, figure in zip(rows, figures, strict=True):
         label = row[0] + " " * (widths[0] - cell_len(row[0]))
         line = f"  {label}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]:<{widths[3]}}"
@@ -130,7 +130,7 @@ def interval_words(figure: KeyFigure) -> str:
     return f"{number_text(figure.low, figure.unit)} to {number_text(figure.high, figure.unit)}"
 
 
-def standing_words(figure: KeyFigure) -> str:
+def target_words(figure: KeyFigure) -> str:
     """What a figure is held against, and how much it stands for if that is not all."""
     covered = f"{percent_text(figure.coverage)} covered" if figure.coverage < LEAST_COVERAGE else ""
     side = "" if figure.verdict != "too close" else "met, " if figure.met else "missed, "
@@ -204,8 +204,8 @@ def _lines(text: str, indent: str = "  ") -> list[str]:
 
 MAX_PROBLEMS = 3
 _WORST = 3
-_MANY_BESIDE = 3
-_FIRST_PLACES = 3
+_MANY = 3
+_FIRST_EXAMPLES = 3
 
 
 def print_run(screen: Screen, run: Run, answer: Answer) -> None:
@@ -216,7 +216,7 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
         screen.line(line, "bold red")
     print_verdict(screen, answer)
     screen.line()
-    checks = [check for check in run_checks(run) if not check.by]  # those of groups stand below the tables
+    checks = [check for check in run_checks(run) if not check.by]  # those of groups are below the tables
     shown = visible_figures(summary, {check.name for check in checks})
     figures = sorted((*shown.figures, *shown.parts), key=summary.figures.index)
     print_table(screen, _figure_table(summary, figures, checks))
@@ -253,19 +253,19 @@ def _figure_table(summary: Summary, figures: Sequence[Figure], checks: Sequence[
 
 
 def _rows(figures: Sequence[Figure], targeted: Collection[str]) -> Iterator[Sequence[Figure]]:
-    """Figures that share a row: many that stand beside one headline, such as p50, p95 and max, share one."""
+    """Figures that share a row: many of one metric, such as p50, p95 and max, share one."""
     for _, group in groupby(
         figures, lambda figure: (figure.metric, figure.variant, figure.judge, bool(figure.reduction))
     ):
-        beside = list(group)
-        if len(beside) >= _MANY_BESIDE and not any(name_text(figure) in targeted for figure in beside):
-            yield beside
+        shared = list(group)
+        if len(shared) >= _MANY and not any(name_text(figure) in targeted for figure in shared):
+            yield shared
         else:
-            yield from ([figure] for figure in beside)
+            yield from ([figure] for figure in shared)
 
 
 def _shared_row(figures: Sequence[Figure]) -> tuple[TableCell, TableCell]:
-    """Names and values. What else there is to say of them stands in the row of their headline."""
+    """Names and values. The rest is in the row of their headline."""
     first, *others = figures
     values = [NOTHING if figure.value is None else number_text(figure.value, figure.unit) for figure in figures]
     unit = value_text(figures[-1].value, first.unit).removeprefix(values[-1])
@@ -289,9 +289,9 @@ def print_reading(screen: Screen, report: ReadReport) -> None:
     screen.line(reading_text(report))
     lost = []
     for code, tally in report.set_aside.items():
-        places = "; ".join(one_line(place) for place in tally.examples[:_FIRST_PLACES])
-        more = "; …" if tally.count > _FIRST_PLACES else ""
-        lost.append(f"{code.replace('_', ' ')} {tally.count:,} ({places}{more})")
+        examples = "; ".join(one_line(example) for example in tally.examples[:_FIRST_EXAMPLES])
+        more = "; …" if tally.count > _FIRST_EXAMPLES else ""
+        lost.append(f"{code.replace('_', ' ')} {tally.count:,} ({examples}{more})")
     if lost:
         screen.line(f"set aside: {', '.join(lost)}")
     for title, tallies in (("repaired", report.repaired), ("inferred", report.inferred)):

@@ -23,7 +23,7 @@ _HEAD = "".join(f"<th>{name}</th>" for name in ("figure", "value", "95 % interva
 
 def run_html(run: Run) -> str:
     """Verdict, key figures, causes, and where the page is. What comes from logs is escaped."""
-    # Whoever opens no notebook need not wait for it.
+    # Only a notebook needs it.
     from convoscope.analysis.answer import make_answer
 
     lines = "\n".join(_lines(run, make_answer(run)))
@@ -57,14 +57,14 @@ def _lines(run: Run, answer: Answer) -> Iterator[str]:
 
 def _figures(answer: Answer) -> Iterator[str]:
     from convoscope.analysis.words import value_text
-    from convoscope.report.run_terminal import interval_words, standing_words
+    from convoscope.report.run_terminal import interval_words, target_words
 
     left = 'style="text-align: left"'
     for figure in answer.figures:
         yield (
             f'<tr><td {left} title="{_text(figure.name)}">{_text(figure.label)}</td>'
             f"<td><b>{_text(value_text(figure.value, figure.unit))}</b></td><td>{_text(interval_words(figure))}</td>"
-            f"<td>{figure.n:,}</td><td {left}>{_text(standing_words(figure))}</td></tr>"
+            f"<td>{figure.n:,}</td><td {left}>{_text(target_words(figure))}</td></tr>"
         )
 
 

@@ -46,7 +46,7 @@ class Screen:
         self._write(clean_json(text.decode()) + "\n")
 
     def _write(self, text: str) -> None:
-        """Where the reader has seen enough, as `head` has, the rest is for nobody; what the command checks still is."""
+        """Where the reader has seen enough, as `head` has, the rest is dropped; what the command checks still is."""
         try:
             self._stream.write(text)
         except BrokenPipeError:
@@ -66,7 +66,7 @@ class Screen:
 
 
 def close_pipe(stream: IO[str]) -> None:
-    """Write to nowhere from here on: nobody reads this any more."""
+    """Write to nowhere from here on."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -94,7 +94,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     role: str = ""
     at: float | None = None
     readings: tuple[TextVersion, ...] = ()
-    facts: tuple[StoryFact, ...] = ()
+    fields: tuple[StoryFact, ...] = ()
     marks: tuple[Mark, ...] = ()
     notes: tuple[str, ...] = ()
     bad: bool = False
@@ -240,9 +240,9 @@ class _Marks:
             if observation.subject.kind == "conversation":
                 self._whole[key, observation.judge] = observation
             elif score.metric not in maker.parts:
-                self._place(key, observation)
+                self._add(key, observation)
 
-    def _place(self, key: str, observation: Observation) -> None:
+    def _add(self, key: str, observation: Observation) -> None:
         kind, subject, position = observation.subject
         is_left_out = self._maker.only_bad and not self._maker.is_bad(key, observation.status, observation.value)
         if kind == "turn":
@@ -327,10 +327,10 @@ class _Timeline:
             first = min(event.segments, key=lambda segment: segment.start)
             begin = Time(first.start, first.clock)
         kind = self._marks.kinds[event.seq]
-        fields = self._fields(event)
+        entry = self._described(event)
         if event.extras:
-            fields["facts"].append(StoryFact("also in the log", json_text(event.extras)))
-        fields["facts"] = tuple(fields["facts"])
+            entry["fields"].append(StoryFact("also in the log", json_text(event.extras)))
+        entry["fields"] = tuple(entry["fields"])
         return TimelineEntry(
             seq=event.seq,
             kind=kind,
@@ -338,70 +338,70 @@ class _Timeline:
             at=self._ruler.at(begin),
             marks=tuple(folded([mark for seq in seqs for mark in self._marks.events.get(seq, ())])),
             notes=tuple(note for seq in seqs for note in self._notes.get(seq, ())),
-            **fields,
+            **entry,
         )
 
-    def _fields(self, event: AnyEvent) -> dict[str, Any]:
+    def _described(self, event: AnyEvent) -> dict[str, Any]:
         names = self._names
-        fields: dict[str, Any] = {"title": getattr(event, "name", ""), "facts": []}
+        entry: dict[str, Any] = {"title": getattr(event, "name", ""), "fields": []}
         match event:
             case Utterance():
-                fields = {
+                entry = {
                     "title": names.get(event.speaker, event.speaker),
                     "role": self._conversation.roles.get(event.speaker, ""),
                     "readings": readings(event),
-                    "facts": _given(
+                    "fields": _given(
                         cut_off_by=names.get(event.cut_off_by, event.cut_off_by), manner=reason_text(event.manner)
                     ),
                     "bad": bool(event.cut_off_by),
                 }
             case ToolCall():
-                fields |= self._call(event)
+                entry |= self._call(event)
             case ToolResult():
-                fields |= _result(event, tool_outcomes(self._conversation)[event.seq])
+                entry |= _result(event, tool_outcomes(self._conversation)[event.seq])
             case Marker():
-                fields["facts"] = _given(by=names.get(event.participant, event.participant)) + _value(event.value)
+                entry["fields"] = _given(by=names.get(event.participant, event.participant)) + _value(event.value)
             case StateEntered():
-                fields["title"] = event.state
+                entry["title"] = event.state
             case StateExited():
-                fields["title"] = f"{event.state} → {event.to_state}" if event.to_state else event.state
-                fields["facts"] = _given(because=event.reason)
+                entry["title"] = f"{event.state} → {event.to_state}" if event.to_state else event.state
+                entry["fields"] = _given(because=event.reason)
             case GuardEvaluated():
-                facts = _given(state=event.state, error=event.error) + _value(event.result, "result")
-                fields = {"title": event.guard, "facts": facts, "bad": bool(event.error)}
+                fields = _given(state=event.state, error=event.error) + _value(event.result, "result")
+                entry = {"title": event.guard, "fields": fields, "bad": bool(event.error)}
             case SlotFilled():
-                facts = [StoryFact("value", json_text(event.value)), *_given(state=event.state)]
-                fields = {"title": event.slot, "facts": facts}
+                fields = [StoryFact("value", json_text(event.value)), *_given(state=event.state)]
+                entry = {"title": event.slot, "fields": fields}
             case ComponentMetric():
-                facts = [StoryFact(name, json_text(value)) for name, value in event.values.items()]
-                facts += _given(label=event.label, speech=event.speech_id, state=event.state)
-                fields = {"title": event.component, "facts": facts}
+                fields = [StoryFact(name, json_text(value)) for name, value in event.values.items()]
+                fields += _given(label=event.label, speech=event.speech_id, state=event.state)
+                entry = {"title": event.component, "fields": fields}
             case Retrieval():
                 chunks = [StoryFact(f"chunk {number}", cut(chunk)) for number, chunk in enumerate(event.chunks, 1)]
-                fields = {"title": event.query or "", "facts": chunks}
-        return fields
+                entry = {"title": event.query or "", "fields": chunks}
+        return entry
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         if call.raw_arguments is not None:
-            facts = [StoryFact("arguments, not valid JSON", cut(call.raw_arguments))]
+            fields = [StoryFact("arguments, not valid JSON", cut(call.raw_arguments))]
         else:
-            facts = [StoryFact("arguments", json_text(call.arguments))]
-        facts += _given(by=self._names.get(call.caller, call.caller))
+            fields = [StoryFact("arguments", json_text(call.arguments))]
+        fields += _given(by=self._names.get(call.caller, call.caller))
         result = self._results.get(call.seq)
         if result is None:
-            return {"facts": [*facts, StoryFact("result", NO_RESULT)]}
-        fields = _result(result, tool_outcomes(self._conversation)[result.seq])
-        facts += fields["facts"]
+            return {"fields": [*fields, StoryFact("result", NO_RESULT)]}
+        entry = _result(result, tool_outcomes(self._conversation)[result.seq])
+        fields += entry["fields"]
         if call.time is not None and result.time is not None:
             took = self._conversation.elapsed(call.time, result.time)
             if took is not None and took >= 0:
                 clocks = {call.time.clock, result.time.clock}
                 steps = max((one.resolution or 0.0 for one in self._conversation.clocks if one.id in clocks), default=0)
                 coarse = f"{took:g} s, by a clock with steps of {steps:g} s"
-                facts.append(StoryFact("took", coarse if steps >= 0.1 else value_text(took, "s")))
+                fields.append(StoryFact("took", coarse if steps >= 0.1 else value_text(took, "s")))
         if extras := {name: value for name, value in result.extras.items() if name != HOUSE_RULE}:
-            facts.append(StoryFact("also in the log of the result", json_text(extras)))
-        return fields | {"facts": facts}
+            fields.append(StoryFact("also in the log of the result", json_text(extras)))
+        return entry | {"fields": fields}
 
 
 def _turns(conversation: Conversation) -> Sequence[Turn]:
@@ -445,14 +445,14 @@ def _evidence(observation: Observation) -> Iterator[StoryFact]:
 
 
 def _result(result: ToolResult, outcome: ToolOutcome) -> dict[str, Any]:
-    facts: list[StoryFact] = []
+    fields: list[StoryFact] = []
     if result.result is not None or not result.error:
-        facts.append(StoryFact("result", json_text(result.result)))
+        fields.append(StoryFact("result", json_text(result.result)))
     if result.error:
-        facts.append(StoryFact("error", cut(result.error)))
+        fields.append(StoryFact("error", cut(result.error)))
     if result.success is not None or not result.error:
-        facts.append(StoryFact("success", _success(result, outcome)))
-    return {"facts": facts, "bad": outcome.failed, "error": outcome.error if outcome.failed else ""}
+        fields.append(StoryFact("success", _success(result, outcome)))
+    return {"fields": fields, "bad": outcome.failed, "error": outcome.error if outcome.failed else ""}
 
 
 def _success(result: ToolResult, outcome: ToolOutcome) -> str:
@@ -468,7 +468,7 @@ def _about(conversation: Conversation) -> list[StoryFact]:
     record = f", record {source.record}" if source.record else ""
     yes_no = {True: "yes", False: "no", None: ""}
     truth = conversation.expected.ground_truth
-    facts = _given(
+    fields = _given(
         read_from=", ".join(source.files) + record if source.files else "",
         pipeline=conversation.pipeline or "",
         agent=f"{agent.name}, {agent.role}" if agent.name and agent.role else agent.name,
@@ -479,7 +479,7 @@ def _about(conversation: Conversation) -> list[StoryFact]:
         status=outcome.final_status,
         duration="" if outcome.duration is None else value_text(outcome.duration, "s"),
     )
-    return facts if truth is None else [*facts, StoryFact("expected answer", cut(truth))]
+    return fields if truth is None else [*fields, StoryFact("expected answer", cut(truth))]
 
 
 def _context(conversation: Conversation) -> Iterator[StoryFact]:

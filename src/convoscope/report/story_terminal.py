@@ -91,11 +91,11 @@ def _brief_lines(entry: TimelineEntry, roles: Mapping[str, str]) -> Iterator[str
     if entry.kind == "state_entered":
         yield f"{'':7} → {one_line(entry.title)}"
     elif entry.kind == "tool_call":
-        facts = {fact.name: fact.text for fact in entry.facts}
-        took = f" took {facts['took']}," if "took" in facts else ""
+        fields = {fact.name: fact.text for fact in entry.fields}
+        took = f" took {fields['took']}," if "took" in fields else ""
         error = f": {cut_text(entry.error, _BRIEF_LONG)}" if entry.error else ""
         text = f"{entry.title}{took} {f'failed{error}' if entry.bad else 'answered'}"
-        if facts.get("result") == NO_RESULT:
+        if fields.get("result") == NO_RESULT:
             text = f"{entry.title}: no result in the log"
         yield from _spoken(clock, "tool", text)
     elif entry.kind == "utterance":
@@ -125,7 +125,7 @@ def print_story(screen: Screen, story: Story, rank_text: str) -> None:
     for line in story.because:
         screen.line(one_line(line, _LONG))
     screen.line()
-    _facts(screen, story.about, "")
+    _print_fields(screen, story.about, "")
     for note in story.notes:
         screen.line(one_line(note, _LONG), "yellow")
     screen.line()
@@ -164,14 +164,14 @@ def _print_entry(screen: Screen, entry: TimelineEntry) -> None:
             _wrapped(screen, "(no words in the log)")
     else:
         screen.line(f"{when:>8}  {entry.does} {title}".rstrip(), style or "magenta")
-    _facts(screen, entry.facts, _INDENT)
+    _print_fields(screen, entry.fields, _INDENT)
     # Scores on one line, and on another those without a value.
     scores = [mark for mark in entry.marks if mark.status != FOLDED]
     for marks in filter(None, (scores, [mark for mark in entry.marks if mark.status == FOLDED])):
         _wrapped(screen, _marks(marks), "red" if any(mark.bad for mark in marks) else "")
     for mark in entry.marks:
         if mark.bad:
-            _facts(screen, mark.evidence, _INDENT + "  ")
+            _print_fields(screen, mark.evidence, _INDENT + "  ")
     for note in entry.notes:
         _wrapped(screen, one_line(note, _LONG), "yellow")
 
@@ -205,8 +205,8 @@ def _score(mark: Mark) -> tuple[str, str, str]:
     return mark.metric, _mark_text(mark), "; ".join(f"{fact.name} {one_line(fact.text, _LONG)}" for fact in evidence)
 
 
-def _facts(screen: Screen, facts: Sequence[StoryFact], indent: str) -> None:
-    for fact in facts:
+def _print_fields(screen: Screen, fields: Sequence[StoryFact], indent: str) -> None:
+    for fact in fields:
         first, *others = cut_text(fact.text, _LONG).splitlines() or [""]
         screen.line(f"{indent}{one_line(fact.name)}: {first}")
         for line in others:

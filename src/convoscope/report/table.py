@@ -20,7 +20,7 @@ from convoscope.report.screen import Screen
 
 Side: TypeAlias = Literal["left", "right"]
 NOTE = "note"
-"""The title of a column of remarks. Where a row becomes a block, a remark stands on a line of its own."""
+"""The title of a column of remarks. Where a row becomes a block, a remark is on a line of its own."""
 
 
 class TableColumn(NamedTuple):
@@ -37,7 +37,7 @@ class TableColumn(NamedTuple):
 
 
 class TableCell(NamedTuple):
-    """A text, what stands below it, and whether it must be seen."""
+    """A text, what is below it, and whether it must be seen."""
 
     text: str
     below: str = ""
@@ -151,11 +151,11 @@ def print_table(screen: Screen, table: ReportTable) -> None:
 
 
 def print_words(screen: Screen, text: str, first: str = "", indent: str = "", style: str = "") -> None:
-    """A sentence, within the width of a terminal; a pipe gets it whole. Later lines stand below the first word."""
+    """A sentence, within the width of a terminal; a pipe gets it whole. Later lines begin below the first word."""
     lines = [text]
     if screen.is_terminal:
         width = screen.width - max(len(first), len(indent))
-        # Commands and names are not broken: whoever copies them would copy a blank.
+        # Commands and names are not broken: a copy of them would have a blank.
         lines = textwrap.wrap(text, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
     for at, line in enumerate(lines):
         screen.line((indent if at else first or indent) + line, style)
@@ -197,7 +197,7 @@ def _print_ruled(screen: Screen, table: ReportTable) -> None:
 
 
 def _lines(table: ReportTable) -> Iterator[Row]:
-    """Each row as one line, and a second one where something stands below."""
+    """Each row as one line, and a second one where something is below."""
     for row in table.rows:
         yield row
         if any(cell.below for cell in row):
@@ -285,7 +285,7 @@ def row(cells: Sequence[str]) -> str:
 
 
 def markdown_table(table: ReportTable) -> MarkdownTable:
-    """The table in the fewest characters. Title and notes are left to the page that it stands on."""
+    """The table in the fewest characters. Title and notes are left to the page that it is on."""
     titles, *rows = _cells(table)
     sides = ["---:" if column.side == "right" else "---" for column in table.columns]
     return MarkdownTable([row(titles), row(sides)], [row(cells) for cells in rows])

@@ -1,4 +1,4 @@
-"""A panel of the page: the conversations that leave a risk unresolved, or a promise that nobody owns."""
+"""A panel of the page: the conversations that leave a risk unresolved, or a promise without an owner."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def unresolved_panel(run: Run) -> PagePanel | None:
     return PagePanel(
         title="What was left open",
         line=f"{_looked(rows, _RISKS, len(risks), run)} with an unresolved risk, "
-        f"{_looked(rows, _ACTIONS, len(actions), run)} with a promise that nobody owns. "
+        f"{_looked(rows, _ACTIONS, len(actions), run)} with a promise without an owner. "
         f"Found by {str(annotator).partition('/')[0] if annotator else 'the annotators of the logs'}.",
         tables=[table for table in tables if table.rows],
         remarks=[

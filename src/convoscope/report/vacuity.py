@@ -55,7 +55,7 @@ def keep_audit(run: Run, audit: VacuityAudit) -> None:
 
 
 def kept_audit(run: Run) -> VacuityAudit | None:
-    """The audit that is kept with a run; None where there is none, or one that cannot be read."""
+    """The audit that is kept with a run; None without one that can be read."""
     try:
         return msgspec.json.decode((run.folder / AUDIT).read_bytes(), type=VacuityAudit)
     except (OSError, msgspec.DecodeError):
@@ -98,13 +98,13 @@ def _tables(audit: VacuityAudit) -> list[ReportTable]:
             ("metric", "noticed", "not noticed", "too few to tell"), map(_row, tried), "What the metrics notice"
         ),
     ]
-    if stands := [
+    if known := [
         (one.metric, reason_text(check.nonsense), check.reason)
         for one in audit.metrics
         for check in one.checks
         if check.reason
     ]:
-        tables.append(text_table(("metric", "nonsense", "why it may stand"), stands, "Not noticed, for a known reason"))
+        tables.append(text_table(("metric", "nonsense", "why it may stand"), known, "Not noticed, for a known reason"))
     if audit.gates:
         tables.append(text_table(("target", "verdict"), map(_gate, audit.gates), "Targets"))
     if audit.outcome_dependent:

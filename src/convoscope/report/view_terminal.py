@@ -151,7 +151,7 @@ def print_timeline(screen: Screen, conversation: Conversation) -> None:
         )
         for entry in timeline(conversation)
     ]
-    columns = (number_column("s"), number_column("turn"), "event", "who or what", "said or told")
+    columns = (number_column("s"), number_column("turn"), "event", "who or what", "said or reported")
     print_table(screen, text_table(columns, rows))
 
 

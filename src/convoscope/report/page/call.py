@@ -57,7 +57,7 @@ class Chip(msgspec.Struct, frozen=True, array_like=True):
     evidence: tuple[str, ...] = ()
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"fields": "facts"}):
     """A line of the transcript."""
 
     kind: Literal["state", "words", "tool", "silence", "more"]
@@ -71,16 +71,16 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
     bad: bool = False
     chips: tuple[Chip, ...] = ()
-    facts: tuple[StoryFact, ...] = ()
+    fields: tuple[StoryFact, ...] = ()
 
 
-class ScoreLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ScoreLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"fields": "facts"}):
     """A score of the whole conversation."""
 
     label: str
     value: str
     note: str = ""
-    facts: tuple[StoryFact, ...] = ()
+    fields: tuple[StoryFact, ...] = ()
 
 
 class Silence(msgspec.Struct, frozen=True, array_like=True):
@@ -92,20 +92,20 @@ class Silence(msgspec.Struct, frozen=True, array_like=True):
     text: str
 
 
-class FindingPlace(msgspec.Struct, frozen=True, array_like=True):
+class FindingUtterance(msgspec.Struct, frozen=True, array_like=True):
     """An utterance that shows a finding, and what it is called."""
 
     seq: int
     name: str
 
 
-class FindingLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FindingLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"utterances": "places"}):
     """What an annotator found, and where."""
 
     by: str
     text: str
     is_open: bool = False
-    places: tuple[FindingPlace, ...] = ()
+    utterances: tuple[FindingUtterance, ...] = ()
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -236,13 +236,13 @@ class CallMaker:
     def _utterance(self, entry: TimelineEntry, chips: Sequence[Chip], findings: Sequence[PlacedFinding]) -> Line:
         manner = [
             Chip(_short(f"cut off by {fact.text}" if fact.name == "cut off by" else fact.text), False)
-            for fact in entry.facts
+            for fact in entry.fields
             if fact.name in _MANNER
         ]
-        found = []
+        noted = []
         for finding in findings:
             evidence = (f"evidence: {cut_text(finding.evidence, 300)}",) if finding.evidence else ()
-            found.append(Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence))
+            noted.append(Chip(_short(f"{finding.by}: {finding.text}"), finding.is_open, evidence))
         return Line(
             kind="words",
             seq=entry.seq,
@@ -251,8 +251,8 @@ class CallMaker:
             who=self._who(entry.title, entry.role),
             role=entry.role,
             readings=entry.readings,
-            chips=(*chips, *manner, *found),
-            facts=tuple(fact for fact in entry.facts if fact.name not in _MANNER),
+            chips=(*chips, *manner, *noted),
+            fields=tuple(fact for fact in entry.fields if fact.name not in _MANNER),
         )
 
     def _chip(self, mark: Mark) -> Chip:
@@ -278,7 +278,7 @@ class CallMaker:
                 label=f"{mark.subject}: {label}" if mark.subject else label,
                 value=mark.text if mark.status == MEASURED else "·" if is_silent else "error",
                 note=_compared(ranked) if ranked is not None else "" if mark.status == MEASURED else mark.text,
-                facts=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
+                fields=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
             )
             lines["silent" if is_silent else "bad" if mark.bad or ranked is not None else "fine"].append(line)
         return tuple(map(tuple, lines.values()))
@@ -335,8 +335,8 @@ def _finding_lines(findings: Sequence[PlacedFinding], entries: Sequence[Timeline
         for number, entry in enumerate(spoken, 1)
     }
     for finding in findings:
-        places = tuple(FindingPlace(seq, names[seq]) for seq in finding.seqs if seq in names)
-        yield FindingLine(by=finding.by, text=_short(finding.text), is_open=finding.is_open, places=places)
+        utterances = tuple(FindingUtterance(seq, names[seq]) for seq in finding.seqs if seq in names)
+        yield FindingLine(by=finding.by, text=_short(finding.text), is_open=finding.is_open, utterances=utterances)
 
 
 def _short(text: str) -> str:
@@ -349,19 +349,19 @@ def _machinery(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
         counts = Counter(" ".join(filter(None, (entry.does, entry.title))) for entry in entries)
         names = [one_line(name, 60) + (f" {count}×" if count > 1 else "") for name, count in counts.items()]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        facts = [
+        fields = [
             StoryFact(
-                f"{entry.does} {entry.title}".strip(), "; ".join(f"{one.name}: {one.text}" for one in entry.facts)
+                f"{entry.does} {entry.title}".strip(), "; ".join(f"{one.name}: {one.text}" for one in entry.fields)
             )
             for entry in entries
         ]
-        yield Line(kind="more", seq=entries[0].seq, title=", ".join(names[:3]) + more, facts=tuple(facts))
+        yield Line(kind="more", seq=entries[0].seq, title=", ".join(names[:3]) + more, fields=tuple(fields))
 
 
 def _tool_line(entry: TimelineEntry, chips: Sequence[Chip]) -> Line:
-    facts = {fact.name: fact.text for fact in entry.facts}
-    result = "failed" if entry.bad else "ok" if facts.get("success") == "yes" else ""
-    if facts.get("result") == NO_RESULT:
+    fields = {fact.name: fact.text for fact in entry.fields}
+    result = "failed" if entry.bad else "ok" if fields.get("success") == "yes" else ""
+    if fields.get("result") == NO_RESULT:
         result = "no result in the log"
     kind = "" if entry.kind == "tool_call" else entry.does
     return Line(
@@ -371,8 +371,8 @@ def _tool_line(entry: TimelineEntry, chips: Sequence[Chip]) -> Line:
         clock="" if entry.at is None else clock_text(entry.at),
         role=entry.role,
         title=entry.title,
-        note=", ".join(filter(None, (kind, facts.get("took", ""), result))),
+        note=", ".join(filter(None, (kind, fields.get("took", ""), result))),
         bad=entry.bad,
         chips=tuple(chips),
-        facts=entry.facts,
+        fields=entry.fields,
     )

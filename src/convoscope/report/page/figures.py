@@ -107,8 +107,8 @@ def spread(histogram: Histogram, figure: Figure, targets: Sequence[Target] = ())
         yes = f"{counts[-1]:,} of {histogram.n:,}"
         return Spread(yes=round(100 * counts[-1] / histogram.n, 2), tone=tone, middle=yes)
     bad = [
-        place
-        for place, one in enumerate(bins)
+        index
+        for index, one in enumerate(bins)
         if not all(target.is_met_by((one.low + one.high) / 2) for target in targets)
     ]
     return Spread(
@@ -205,7 +205,7 @@ class FiguresScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     any_uncovered: bool = False
 
 
-class FigureFacts:
+class FigureData:
     """What the rows of all figures need: histograms, targets, groups, the worst conversations."""
 
     def __init__(self, run: Run, noun: Noun, checked: Sequence[Check]) -> None:
@@ -266,11 +266,11 @@ class FigureFacts:
     def _by_group(self, name: str) -> list[GroupFigures]:
         made = []
         for by, groups in self.groups.items():
-            mine = [(group, figures[name]) for group, figures in groups if name in figures]
-            if by == _STATES or len(mine) < 2:  # states have a screen of their own
+            named = [(group, figures[name]) for group, figures in groups if name in figures]
+            if by == _STATES or len(named) < 2:  # states have a screen of their own
                 continue
-            mine.sort(key=lambda one: not self._demands(name, one[0]))
-            figures = [figure for _, figure in mine]
+            named.sort(key=lambda one: not self._demands(name, one[0]))
+            figures = [figure for _, figure in named]
             scale = scale_of(figures, self.histograms.get(figures[0].key))
             rows = [
                 GroupFigure(
@@ -282,9 +282,9 @@ class FigureFacts:
                     reason=reason_text(figure.reason),
                     target="; ".join(f"{check.name} {check.text}" for check in self._demands(name, group)),
                 )
-                for group, figure in mine[:MAX_GROUPS]
+                for group, figure in named[:MAX_GROUPS]
             ]
-            made.append(GroupFigures(by=", ".join(by), rows=rows, more=max(0, len(mine) - MAX_GROUPS)))
+            made.append(GroupFigures(by=", ".join(by), rows=rows, more=max(0, len(named) - MAX_GROUPS)))
         return sorted(made, key=lambda one: not any(row.target for row in one.rows))[:MAX_DIMENSIONS]
 
     def _demands(self, name: str, group: Mapping[str, str]) -> list[Check]:
@@ -294,25 +294,25 @@ class FigureFacts:
 _STATES = ("flow", "state")
 
 
-def figures_screen(facts: FigureFacts) -> FiguresScreen:
+def figures_screen(data: FigureData) -> FiguresScreen:
     """All figures of the run with a value in families; what has none in a few lines."""
-    summary = facts.summary
-    shown = visible_figures(summary, set(facts.checks))
+    summary = data.summary
+    shown = visible_figures(summary, set(data.checks))
     families: dict[str, list[FigureRow]] = {}
     weights = {one.metric: one.importance for one in summary.declared}
     # What matters most comes first; a figure beside a headline stays beside it.
     weighed = sorted(shown.figures, key=lambda figure: -weights.get(figure.key, 0))
     for section in sections(summary, weighed):
-        families[section.title] = [facts.row(figure) for figure in section.figures]
+        families[section.title] = [data.row(figure) for figure in section.figures]
     if shown.parts:
-        families["parts of these"] = [facts.row(figure) for figure in shown.parts]
+        families["parts of these"] = [data.row(figure) for figure in shown.parts]
     made, room = [], OPEN
-    for name, mine in families.items():
-        folded = len(mine) > room
-        room -= 0 if folded else len(mine)
-        missed = sum(row.verdict == "missed" for row in mine)
+    for name, named in families.items():
+        folded = len(named) > room
+        room -= 0 if folded else len(named)
+        missed = sum(row.verdict == "missed" for row in named)
         title = name.replace("_", " ").capitalize()
-        made.append(FigureFamily(name=title, rows=mine, missed=missed, folded=folded))
+        made.append(FigureFamily(name=title, rows=named, missed=missed, folded=folded))
     rows = [row for family in made for row in family.rows]
     measured = [figure for figure in (*shown.figures, *shown.parts) if figure.value is not None]
     return FiguresScreen(

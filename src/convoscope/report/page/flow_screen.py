@@ -65,7 +65,7 @@ class WhyLost(msgspec.Struct, frozen=True, array_like=True):
     href: str
 
 
-class StateFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StateData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"worst": "places"}):
     """What the panel of a state shows."""
 
     name: str
@@ -81,19 +81,19 @@ class StateFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fix: list[str] = []
     versions: list[VersionRate] = []
     calls: str = ""
-    places: list[int] = []
+    worst: list[int] = []
     """Positions in the list of conversations that were lost in it."""
     figures: list[list[str]] = []
     neighbours: list[list[str]] = []
 
 
-class FlowFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FlowData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A flow: its picture, its states, its tables."""
 
     name: str
     line: str
     picture: Picture
-    states: list[StateFacts]
+    states: list[StateData]
     down: Sequence[tuple[int, int]]
     opens: int
     """The state that is chosen at first: the one that loses most."""
@@ -105,7 +105,7 @@ class FlowScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The states of a run."""
 
     line: str
-    flows: list[FlowFacts]
+    flows: list[FlowData]
     left_out: str = ""
     legend: Sequence[tuple[int, str]]
     tables: Sequence[PageTable] = ()
@@ -155,7 +155,7 @@ def flow_screen(run: Run, answer: Answer, ranking: Ranking, lost_conversations: 
     tables = (FLOWS.page(answers.flows), ARCHETYPES.page(archetypes_of(answers.segments)))
     screen = FlowScreen(
         line=_line(answers),
-        flows=[page.facts(links, losses[page.flow]) for page in pages],
+        flows=[page.data(links, losses[page.flow]) for page in pages],
         left_out=f"Not drawn: {first_of(hidden)}." if hidden else "",
         legend=list(_legend()),
         tables=[table for table in tables if table.rows],
@@ -292,7 +292,7 @@ class _Page:
             return f"{counted(row.n, self.noun)} came to this end."
         return f"{lost:,} of {counted(row.n, self.noun)} {'is' if lost == 1 else 'are'} lost here."
 
-    def facts(self, links: Mapping[StateKey, str], lost: int) -> FlowFacts:
+    def data(self, links: Mapping[StateKey, str], lost: int) -> FlowData:
         answers = self.answers
         segments = [row for row in answers.segments.rows if row.flow == self.flow]
         tables = (
@@ -303,7 +303,7 @@ class _Page:
             {name for (flow, _), rates in answers.versions.items() if flow == self.flow for name in rates}
         )
         drawn = [state.number for state in self.picture.states]
-        return FlowFacts(
+        return FlowData(
             name=shortened(self.flow),
             line=f"{counted(answers.sizes[self.flow], self.noun)}, {lost:,} lost",
             picture=self.picture,
@@ -314,16 +314,16 @@ class _Page:
             tables=[table for table in tables if table.rows],
         )
 
-    def _state(self, name: str) -> StateFacts:
+    def _state(self, name: str) -> StateData:
         row, cause, state = self.rows.get(name), self.causes.get(name), self.states[self.at[name]]
         if row is None:
-            return StateFacts(name=shortened(name), n=0, line=_sentence(state.text), end=state.terminal)
+            return StateData(name=shortened(name), n=0, line=_sentence(state.text), end=state.terminal)
         numbers = self._lost(name)
         query = {**({} if self.flow == NO_FLOW else {"flow": self.flow}), "lost_in": name}
         diagnosis = [cause.headline, *(evidence.text for evidence in cause.evidence)] if cause else []
         versions = self.answers.versions.get((self.flow, name), {})
         cells = list(zip(_LABELS, STATES.page_cells(row), strict=True))[1:]
-        return StateFacts(
+        return StateData(
             name=shortened(name),
             n=state.n,
             lost=len(numbers),
@@ -336,7 +336,7 @@ class _Page:
             fix=self._fix(cause, len(numbers)),
             versions=[_version(agent, rate) for agent, rate in sorted(versions.items())],
             calls=f"#/calls?{urlencode(query)}" if numbers else "",
-            places=sorted(self.answers.positions[number] for number in numbers)[:WORST],
+            worst=sorted(self.answers.positions[number] for number in numbers)[:WORST],
             figures=[[label, cell.value, cell.under, cell.reason] for label, cell in cells],
             neighbours=self.neighbours.get(self.at[name], []),
         )

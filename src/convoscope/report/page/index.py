@@ -44,8 +44,8 @@ ENDED = {
 FIRST_COLUMN = "conversation.turns"
 
 
-class IndexFacet(msgspec.Struct, frozen=True, kw_only=True):
-    """A facet: its values, how many of the whole run have each, and for each conversation the place of its own."""
+class IndexFacet(msgspec.Struct, frozen=True, kw_only=True, rename={"divides": "tells"}):
+    """A facet: its values, how many of the whole run have each, and for each conversation the position of its own."""
 
     key: str
     title: str
@@ -54,7 +54,7 @@ class IndexFacet(msgspec.Struct, frozen=True, kw_only=True):
     counts: list[int]
     codes: list[int]
     """-1 where a conversation has none."""
-    tells: bool
+    divides: bool
     """Whether it tells conversations apart; else it is only known to addresses."""
 
 
@@ -85,7 +85,7 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
     columns: list[IndexColumn]
 
 
-class ListFacts(NamedTuple):
+class ListData(NamedTuple):
     """What the list says of all conversations, by their numbers."""
 
     noun: Noun
@@ -96,8 +96,8 @@ class ListFacts(NamedTuple):
     columns: Sequence[Headline]
 
 
-def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> ListFacts:
-    """The outcome, the cause, the place and every dimension of all conversations."""
+def list_data(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> ListData:
+    """The outcome, the cause, the position and every dimension of all conversations."""
     findings = {one.number: one for one in lost}
     listed = ranking.order[:MAX_LISTED].tolist()
     outcomes = {number: _outcome(number, ranking, findings) for number in listed}
@@ -117,7 +117,7 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
         *_dimensions(run, listed),
         *facets(run),
     ]
-    return ListFacts(
+    return ListData(
         noun=answer.noun,
         facets=[one for one in made if one.values or one.counts],
         outcomes=outcomes,
@@ -126,26 +126,26 @@ def list_facts(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCo
     )
 
 
-def make_index(run: Run, facts: ListFacts, ranking: Ranking, numbers: Sequence[int]) -> Index:
+def make_index(run: Run, data: ListData, ranking: Ranking, numbers: Sequence[int]) -> Index:
     """The list of the given conversations, in their order."""
     with connect(run.folder) as connection:
         connection.register("wanted", _placed(numbers))
         rows = connection.execute(
-            f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY place"
+            f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY position"
         ).fetchall()
-        cells = _Cells(connection, run, [row[1] for row in rows], facts.columns)
+        cells = _Cells(connection, run, [row[1] for row in rows], data.columns)
         columns = []
-        for headline in facts.columns:
-            label = metric_label(run.summary.by_key[headline.key], facts.noun)
+        for headline in data.columns:
+            label = metric_label(run.summary.by_key[headline.key], data.noun)
             columns.append(cells.of(headline, label, _bad(ranking, headline, numbers)))
     kinds = list(ENDED)
     return Index(
         ids=[row[0] for row in rows],
-        outcomes=[kinds.index(facts.outcomes[number]) for number in numbers],
+        outcomes=[kinds.index(data.outcomes[number]) for number in numbers],
         kinds=kinds,
-        reasons=[facts.why[number].reasons for number in numbers],
-        ended=[facts.why[number].lost_in for number in numbers],
-        facets=[_coded(one, numbers, len(ranking.order)) for one in facts.facets],
+        reasons=[data.why[number].reasons for number in numbers],
+        ended=[data.why[number].lost_in for number in numbers],
+        facets=[_coded(one, numbers, len(ranking.order)) for one in data.facets],
         columns=columns,
     )
 
@@ -203,7 +203,7 @@ def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
     known = [value for value in facet.labels if value in counts]
     others = sorted((value for value in counts if value not in facet.labels), key=lambda one: (-counts[one], one))
     values = [*known, *others]
-    code = {value: place for place, value in enumerate(values)}
+    code = {value: position for position, value in enumerate(values)}
     return IndexFacet(
         key=facet.key,
         title=facet.title,
@@ -211,7 +211,7 @@ def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
         labels=[facet.labels.get(value, value) for value in values],
         counts=[counts[value] for value in values],
         codes=[code[facet.values[number]] if number in facet.values else -1 for number in numbers],
-        tells=len(counts) > 1 or (len(counts) == 1 and sum(counts.values()) < total),  # one value beside none
+        divides=len(counts) > 1 or (len(counts) == 1 and sum(counts.values()) < total),  # one value beside none
     )
 
 
@@ -229,13 +229,13 @@ def _bad(ranking: Ranking, headline: Headline, numbers: Sequence[int]) -> list[i
     chosen = np.asarray(numbers, dtype=np.int64)
     here = ranking.column[:, chosen] == code
     fails = here & ((ranking.failure[:, chosen] > 0) | (ranking.share[:, chosen] >= TENTH))
-    return [int(place) for place in np.flatnonzero(fails.any(axis=0))]
+    return [int(position) for position in np.flatnonzero(fails.any(axis=0))]
 
 
 def _placed(numbers: Sequence[int]) -> dict[str, Any]:
-    """The numbers that are wanted, each with its place in the list, as a table."""
+    """The numbers that are wanted, each with its position in the list, as a table."""
     wanted = np.asarray(numbers, dtype=np.int64)
-    return {"number": wanted, "place": np.arange(len(wanted), dtype=np.int64)}
+    return {"number": wanted, "position": np.arange(len(wanted), dtype=np.int64)}
 
 
 class _Cells:
@@ -252,31 +252,34 @@ class _Cells:
         self._absent = {tuple(row[:3]): row[3] for row in rows}
         self._values: dict[tuple[str, ...], dict[int, float]] = {}
         self._reasons: dict[tuple[str, ...], dict[int, str]] = {}
-        for metric, variant, judge, place, status, value, reason in connection.execute(
-            "SELECT metric, variant, judge, place, status, value, reason "
+        for metric, variant, judge, position, status, value, reason in connection.execute(
+            "SELECT metric, variant, judge, position, status, value, reason "
             f"FROM {run.table(CONVERSATION_SCORES)} JOIN wanted USING (number) WHERE metric IN ({metrics})"
         ).fetchall():
             if status == MEASURED:
-                self._values.setdefault((metric, variant, judge), {})[place] = value
+                self._values.setdefault((metric, variant, judge), {})[position] = value
             else:
-                self._reasons.setdefault((metric, variant, judge), {})[place] = reason or "not_scored"
+                self._reasons.setdefault((metric, variant, judge), {})[position] = reason or "not_scored"
 
     def of(self, headline: Headline, label: str, bad: list[int]) -> IndexColumn:
         missing = [self._absent.get((one, headline.metric, headline.variant), "not_scored") for one in self._profiles]
         # A conversation that never reached the judge has a row without one.
         for judge in (COMPUTED, headline.judge):
-            for place, reason in self._reasons.get((headline.metric, headline.variant, judge), {}).items():
-                missing[place] = reason
+            for position, reason in self._reasons.get((headline.metric, headline.variant, judge), {}).items():
+                missing[position] = reason
         values = self._values.get(headline[:3], {})
         ordered = sorted(set(values.values()))
-        code = {value: place for place, value in enumerate(ordered)}
-        reasons = list(dict.fromkeys(reason for place, reason in enumerate(missing) if place not in values))
-        absent = {reason: -1 - place for place, reason in enumerate(reasons)}
+        code = {value: position for position, value in enumerate(ordered)}
+        reasons = list(dict.fromkeys(reason for position, reason in enumerate(missing) if position not in values))
+        absent = {reason: -1 - position for position, reason in enumerate(reasons)}
         return IndexColumn(
             name=headline.key,
             label=label,
             texts=[value_text(value, headline.unit) for value in ordered],
-            codes=[code[values[place]] if place in values else absent[reason] for place, reason in enumerate(missing)],
+            codes=[
+                code[values[position]] if position in values else absent[reason]
+                for position, reason in enumerate(missing)
+            ],
             reasons=[reason_text(reason) for reason in reasons],
             bad=bad,
         )

@@ -20,7 +20,7 @@ from convoscope.analysis.words import (
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.metrics.registry import whole_metrics
-from convoscope.report.page.figures import FigureFacts, ScaledInterval, Spread
+from convoscope.report.page.figures import FigureData, ScaledInterval, Spread
 from convoscope.report.run_tables import visible_figures
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
@@ -116,7 +116,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     footer: str
 
 
-def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[str, str], str]) -> Overview:
+def overview(run: Run, answer: Answer, data: FigureData, links: Mapping[tuple[str, str], str]) -> Overview:
     """The answer, with what is drawn beside it."""
     noun, outcomes, receipt = answer.noun, answer.outcomes, run.receipt
     most = max((one.lost for one in (*answer.causes, *answer.remaining)), default=1)
@@ -138,7 +138,7 @@ def overview(run: Run, answer: Answer, facts: FigureFacts, links: Mapping[tuple[
             for kind, label in OUTCOMES.items()
             if counts.get(kind)
         ],
-        cards=[_card(one, facts, figures) for one in answer.figures],
+        cards=[_card(one, data, figures) for one in answer.figures],
         cards_line=f"{len(answer.figures)} of {measured:,} measured: what is bad, then what matters most",
         notes=list(answer.remarks),
         causes=[_cause(one, noun, most, links) for one in answer.causes],
@@ -169,7 +169,7 @@ def cause_key(cause: Cause) -> str:
     return f"{cause.rule}:{cause.subject}" if cause.subject else cause.rule
 
 
-def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) -> Card:
+def _card(figure: KeyFigure, data: FigureData, figures: Mapping[str, Figure]) -> Card:
     shown = figures.get(figure.name)
     unit = {SHARE: "%", COUNT: "", RATIO: ""}.get(figure.unit, figure.unit)
     return Card(
@@ -184,8 +184,8 @@ def _card(figure: KeyFigure, facts: FigureFacts, figures: Mapping[str, Figure]) 
         verdict=figure.verdict,
         remark=figure.remark,
         bad=figure.bad,
-        bar=facts.bar(shown) if shown is not None else None,
-        spread=facts.spread(shown) if shown is not None else None,
+        bar=data.bar(shown) if shown is not None else None,
+        spread=data.spread(shown) if shown is not None else None,
     )
 
 

@@ -27,8 +27,8 @@ from convoscope.errors import UsageError
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.files import write_text
 from convoscope.report.page.call import CallMaker, CallRank
-from convoscope.report.page.figures import FigureFacts, FiguresScreen, calls_link, dimension_key, figures_screen
-from convoscope.report.page.index import MAX_LISTED, Index, ListFacts, list_facts, make_index
+from convoscope.report.page.figures import FigureData, FiguresScreen, calls_link, dimension_key, figures_screen
+from convoscope.report.page.index import MAX_LISTED, Index, ListData, list_data, make_index
 from convoscope.report.page.overview import Overview, overview
 from convoscope.report.panels import PagePanel, panels
 from convoscope.runs.audit import NO_FLOW
@@ -54,46 +54,46 @@ class Packed(NamedTuple):
 
     listing: str
     stories: dict[int, str]
-    """By their place in the list."""
+    """By their position in the list."""
     listed: int
     bounds: list[str]
 
 
-def pack(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) -> Packed:
+def pack(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> Packed:
     """The list first, in at most half of the room; then the worst conversations that fit."""
     total = len(ranking.order)
     listed = min(MAX_LISTED, total)
-    index = make_index(run, facts, ranking, ranking.order[:listed].tolist())
+    index = make_index(run, data, ranking, ranking.order[:listed].tolist())
     folded = _index(index, ())
     while len(folded) > room // 2 and listed > 1:
         listed //= 2
-        index = make_index(run, facts, ranking, ranking.order[:listed].tolist())
+        index = make_index(run, data, ranking, ranking.order[:listed].tolist())
         folded = _index(index, ())
     wanted = min(wanted, total)
     # The list also says which are here in full: room for all that were asked for.
     folded = _index(index, range(min(wanted, listed)))
-    stories = _fill(run, facts, ranking, min(wanted, listed), room - len(folded) - _WORDS)
+    stories = _fill(run, data, ranking, min(wanted, listed), room - len(folded) - _WORDS)
     folded = _index(index, list(stories))
-    return Packed(folded, stories, listed, _bounds(facts.noun, total, listed, len(stories)))
+    return Packed(folded, stories, listed, _bounds(data.noun, total, listed, len(stories)))
 
 
 def _index(index: Index, full: Sequence[int]) -> str:
     return fold(msgspec.json.encode({"index": index, "full": list(full)}))
 
 
-def _fill(run: Run, facts: ListFacts, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
+def _fill(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    calls = CallMaker(run.summary, facts.noun)
-    for place, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
+    calls = CallMaker(run.summary, data.noun)
+    for position, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
         number = record.number
-        rank = CallRank(facts.outcomes[number], facts.why[number], ranking.because(number))
+        rank = CallRank(data.outcomes[number], data.why[number], ranking.because(number))
         body = msgspec.json.encode(calls.call(record, rank))
         folded = fold(body)
         if len(folded) + _TAGS <= min(room, _MAX_ONE) and len(body) <= unfolded:
             room -= len(folded) + _TAGS
             unfolded -= len(body)
-            stories[place] = folded
+            stories[position] = folded
     return stories
 
 
@@ -152,11 +152,11 @@ class Breaks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     panels: tuple[PagePanel, ...] = ()
 
 
-class PageFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PageData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"folder": "place"}):
     """Everything that the page shows but the list and the conversations."""
 
     name: str
-    place: str
+    folder: str
     """As a command names the run."""
     noun: str
     order: str
@@ -188,11 +188,11 @@ def write_page(
     lost, answer = look_at_lost(run), make_answer(run, targets)
     flows = find_flows(run, answer, ranking, lost)
     links = flows.links if flows else {}
-    listing = list_facts(run, answer, ranking, lost)
-    figures = FigureFacts(run, answer.noun, run_checks(run, targets))
-    facts = PageFacts(
+    listing = list_data(run, answer, ranking, lost)
+    figures = FigureData(run, answer.noun, run_checks(run, targets))
+    data = PageData(
         name=run.name,
-        place=place_text(run),
+        folder=place_text(run),
         noun=answer.noun,
         order=answer.order,
         total=answer.conversations,
@@ -206,10 +206,10 @@ def write_page(
             panels=panels(run),
         ),
     )
-    folded = fold(msgspec.json.encode(facts))
-    room = int(max_mb * _MB) - len(_render(answer, facts, folded, _NOTHING).encode())
+    folded = fold(msgspec.json.encode(data))
+    room = int(max_mb * _MB) - len(_render(answer, data, folded, _NOTHING).encode())
     packed = pack(run, listing, ranking, conversations, room)
-    markup = _render(answer, facts, folded, packed)
+    markup = _render(answer, data, folded, packed)
     size = len(markup.encode())
     if size > max_mb * _MB:
         needed = f"without a conversation it takes {size / _MB:.2f} MB"
@@ -237,22 +237,23 @@ def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], st
     return GroupRow(name, group.sentence, group.worse, counted(group.conversations, answer.noun), href)
 
 
-def _render(answer: Answer, facts: PageFacts, folded: str, packed: Packed) -> str:
+def _render(answer: Answer, data: PageData, folded: str, packed: Packed) -> str:
     css = _file("page.css")
     # All scripts as one, in a scope of its own.
     js = '"use strict";\n(() => {\n' + "".join(_file(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     parts = {
         "policy": escape(_policy(css, js)),
-        "title": escape(f"{facts.name}: {counted(facts.total, facts.noun)} · Convoscope"),
+        "title": escape(f"{data.name}: {counted(data.total, data.noun)} · Convoscope"),
         "headline": escape(answer.headline),
-        "place": escape(facts.place),
+        "place": escape(data.folder),
         "css": css,
         "js": js,
         "facts": folded,
         "index": packed.listing,
         "bounds": fold(msgspec.json.encode(packed.bounds)),
         "stories": "\n".join(
-            f'<script type="text/plain" id="story-{place}">{story}</script>' for place, story in packed.stories.items()
+            f'<script type="text/plain" id="story-{position}">{story}</script>'
+            for position, story in packed.stories.items()
         ),
     }
     # In one pass: what is put in is not looked at again.

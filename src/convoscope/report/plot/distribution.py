@@ -109,10 +109,10 @@ def _marks(run: Run, histogram: Histogram, figure: Figure, checks: Sequence[Chec
 def _as_in_summary(run: Run, figure: Figure, reduction: str, value: float) -> float:
     """A percentile to the last bit as the summary has it, if it is of the same values: so that it prints the same."""
     same = (figure.key, reduction, figure.judge)
-    for beside in run.summary.metrics:
-        is_same = (beside.key, beside.reduction, beside.judge) == same
-        if is_same and beside.value is not None and isclose(beside.value, value):
-            return beside.value
+    for other in run.summary.metrics:
+        is_same = (other.key, other.reduction, other.judge) == same
+        if is_same and other.value is not None and isclose(other.value, value):
+            return other.value
     return value
 
 

@@ -61,17 +61,17 @@ class Drawing:
         self, x: float, y: float, width: float, height: float, fill: str, *, opacity: float = 1, tip: str = ""
     ) -> None:
         """A filled box; `tip` is what it says when pointed at."""
-        facts = {**_box(x, y, max(width, 0), height), "fill": fill}
+        attributes = {**_box(x, y, max(width, 0), height), "fill": fill}
         if opacity < 1:
-            facts["fill-opacity"] = f"{opacity:.2f}"
-        _tip(SubElement(self._root, "rect", facts), tip)
+            attributes["fill-opacity"] = f"{opacity:.2f}"
+        _tip(SubElement(self._root, "rect", attributes), tip)
 
     def line(
         self, x1: float, y1: float, x2: float, y2: float, colour: str, *, width: float = 1, dots: str = ""
     ) -> None:
-        facts = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke": colour}
-        facts |= {"stroke-width": f"{width:g}"} | ({"stroke-dasharray": dots} if dots else {})
-        SubElement(self._root, "line", facts)
+        attributes = {"x1": _at(x1), "y1": _at(y1), "x2": _at(x2), "y2": _at(y2), "stroke": colour}
+        attributes |= {"stroke-width": f"{width:g}"} | ({"stroke-dasharray": dots} if dots else {})
+        SubElement(self._root, "line", attributes)
 
     def diamond(self, x: float, y: float, colour: str) -> None:
         """A hollow mark for the value before."""
@@ -94,16 +94,16 @@ class Drawing:
         tip: str = "",
     ) -> None:
         """Words on one line, cut where they are wider than `width`; `halo` keeps them legible across lines."""
-        facts = {"x": _at(x), "y": _at(y), "font-size": f"{size:g}", "fill": colour}
+        attributes = {"x": _at(x), "y": _at(y), "font-size": f"{size:g}", "fill": colour}
         if anchor != "start":
-            facts["text-anchor"] = anchor
+            attributes["text-anchor"] = anchor
         if weight != 400:
-            facts["font-weight"] = str(weight)
+            attributes["font-weight"] = str(weight)
         if mono:
-            facts["font-family"] = MONO
+            attributes["font-family"] = MONO
         if halo:
-            facts |= {"stroke": PAPER, "stroke-width": "4", "paint-order": "stroke"}
-        node = SubElement(self._root, "text", facts)
+            attributes |= {"stroke": PAPER, "stroke-width": "4", "paint-order": "stroke"}
+        node = SubElement(self._root, "text", attributes)
         words = clean(words)
         shown = words if width is None else cut(words, width, size)
         _tip(node, tip or (words if shown != words else ""))
@@ -184,12 +184,12 @@ class Heading(NamedTuple):
 
     @property
     def height(self) -> float:
-        """Of what stands above the picture."""
+        """Of what is above the picture."""
         return 24 + 28 * len(self._title) + 20 * len(self._subtitle) + 16
 
     @property
     def foot(self) -> float:
-        """Of what stands below the picture."""
+        """Of what is below the picture."""
         return 34 + 18 * len(self._note)
 
     @property
@@ -223,7 +223,7 @@ class Heading(NamedTuple):
 
 
 def axis_name(unit: str) -> str:
-    """What stands below an axis."""
+    """What is below an axis."""
     return {SHARE: "%", RATIO: "from 0 to 1", COUNT: "", SECONDS: "seconds"}.get(unit, unit)
 
 

@@ -98,12 +98,12 @@ def figure_like(summary: Summary, figure: Figure) -> Figure | None:
 
 
 def _reductions(run: Run, before: Run, figure: Figure) -> list[_Row]:
-    """What stands beside the headline in the same unit: p50, p95."""
+    """Other reductions in the same unit: p50, p95."""
     rows = []
-    for beside in run.summary.figures:
-        same = (beside.key, beside.judge, beside.unit) == (figure.key, figure.judge, figure.unit)
-        if same and not figure.reduction and beside.reduction and beside.value is not None:
-            rows.append(_Row(beside.reduction, beside, figure_like(before.summary, beside)))
+    for other in run.summary.figures:
+        same = (other.key, other.judge, other.unit) == (figure.key, figure.judge, figure.unit)
+        if same and not figure.reduction and other.reduction and other.value is not None:
+            rows.append(_Row(other.reduction, other, figure_like(before.summary, other)))
     return rows
 
 
@@ -177,8 +177,8 @@ def _svg(heading: Heading, rows: Sequence[_Row], checks: Sequence[Check], *, pai
         drawing.line(x, top, x, floor, BAD, width=1.5, dots="2 4")
         words = f"target {target_text(held.target, held.figure.unit)}"
         drawing.text(x, top - 8, words, size=12, colour=BAD_TEXT, anchor="middle")
-    for place, row in enumerate(shown):
-        y = top + step * (place + 0.5)
+    for index, row in enumerate(shown):
+        y = top + step * (index + 0.5)
         drawing.text(SIDE, y + 5, row.label, width=_LEFT - SIDE - 14)
         if pairs:
             _bar(drawing, scale, y - 12, row.before, (), "before")
@@ -192,8 +192,8 @@ def _bar(drawing: Drawing, scale: Axis, y: float, figure: Figure | None, checks:
     x = _RIGHT + 18
     # A colour never speaks alone.
     verdict = _verdict(figure, checks)
-    if beside := ", ".join(filter(None, (side, verdict))):
-        drawing.text(_LEFT - 8, y + 4, beside, size=12, colour=INK3, anchor="end")
+    if other := ", ".join(filter(None, (side, verdict))):
+        drawing.text(_LEFT - 8, y + 4, other, size=12, colour=INK3, anchor="end")
     if figure is None or figure.value is None:
         reason = "no such group" if figure is None else reason_text(figure.reason)
         drawing.text(x, y + 5, f"{NOTHING} {reason}", size=13, colour=INK3, width=WIDTH - SIDE - x)

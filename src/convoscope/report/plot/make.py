@@ -38,11 +38,11 @@ class Plot:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .svg, or a .png where `convoscope[png]` is installed."""
-        place = Path(path)
-        if check_ending(place) == ".svg":
-            write_text(place, self.svg)
+        file = Path(path)
+        if check_ending(file) == ".svg":
+            write_text(file, self.svg)
         else:
-            write_bytes(place, self.png())
+            write_bytes(file, self.png())
 
     def png(self) -> bytes:
         """The picture in pixels. It needs resvg-py."""

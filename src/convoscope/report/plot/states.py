@@ -55,16 +55,16 @@ def states_svg(run: Run, flow: str | None = None) -> str:
     width = (WIDTH - SIDE - _LEFT - 60) / len(_MEASURES)
     top = heading.height + 44
     drawing.text(_LEFT + 46, top - 12, "n", size=12.5, colour=INK2, anchor="end")
-    for place, measure in enumerate(_MEASURES):
-        x = _LEFT + 60 + place * width
+    for index, measure in enumerate(_MEASURES):
+        x = _LEFT + 60 + index * width
         drawing.text(x + width / 2, top - 12, measure.name, size=12.5, colour=INK2, anchor="middle")
     for number, row in enumerate(rows):
         y = top + number * _STEP
         drawing.line(SIDE, y, WIDTH - SIDE, y, LINE)
         drawing.text(SIDE, y + 21, state_name(row.flow, row.state), size=13, mono=True, width=_LEFT - SIDE - 20)
         drawing.text(_LEFT + 46, y + 21, f"{row.n:,}", size=13, colour=INK2, anchor="end")
-        for place, measure in enumerate(_MEASURES):
-            _cell(drawing, _LEFT + 60 + place * width, y, width, measure, row)
+        for index, measure in enumerate(_MEASURES):
+            _cell(drawing, _LEFT + 60 + index * width, y, width, measure, row)
     return drawing.svg
 
 
@@ -110,7 +110,7 @@ def _shown(matrix: Matrix) -> list[StateFigures]:
 
 
 def _states(matrix: Matrix) -> list[StateFigures]:
-    """Those that can be left: from an end nobody is meant to move on."""
+    """Those that can be left: an end leads nowhere."""
     return [row for row in matrix.rows if not row.terminal]
 
 
