@@ -200,7 +200,7 @@ class TestScreen:
         assert state.interval.startswith("39.7 %; 95 % interval ")  # 25 / 63 = 0.397
         assert sum(one.lost for one in state.why) == 25
         assert state.calls == "#/calls?flow=apartment_viewing&lost_in=collect_details"
-        assert len(state.places) == 5
+        assert len(state.worst) == 5
         assert state.diagnosis[0] == "Conversations get stuck."
 
     def test_neighbours_carry_how_often(self, screen: FlowScreen) -> None:

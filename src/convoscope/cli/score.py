@@ -146,7 +146,6 @@ def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json
     from convoscope.report.gate import print_targets, targets_json
     from convoscope.report.run_terminal import print_answer, print_next, print_run, print_warnings
     from convoscope.report.screen import Screen
-    from convoscope.report.view_terminal import write_contexts
     from convoscope.runs.run import PAGE
 
     screen = Screen()
@@ -157,6 +156,8 @@ def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json
     checks = run_checks(run)
     files.write(run, ())
     if contexts:
+        from convoscope.report.view_terminal import write_contexts
+
         write_contexts(run)
     if json:
         screen.json(

@@ -30,12 +30,13 @@ class ReportFiles(NamedTuple):
         check_files(self.junit, self.markdown, *others)
 
     def write(self, run: Run, given: Sequence[str]) -> None:
-        from convoscope.report.junit import write_junit
-        from convoscope.report.run_markdown import write_markdown
-
         if self.junit is not None:
+            from convoscope.report.junit import write_junit
+
             write_junit(run, self.junit, given)
         if self.markdown is not None:
+            from convoscope.report.run_markdown import write_markdown
+
             write_markdown(run, self.markdown, given)
 
 

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from convoscope.analysis.words import NOTHING
 from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
+from convoscope.text.patterns import lazy_pattern
 
 Side: TypeAlias = Literal["left", "right"]
 NOTE = "note"
@@ -238,7 +239,7 @@ def _starred(cell: TableCell) -> str:
     return f"**{cell.text}**" if cell.strong else cell.text
 
 
-_HARMLESS = re.compile(
+_HARMLESS = lazy_pattern(
     r"""
     (?:
         [A-Za-z0-9\ ,·%()…–-]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
@@ -12,6 +11,7 @@ import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from convoscope.conversation import Text, Utterance
+from convoscope.text.patterns import lazy_pattern
 
 MAX_WORDS = 5_000
 """Longer texts are shown without marks."""
@@ -25,11 +25,11 @@ Op = Literal["=", "+", "-"]
 # Scripts that write no blanks between words are compared character by character.
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _COUNT = r"A-Za-z0-9%#@&$+<=>^`|~"
-_ASCII_WORD = re.compile(rf"\S+\s*(?:[^\s{_COUNT}]++(?:\s+|\Z))*")
+_ASCII_WORD = lazy_pattern(rf"\S+\s*(?:[^\s{_COUNT}]++(?:\s+|\Z))*")
 """The same for the many texts of ASCII alone: a word, its blanks, and what follows without a character that counts."""
-_SIGN_ALONE = re.compile(r"(?:\A|\s)-[.,]")
+_SIGN_ALONE = lazy_pattern(r"(?:\A|\s)-[.,]")
 """A minus that counts, though no character of its word needs to."""
-_WORD = re.compile(rf"[{_DENSE}]\s*|[^\s{_DENSE}]+\s*|\s+")
+_WORD = lazy_pattern(rf"[{_DENSE}]\s*|[^\s{_DENSE}]+\s*|\s+")
 
 
 class DiffPiece(msgspec.Struct, frozen=True, array_like=True):
