@@ -209,6 +209,22 @@ class TestRuns:
         assert listed["receipt"]["invalid_reason"] == "wrong labels"
         assert listed["receipt"]["superseded_by"] == "b"
 
+    def test_a_damaged_run_does_not_hide_the_others(self, tmp_path: Path) -> None:
+        write_lines(tmp_path / "chats.jsonl", range(3))
+        for name in ("a", "b", "c"):
+            convoscope("score", "chats.jsonl", "-m", "turns", "-o", f"runs/{name}", cwd=tmp_path)
+        (tmp_path / "runs" / "a" / "receipt.json").write_text("{")
+        (tmp_path / "runs" / "b" / "summary.json").unlink()
+        ended = convoscope("runs", "list", cwd=tmp_path)
+        (listed,) = (line for line in ended.out.splitlines() if line.startswith("runs/"))
+        assert listed.split()[0] == "runs/c"
+        assert ended.code == 2
+        assert "runs/a/receipt.json is damaged" in ended.err
+        assert "runs/b/summary.json is missing or damaged" in ended.err
+        ended = convoscope("runs", "list", "--json", cwd=tmp_path)
+        assert [run["run"] for run in ended.json] == ["runs/c"]
+        assert ended.code == 2
+
     def test_what_is_not_a_run(self, tmp_path: Path) -> None:
         ended = convoscope("runs", "show", "nothing", cwd=tmp_path)
         assert ended.code == 2

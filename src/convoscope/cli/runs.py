@@ -17,14 +17,16 @@ RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
 
 @app.command("list")
 def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
-    """List the runs in a folder."""
+    """List the runs in a folder. A damaged run is named, and the others are listed."""
+    from convoscope.errors import RunError
     from convoscope.metrics.registry import whole_metrics
     from convoscope.report.screen import Screen
     from convoscope.report.table import number_column, print_table, text_table
     from convoscope.runs.run import find_runs
 
     screen = Screen()
-    runs = list(find_runs(folder))
+    damaged: list[RunError] = []
+    runs = list(find_runs(folder, damaged))
     if json:
         screen.json(
             [
@@ -32,22 +34,23 @@ def list_runs(folder: Folder = Path("runs"), json: Json = False) -> None:
                 for run in runs
             ]
         )
-        return
-    if not runs:
+    elif runs:
+        rows = [
+            (
+                str(run.folder),
+                run.receipt.finished_at,
+                f"{run.summary.conversations:,}",
+                str(len(whole_metrics(run.receipt.metrics))),
+                "valid" if run.receipt.valid else f"INVALID: {run.receipt.invalid_reason}",
+            )
+            for run in runs
+        ]
+        columns = ("run", "finished", number_column("conversations"), number_column("metrics"), "state")
+        print_table(screen, text_table(columns, rows))
+    elif not damaged:
         screen.line(f"no run in {folder}")
-        return
-    rows = [
-        (
-            str(run.folder),
-            run.receipt.finished_at,
-            f"{run.summary.conversations:,}",
-            str(len(whole_metrics(run.receipt.metrics))),
-            "valid" if run.receipt.valid else f"INVALID: {run.receipt.invalid_reason}",
-        )
-        for run in runs
-    ]
-    columns = ("run", "finished", number_column("conversations"), number_column("metrics"), "state")
-    print_table(screen, text_table(columns, rows))
+    if damaged:
+        raise RunError("\n".join(error.message for error in damaged), hint=damaged[0].hint)
 
 
 @app.command("show")

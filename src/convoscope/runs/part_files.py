@@ -35,6 +35,7 @@ from convoscope.statistics.within import Observed, Reduced
 from convoscope.views.background import background_of
 from convoscope.views.fields import field_value
 from convoscope.views.flow.endings import ending_of, outcome_of, shown_value
+from convoscope.views.items import Subject
 
 if TYPE_CHECKING:
     import duckdb
@@ -114,8 +115,8 @@ class PartFiles:
         columns.numbers("size", int, np.array([len(row[_BODY]) for row in self._conversations], dtype=np.int64))
         values = zip(*self._conversations, strict=True)
         for name, column in zip(_CONVERSATION_COLUMNS, values, strict=True):
-            if name == "body":
-                columns.names(name, _objects(column))
+            if name == "body":  # decoded from UTF-8, so that it can be written as it is
+                columns.names(name, _object_array(column))
             else:
                 columns.texts(name, column, differ=name == "conversation")
         return columns
@@ -189,7 +190,7 @@ def _stacked(blocks: Sequence[Any], name: str) -> NDArray[Any]:
 def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -> ColumnBuffer:
     blocks = [one.observed for one in batch]
     columns = _start(batch, blocks, names)
-    subjects = [list(zip(*block.subject, strict=True)) for block in blocks]
+    subjects = [_subjects(block.subject) for block in blocks]
     columns.blocks("subject_kind", [kinds for kinds, _, _ in subjects])
     columns.blocks("subject", [cut_all(ids) for _, ids, _ in subjects])
     columns.numbers(
@@ -209,6 +210,13 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
         columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
     columns.blocks("details", [_encoded(block.details) for block in blocks])
     return columns
+
+
+def _subjects(subjects: Sequence[Subject]) -> list[Sequence[Any]]:
+    """Kinds, ids and positions; most metrics speak of one subject alone, the whole conversation."""
+    if subjects and subjects.count(subjects[0]) == len(subjects):
+        return [[value] * len(subjects) for value in subjects[0]]
+    return list(zip(*subjects, strict=True)) or [(), (), ()]
 
 
 def _counts(block: Observed, place: int) -> NDArray[np.float64]:
@@ -337,10 +345,7 @@ class ColumnBuffer:
         if len(texts) == 1 or not self.length:
             self.constant(name, str, texts[0] if texts else None)
         elif len(texts) > _FEW:
-            some = np.empty(len(texts), dtype=object)
-            some[:] = [None if text is None else _writable(text) for text in texts]
-            self._arrays[name] = some[codes]
-            self._expressions.append(f'"{name}"::VARCHAR AS "{name}"')
+            self.names(name, _objects(texts)[codes])
         else:
             self._arrays[name] = codes.astype(np.int32) + 1
             listed = ", ".join(map(_literal, texts))
@@ -419,12 +424,16 @@ def _literal(value: str | float | None) -> str:
 
 
 def _objects(values: Sequence[str | None]) -> NDArray[np.object_]:
-    column = np.empty(len(values), dtype=object)
     try:
         "".join([value for value in values if value is not None]).encode()
-        column[:] = values
     except UnicodeEncodeError:
-        column[:] = [None if value is None else _writable(value) for value in values]
+        values = [None if value is None else _writable(value) for value in values]
+    return _object_array(values)
+
+
+def _object_array(values: Sequence[str | None]) -> NDArray[np.object_]:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
     return column
 
 

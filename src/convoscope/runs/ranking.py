@@ -141,13 +141,20 @@ class Ranking(NamedTuple):
     basis: Basis
     """By what the order is led."""
 
-    def because(self, number: int) -> tuple[RankedMetric, ...]:
-        rows = zip(*(one[:, number] for one in (self.column, self.value, self.share, self.failure)), strict=True)
-        return tuple(
-            RankedMetric(self.headlines[column], float(value), float(share), self.measured[column], FAILURES[failure])
-            for column, value, share, failure in rows
-            if column >= 0
-        )
+    def because(self, numbers: Sequence[int]) -> list[tuple[RankedMetric, ...]]:
+        """In what each of some conversations is furthest behind, most first."""
+        facts = (self.column, self.value, self.share, self.failure)
+        made: dict[tuple[int, float, float, int], RankedMetric] = {}  # conversations that say the same share them
+        because = []
+        places = np.asarray(numbers, dtype=np.int64)
+        for reasons in zip(*(one[:, places].T.tolist() for one in facts), strict=True):
+            keys = [key for key in zip(*reasons, strict=True) if key[0] >= 0]
+            for column, value, share, failure in (key for key in keys if key not in made):
+                made[column, value, share, failure] = RankedMetric(
+                    self.headlines[column], value, share, self.measured[column], FAILURES[failure]
+                )
+            because.append(tuple(made[key] for key in keys))
+        return because
 
     @property
     def whole(self) -> NDArray[np.int64]:
@@ -524,13 +531,13 @@ def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[Ranked
             number,
             ids[number],
             ranking.of(number),
-            ranking.because(number),
+            because,
             ranking.errors.get(number, ""),
             OUTCOMES[ranking.outcome[number]],
             ranking.lost.get(number, ""),
             ranking.trials.get(number),
         )
-        for number in numbers
+        for number, because in zip(numbers, ranking.because(numbers), strict=True)
     ]
 
 

@@ -302,12 +302,21 @@ def named(conversation: Conversation, id: str) -> Conversation:
     return conversation if conversation.id == id else msgspec.structs.replace(conversation, id=id)
 
 
-def find_runs(folder: str | os.PathLike[str]) -> Iterator[Run]:
-    """The runs in a folder, by name."""
+def find_runs(folder: str | os.PathLike[str], damaged: list[RunError] | None = None) -> Iterator[Run]:
+    """The runs in a folder, by name. One that cannot be read goes to `damaged`; without it, the error is raised."""
     path = Path(folder)
     for entry in sorted(path.iterdir()) if path.is_dir() else []:
         if (entry / RECEIPT).is_file():
-            yield Run.open(entry)
+            try:
+                run = Run.open(entry)
+                if damaged is not None:
+                    _ = run.summary  # it may be the damaged file
+            except RunError as error:
+                if damaged is None:
+                    raise
+                damaged.append(error)
+            else:
+                yield run
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -5,10 +5,9 @@ What comes of a conversation (labels, ratings, how it ended, how long it was) is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from functools import cache, lru_cache
-from itertools import islice
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from convoscope.views.flow.endings import passed_in_words
 
 MAX_FIELDS = 60
 MAX_LISTED = 20
+_MOST_VALUES = 4 * MAX_FIELDS
 _LONGEST = 60
 _LONGEST_NUMBER = 5
 _DEEPEST = 4
@@ -44,7 +44,7 @@ def background_of(conversation: Conversation) -> Background:
     kinds: dict[str, str] = {}
     versions: dict[str, str] = {}
     user = ""
-    for field, name, value in islice(_values(conversation), 4 * MAX_FIELDS):
+    for field, name, value in _values(conversation)[:_MOST_VALUES]:
         what = _what(field)
         if what == "version":
             versions.setdefault(snake_case(name.rpartition(".")[2]), value)
@@ -52,7 +52,9 @@ def background_of(conversation: Conversation) -> Background:
             user = user or ("" if snake_case(value) in _words()["nobody"] else value)
         if what and name not in conversation.dimensions and len(kinds) < MAX_FIELDS:
             kinds.setdefault(name, value)
-    return Background({**kinds, **_folders(conversation), **_when(conversation)}, versions, user)
+    kinds.update(_folders(conversation))
+    kinds.update(_when(conversation))
+    return Background(kinds, versions, user)
 
 
 def is_version(name: str) -> bool:
@@ -94,14 +96,11 @@ def _is_user(name: str) -> bool:
     return is_person and (len(words) == 1 or words[-1] in table["ids"])
 
 
-class _Value(NamedTuple):
-    field: str
-    name: str
-    """Of a list, the field and one of its words."""
-    value: str
+_Value = tuple[str, str, str]
+"""A field, its name and its value; the name of a list is the field and one of its words."""
 
 
-def _values(conversation: Conversation) -> Iterator[_Value]:
+def _values(conversation: Conversation) -> list[_Value]:
     extras = conversation.extras
     sources: list[Mapping[str, Json]] = [extras, header_fields(extras.get("header"))]
     if conversation.scenario is not None:
@@ -114,25 +113,29 @@ def _values(conversation: Conversation) -> Iterator[_Value]:
     for event in conversation.timeline:
         varied.update(name for name, value in event.extras.items() if constant.setdefault(name, value) != value)
     sources.append({name: value for name, value in constant.items() if name not in varied})
+    values: list[_Value] = []
     for fields in sources:
         if fields:
-            yield from _flat(fields, "", _DEEPEST)
+            _flatten(fields, "", _DEEPEST, values)
+    return values
 
 
-def _flat(fields: Mapping[str, Json], path: str, depth: int) -> Iterator[_Value]:
+def _flatten(fields: Mapping[str, Json], path: str, depth: int, values: list[_Value]) -> None:
     for name, value in fields.items():
+        if len(values) >= _MOST_VALUES:
+            return
         if isinstance(value, dict):
             if depth > 1:
                 inner = "" if name == "metadata" and not path else f"{path}{name}."
-                yield from _flat(value, inner, depth - 1)
+                _flatten(value, inner, depth - 1, values)
         elif isinstance(value, list):
             for member in value if len(value) <= MAX_LISTED and name != "header" else ():
                 word = _text("", member) if isinstance(member, str) else ""
                 # Words that say how it ended are left out.
                 if word and passed_in_words(word) is None and _words()["consequences"].isdisjoint(name_words(word)):
-                    yield _Value(path + name, f"{path}{name} {word}", YES)
-        elif text := _text(path + name, value):
-            yield _Value(path + name, path + name, text)
+                    values.append((path + name, f"{path}{name} {word}", YES))
+        elif value is not None and (text := _text(path + name, value)):
+            values.append((path + name, path + name, text))
 
 
 def _text(name: str, value: Json) -> str:
@@ -156,21 +159,34 @@ def _folders(conversation: Conversation) -> dict[str, str]:
     if not source.files:
         return {}
     file = source.files[0]
-    inside = f"/{PurePath(file).stem}"
-    whole = next((name for name in (source.record, conversation.id) if inside in name), "")
-    above = whole[: whole.rfind(inside)].split("/")[::-1] if whole else []
+    inside = _inside(file)
+    whole = source.record if inside in source.record else conversation.id if inside in conversation.id else ""
+    if not whole:
+        return {FOLDERS[0]: file[:_LONGEST]} if file else {}
+    above = whole[: whole.rfind(inside)].split("/")[::-1]
     return {name: part[:_LONGEST] for name, part in zip(FOLDERS, (file, *above), strict=False) if part}
+
+
+@lru_cache(maxsize=4096)
+def _inside(file: str) -> str:
+    """What the name of a conversation of this file contains, where it names its folders."""
+    return f"/{PurePath(file).stem}"
 
 
 def _when(conversation: Conversation) -> dict[str, str]:
     """The day, week and month that a conversation began in, by its own times or a field of its record."""
     began = next((conversation.common(event.time) for event in conversation.timeline if event.time is not None), 0.0)
     try:
-        day = datetime.fromtimestamp(began, UTC).date() if began >= _EPOCH else _dated(conversation.extras)
+        if began >= _EPOCH:
+            return _calendar(datetime.fromtimestamp(began, UTC).date())
+        day = _dated(conversation.extras)
     except (ValueError, OverflowError, OSError):
         return {}
-    if day is None:
-        return {}
+    return {} if day is None else _calendar(day)
+
+
+@lru_cache(maxsize=4096)
+def _calendar(day: date) -> dict[str, str]:
     year, week, _ = day.isocalendar()
     return dict(zip(WHEN, (day.isoformat(), f"{year}-W{week:02d}", day.isoformat()[:7]), strict=True))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from statistics import median
 from typing import NamedTuple
 
@@ -286,14 +287,16 @@ def rank_reasons(
     ranking, noun = rank(run), noun_of(run)
     symptoms = {one.number: one for one in (_look_at_lost(run, numbers) if lost is None else lost)}
     reasons: dict[int, RankReasons] = {}
-    for number in numbers:
+    text_of = cache(partial(reason_of, run.summary, noun=noun))
+    for number, because in zip(numbers, ranking.because(numbers), strict=True):
         symptom = symptoms.get(number)
         texts: list[str] = []
         if symptom is not None:
             why = ranking.lost.get(number)
             texts = [*filter(None, [symptom.finding.words]), f"lost: {why}" if why else "lost"]
-        texts += filter(None, [trial_text(ranking.trials.get(number))])
-        texts += [reason_of(run.summary, behind, noun) for behind in ranking.because(number)]
+        if trial := trial_text(ranking.trials.get(number)):
+            texts.append(trial)
+        texts += map(text_of, because)
         where = () if symptom is None else (symptom.state, symptom.finding.event, symptom.seconds)
         reasons[number] = RankReasons(tuple(texts[:MOST_REASONS]), *where)
     return reasons

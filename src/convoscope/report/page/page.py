@@ -87,7 +87,7 @@ def _fill(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) ->
     calls = CallMaker(run.summary, data.noun)
     for position, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
         number = record.number
-        rank = CallRank(data.outcomes[number], data.why[number], ranking.because(number))
+        rank = CallRank(data.outcomes[number], data.why[number], ranking.because([number])[0])
         body = msgspec.json.encode(calls.call(record, rank))
         folded = fold(body)
         if len(folded) + _TAGS <= min(room, _MAX_ONE) and len(body) <= unfolded:
