@@ -38,7 +38,7 @@ from convoscope.analysis.words import (
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.registry import parent_metric
 from convoscope.report.files import write_text
-from convoscope.runs.ranking import highest, lowest, worst
+from convoscope.runs.ranking import extreme_values, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import ERROR
@@ -169,7 +169,7 @@ def _figure_lines(figure: Figure, summary: Summary) -> list[str]:
 def _worst(run: Run, check: Check) -> list[str]:
     """The conversations on the wrong end of the metric; of a figure over groups, the worst of the run."""
     figure, below = check.figure, check.target.comparison in {">", ">="}
-    far = (lowest if below else highest)(run, figure, MAX_CONVERSATIONS)
+    far = extreme_values(run, figure, "lowest" if below else "highest", MAX_CONVERSATIONS)
     far = [row for row in far if not check.target.is_met_by(row.value)] or far
     if far:
         title = f"{'lowest' if below else 'highest'} (target {target_text(check.target, figure.unit)}):"

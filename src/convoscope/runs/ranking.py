@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE, Target
+from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE
 from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
 from convoscope.runs.run import Run
@@ -202,7 +202,12 @@ def measured_columns(run: Run, metric: str, variant: str, judge: str, columns: S
         return at_hand.get((metric, variant, judge), _NO_COLUMNS)
     where = Headline(metric, variant, judge, "", "").condition
     with connect(run.folder) as connection:
-        return _numpy(connection, run, columns, f"AND {where} ORDER BY number")
+        rows = _numpy(connection, run, columns, f"AND {where}")
+    # Parts are read in their order, and hold the conversations of a metric in theirs.
+    if (rows["number"][1:] < rows["number"][:-1]).any():
+        order = np.argsort(rows["number"], kind="stable")
+        rows = {name: column[order] for name, column in rows.items()}
+    return rows
 
 
 def _numpy(
@@ -212,7 +217,7 @@ def _numpy(
     source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
     rows: dict[str, NDArray[Any]] = connection.execute(f"SELECT {keys} number, {shown} {source} {end}").fetchnumpy()
     for name in columns:
-        rows[name] = np.ma.filled(np.ma.asarray(rows[name]).astype(np.float64), np.nan)
+        rows[name] = np.ma.filled(np.ma.asarray(rows[name]), np.nan)
     return rows
 
 
@@ -270,21 +275,29 @@ def rank(run: Run) -> Ranking:
             # One metric after the other, so that no more than one is held at a time.
             places.add_family(
                 len(metrics),
-                ([_Column(code, *marks.read(columns[code])) for code in twins] for twins in metrics.values()),
+                ([marks.read(code, columns[code]) for code in twins] for twins in metrics.values()),
             )
         ended = _read_endings(connection, run, count)
-        trials = _unknown_trials(connection, run, ended)
+        trials: dict[int, Trial] = {}
+        is_unknown = ended.outcome == OUTCOMES.index(UNKNOWN)
+        # Trials count where the outcome is unknown, and no label puts the conversations in order.
+        if run.summary.label is None and is_unknown.any():
+            trials = {number: trial for number, trial in read_trials(connection, run).items() if is_unknown[number]}
     behind = places.behind(len(families))
-    label = ended.label if run.summary.label is not None else np.zeros(count)
-    leads = run.summary.label is not None and not run.summary.label.passed and not run.summary.label.failed
-    disagreement, writes = np.zeros(count), np.zeros(count)
-    for number, trial in trials.items():
-        disagreement[number], writes[number] = trial.disagreement, trial.writes
-    rough = (np.arange(count), -np.nan_to_num(behind, nan=-1.0), -places.failures)
-    keys = (*rough, -writes, -disagreement, -places.outcome_failures)
+    # The last key decides first; equals stay in the order of their numbers.
+    keys: list[NDArray[Any]] = [-np.nan_to_num(behind, nan=-1.0), -places.failures]
+    if trials:
+        disagreement, writes = np.zeros(count), np.zeros(count)
+        for number, trial in trials.items():
+            disagreement[number], writes[number] = trial.disagreement, trial.writes
+        keys += [-writes, -disagreement]
+    keys.append(-places.outcome_failures)
     # A hand-over says nothing about how good a conversation was: it comes among those whose end is not known.
-    outcome = np.where(ended.outcome == OUTCOMES.index(HANDED_OVER), OUTCOMES.index(UNKNOWN), ended.outcome)
-    order = np.lexsort((*keys, *((outcome, label) if leads else (label, outcome)), ended.broken))
+    outcome = ended.outcome.copy()
+    outcome[outcome == OUTCOMES.index(HANDED_OVER)] = OUTCOMES.index(UNKNOWN)
+    leads = run.summary.label is not None and not run.summary.label.passed and not run.summary.label.failed
+    keys += [outcome, ended.label] if leads else [ended.label, outcome]
+    order = np.lexsort((*keys, ended.broken))
     return Ranking(
         headlines=columns,
         order=order,
@@ -309,14 +322,6 @@ def _counting(run: Run, columns: Sequence[Headline], valued: set[tuple[str, ...]
     asked = {kept_target(one).figure for one in run.receipt.config.get("targets", ())}
     asked |= {declared.metric for declared in run.summary.declared if declared.target is not None}
     return lambda headline: headline.key in ROUGHNESS or headline.key in asked
-
-
-def _unknown_trials(connection: duckdb.DuckDBPyConnection, run: Run, ended: _Endings) -> dict[int, Trial]:
-    """Trials count where the outcome is unknown, and no label puts the conversations in order."""
-    if run.summary.label is not None or not np.any(ended.outcome == OUTCOMES.index(UNKNOWN)):
-        return {}
-    is_unknown = ended.outcome == OUTCOMES.index(UNKNOWN)
-    return {number: trial for number, trial in read_trials(connection, run).items() if is_unknown[number]}
 
 
 def _basis(run: Run, ended: _Endings, trials: Mapping[int, Trial]) -> Basis:
@@ -349,15 +354,6 @@ class _Column(NamedTuple):
     failure: NDArray[np.int8]
 
 
-class _Read(NamedTuple):
-    """The same without the place of the metric."""
-
-    number: NDArray[np.int64]
-    value: NDArray[np.float64]
-    share: NDArray[np.float64]
-    failure: NDArray[np.int8]
-
-
 class _Marks:
     """Reads what metrics say, and holds it against pass marks and targets."""
 
@@ -368,12 +364,12 @@ class _Marks:
         for target in map(kept_target, run.receipt.config.get("targets", ())):
             self._targets.setdefault(target.figure, []).append(target)
 
-    def read(self, headline: Headline) -> _Read:
+    def read(self, code: int, headline: Headline) -> _Column:
         rows = measured_columns(self._run, *headline[:3], columns=("value", "score"))
         number, values, points = np.asarray(rows["number"], dtype=np.int64), rows["value"], rows["score"]
         shares = _better(values if headline.better == HIGHER else -values)
         failure, passes = self._failures(headline, number, values, points)
-        return _Read(number, values, np.where(passes, 0.0, shares), failure)
+        return _Column(code, number, values, np.where(passes, 0.0, shares), failure)
 
     def _failures(
         self, headline: Headline, number: NDArray[np.int64], values: NDArray[np.float64], points: NDArray[np.float64]
@@ -386,22 +382,16 @@ class _Marks:
             known = ~np.isnan(points)
             held |= known
             failure[known & (points < declared.ten_points.passes_at)] = FAILURES.index("mark")
-        for target, mine in self._targets_of(headline, declared.target, number):
-            held |= mine
+        targets = [(one.target, self._members(dict(one.by), number)) for one in self._targets.get(headline.key, ())]
+        if not targets and declared.target is not None:
+            targets = [(declared.target, self._members({}, number))]
+        for target, members in targets:
+            held |= members
             missed = np.array([not target.is_met_by(value) for value in values.tolist()], dtype=np.bool_)
-            failure[mine & missed] = FAILURES.index("target")
+            failure[members & missed] = FAILURES.index("target")
         if declared.family == "outcome" and headline.unit == SHARE:
             failure[values == (1.0 if headline.better == LOWER else 0.0)] = FAILURES.index("outcome")
         return failure, held & (failure == 0)
-
-    def _targets_of(
-        self, headline: Headline, declared: Target | None, number: NDArray[np.int64]
-    ) -> list[tuple[Target, NDArray[np.bool_]]]:
-        """The targets that conversations are held against, and which of them."""
-        given = [(one.target, self._members(dict(one.by), number)) for one in self._targets.get(headline.key, ())]
-        if given or declared is None:
-            return given
-        return [(declared, np.ones(len(number), dtype=np.bool_))]
 
     def _members(self, by: Mapping[str, str], number: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which conversations belong to the group of a target."""
@@ -417,12 +407,11 @@ class _Places:
     """What is known of every conversation while the metrics are gone through, one group of twins after the other."""
 
     def __init__(self, count: int, columns: int) -> None:
-        self.failures, self.outcome_failures = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self.failures, self.outcome_failures = np.zeros(count, dtype=np.int16), np.zeros(count, dtype=np.int16)
         self.column = np.full((REASONS, count), -1, dtype=np.int16)
         self.share, self.value = np.zeros((REASONS, count)), np.zeros((REASONS, count))
         self.failure = np.zeros((REASONS, count), dtype=np.int8)
         self.measured = [0] * columns
-        self._weight = np.zeros((REASONS, count))
         self._squares, self._seen = np.zeros(count), np.zeros(count, dtype=np.bool_)
 
     def behind(self, families: int) -> NDArray[np.float64]:
@@ -446,26 +435,26 @@ class _Places:
         for column in twins:
             self.measured[column.code] = len(column.number)
             self._seen[column.number] = True
-        code = np.repeat([one.code for one in twins], [len(one.number) for one in twins])
-        number, value, share = (np.concatenate([one[field] for one in twins]) for field in (1, 2, 3))
-        failure = np.concatenate([one.failure for one in twins])
-        weight = share + failure
-        # The heaviest of each conversation; of equals the metric that comes first.
-        order = np.lexsort((code, -weight, number))
-        first = order[np.diff(number[order], prepend=-1) != 0]
-        number, value, share, failure = number[first], value[first], share[first], failure[first]
+        code = np.repeat(np.array([one.code for one in twins], dtype=np.int16), [len(one.number) for one in twins])
+        number, value, share, failure = twins[0][1:]
+        if len(twins) > 1:
+            number, value, share, failure = (
+                np.concatenate(several) for several in zip(*(one[1:] for one in twins), strict=True)
+            )
+            # The heaviest of each conversation; of equals the metric that comes first.
+            order = np.lexsort((code, -(share + failure), number))
+            first = order[np.diff(number[order], prepend=-1) != 0]
+            code, number, value = code[first], number[first], value[first]
+            share, failure = share[first], failure[first]
         self._squares[number] += weight_in_family * share**2
-        self._remember(weight[first], number, (code[first], value, share, failure))
+        self._remember(number, (code, value, share, failure))
         return number, failure
 
-    def _remember(
-        self, weight: NDArray[np.float64], number: NDArray[np.int64], facts: tuple[NDArray[Any], ...]
-    ) -> None:
+    def _remember(self, number: NDArray[np.int64], new: tuple[NDArray[Any], ...]) -> None:
         """Keep the few heaviest of each conversation, heaviest first; earlier metrics win ties."""
-        kept: tuple[NDArray[Any], ...] = (self._weight, self.column, self.value, self.share, self.failure)
-        new: tuple[NDArray[Any], ...] = (weight, *facts)
+        kept: tuple[NDArray[Any], ...] = (self.column, self.value, self.share, self.failure)
         for place in range(REASONS):
-            takes = new[0] > self._weight[place, number]
+            takes = new[2] + new[3] > self.share[place, number] + self.failure[place, number]
             at = number[takes]
             for array, values in zip(kept, new, strict=True):
                 for below in range(REASONS - 1, place, -1):
@@ -479,8 +468,8 @@ class _Endings(NamedTuple):
 
     outcome: NDArray[np.int8]
     lost: dict[int, str]
-    label: NDArray[np.float64]
-    """What a label that is a number is worth, least worst; infinite where there is none."""
+    label: NDArray[Any]
+    """What a label that is a number is worth, least worst; infinite without one, zero in a run without a label."""
     broken: NDArray[np.bool_]
     errors: dict[int, str]
 
@@ -488,12 +477,14 @@ class _Endings(NamedTuple):
 def _read_endings(connection: duckdb.DuckDBPyConnection, run: Run, count: int) -> _Endings:
     source = run.table(CONVERSATIONS)
     rows = connection.execute(
-        f"SELECT number, list_position({list(OUTCOMES)}, outcome) - 1 AS outcome, TRY_CAST(label AS DOUBLE) AS label "
-        f"FROM {source} ORDER BY number"
+        f"SELECT (list_position({list(OUTCOMES)}, outcome) - 1)::TINYINT AS outcome FROM {source} ORDER BY number"
     ).fetchnumpy()
-    label = np.ma.filled(np.ma.asarray(rows["label"]).astype(np.float64), np.inf)
-    if run.summary.label is not None and " <" in run.summary.label.label:
-        label = np.where(np.isfinite(label), -label, np.inf)
+    label: NDArray[Any] = np.zeros(count, dtype=np.bool_)
+    if run.summary.label is not None:
+        labels = connection.execute(f"SELECT TRY_CAST(label AS DOUBLE) AS label FROM {source} ORDER BY number")
+        label = np.ma.filled(np.ma.asarray(labels.fetchnumpy()["label"]).astype(np.float64), np.inf)
+        if " <" in run.summary.label.label:
+            label = np.where(np.isfinite(label), -label, np.inf)
     lost = f"SELECT number, coalesce(outcome_reason, '') FROM {source} WHERE outcome = '{LOST}' ORDER BY number"
     errors = dict(
         connection.execute(f"SELECT number, error FROM {source} WHERE error <> '' ORDER BY number").fetchall()
@@ -553,18 +544,12 @@ def _better(goodness: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each value, the share of all values that are greater by more than the last digits."""
     if not len(goodness):
         return goodness
-    rounded = _rounded(goodness)
+    size = np.floor(np.log10(np.abs(goodness), out=np.zeros_like(goodness), where=goodness != 0))
+    scale = 10.0 ** np.clip(_DIGITS - 1 - size, -300, 300)
+    rounded = np.round(goodness * scale) / scale
     greater = len(rounded) - np.searchsorted(np.sort(rounded), rounded, side="right")
     shares: NDArray[np.float64] = greater / len(rounded)
     return shares
-
-
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """To a few significant digits."""
-    size = np.floor(np.log10(np.abs(values), out=np.zeros_like(values), where=values != 0))
-    scale = 10.0 ** np.clip(_DIGITS - 1 - size, -300, 300)
-    rounded: NDArray[np.float64] = np.round(values * scale) / scale
-    return rounded
 
 
 class ConversationValue(NamedTuple):
@@ -574,22 +559,15 @@ class ConversationValue(NamedTuple):
     value: float
 
 
-def lowest(run: Run, figure: Figure, limit: int) -> list[ConversationValue]:
-    """The conversations with the least values in the metric of a figure, by the figure's judge."""
-    return _first(run, figure, "ASC", limit)
-
-
-def highest(run: Run, figure: Figure, limit: int) -> list[ConversationValue]:
-    """The conversations with the greatest values in the metric of a figure, by the figure's judge."""
-    return _first(run, figure, "DESC", limit)
-
-
-def _first(run: Run, figure: Figure, direction: str, limit: int) -> list[ConversationValue]:
+def extreme_values(
+    run: Run, figure: Figure, direction: Literal["lowest", "highest"], limit: int
+) -> list[ConversationValue]:
+    """The conversations with the lowest or highest values in the metric of a figure, by the figure's judge."""
     query = (
         f"SELECT c.conversation, s.value FROM {run.table(CONVERSATION_SCORES)} s "
         f"JOIN {run.table(CONVERSATIONS)} c USING (number) "
         "WHERE s.metric = ? AND s.variant = ? AND s.judge = ? AND s.status = 'measured' "
-        f"ORDER BY s.value {direction}, number LIMIT {int(limit)}"
+        f"ORDER BY s.value {'ASC' if direction == 'lowest' else 'DESC'}, number LIMIT {int(limit)}"
     )
     with connect(run.folder) as connection:
         rows = connection.execute(query, [figure.metric, figure.variant, figure.judge]).fetchall()

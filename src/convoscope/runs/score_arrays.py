@@ -167,11 +167,13 @@ class Arrays:
         """The values of a column of conversations, in the order of their letters."""
         source = f"(SELECT number, {column} AS v FROM {self._conversations} WHERE v IS NOT NULL)"
         values = [row[0] for row in self._connection.execute(f"SELECT DISTINCT v FROM {source} ORDER BY v").fetchall()]
+        if not values:
+            return _Dimension([], np.broadcast_to(np.int32(-1), self.count))
         codes = np.full(self.count, -1, dtype=np.int32)
         if len(values) == 1:
             rows = self._connection.execute(f"SELECT number, 0 AS code FROM {source}").fetchnumpy()
             codes[np.asarray(rows["number"])] = 0
-        elif values:
+        else:
             texts = np.empty(len(values), dtype=object)
             texts[:] = values
             self._connection.register("known", {"v": texts, "code": np.arange(len(values), dtype=np.int32)})
@@ -239,54 +241,53 @@ class Arrays:
                 status[code] = STATUSES.index(absence.status)
                 reason[code] = len(reasons)
                 reasons.append(absence.reason)
-        profile = self._profile.codes
-        extent = self._extents.get(place)
-        block = None if extent is None else self._block(place)
-        return self._overlaid(declared, judge, status[profile], reason[profile], reasons, block)
-
-    def _overlaid(
-        self,
-        declared: Declared,
-        judge: str,
-        status: NDArray[np.int8],
-        reason: NDArray[np.int32],
-        reasons: Sequence[str],
-        block: _Block | None,
-    ) -> Table:
-        """What conversations say by their profiles, with what was observed of them over it."""
+        status, reason = status[self._profile.codes], reason[self._profile.codes]
         whole: dict[str, Floats] = {name: np.broadcast_to(np.float64(0), self.count) for name in _FETCHED}
-        if block is not None:
-            judges = self._extents[self.place(declared)].judges
-            # Rows of nobody's come first, so that the judge's own replace them.
+        observed: set[str] = set()
+        extent = self._extents.get(place)
+        if extent is not None:
+            block = self._block(place)
+            observed = block.columns.keys() & whole.keys()
+            # Rows without a judge come first, so that the judge's own replace them.
             for speaker in (COMPUTED, judge) if judge != COMPUTED else (judge,):
-                if speaker not in judges:
-                    continue
-                own = block.judge == judges.index(speaker) if len(judges) > 1 else np.True_
-                number = block.number[own] if len(judges) > 1 else block.number
-                status[number] = block.status[own] if len(judges) > 1 else block.status
-                reason[number] = block.reason[own] if len(judges) > 1 else block.reason
-                for name, values in block.columns.items():
-                    if not whole[name].flags.writeable:
-                        whole[name] = np.zeros(self.count)
-                    whole[name][number] = values[own] if len(judges) > 1 else values
-        missing = whole["errors"]
-        if whole["unmeasured"].flags.writeable:
-            missing = missing + whole["unmeasured"]
-        skipped = missing + whole["not_applicable"] if whole["not_applicable"].flags.writeable else missing
-        extent = self._extents.get(self.place(declared))
-        if extent is not None and extent.constant.get("n") == 1.0:
-            # Of one subject, the sum of its values is its value.
-            whole["total"] = whole["value"]
+                if speaker in extent.judges:
+                    self._overlay(whole, status, reason, block, extent.judges, speaker)
+            if extent.constant.get("n") == 1.0:
+                # Of one subject, the sum of its values is its value.
+                whole["total"] = whole["value"]
+        missing = whole["errors"] + whole["unmeasured"] if "unmeasured" in observed else whole["errors"]
         return Table(
             status=status,
             reason=reason,
             reasons=reasons,
             columns=Columns(*(whole[name] for name in Columns._fields)),
-            skipped=skipped,
+            skipped=missing + whole["not_applicable"] if "not_applicable" in observed else missing,
             missing=missing,
             clusters=self.clusters,
             subjects=cache(lambda: self._subjects(declared, judge)),
         )
+
+    def _overlay(
+        self,
+        whole: dict[str, Floats],
+        status: NDArray[np.int8],
+        reason: NDArray[np.int32],
+        block: _Block,
+        judges: Sequence[str],
+        judge: str,
+    ) -> None:
+        """Put what was observed by one judge over what conversations say by their profiles."""
+        own: Any = block.judge == judges.index(judge) if len(judges) > 1 else slice(None)
+        number = block.number[own]
+        status[number], reason[number] = block.status[own], block.reason[own]
+        is_everywhere = len(number) == self.count and bool((number[1:] > number[:-1]).all())
+        for name, values in block.columns.items():
+            if is_everywhere:
+                whole[name] = values[own]
+                continue
+            if not whole[name].flags.writeable:
+                whole[name] = whole[name].copy()
+            whole[name][number] = values[own]
 
     @cached_property
     def _reasons(self) -> list[str]:
@@ -319,28 +320,36 @@ class Arrays:
         names = ", ".join(
             f"({place}, {quoted(self.metrics[place].name)}, {quoted(self.metrics[place].variant)})" for place in places
         )
-        reasons = f"list_position([{', '.join(map(quoted, self._reasons))}], coalesce(s.reason, ''))"
+        reasons = _code("coalesce(s.reason, '')", self._reasons)
         rows = self._connection.execute(
-            f"SELECT w.place, s.number, {_code('s.status', STATUSES)} AS status, ({reasons} - 1)::INTEGER AS reason, "
+            f"SELECT w.place, s.number, {_code('s.status', STATUSES)}::TINYINT AS status, {reasons} AS reason, "
             f"{_code('s.judge', judges)} AS judge{''.join(f', s.{name}' for name in varying)} "
             f"FROM {self._reduced} AS s JOIN (VALUES {names}) AS w(place, metric, variant) USING (metric, variant)"
         ).fetchnumpy()
-        columns = {name: np.ma.filled(np.ma.asarray(rows[name]).astype(np.float64), 0.0) for name in varying}
-        by_place = np.argsort(np.asarray(rows["place"]), kind="stable")
+        columns = {
+            name: np.ma.filled(np.ma.asarray(rows.pop(name)).astype(np.float64, copy=False), 0.0) for name in varying
+        }
         counts = np.cumsum([extent.rows for extent in extents])
+        # Of one metric, all rows as they are: it may be one that is too large to be copied.
+        several_places = np.split(np.argsort(np.asarray(rows["place"]), kind="stable"), counts[:-1])
+        chosen: list[Any] = several_places if len(places) > 1 else [slice(None)]
         blocks: dict[int, _Block] = {}
-        for place, extent, numbers in zip(places, extents, np.split(by_place, counts[:-1]), strict=True):
+        for place, extent, numbers in zip(places, extents, chosen, strict=True):
             codes = np.array([extent.judges.index(judge) if judge in extent.judges else -1 for judge in judges])
             alike = {"total"} if extent.constant.get("n") == 1.0 else set[str]()
             own = {
                 name: columns[name][numbers] for name in varying if name not in extent.constant and name not in alike
             }
-            own |= {name: np.full(extent.rows, value) for name, value in extent.constant.items() if value}
+            own |= {
+                name: np.broadcast_to(np.float64(value), extent.rows)
+                for name, value in extent.constant.items()
+                if value
+            }
             blocks[place] = _Block(
-                np.asarray(rows["number"])[numbers].astype(np.int64),
+                np.asarray(rows["number"])[numbers],
                 codes[np.asarray(rows["judge"])[numbers]],
-                np.asarray(rows["status"])[numbers].astype(np.int8),
-                np.asarray(rows["reason"])[numbers].astype(np.int32),
+                np.asarray(rows["status"])[numbers],
+                np.asarray(rows["reason"])[numbers],
                 own,
             )
         return blocks
