@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import convoscope
 from convoscope.conversation import Act, Conversation, Frame, SlotSpan, SlotValue
 from support.logs import EXAMPLES, Outcome, counts, read, story, write, write_json
 
@@ -121,3 +122,15 @@ class TestSGD:
 
     def test_a_speaker_that_nobody_knows_is_told(self, tmp_path: Path) -> None:
         assert counts(self.changed(tmp_path, speaker="GUEST").report.set_aside) == {"speaker_unknown": 1}
+
+
+@pytest.mark.parametrize("speaker", [["USER"], {"name": "USER"}, None, 7])
+def test_a_speaker_of_another_type_is_noted_and_the_rest_is_read(speaker: object, tmp_path: Path) -> None:
+    """The file is known by its other turns."""
+    turns = [{"speaker": one, "utterance": text, "frames": []} for one, text in ((speaker, "Hello"), ("SYSTEM", "Hi"))]
+    (tmp_path / "d.json").write_text(json.dumps([{"dialogue_id": "1", "services": ["a"], "turns": turns}]))
+    stream = convoscope.read(tmp_path / "d.json")
+    (conversation,) = stream
+    assert [one.meant() for one in conversation.utterances] == ["Hello", "Hi"]
+    assert [file.format for file in stream.report.files.values()] == ["sgd"]
+    assert stream.report.problem_count == 0

@@ -75,7 +75,8 @@ def is_dialogue(value: Any) -> bool:
     """`{"dialogue_id": …, "turns": [{"speaker": "USER", "utterance": …, "frames": […]}]}`"""
     turns = value.get("turns") if isinstance(value, dict) and "dialogue_id" in value else None
     return any(
-        isinstance(turn, dict) and turn.get("speaker") in _SPEAKERS and "utterance" in turn for turn in as_list(turns)
+        isinstance(turn, dict) and as_text(turn.get("speaker")) in _SPEAKERS and "utterance" in turn
+        for turn in as_list(turns)
     )
 
 
