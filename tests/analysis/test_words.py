@@ -14,9 +14,9 @@ from convoscope.analysis.answer import make, rank_texts
 from convoscope.analysis.answer.make import reason_of
 from convoscope.analysis.words import (
     counted,
+    folder_text,
     interval_text,
     number_text,
-    place_text,
     points_text,
     reason_text,
     reasons_text,
@@ -299,12 +299,12 @@ class TestWhereARunIs:
         ],
     )
     def test_is_told_as_a_command_would_name_it(self, folder: str, text: str, run: Run) -> None:
-        assert place_text(Run(Path(folder), run.receipt)) == text
+        assert folder_text(Run(Path(folder), run.receipt)) == text
 
     @given(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20))
     def test_whatever_its_name_it_is_one_word(self, run: Run, name: str) -> None:
         folder = Path("runs") / name
-        assert shlex.split(place_text(Run(folder, run.receipt))) == [str(folder)]
+        assert shlex.split(folder_text(Run(folder, run.receipt))) == [str(folder)]
 
 
 class TestCounting:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from convoscope.text.spoken import FactCheck, check_fact, check_facts, normalise
+from convoscope.text.spoken import FactCheck, check_entities, check_fact, normalise
 from convoscope.text.spoken.vocabulary import DIGITS, SMALL, TENS
 
 LABELS = "data/judge-labels/key_entity_transcription.jsonl"
@@ -87,7 +87,7 @@ def turns(call: dict[str, Any]) -> Iterator[tuple[list[dict[str, Any]], tuple[Fa
     for number, (said, heard) in enumerate(zip(call["user_tts"], call["transcription"], strict=False)):
         labels = [entity for turn in call["labels"] if turn["turn_id"] == number for entity in turn["entities"]]
         labels = [entity for entity in labels if not entity.get("skipped") and _is_labelled(entity)]
-        yield labels, check_facts(said or "", heard or "")
+        yield labels, check_entities(said or "", heard or "")
 
 
 def search(calls: list[dict[str, Any]]) -> Search:

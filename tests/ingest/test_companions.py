@@ -164,7 +164,7 @@ class TestOutsideOfWhatWasGiven:
     def test_they_come_last_and_none_comes_twice(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         call(tmp_path / "calls" / "x")
         outside, near = notes(tmp_path / "outside"), notes(tmp_path / "calls" / "near")
-        monkeypatch.setattr(Calls, "beside", lambda self, folder: [near, outside])
+        monkeypatch.setattr(Calls, "companions", lambda self, folder: [near, outside])
         assert beside(tmp_path / "calls") == {"x": ["near", "outside"]}
         assert beside(tmp_path / "calls" / "x") == {"x": ["near", "outside"]}
 

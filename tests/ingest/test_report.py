@@ -37,7 +37,7 @@ def test_notes_are_counted_by_kind() -> None:
     notes.ignored("not_a_message")
     notes.ignored("not_a_message")
     notes.set_aside("bad_json", "tool_calls")
-    with notes.standing_at("b.jsonl", 9):
+    with notes.at_line("b.jsonl", 9):
         notes.set_aside("bad_json", "trace")
     notes.unknown("message.mood", seq=0)
     report = ReadReport()

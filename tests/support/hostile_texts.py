@@ -115,7 +115,7 @@ def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.text import comparison as answer_text
     from convoscope.text import folding
     from convoscope.text.folding import compact, likeness, resemble, similarity
-    from convoscope.text.spoken import check_facts, entities, normalise
+    from convoscope.text.spoken import check_entities, entities, normalise
 
     nobody = transcripts.Speakers(frozenset({"agent"}), frozenset({"user"}))
     return {
@@ -137,7 +137,7 @@ def functions() -> dict[str, Callable[[str], object]]:
         "normalise": normalise,
         "normalise, Chinese": lambda text: normalise(text, "zh"),
         "entities": entities,
-        "hear": lambda text: check_facts(text, text[: -LENGTH // 10]),
+        "hear": lambda text: check_entities(text, text[: -LENGTH // 10]),
         "word_errors": lambda text: word_errors(text, text[: LENGTH // 2], "en"),
         "compact": compact,
         "likeness": lambda text: likeness(text, text[: LENGTH // 2 : -1]),

@@ -18,7 +18,7 @@ from convoscope.text.comparison import (
     f1_of,
     occurs,
     overlap_of,
-    places_of,
+    positions_of,
     words,
     words_or_characters,
 )
@@ -354,9 +354,9 @@ def test_places_are_those_where_a_text_stands_as_whole_words_one_by_one(wanted: 
         for place in starts
         if "aa" not in (given[place - 1 : place] + wanted[0], wanted[-1] + given[place + len(wanted) :][:1])
     ]
-    assert list(places_of(wanted, given)) == whole
+    assert list(positions_of(wanted, given)) == whole
 
 
 def test_a_text_that_repeats_itself_stands_at_each_of_its_repeats() -> None:
     # 7 times "ab " and once more without the blank: "ab ab ab" begins at the first six of eight words.
-    assert list(places_of("ab ab ab", "ab " * 7 + "ab")) == [0, 3, 6, 9, 12, 15]
+    assert list(positions_of("ab ab ab", "ab " * 7 + "ab")) == [0, 3, 6, 9, 12, 15]

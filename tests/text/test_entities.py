@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convoscope.text.spoken import check_fact, check_facts, entities
+from convoscope.text.spoken import check_entities, check_fact, entities
 
 
 def told(text: str) -> list[tuple[str, str, str]]:
@@ -110,7 +110,7 @@ class TestEntities:
         found = entities(text)
         assert [entity.text for entity in found] == [text[entity.start : entity.end] for entity in found]
         assert all(one.end <= other.start for one, other in pairwise(found))
-        check_facts(text, text)
+        check_entities(text, text)
 
 
 class TestIsHeard:
@@ -156,7 +156,7 @@ class TestIsHeard:
 
 class TestHear:
     def test_each_fact_of_a_turn(self) -> None:
-        checked = check_facts("From Oslo at four thirty p m for eighty dollars.", "From Oslo at 4:13 p.m. for $80.")
+        checked = check_entities("From Oslo at four thirty p m for eighty dollars.", "From Oslo at 4:13 p.m. for $80.")
         assert [(one.entity.text, one.heard.correct) for one in checked] == [
             ("Oslo", True),
             ("four thirty p m", False),
@@ -166,23 +166,23 @@ class TestHear:
     def test_one_place_answers_for_one_fact(self) -> None:
         said = "My code is Q B B eight T L, I repeat: my code is Q B B eight T L."
         # Said twice, heard once, at the end: the second is the one that was heard.
-        checked = check_facts(said, "My code is QB8TL, I repeat: my code is QBB8TL.")
+        checked = check_entities(said, "My code is QB8TL, I repeat: my code is QBB8TL.")
         assert [one.heard.correct for one in checked] == [False, True]
 
     def test_of_two_currencies_the_right_one_is_taken(self) -> None:
-        checked = check_facts("It is $115.", "It is 115 pounds, no, 115 dollars.")
+        checked = check_entities("It is $115.", "It is 115 pounds, no, 115 dollars.")
         assert [one.heard.correct for one in checked] == [True]
 
     def test_a_fact_that_is_said_very_often_and_heard_once_less(self) -> None:
         # Five thousand times five thousand pairs are too many to be looked at.
-        checked = check_facts("in Oslo. " * 5_000, "in Oslo. " * 4_999)
+        checked = check_entities("in Oslo. " * 5_000, "in Oslo. " * 4_999)
         assert sum(one.heard.correct for one in checked) == 4_999
         assert checked[0].heard.correct  # the first that was heard begins where it does
 
     def test_what_was_heard_is_looked_for_near_the_fact(self) -> None:
         # 600 facts, none heard, each two words from the next: the work per fact does not grow with the turn.
-        checked = check_facts("in Oslo. " * 600, "in Osla. " * 600)
+        checked = check_entities("in Oslo. " * 600, "in Osla. " * 600)
         assert {one.heard for one in checked} == {(False, "osla")}
         far = "we met them. " * 100
-        (one,) = check_facts(f"From Oslo. {far}", f"{far} From Osla.")
+        (one,) = check_entities(f"From Oslo. {far}", f"{far} From Osla.")
         assert one.heard == (False, None)

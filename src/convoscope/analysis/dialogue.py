@@ -102,7 +102,7 @@ class _ErrorCount:
         self.domains: Counter[tuple[str, str]] = Counter()
         self.intents: Counter[tuple[str, str]] = Counter()
         self.slots: dict[str, Counter[str]] = {}
-        self.standing: dict[str, list[ErrorExample]] = {}
+        self.by_slot: dict[str, list[ErrorExample]] = {}
         self.by_domain: dict[str, Counter[str]] = {}
         self.by_position: dict[int, Counter[str]] = {}
 
@@ -110,7 +110,7 @@ class _ErrorCount:
         """Count a dialogue. An error is listed where it began, and counts in every turn in which it is there."""
         self.dialogues += 1
         seqs = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
-        standing: dict[SlotError, ErrorExample] = {}
+        by_error: dict[SlotError, ErrorExample] = {}
         for turn in dialogue_turns(conversation):
             if not domain_is_right(turn.predicted.domains or (), turn.truth.domains or ()):
                 self.domains.update(_confusions(turn.truth.domains, turn.predicted.domains))
@@ -120,12 +120,12 @@ class _ErrorCount:
             errors = slot_errors(turn.predicted.state, turn.truth.state)
             self._count_turn(turn, errors)
             for error in errors:
-                first = standing.get(error)
+                first = by_error.get(error)
                 if first is None:
                     first = ErrorExample(conversation.id, turn.number, error, 0, seqs[turn.number])
-                standing[error] = first._replace(turns=first.turns + 1)
-        for error, example in standing.items():
-            self.standing.setdefault(error.name, []).append(example)
+                by_error[error] = first._replace(turns=first.turns + 1)
+        for error, example in by_error.items():
+            self.by_slot.setdefault(error.name, []).append(example)
 
     def _count_turn(self, turn: DialogueTurn, errors: Sequence[SlotError]) -> None:
         here = self.by_position.setdefault(turn.number, Counter())
@@ -142,7 +142,7 @@ class _ErrorCount:
         """All of it, the most frequent first."""
 
         def longest(slot: str) -> list[ErrorExample]:
-            return sorted(self.standing[slot], key=lambda one: (-one.turns, one.conversation, one.turn))[:examples]
+            return sorted(self.by_slot[slot], key=lambda one: (-one.turns, one.conversation, one.turn))[:examples]
 
         rows = [SlotRow(slot, dict(kinds), longest(slot)) for slot, kinds in self.slots.items()]
         return DialogueErrors(

@@ -52,7 +52,7 @@ KNOWN_LIMITS: dict[tuple[str, Perturbation], str] = {
 """Perturbation that is declared and not noticed, by metric and nonsense."""
 
 _SAYS_NOTHING = (
-    "a result that says nothing may be a success or not, an error says that it is none: the figure has bounds"
+    "a result that says nothing may be a success or not, an error says that it is no success: the figure has bounds"
 )
 
 KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
@@ -62,14 +62,14 @@ KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
     ("outcome.authentication_success.call_success_rate", "tool_results"): _SAYS_NOTHING,
     ("outcome.authentication_success.first_try", "tool_results"): _SAYS_NOTHING,
     ("outcome.conversation_correctly_finished", "ended_reason"): (
-        "who let a call die can be told only by sound; every other end counts for the agent: the figure has bounds"
+        "only sound shows who let a call die; every other end counts for the agent: the figure has bounds"
     ),
     ("outcome.conversation_correctly_finished@eva", "ended_reason"): "published rule of EVA, as the default's",
     ("outcome.conversation_valid_end", "ended_reason"): (
         "without the simulator's log only an agent that timed out is known to be a valid end: the figure has bounds"
     ),
     ("tools.parameter_correctness@standard-data", "tool_results"): (
-        "published rule: without a schema only a failed call can be told; tools.parameter_correctness measures both"
+        "published rule: without a schema only failed calls are known; tools.parameter_correctness measures both"
     ),
     ("tools.success", "tool_results"): _SAYS_NOTHING,
     ("tools.success.inferred_rate", "tool_results"): _SAYS_NOTHING,
@@ -90,7 +90,7 @@ KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
 LIMIT = 200
 """Conversations that nonsense is made of, unless the user says otherwise."""
 ENOUGH = 6
-"""Clusters without which nothing can be told: six of one sign come by chance in less than 5 % of all cases."""
+"""Clusters without which there is no verdict: six of one sign come by chance in less than 5 % of all cases."""
 
 WORTH_NOTICING = 0.5
 """Of what a metric was on average: only where an interval rules out that it got so much worse, it has not noticed."""
@@ -132,8 +132,8 @@ class NonsenseCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     @property
     def fails(self) -> bool:
         """The metric does not do what it declares, and there is no known reason."""
-        is_told = self.verdict in (NOT_NOTICED, GOES_SILENT)
-        return bool(self.demand) and is_told and not self.holds and not self.reason
+        is_decided = self.verdict in (NOT_NOTICED, GOES_SILENT)
+        return bool(self.demand) and is_decided and not self.holds and not self.reason
 
 
 class MetricAudit(msgspec.Struct, frozen=True, kw_only=True):
@@ -337,8 +337,8 @@ def _scored(conversations: Sequence[Conversation], metrics: Sequence[Declared]) 
     reasons: dict[str, Counter[str]] = {one.key: Counter() for one in metrics}
     subjects: dict[str, set[tuple[int, str, str]]] = {one.key: set() for one in metrics}
     for conversation in conversations:
-        for place, absence in batch.add(conversation).absent.items():
-            reasons[metrics[place].key][absence.reason] += 1
+        for index, absence in batch.add(conversation).absent.items():
+            reasons[metrics[index].key][absence.reason] += 1
     is_measured = STATUSES.index(MEASURED)
     for columns in batch.columns():
         key, reduced, observed = columns.declared.key, columns.reduced, columns.observed
@@ -384,7 +384,7 @@ def _check(
         return NonsenseCheck(nonsense=kind, demand=demand, verdict=NO_OPPORTUNITY)
     new = after.values[declared.key]
     pairs = [row for row in rows if new[row] is not None]
-    facts: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "nonsense": kind,
         "demand": demand,
         "conversations": len(rows),
@@ -392,16 +392,16 @@ def _check(
         "silent": len(rows) - len(pairs),
     }
     if 2 * len(pairs) <= len(rows):
-        is_told = demand == "silent" or facts["clusters"] >= ENOUGH
-        return _explained(declared, NonsenseCheck(verdict=GOES_SILENT if is_told else TOO_FEW, **facts))
+        is_decided = demand == "silent" or fields["clusters"] >= ENOUGH
+        return _explained(declared, NonsenseCheck(verdict=GOES_SILENT if is_decided else TOO_FEW, **fields))
     sign = -1.0 if declared.better == LOWER else 1.0
     worse = np.array([sign * ((old[row] or 0.0) - (new[row] or 0.0)) for row in pairs])
-    facts["difference"] = float(worse.mean())
+    fields["difference"] = float(worse.mean())
     room = {int(clusters[row]) for row in pairs if not _is_at_worst(declared, old[row] or 0.0)}
     interval = ratio_interval(Sums("", worse, np.ones_like(worse), ""), clusters[pairs], bounded=False)
     low, high = (float(worse[0]),) * 2 if interval is None else (interval.lowest, interval.highest)
     if interval is not None:
-        facts |= {"low": interval.low, "high": interval.high}
+        fields |= {"low": interval.low, "high": interval.high}
     # Differences that are all equal have no interval: they tell by their number alone.
     is_noticed = (low > 0 or (declared.better == NEITHER and high < 0)) and (
         interval is not None or len(room) >= ENOUGH
@@ -409,7 +409,7 @@ def _check(
     much = WORTH_NOTICING * abs(float(np.mean([old[row] or 0.0 for row in pairs])))
     is_ruled_out = high <= max(0.0, much) and (declared.better != NEITHER or low >= -much)
     verdict = NOTICED if is_noticed else NOT_NOTICED if is_ruled_out and len(room) >= ENOUGH else TOO_FEW
-    return _explained(declared, NonsenseCheck(verdict=verdict, **facts))
+    return _explained(declared, NonsenseCheck(verdict=verdict, **fields))
 
 
 def _explained(declared: Declared, check: NonsenseCheck) -> NonsenseCheck:
@@ -447,11 +447,11 @@ def _gates(
 
         actual = met("as_it_is", originals)
         met_by = {kind: met(kind, conversations) for kind, conversations in nonsense.items()}
-    for place, target in enumerate(wanted):
+    for index, target in enumerate(wanted):
         yield GateAudit(
             target=target.text,
-            met=actual[place],
-            met_by=tuple(kind for kind, verdicts in met_by.items() if verdicts[place]),
+            met=actual[index],
+            met_by=tuple(kind for kind, verdicts in met_by.items() if verdicts[index]),
             tried=tuple(met_by),
         )
 

@@ -150,8 +150,8 @@ def key_text(metric: str, variant: str) -> str:
     return f"{metric}@{variant}" if variant else metric
 
 
-def place_text(run: Run) -> str:
-    """Where the run is, as a command would name it; whoever gets a page need not learn the folders of its maker."""
+def folder_text(run: Run) -> str:
+    """Where the run is, as a command would name it; a page does not show the folders of the machine that made it."""
     return shlex.quote(run.name if run.folder.is_absolute() else str(run.folder))
 
 
@@ -190,22 +190,22 @@ def trial_text(trial: Trial | None) -> str:
 
 def reading_text(report: ReadReport) -> str:
     """What was read, in a sentence."""
-    logs = [file for file in report.files.values() if not file.is_beside]
+    logs = [file for file in report.files.values() if not file.is_companion]
     formats = sorted({file.format for file in logs if file.format} - {FLOW_DEFINITION})
     read = sum(1 for file in report.files.values() if file.conversations)
     declared = sum(1 for file in report.files.values() if file.format == FLOW_DEFINITION and not file.skipped)
     unread = [
         short_name(name)
         for name, file in report.files.items()
-        if not file.conversations and ((not file.is_beside and file.format != FLOW_DEFINITION) or file.skipped)
+        if not file.conversations and ((not file.is_companion and file.format != FLOW_DEFINITION) or file.skipped)
     ]
-    beside = [short_name(name) for name, file in report.files.items() if file.is_beside and not file.skipped]
+    companions = [short_name(name) for name, file in report.files.items() if file.is_companion and not file.skipped]
     text = f"read {counted(report.conversations, 'conversation')} from {counted(read, 'file')} "
     text += f"({', '.join(formats) or 'no known format'})"
     if declared:
         text += f", with {counted(declared, 'file')} of flow definitions"
-    if beside:
-        text += f", with {first_of(beside, MAX_UNREAD)} beside {'it' if read == 1 else 'them'}"
+    if companions:
+        text += f", with {first_of(companions, MAX_UNREAD)} beside {'it' if read == 1 else 'them'}"
     if unread:
         text += f"; {counted(len(unread), 'file')} gave none: {first_of(unread, MAX_UNREAD)}"
     if report.records_seen > report.records_used:
@@ -293,7 +293,7 @@ def first_of(texts: Sequence[str], most: int = MAX_NAMES) -> str:
 
 
 def unmeasured_line(reasons: Iterable[tuple[str, str]]) -> str:
-    """Why dots stand in some columns: `· not measured: stall (outcome unknown)`; nothing where there is none."""
+    """Why some columns have dots: `· not measured: stall (outcome unknown)`; nothing where there is none."""
     by_column: dict[str, dict[str, None]] = {}
     for column, reason in reasons:
         by_column.setdefault(column, {})[reason_text(reason)] = None

@@ -27,7 +27,7 @@ _NORMALIZED = {TOPICS: "topics", RISKS: "risk_tags", ACTIONS: "action_items"}
 class AnnotationPart(NamedTuple):
     """One annotation as it was written, and the segments that it is about; none for all of them."""
 
-    facts: Any
+    value: Any
     segment_ids: Sequence[Any] = ()
 
 

@@ -123,7 +123,7 @@ def find_inputs(
             inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
     held = [item for item in inputs.values() if item.grouping == "companion"]
     for companion in held:
-        report.files[companion.name] = FileRead(companion.reader, companion.why, is_beside=True)
+        report.files[companion.name] = FileRead(companion.reader, companion.why, is_companion=True)
     logs = {real: item for real, item in inputs.items() if item.grouping != "companion"}
     labels = [item for item in held if item.reader == gold.FORMAT]
     others = [item for item in held if item.reader != gold.FORMAT]
@@ -179,7 +179,7 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
         files = [CompanionFile(one.path, one.reader) for one in (*near[real], *free)]
         if item.grouping == "folder":
             known = {Path(one.path).resolve() for one in files}
-            outside = reader_named(item.reader).beside(Path(item.path))
+            outside = reader_named(item.reader).companions(Path(item.path))
             files += [CompanionFile(str(path), item.reader) for path in outside if path.resolve() not in known]
         accompanied[real] = msgspec.structs.replace(item, companions=tuple(files)) if files else item
     return accompanied

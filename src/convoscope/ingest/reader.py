@@ -171,7 +171,7 @@ class Reader:
         del folder
         return ""
 
-    def beside(self, folder: Path) -> Sequence[Path]:
+    def companions(self, folder: Path) -> Sequence[Path]:
         """Companions of a folder that lie outside of what was given, such as the settings of its run."""
         del folder
         return ()

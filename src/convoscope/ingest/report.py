@@ -72,7 +72,7 @@ class FileRead(msgspec.Struct):
     """Those with something of it: a conversation of several files is counted for each of them."""
     skipped: str = ""
     """Why nothing was read from it."""
-    is_beside: bool = False
+    is_companion: bool = msgspec.field(default=False, name="is_beside")
     """It holds no conversation, but says more about those of others."""
 
 
@@ -147,7 +147,7 @@ class ReadReport(msgspec.Struct):
     def merge(self, other: ReadReport) -> None:
         """Add what another part of the same read saw."""
         for name, file in other.files.items():
-            own = self.files.setdefault(name, FileRead(file.format, file.why, is_beside=file.is_beside))
+            own = self.files.setdefault(name, FileRead(file.format, file.why, is_companion=file.is_companion))
             own.conversations += file.conversations
             own.skipped = own.skipped or file.skipped
         self.conversations += other.conversations
@@ -213,7 +213,7 @@ class Notes:
         self._take("set_aside", code, detail, seq)
 
     @contextmanager
-    def standing_at(self, file: str, line: int) -> Iterator[None]:
+    def at_line(self, file: str, line: int) -> Iterator[None]:
         """What is noted meanwhile is about this line; "" is the same file as before."""
         before = self.file, self.line
         self.file, self.line = file or self.file, line

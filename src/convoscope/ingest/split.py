@@ -332,7 +332,7 @@ class _PieceReader:
         notes = Notes(name, group.records[0].number if self.is_numbered and group.records else 0)
         for record in group.records:
             if record.repairs:
-                with notes.standing_at(record.file, record.number if self.is_numbered else 0):
+                with notes.at_line(record.file, record.number if self.is_numbered else 0):
                     for code in record.repairs:
                         notes.repaired(code)
         return notes

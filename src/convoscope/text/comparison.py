@@ -367,10 +367,10 @@ def occurs(wanted: str, given: str) -> bool:
     as in _Paris_, is no part of a word. Writings that set no blanks between words (Chinese, Japanese, Thai,
     …) and Korean endings are no obstacle: "B" is in "答案是B".
     """
-    return wanted == given or (wanted in given and next(places_of(wanted, given), None) is not None)
+    return wanted == given or (wanted in given and next(positions_of(wanted, given), None) is not None)
 
 
-def places_of(wanted: str, given: str) -> Iterator[int]:
+def positions_of(wanted: str, given: str) -> Iterator[int]:
     """Where a folded text is in another as whole words."""
     for start in _starts(wanted, given):
         end = start + len(wanted)

@@ -44,7 +44,7 @@ class SpokenLanguages:
         self._of_all = _stated_in(conversation.extras) or _stated_in(conversation.dimensions)
         self._of_speakers: dict[str, str] = {}
         self._stated_by: dict[str, str] = {}
-        self._settled: dict[str, str] = {}
+        self._usual: dict[str, str] = {}
         self._said: dict[str, list[str]] | None = None
 
     def of_speaker(self, speaker: str) -> str:
@@ -57,14 +57,14 @@ class SpokenLanguages:
     def of_text(self, text: str, utterance: Utterance) -> str:
         """The language of some words of an utterance, or of several that begin with it."""
         speaker = utterance.speaker
-        if speaker not in self._settled:
+        if speaker not in self._usual:
             # Nothing where each utterance has to be looked at.
             usual = self._stated(speaker)
             if not _is_believed(usual):
                 usual = self.of_speaker(speaker)
                 usual = usual if is_alone(usual, " ".join(self._texts(speaker))) else ""
-            self._settled[speaker] = usual
-        if language := _stated_of(utterance) or self._settled[speaker]:
+            self._usual[speaker] = usual
+        if language := _stated_of(utterance) or self._usual[speaker]:
             return language
         usual = self.of_speaker(speaker)
         if is_plainly(usual, text):

@@ -37,7 +37,7 @@ class TestFound:
         assert [table.domain for table in found.venues] == ["hotel", "taxi"]
         assert [item.reader for item in found.inputs] == ["multiwoz"]
         files = found.report.files
-        assert (files["hotel_db.json"].format, files["hotel_db.json"].is_beside) == ("venues", True)
+        assert (files["hotel_db.json"].format, files["hotel_db.json"].is_companion) == ("venues", True)
 
     def test_any_other_list_is_none(self, tmp_path: Path) -> None:
         write_json(tmp_path / "hotels.json", [GULL])

@@ -37,7 +37,7 @@ TOOL_SLOW, TOOL_FAILED, ASKED_AGAIN, TALKED_OVER, MISHEARD, LOOP, NO_REPLY, NONE
 )
 
 SLOW_IN_CALLS = 5.0
-"""Seconds that a tool may take while somebody holds the line."""
+"""Seconds that a tool may take while the caller waits on the line."""
 SLOW_IN_CHATS = 30.0
 LAST_TURNS = 2
 """Of the user: what happens in them is near the end."""
@@ -197,9 +197,9 @@ def _misheard(conversation: Conversation) -> Iterator[Symptom]:
         return
     utterances = {turn.id: turn.user[0].seq for turn in conversation.turns if turn.user}
     by_turn = sorted(entity_checks(conversation).items())
-    got_right = {fact.intended.casefold(): turn for turn, facts in by_turn for fact in facts if fact.correct}
-    for turn, facts in by_turn:
-        for fact in facts:
+    got_right = {fact.intended.casefold(): turn for turn, checks in by_turn for fact in checks if fact.correct}
+    for turn, checks in by_turn:
+        for fact in checks:
             if not fact.correct and got_right.get(fact.intended.casefold(), -1) < turn:  # and not put right later
                 words = f"“{fact.intended}” heard as “{fact.instead or 'nothing'}”"
                 kind = next((name for name, kind in KINDS.items() if fact.type in kind.types), fact.type)

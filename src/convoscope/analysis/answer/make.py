@@ -46,7 +46,7 @@ from convoscope.views.machines import NO_DIALOGUE, is_phone_call
 
 MOST_CAUSES = 5
 LEAST_LOST = 5
-"""A cause of fewer lost conversations is told with the others."""
+"""A cause of fewer lost conversations is counted with the others."""
 MOST_WORST = 5
 MOST_REASONS = 3
 _LOOKED_AT = 50
@@ -156,7 +156,7 @@ def _look_at_lost(run: Run, numbers: Sequence[int]) -> list[LostConversation]:
 
 
 def _lost_in(conversation: Conversation) -> str:
-    """The state that it ended in; where that is somebody else's, the one before."""
+    """The state that it ended in; where that is an escalation, the last one before it."""
     walked = walk(conversation)
     if terminal_of(conversation) != "escalation":
         return walked.last
@@ -177,7 +177,7 @@ def _seconds(conversation: Conversation, event: int | None) -> float | None:
 def _outcomes(ranking: Ranking, lost: Sequence[LostConversation]) -> Outcomes:
     whole = ranking.outcome[ranking.whole]
     handed_over = sum(one.handed_over for one in lost)
-    counts = {name: int(np.sum(whole == place)) for place, name in enumerate(OUTCOMES)}
+    counts = {name: int(np.sum(whole == code)) for code, name in enumerate(OUTCOMES)}
     return Outcomes(
         done=counts[DONE],
         lost=len(lost) - handed_over,

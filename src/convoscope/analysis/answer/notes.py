@@ -51,8 +51,8 @@ class AnswerNotes(NamedTuple):
 def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Noun) -> AnswerNotes:
     """What limits the figures of a run."""
     clocks, units = list(_clocks(run, noun)), []
-    if (found := wait_units(run.summary, samples)).are_two:
-        where = f"In {found.long:,} of {counted(found.waits, noun)}"
+    if (units_of_waits := wait_units(run.summary, samples)).are_two:
+        where = f"In {units_of_waits.long:,} of {counted(units_of_waits.waits, noun)}"
         units = [f"{where} waits are about 1,000 times as long as in the others: their times may be in milliseconds."]
     waits = [] if units else _waits(run, noun)
     giants = (*_giant(run.summary, figures, samples, noun), *_giant_user(samples, noun))

@@ -93,7 +93,7 @@ def read_prediction(
         transcript = _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"is not a transcript: {error}", file=name, hint="write the prediction again") from None
-    held = [part.facts for part in annotation_parts(transcript.annotations, transcript.chunks)]
+    held = [part.value for part in annotation_parts(transcript.annotations, transcript.chunks)]
     if not held:
         alone = msgspec.structs.asdict(transcript)
         held = [{key: value for key, value in alone.items() if value is not None and key != "annotations"}]

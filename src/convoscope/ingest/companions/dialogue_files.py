@@ -181,7 +181,7 @@ class VenueTables(Companion):
                 file=name,
                 hint="give one table for each domain",
             )
-        self._report.files[name] = FileRead(self.format, f"venues of {domain}", is_beside=True)
+        self._report.files[name] = FileRead(self.format, f"venues of {domain}", is_companion=True)
         return True
 
     @property

@@ -320,8 +320,8 @@ class PipecatReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         if sample.container == "text":
-            found = (_LINE.search(_COLOUR.sub("", value)) for value in sample.values if isinstance(value, str))
-            is_log = any(match is not None and match["name"].startswith(PIPECAT) for match in found)
+            lines = (_LINE.search(_COLOUR.sub("", value)) for value in sample.values if isinstance(value, str))
+            is_log = any(match is not None and match["name"].startswith(PIPECAT) for match in lines)
             return Detection(0.9, "a log of Pipecat, in plain text", "file") if is_log else None
         objects = [value for value in sample.values if isinstance(value, dict)]
         tagged = [value for value in objects if _tag(value)]

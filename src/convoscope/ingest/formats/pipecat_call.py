@@ -155,7 +155,7 @@ class _Call(CallTimeline):
                 if fields.get(name) is not None and moment(fields[name]) is not None:
                     del fields[name]
                     break
-            with self.notes.standing_at(step.file, step.number):
+            with self.notes.at_line(step.file, step.number):
                 _WRITERS.get(step.kind, _Call._other)(self, fields, self.time(step.written), step)
         if self.logged_twice:
             self.notes.ignored("function_in_the_log", f"{self.logged_twice} lines", count=self.logged_twice)

@@ -110,7 +110,7 @@ def _say(timeline: TimelineBuilder, line: LabelledLine, records: list[Record]) -
         texts.append(str(record.value))
     text = "\n".join(texts)
     if not text:
-        with timeline.notes.standing_at("", records[0].number):
+        with timeline.notes.at_line("", records[0].number):
             timeline.notes.set_aside("label_without_words", line.label, timeline.seq)
         return
     at = None if line.at is None else Time(line.at, _CLOCK.id)

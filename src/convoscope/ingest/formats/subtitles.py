@@ -141,7 +141,7 @@ class _Timeline:
         self.speakers = speaker_labels((line for line in lines if line is not None), _are_most_labelled(cues))
 
     def add(self, cue: Cue) -> None:
-        with self.notes.standing_at("", cue.number):
+        with self.notes.at_line("", cue.number):
             times = self._times(cue)
             parts = [(label, text) for label, text in self._parts(cue) if text]
             if not parts:

@@ -47,11 +47,11 @@ def _take_annotations(transcript: Fields, segments: Mapping[str, int], notes: No
     unread = []
     holder = transcript.get("annotations")
     for part in annotation_parts(holder, transcript.get("chunks")):
-        if isinstance(part.facts, dict):
+        if isinstance(part.value, dict):
             kept.append(_Shape(part, segments, notes).annotations())
         else:
-            notes.set_aside("annotation_is_no_object", str(part.facts)[:60])
-            unread.append(part.facts)
+            notes.set_aside("annotation_is_no_object", str(part.value)[:60])
+            unread.append(part.value)
     makers = dict.fromkeys((one.annotator, one.model) for one in kept)
     if len(makers) > 1:
         names = ", ".join(model or annotator for annotator, model in makers)
@@ -65,7 +65,7 @@ class _Shape:
     """One annotation of any shape, being read."""
 
     def __init__(self, part: AnnotationPart, segments: Mapping[str, int], notes: Notes) -> None:
-        self.fields = Fields(one_shape(part.facts), "annotation", notes)
+        self.fields = Fields(one_shape(part.value), "annotation", notes)
         self.segments = segments
         self.notes = notes
         self.whole = tuple(part.segment_ids)

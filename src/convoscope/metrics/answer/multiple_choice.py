@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convoscope.conversation.events import Json
-from convoscope.text.comparison import Comparison, candidate, occurs, places_of
+from convoscope.text.comparison import Comparison, candidate, occurs, positions_of
 from convoscope.text.folding import comparable, comparable_as_written, compatible, folded
 from convoscope.text.patterns import PatternCheck
 
@@ -249,7 +249,7 @@ def _candidates(answer: str, given: str, letters: bool) -> Iterator[str]:
 
 def _is_meant(wanted: str, given: str) -> bool:
     """Whether the text of a choice is in an answer where it is not ruled out."""
-    for start in places_of(wanted, given):
+    for start in positions_of(wanted, given):
         before, end = given[max(0, start - 60) : start], start + len(wanted)
         if not (_RULED_OUT_BEFORE.search(before) or _RULED_OUT_AFTER.match(given, end)):
             return True

@@ -14,7 +14,7 @@ from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need, english_
 from convoscope.metrics.voice.call import CALL, inapplicable
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
-from convoscope.text.spoken import check_facts, normalise
+from convoscope.text.spoken import check_entities, normalise
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.eva import eva_reading
 from convoscope.views.languages import languages_of
@@ -281,7 +281,7 @@ def entity_checks(conversation: Conversation) -> dict[int, tuple[EntityFact, ...
     return {
         turn: tuple(
             EntityFact(one.entity.type, one.entity.text, one.heard.correct, one.heard.instead)
-            for one in check_facts(words.intended, words.heard)
+            for one in check_entities(words.intended, words.heard)
         )
         for turn, words in dictation(conversation).compared.items()
     }

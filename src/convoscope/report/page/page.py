@@ -22,7 +22,7 @@ import msgspec
 
 from convoscope.analysis.answer import Answer, GroupApart, LostConversation, look_at_lost, make_answer
 from convoscope.analysis.targets import run_checks
-from convoscope.analysis.words import counted, place_text
+from convoscope.analysis.words import counted, folder_text
 from convoscope.errors import UsageError
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.files import write_text
@@ -192,7 +192,7 @@ def write_page(
     figures = FigureData(run, answer.noun, run_checks(run, targets))
     data = PageData(
         name=run.name,
-        folder=place_text(run),
+        folder=folder_text(run),
         noun=answer.noun,
         order=answer.order,
         total=answer.conversations,

@@ -32,7 +32,7 @@ _LONGER = 3.1
 """A span that is so many times longer, or shorter, than a fact cannot be above `_ALIKE`."""
 
 
-class RecognisedFacts(NamedTuple):
+class RecognisedFact(NamedTuple):
     """Whether a fact was heard rightly, and the canonical tokens heard for it: its own, others, or none."""
 
     correct: bool
@@ -44,7 +44,7 @@ class FactCheck(NamedTuple):
     """A fact that was said, and how it was heard."""
 
     entity: SpokenEntity
-    heard: RecognisedFacts
+    heard: RecognisedFact
 
 
 class SpokenFact(NamedTuple):
@@ -63,7 +63,7 @@ class _Form(NamedTuple):
 
 _Pair = tuple[float, int, int, int, int]
 """How far two are from each other, which of those said and of those found they are, and where both are in a row."""
-_Stretch = tuple[str, int, int]
+_Candidate = tuple[str, int, int]
 """Parts put together, the first token of them, and the one behind the last."""
 
 
@@ -79,46 +79,44 @@ class FactChecker:
                 self._starts.setdefault(part, []).append(index)
         self._lengths = sorted(set(map(len, self._starts)))
         self._text = "".join(self._parts)
-        self._places_in_text = [0, *accumulate(map(len, self._parts))]
-        self._ends = {self._places_in_text[index + 1]: index + 1 for index, part in enumerate(self._parts) if part}
+        self._offsets = [0, *accumulate(map(len, self._parts))]
+        self._ends = {self._offsets[index + 1]: index + 1 for index, part in enumerate(self._parts) if part}
         """The token behind each position of the text where one ends."""
         self._taken: set[int] = set()
 
-    def check(self, intended: str) -> RecognisedFacts:
+    def check(self, intended: str) -> RecognisedFact:
         """Look for a fact, given in any of its forms; brackets in it hold other forms of the same."""
         for form in _forms(intended):
-            index = next(self._places(form), None)
+            index = next(self._spans(form), None)
             if index is not None:
                 self._taken.update(index)
-                return RecognisedFacts(correct=True, instead=None)
-        return RecognisedFacts(
-            correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts)))
-        )
+                return RecognisedFact(correct=True, instead=None)
+        return RecognisedFact(correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts))))
 
-    def check_all(self, facts: Sequence[SpokenFact]) -> list[RecognisedFacts]:
+    def check_all(self, spoken: Sequence[SpokenFact]) -> list[RecognisedFact]:
         """Look for the facts of one turn, each with its position between 0, the beginning, and 1, the end.
 
         Where a fact was said more often than it was heard, those are right that are nearest to it.
         """
-        verdicts: dict[int, RecognisedFacts] = {}
+        verdicts: dict[int, RecognisedFact] = {}
         alike: dict[_Form, list[int]] = {}
-        forms = [_forms(fact.text) for fact in facts]
+        forms = [_forms(fact.text) for fact in spoken]
         for number, fact_forms in enumerate(forms):
             for form in fact_forms[:1]:
                 alike.setdefault(form, []).append(number)
         for form, numbers in alike.items():
-            spans = list(self._places(form))
-            for number, indices in _nearest([facts[number].position for number in numbers], spans, len(self._parts)):
+            spans = list(self._spans(form))
+            for number, indices in _nearest([spoken[number].position for number in numbers], spans, len(self._parts)):
                 self._taken.update(indices)
-                verdicts[numbers[number]] = RecognisedFacts(correct=True, instead=None)
-        for number, fact in enumerate(facts):
+                verdicts[numbers[number]] = RecognisedFact(correct=True, instead=None)
+        for number, fact in enumerate(spoken):
             if number not in verdicts:
                 middle = int(fact.position * len(self._parts))
                 around = range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
-                verdicts[number] = RecognisedFacts(False, self._closest(fact.text, forms[number], around))
-        return [verdicts[number] for number in range(len(facts))]
+                verdicts[number] = RecognisedFact(False, self._closest(fact.text, forms[number], around))
+        return [verdicts[number] for number in range(len(spoken))]
 
-    def _places(self, form: _Form) -> Iterator[range]:
+    def _spans(self, form: _Form) -> Iterator[range]:
         """The spans of free tokens whose letters and digits, put together, are those wanted."""
         wanted = form.text
         beginnings = (wanted[:length] for length in self._lengths if length <= len(wanted))
@@ -135,7 +133,7 @@ class FactChecker:
         return self._tokens[index] if index < len(self._tokens) and self._tokens[index] in _UNITS else ""
 
     def _match(self, wanted: str, start: int) -> int:
-        index = self._places_in_text[start]
+        index = self._offsets[start]
         end = self._ends.get(index + len(wanted), 0)
         if not end or not self._text.startswith(wanted, index) or not self._taken.isdisjoint(range(start, end)):
             return 0
@@ -149,7 +147,7 @@ class FactChecker:
             return None
         wanted = forms[0].text
         width = min(len(normalise(intended)) + 2, _WIDEST)
-        candidates: list[_Stretch] = []
+        candidates: list[_Candidate] = []
         for start in indices:
             if self._parts[start] and start not in self._taken:
                 self._add_from(start, width, len(wanted), candidates)
@@ -159,7 +157,7 @@ class FactChecker:
         _, start, end = candidates[best[2]]
         return " ".join(self._tokens[start : end + bool(self._unit(end))])
 
-    def _add_from(self, start: int, width: int, length: int, spans: list[_Stretch]) -> None:
+    def _add_from(self, start: int, width: int, length: int, spans: list[_Candidate]) -> None:
         """Add the free spans from a position on that are neither much shorter nor much longer than a fact."""
         text = ""
         for end, part in enumerate(self._parts[start : start + width], start):
@@ -170,26 +168,26 @@ class FactChecker:
                 spans.append((text, start, end + 1))
 
 
-def check_facts(intended: str, heard: str) -> tuple[FactCheck, ...]:
+def check_entities(intended: str, heard: str) -> tuple[FactCheck, ...]:
     """The facts of a turn as intended, each with whether it is in the turn as heard."""
-    spoken = entities(intended)
-    facts = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in spoken]
-    return tuple(map(FactCheck, spoken, FactChecker(heard).check_all(facts)))
+    named = entities(intended)
+    spoken = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in named]
+    return tuple(map(FactCheck, named, FactChecker(heard).check_all(spoken)))
 
 
-def check_fact(intended: str, heard: str) -> RecognisedFacts:
+def check_fact(intended: str, heard: str) -> RecognisedFact:
     """Whether one fact is in one heard text. For several facts of a turn ask one `FactChecker`."""
     return FactChecker(heard).check(intended)
 
 
-def _nearest(facts: list[float], spans: list[range], length: int) -> list[tuple[int, range]]:
+def _nearest(positions: list[float], spans: list[range], length: int) -> list[tuple[int, range]]:
     """Pairs of what was said and what was found; where too little was found, the nearest ones."""
-    if len(spans) >= len(facts):
-        return list(enumerate(spans[: len(facts)]))
+    if len(spans) >= len(positions):
+        return list(enumerate(spans[: len(positions)]))
     chosen: list[tuple[int, range]] = []
     # The two that are nearest to each other are always side by side among those that are left.
     row = sorted(
-        [(index, number, -1) for number, index in enumerate(facts)]
+        [(position, number, -1) for number, position in enumerate(positions)]
         + [(span.start / length, -1, order) for order, span in enumerate(spans)]
     )
     before, behind = list(range(-1, len(row) - 1)), list(range(1, len(row) + 1))

@@ -210,7 +210,7 @@ def _built(records: Sequence[Record], group: RecordGroup, name: str, notes: Note
 
     def at(record: Record) -> AbstractContextManager[None]:
         """What is noted meanwhile is of this record; that of a document is of the document."""
-        return nullcontext() if inside or len(records) == 1 else notes.standing_at(record.file, record.number)
+        return nullcontext() if inside or len(records) == 1 else notes.at_line(record.file, record.number)
 
     for record in records:
         tidied = tidy(record.value) if isinstance(record.value, dict) else _NOTHING

@@ -300,7 +300,7 @@ def _timed(
             last, read = stamp, moment(stamp)
             same = None if read is None else Time(read.at, read.kind)
             if read is None or (read.inferred and read.inferred not in noted):
-                with notes.standing_at(record.file, record.number):
+                with notes.at_line(record.file, record.number):
                     if read is None:
                         notes.set_aside("unreadable_time", repr(stamp)[:80])
                     else:
@@ -341,7 +341,7 @@ def _once(lines: list[EventLine], notes: Notes) -> list[EventLine]:
         if texts:
             texts.add(repr(line.fields))
         if is_repeated:
-            with notes.standing_at(line.record.file, line.record.number):
+            with notes.at_line(line.record.file, line.record.number):
                 notes.repaired("duplicate_event", line.plan.name)
         else:
             distinct.append(line)

@@ -120,7 +120,7 @@ class EventWalk(TimelineBuilder):
                 self.notes.unknown(f"event.{name}", self.seq)
 
     def _note(self, take: Callable[[str, str, int], None], code: str, detail: str) -> None:
-        with self.notes.standing_at(self._record.file, self._record.number):
+        with self.notes.at_line(self._record.file, self._record.number):
             take(code, detail, self.seq)
 
     def _add(self, kind: Callable[..., AnyEvent], line: EventLine, extras: Extras, **values: Any) -> None:
@@ -280,7 +280,7 @@ class EventWalk(TimelineBuilder):
                 return
             message["tool_calls_of_message"] = message.pop("tool_calls")
         first = self.seq
-        with self.notes.standing_at(line.record.file, line.record.number):
+        with self.notes.at_line(line.record.file, line.record.number):
             if role in ("system", "developer") and isinstance(content, str) and not self.participants:
                 self.instructions.append(content)
             elif role in ROLES:

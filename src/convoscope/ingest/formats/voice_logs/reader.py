@@ -216,7 +216,7 @@ class VoiceLogsReader(Reader):
         logs = any(unpacked_name(name) in LOGS for name in folder.names)
         return "an attempt that was set aside" if logs or any(map(_TRIAL.fullmatch, folder.names)) else ""
 
-    def beside(self, folder: Path) -> Sequence[Path]:
+    def companions(self, folder: Path) -> Sequence[Path]:
         """Settings and dataset of the run that a record lies in, where only the record was given."""
         records = next((parent for parent in folder.resolve().parents if parent.name == "records"), None)
         if records is None:

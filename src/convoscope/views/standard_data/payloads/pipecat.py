@@ -279,7 +279,7 @@ class Generations:
         is_first_byte = metric == TTFB and value is not None
         earlier = self._first_bytes.get((processor, value)) if is_first_byte and value else None
         if earlier is not None and earlier[0] != source and value is not None and value > 0:
-            message = f"This time to first byte of {processor} is told twice, and is counted once."
+            message = f"This time to first byte of {processor} is reported twice, and is counted once."
             self._warnings.append(Warned(path, "repeated_metric", message, dict(entry)))
             return Added(earlier[1], is_new=False)
         coerce_metric(measurement.fields, path, self._warnings)
