@@ -230,3 +230,13 @@ def test_the_order_of_paths_does_not_matter(tmp_path: Path) -> None:
     call(tmp_path / "calls" / "x")
     given: Sequence[Path] = [notes(tmp_path / "b" / "second"), notes(tmp_path / "a" / "first")]
     assert beside(tmp_path / "calls", *given) == beside(*reversed(given), tmp_path / "calls")
+
+
+def test_a_reader_with_the_old_name_of_its_companions_still_works(tmp_path: Path) -> None:
+    from convoscope.ingest.reader import Reader
+
+    class Older(Reader):
+        def beside(self, folder: Path) -> list[Path]:
+            return [folder / "more.json"]
+
+    assert Older().companions(tmp_path) == [tmp_path / "more.json"]

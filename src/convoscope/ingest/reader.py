@@ -155,6 +155,11 @@ class Reader:
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 
+    def __init_subclass__(cls) -> None:
+        # The name until this release. Remove it with the next.
+        if "beside" in cls.__dict__ and "companions" not in cls.__dict__:
+            cls.companions = cls.__dict__["beside"]  # type: ignore[method-assign]
+
     def detect(self, sample: Sample) -> Detection | None:
         """Is this file of my format?"""
 
