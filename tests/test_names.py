@@ -21,9 +21,6 @@ NOT_YET = frozenset(
     {
         "analysis",
         "ingest",
-        "resources",
-        "runs",
-        "scoring",
         "text",
         "views",
     }
