@@ -17,14 +17,6 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "convoscope"
 
-NOT_YET = frozenset(
-    {
-        "resources",
-        "runs",
-        "scoring",
-    }
-)
-"""Packages, or modules such as `runs/sql.py`, that still have odd words. Take out what passes; put nothing in."""
 
 PRONOUNS = frozenset({"one", "found", "told", "said"})
 """Words that say nothing of the thing they name. Inside a comprehension, the noun is next to them."""
@@ -166,10 +158,7 @@ def findings() -> Findings:
 
 
 def test_names_and_prose_are_plain(findings: Findings) -> None:
-    odd = {path: wrong for path, wrong in findings.odd.items() if wrong}
-    listed = {path: NOT_YET & {path, path.partition("/")[0]} for path in odd}
-    assert {path: wrong for path, wrong in odd.items() if not listed[path]} == {}
-    assert NOT_YET - frozenset().union(*listed.values()) == set(), "plain now: take these out of NOT_YET"
+    assert {path: wrong for path, wrong in findings.odd.items() if wrong} == {}
 
 
 def test_no_two_public_classes_share_a_name(findings: Findings) -> None:

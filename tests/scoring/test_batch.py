@@ -213,7 +213,7 @@ def check(metrics: Sequence[Declared], conversations: Sequence[Conversation]) ->
     batch = Batch(metrics)
     profiles = [batch.add(conversation) for conversation in conversations]
     assert len(batch) == len(conversations)
-    columns: dict[int, MetricColumns] = {one.place: one for one in batch.columns()}
+    columns: dict[int, MetricColumns] = {one.metric_index: one for one in batch.columns()}
     assert list(columns) == sorted(columns)
     alone = [{one.declared.key: one for one in evaluate(conversation, metrics)} for conversation in conversations]
     for place, declared in enumerate(metrics):

@@ -9,7 +9,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, HIGHER, Metric, Need, Observation, measured, metric, not_applicable
-from convoscope.scoring.batch import AT_ONCE, Batch
+from convoscope.scoring.batch import CHUNK_SIZE, Batch
 from convoscope.scoring.evaluate import observe
 from convoscope.views.items import WHOLE, Subject
 from support.chats import agent, chat, user
@@ -61,9 +61,9 @@ class TestTogether:
         assert rows == [(0, 0, 3.0, ""), (1, 3, None, "metric_raised"), (2, 0, 2.0, "")]
 
     def test_more_conversations_than_a_batch_holds(self) -> None:
-        texts = ["a" * (1 + number % 5) for number in range(2 * AT_ONCE + 3)]
+        texts = ["a" * (1 + number % 5) for number in range(2 * CHUNK_SIZE + 3)]
         rows, _ = scored(said(*texts), declared())
-        assert rows == [(number, 0, float(1 + number % 5), "") for number in range(2 * AT_ONCE + 3)]
+        assert rows == [(number, 0, float(1 + number % 5), "") for number in range(2 * CHUNK_SIZE + 3)]
 
 
 class TestAlone:

@@ -17,7 +17,7 @@ from convoscope.views.registry import annotation_of, short_name, type_name
 JUDGE = "convoscope.resources.judge.Judge"
 RECORDING = "convoscope.resources.sound.Recording"
 RECOGNISER = "convoscope.resources.sound.Recogniser"
-_OURS = {short_name(name): name for name in (JUDGE, RECORDING, RECOGNISER)}
+_BUILT_IN = {short_name(name): name for name in (JUDGE, RECORDING, RECOGNISER)}
 _NO_RESOURCES: Mapping[str, str] = {}
 
 
@@ -27,14 +27,14 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     types: tuple[str, ...]
     """The whole names of the types that it is good for."""
     make: Callable[[], Any]
-    is_ours: bool = True
-    """Whoever made it closes it: what a user hands in ready-made is left open."""
+    is_managed: bool = True
+    """A session opens and closes what it made itself; what a user hands in ready-made is left as it is."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         # Its function hides behind the declaration of its name: another process looks that up.
-        if self.is_ours:
+        if self.is_managed:
             return (_look_up, (self.make.__module__, self.make.__qualname__))
-        return (Resource, (self.types, self.make, self.is_ours))
+        return (Resource, (self.types, self.make, self.is_managed))
 
     @property
     def home(self) -> str:
@@ -75,7 +75,7 @@ def by_type(resources: Iterable[Resource], wanted: Collection[str], known: Colle
     """
     givers: dict[str, Resource] = {}
     for candidate in resources:
-        if not {*wanted, *known, *_OURS.values()}.intersection(candidate.types):
+        if not {*wanted, *known, *_BUILT_IN.values()}.intersection(candidate.types):
             raise UsageError(
                 f"no metric asks for the resource {candidate.home}, which is a {short_name(candidate.types[0])}",
                 hint=_likely_type(candidate),
@@ -100,7 +100,7 @@ def _likely_type(candidate: Resource) -> str:
     for method, kind in _METHODS.items():
         if callable(getattr(thing, method, None)):
             return f"it has the method {method}: extend the class convoscope.metrics.{kind}"
-    return f"metrics ask for resources by type: {', '.join(_OURS)}, or a class of your own in an annotation"
+    return f"metrics ask for resources by type: {', '.join(_BUILT_IN)}, or a class of your own in an annotation"
 
 
 def asked_by(function: Callable[..., Any], metric: str) -> Mapping[str, str]:
@@ -136,11 +136,11 @@ _MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 def _asked_type(function: Callable[..., Any], parameter: Parameter, metric: str) -> str:
     annotation = annotation_of(function, parameter.name)
-    name = type_name(annotation) if isinstance(annotation, type) else _OURS.get(short_name(str(annotation)))
+    name = type_name(annotation) if isinstance(annotation, type) else _BUILT_IN.get(short_name(str(annotation)))
     if name is None or parameter.kind is Parameter.POSITIONAL_ONLY:
         raise DeclarationError(
             f"{metric} does not say what its parameter {parameter.name} is",
-            hint=f"annotate it with the type of a resource: {', '.join(_OURS)}, or a class of your own",
+            hint=f"annotate it with the type of a resource: {', '.join(_BUILT_IN)}, or a class of your own",
         )
     return name
 
@@ -152,7 +152,7 @@ def _ready(thing: Any) -> Resource:
         raise UsageError(
             f"{thing!r} is not a resource", hint="hand in an object, or a function declared with @convoscope.resource"
         )
-    return Resource(tuple(map(type_name, types)), _Ready(thing), is_ours=False)
+    return Resource(tuple(map(type_name, types)), _Ready(thing), is_managed=False)
 
 
 class _Ready:

@@ -161,7 +161,7 @@ def dimension_column(name: str) -> str:
 class Tables:
     """The tables of a run as SQL names them: their parts together, and each row with its conversation's number.
 
-    A part file says in which part and which row of it a conversation stands. Its number is its place in the run.
+    A part file says in which part and which row of it a conversation is. Its number is its index in the run.
     """
 
     def __init__(self, folder: Path, parts: Sequence[int]) -> None:

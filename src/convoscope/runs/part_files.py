@@ -63,9 +63,9 @@ class PartFiles:
         dimensions = conversation.dimensions
         if conversation.flow is not None and "flow" not in dimensions:
             dimensions = {**dimensions, "flow": conversation.flow.name}
-        facts = background_of(conversation)
-        if facts.versions:
-            dimensions = {**facts.versions, **dimensions}
+        background = background_of(conversation)
+        if background.versions:
+            dimensions = {**background.versions, **dimensions}
         if self._fields:
             dimensions = {**_fields_of(conversation, self._fields), **dimensions}
         for side in self._sides:
@@ -77,8 +77,8 @@ class PartFiles:
                 cut(conversation.id, LONGEST_ID),
                 *map(dimensions.get, DIMENSIONS),
                 _encode(others).decode() if others else None,
-                _encode(facts.kinds).decode() if facts.kinds else None,
-                cut(facts.user, LONGEST_ID) or None,
+                _encode(background.kinds).decode() if background.kinds else None,
+                cut(background.user, LONGEST_ID) or None,
                 conversation.source.format,
                 conversation.outcome.error or None,
                 None if label is None else cut(shown_value(label.value)),
@@ -171,9 +171,9 @@ def _start(
     columns = ColumnBuffer(len(rows))
     columns.names("conversation", names[rows])
     columns.numbers("row", int, rows.astype(np.int32))
-    metrics = {one.place: one.declared for one in batch}
-    code = {place: number for number, place in enumerate(metrics)}
-    codes = np.repeat([code[one.place] for one in batch], [len(block.row) for block in blocks])
+    metrics = {one.metric_index: one.declared for one in batch}
+    code = {index: number for number, index in enumerate(metrics)}
+    codes = np.repeat([code[one.metric_index] for one in batch], [len(block.row) for block in blocks])
     columns.coded("metric", codes, [one.name for one in metrics.values()])
     columns.coded("variant", codes, [one.variant for one in metrics.values()])
     return columns
@@ -204,8 +204,8 @@ def _score_columns(batch: Sequence[MetricColumns], names: NDArray[np.object_]) -
     columns.coded("status", _stacked(blocks, "status"), STATUSES)
     for name in ("value", "numerator", "denominator"):
         columns.numbers(name, float, _stacked(blocks, name))
-    for place, name in enumerate(Counts._fields):
-        columns.numbers(name, float, _concatenated([_counts(block, place) for block in blocks]))
+    for index, name in enumerate(Counts._fields):
+        columns.numbers(name, float, _concatenated([_counts(block, index) for block in blocks]))
     for name in ("reason", "detail"):
         columns.blocks(name, list(map(cut_all, _column(blocks, name))), empty=None)
     columns.blocks("details", [_encoded(block.details) for block in blocks])
@@ -219,10 +219,10 @@ def _subjects(subjects: Sequence[Subject]) -> list[Sequence[Any]]:
     return list(zip(*subjects, strict=True)) or [(), (), ()]
 
 
-def _counts(block: Observed, place: int) -> NDArray[np.float64]:
+def _counts(block: Observed, index: int) -> NDArray[np.float64]:
     if block.counts is None:
         return np.full(len(block.row), np.nan)
-    return np.array([None if one is None else one[place] for one in block.counts], dtype=np.float64)
+    return np.array([None if one is None else one[index] for one in block.counts], dtype=np.float64)
 
 
 def _concatenated(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -266,15 +266,15 @@ class _SideRows:
         self.table = table
         self.rows: list[tuple[Any, ...]] = []
         self._values = _fields(table)
-        self._is_ours = table.rows.__module__.startswith("convoscope.")
+        self._is_built_in = table.rows.__module__.startswith("convoscope.")
 
     def add(self, conversation: Conversation, row: int, dimensions: Mapping[str, str], report: ReadReport) -> None:
         """The rows of a conversation. One whose rows cannot be made has none, and that is a problem."""
         try:
             rows = [self._values(one) for one in self.table.rows(conversation)]
-            if not self._is_ours:
+            if not self._is_built_in:
                 self._check(rows)
-        except (Exception, SystemExit) as error:  # whatever a stranger's function raises
+        except (Exception, SystemExit) as error:  # whatever the function of a user raises
             report.problem(problem_of(conversation, f"has no rows in {self.table.name}: {cut(say(error))}"))
             return
         own = (row, dimensions.get("flow"), dimensions.get("agent") or dimensions.get("model"))
@@ -315,7 +315,7 @@ class ColumnBuffer:
     def __init__(self, length: int) -> None:
         self.length = length
         # DuckDB must see at least one array to know how many rows there are.
-        self._arrays: dict[str, Any] = {"place": np.arange(length, dtype=np.int32)}
+        self._arrays: dict[str, Any] = {"index": np.arange(length, dtype=np.int32)}
         self._expressions: list[str] = []
 
     def constant(self, name: str, kind: type, value: str | float | None, sql: str = "") -> None:
@@ -341,7 +341,7 @@ class ColumnBuffer:
         self._expressions.append(f'"{name}"::{sql} AS "{name}"')
 
     def coded(self, name: str, codes: NDArray[Any], texts: Sequence[str | None]) -> None:
-        """A column of texts, of which there are few: each row has the place of its own among them."""
+        """A column of texts, of which there are few: each row has the index of its own among them."""
         if len(texts) == 1 or not self.length:
             self.constant(name, str, texts[0] if texts else None)
         elif len(texts) > _FEW:
@@ -411,7 +411,7 @@ def joined(entries: Sequence[Any]) -> str | None:
 
 
 def _codes(values: Sequence[str | None]) -> dict[str | None, int]:
-    """The different values, each with its place among them."""
+    """The different values, each with its index among them."""
     return dict(zip(dict.fromkeys(values), count(), strict=False))
 
 

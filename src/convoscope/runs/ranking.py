@@ -12,7 +12,7 @@ has no metric of `ROUGHNESS`. Metrics that say the same count once: parts and va
 itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. Where the
 integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
 
-It is an order, not a measurement: in a run where all is well, somebody is still last.
+It is an order, not a measurement: in a run where all is well, some conversation is still last.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import duckdb
 
 REASONS = 3
-"""How many metrics are named as the reason for a place."""
+"""How many metrics are named as the reason for a rank."""
 _NAMES = """
     agent.ignored_questions agent.repetition agent.talks_over_user agent.unanswered_turns
     answer.accuracy answer.accuracy@choice answer.exact_match answer.f1 answer.format_validity audio.word_accuracy
@@ -99,7 +99,7 @@ class RankedMetric(NamedTuple):
 
 
 class RankedConversation(NamedTuple):
-    """The place of one conversation. `behind` is None where no metric with a direction was measured in it."""
+    """The rank of one conversation. `behind` is None where no metric with a direction was measured in it."""
 
     number: int
     conversation: str
@@ -131,9 +131,9 @@ class Ranking(NamedTuple):
     errors: Mapping[int, str]
     """What broke, by the number of the conversation."""
     failure: NDArray[np.int8]
-    """How each of `column` fails: a place in `FAILURES`."""
+    """How each of `column` fails: an index into `FAILURES`."""
     outcome: NDArray[np.int8]
-    """What came of each conversation: a place in `OUTCOMES`."""
+    """What came of each conversation: an index into `OUTCOMES`."""
     lost: Mapping[int, str]
     """What tells that a conversation is lost, by its number."""
     trials: Mapping[int, Trial]
@@ -143,11 +143,11 @@ class Ranking(NamedTuple):
 
     def because(self, numbers: Sequence[int]) -> list[tuple[RankedMetric, ...]]:
         """In what each of some conversations is furthest behind, most first."""
-        facts = (self.column, self.value, self.share, self.failure)
+        arrays = (self.column, self.value, self.share, self.failure)
         made: dict[tuple[int, float, float, int], RankedMetric] = {}  # conversations that say the same share them
         because = []
-        places = np.asarray(numbers, dtype=np.int64)
-        for reasons in zip(*(one[:, places].T.tolist() for one in facts), strict=True):
+        chosen = np.asarray(numbers, dtype=np.int64)
+        for reasons in zip(*(one[:, chosen].T.tolist() for one in arrays), strict=True):
             keys = [key for key in zip(*reasons, strict=True) if key[0] >= 0]
             for column, value, share, failure in (key for key in keys if key not in made):
                 made[column, value, share, failure] = RankedMetric(
@@ -259,7 +259,7 @@ def rank(run: Run) -> Ranking:
     """Put the conversations of a run in order, worst first."""
     count = run.summary.conversations
     columns = headlines(run.summary)
-    places = _Places(count, len(columns))
+    tally = _Tally(count, len(columns))
     with connect(run.folder) as connection:
         valued = with_values(connection, run)
         counts = _counting(run, columns, valued)
@@ -273,7 +273,7 @@ def rank(run: Run) -> Ranking:
         marks = _Marks(connection, run)
         for metrics in families.values():
             # One metric after the other, so that no more than one is held at a time.
-            places.add_family(
+            tally.add_family(
                 len(metrics),
                 ([marks.read(code, columns[code]) for code in twins] for twins in metrics.values()),
             )
@@ -283,15 +283,15 @@ def rank(run: Run) -> Ranking:
         # Trials count where the outcome is unknown, and no label puts the conversations in order.
         if run.summary.label is None and is_unknown.any():
             trials = {number: trial for number, trial in read_trials(connection, run).items() if is_unknown[number]}
-    behind = places.behind(len(families))
+    behind = tally.behind(len(families))
     # The last key decides first; equals stay in the order of their numbers.
-    keys: list[NDArray[Any]] = [-np.nan_to_num(behind, nan=-1.0), -places.failures]
+    keys: list[NDArray[Any]] = [-np.nan_to_num(behind, nan=-1.0), -tally.failures]
     if trials:
         disagreement, writes = np.zeros(count), np.zeros(count)
         for number, trial in trials.items():
             disagreement[number], writes[number] = trial.disagreement, trial.writes
         keys += [-writes, -disagreement]
-    keys.append(-places.outcome_failures)
+    keys.append(-tally.outcome_failures)
     # A hand-over says nothing about how good a conversation was: it comes among those whose end is not known.
     outcome = ended.outcome.copy()
     outcome[outcome == OUTCOMES.index(HANDED_OVER)] = OUTCOMES.index(UNKNOWN)
@@ -302,12 +302,12 @@ def rank(run: Run) -> Ranking:
         headlines=columns,
         order=order,
         behind=behind,
-        column=places.column,
-        share=places.share,
-        value=places.value,
-        measured=places.measured,
+        column=tally.column,
+        share=tally.share,
+        value=tally.value,
+        measured=tally.measured,
         errors=ended.errors,
-        failure=places.failure,
+        failure=tally.failure,
         outcome=ended.outcome,
         lost=ended.lost,
         trials=trials,
@@ -403,7 +403,7 @@ class _Marks:
         return members
 
 
-class _Places:
+class _Tally:
     """What is known of every conversation while the metrics are gone through, one group of twins after the other."""
 
     def __init__(self, count: int, columns: int) -> None:
@@ -453,13 +453,13 @@ class _Places:
     def _remember(self, number: NDArray[np.int64], new: tuple[NDArray[Any], ...]) -> None:
         """Keep the few heaviest of each conversation, heaviest first; earlier metrics win ties."""
         kept: tuple[NDArray[Any], ...] = (self.column, self.value, self.share, self.failure)
-        for place in range(REASONS):
-            takes = new[2] + new[3] > self.share[place, number] + self.failure[place, number]
+        for index in range(REASONS):
+            takes = new[2] + new[3] > self.share[index, number] + self.failure[index, number]
             at = number[takes]
             for array, values in zip(kept, new, strict=True):
-                for below in range(REASONS - 1, place, -1):
+                for below in range(REASONS - 1, index, -1):
                     array[below, at] = array[below - 1, at]
-                array[place, at] = values[takes]
+                array[index, at] = values[takes]
             number, new = number[~takes], tuple(values[~takes] for values in new)
 
 
@@ -511,11 +511,11 @@ def worst_and_broken(run: Run, limit: int) -> WorstAndBroken:
     """At most `limit` of each."""
     ranking = rank(run)
     first, apart = ranking.whole[:limit].tolist(), ranking.order[len(ranking.whole) :][:limit].tolist()
-    return WorstAndBroken(standings(run, ranking, first), standings(run, ranking, apart))
+    return WorstAndBroken(_ranked(run, ranking, first), _ranked(run, ranking, apart))
 
 
-def standings(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[RankedConversation]:
-    """The places of some conversations, in the order given."""
+def _ranked(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[RankedConversation]:
+    """Some conversations with their ranks, in the order given."""
     ids = names(run, numbers)
     return [
         RankedConversation(

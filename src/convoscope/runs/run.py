@@ -251,7 +251,7 @@ class Run:
         return named(from_json(self._value("body", id)), id)
 
     def number(self, id: str) -> int:
-        """The place of a conversation in the order of the input, which its rows carry in every table."""
+        """The index of a conversation in the order of the input, which its rows carry in every table."""
         return int(self._value("number", id))
 
     def _value(self, column: str, id: str) -> Any:
@@ -355,8 +355,8 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
     named = value.items() if isinstance(value, dict) else (("", one) for one in value)
     entries = [(f"{msgspec.json.encode(name).decode()}: " if name else "", one) for name, one in named]
     yield first
-    for place, (name, entry) in enumerate(entries):
-        yield (",\n" if place else "\n") + deeper + name
+    for index, (name, entry) in enumerate(entries):
+        yield (",\n" if index else "\n") + deeper + name
         yield from _lines(entry, deeper)
     yield f"\n{indent}{last}"
 

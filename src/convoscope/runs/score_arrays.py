@@ -45,7 +45,7 @@ EVERYTHING = Subset({}, ())
 
 
 class _Dimension(NamedTuple):
-    """The values of a dimension, and for each conversation the place of its value; -1 for none."""
+    """The values of a dimension, and for each conversation the index of its value; -1 for none."""
 
     values: list[str]
     codes: NDArray[np.int32]
@@ -87,7 +87,7 @@ class Arrays:
         self._profiles = profiles
         self.count = sum(tables.parts)
         self._extents = self._read_extents()
-        self._order = {place: rank for rank, place in enumerate(self._extents)}
+        self._order = {index: rank for rank, index in enumerate(self._extents)}
         self._blocks: dict[int, _Block] = {}
         self._dimension = cache(self._read_dimension)
 
@@ -190,53 +190,53 @@ class Arrays:
     # Scores
 
     def _read_extents(self) -> dict[int, _Extent]:
-        """Which metrics have rows; known by their places."""
+        """Which metrics have rows; by their index among the metrics of the run."""
         bounds = ", ".join(f"min({name}), max({name})" for name in _FETCHED)
         rows = self._connection.execute(
             f"SELECT metric, variant, count(*), list(DISTINCT judge), {bounds} FROM {self._reduced} GROUP BY ALL"
         ).fetchall()
-        places = {(one.name, one.variant): place for place, one in enumerate(self.metrics)}
+        indices = {(one.name, one.variant): index for index, one in enumerate(self.metrics)}
         extents: dict[int, _Extent] = {}
         for metric, variant, count, judges, *ends in rows:
             pairs = zip(_FETCHED, ends[::2], ends[1::2], strict=True)
             constant = {name: float(low) for name, low, high in pairs if low is not None and low == high}
-            extents[places[metric, variant]] = _Extent(count, judges, constant)
+            extents[indices[metric, variant]] = _Extent(count, judges, constant)
         return dict(sorted(extents.items()))
 
-    def place(self, declared: Declared) -> int:
-        """Where a metric stands among those of the run."""
+    def _index_of(self, declared: Declared) -> int:
+        """The index of a metric among those of the run."""
         return self.metrics.index(declared)
 
     def is_silent(self, declared: Declared) -> bool:
         """No conversation was looked at by this metric."""
-        return self.place(declared) not in self._extents
+        return self._index_of(declared) not in self._extents
 
     def absences(self, declared: Declared) -> list[tuple[Status, str, int]]:
         """Of a metric that looked at nothing: status and reason, and how many conversations say so."""
-        place = self.place(declared)
+        index = self._index_of(declared)
         counts = np.bincount(self._profile.codes, minlength=len(self._profile.values)).tolist()
-        absences = (self._profiles[key].absent.get(place, _NOT_SCORED) for key in self._profile.values)
+        absences = (self._profiles[key].absent.get(index, _NOT_SCORED) for key in self._profile.values)
         return [(one.status, one.reason, count) for one, count in zip(absences, counts, strict=True)]
 
     def judges(self, declared: Declared) -> list[str]:
         """Who scored by this metric; a panel comes after its judges.
 
-        Where judges speak, a conversation that never reached them has a row of nobody's; it is
-        theirs, too (see `table`).
+        Where judges score, a conversation that never reached them has a row without a judge; it counts
+        for each of them (see `table`).
         """
-        extent = self._extents.get(self.place(declared))
-        # Nobody is the very text that is the default of a figure, so that it need not be written.
+        extent = self._extents.get(self._index_of(declared))
+        # No judge: the very object that is the default of a figure, so that it need not be written.
         judges = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
         return sorted(judges - {COMPUTED} or judges, key=lambda judge: (judge.startswith("panel:"), judge))
 
     def table(self, declared: Declared, judge: str) -> Table:
         """What one metric, by one judge, says of every conversation."""
-        place = self.place(declared)
+        index = self._index_of(declared)
         reasons = [*self._reasons, "not_scored"]
         status = np.full(len(self._profile.values), STATUSES.index(UNMEASURED), dtype=np.int8)
         reason = np.full(len(self._profile.values), len(reasons) - 1, dtype=np.int32)
         for code, key in enumerate(self._profile.values):
-            absence = self._profiles[key].absent.get(place)
+            absence = self._profiles[key].absent.get(index)
             if absence is not None:
                 status[code] = STATUSES.index(absence.status)
                 reason[code] = len(reasons)
@@ -244,9 +244,9 @@ class Arrays:
         status, reason = status[self._profile.codes], reason[self._profile.codes]
         whole: dict[str, Floats] = {name: np.broadcast_to(np.float64(0), self.count) for name in _FETCHED}
         observed: set[str] = set()
-        extent = self._extents.get(place)
+        extent = self._extents.get(index)
         if extent is not None:
-            block = self._block(place)
+            block = self._block(index)
             observed = block.columns.keys() & whole.keys()
             # Rows without a judge come first, so that the judge's own replace them.
             for speaker in (COMPUTED, judge) if judge != COMPUTED else (judge,):
@@ -294,22 +294,22 @@ class Arrays:
         rows = self._connection.execute(f"SELECT DISTINCT coalesce(reason, '') FROM {self._reduced} ORDER BY ALL")
         return [row[0] for row in rows.fetchall()]
 
-    def _block(self, place: int) -> _Block:
+    def _block(self, index: int) -> _Block:
         """The rows of a metric; those of the metrics behind it come along as long as they are few."""
-        if place not in self._blocks:
+        if index not in self._blocks:
             self._blocks = {}
             wanted: list[int] = []
             total = 0
-            for later in list(self._extents)[self._order[place] :]:
+            for later in list(self._extents)[self._order[index] :]:
                 total += self._extents[later].rows
                 if wanted and total > _ROWS_AT_HAND:
                     break
                 wanted.append(later)
             self._blocks = self._read_blocks(wanted)
-        return self._blocks[place]
+        return self._blocks[index]
 
-    def _read_blocks(self, places: Sequence[int]) -> dict[int, _Block]:
-        extents = [self._extents[place] for place in places]
+    def _read_blocks(self, indices: Sequence[int]) -> dict[int, _Block]:
+        extents = [self._extents[index] for index in indices]
         several = any(extent.constant.get("n") != 1.0 for extent in extents)
         varying = [
             name
@@ -318,23 +318,24 @@ class Arrays:
         ]
         judges = sorted({judge for extent in extents for judge in extent.judges})
         names = ", ".join(
-            f"({place}, {quoted(self.metrics[place].name)}, {quoted(self.metrics[place].variant)})" for place in places
+            f"({index}, {quoted(self.metrics[index].name)}, {quoted(self.metrics[index].variant)})" for index in indices
         )
         reasons = _code("coalesce(s.reason, '')", self._reasons)
         rows = self._connection.execute(
-            f"SELECT w.place, s.number, {_code('s.status', STATUSES)}::TINYINT AS status, {reasons} AS reason, "
+            f"SELECT w.metric_index, s.number, {_code('s.status', STATUSES)}::TINYINT AS status, {reasons} AS reason, "
             f"{_code('s.judge', judges)} AS judge{''.join(f', s.{name}' for name in varying)} "
-            f"FROM {self._reduced} AS s JOIN (VALUES {names}) AS w(place, metric, variant) USING (metric, variant)"
+            f"FROM {self._reduced} AS s JOIN (VALUES {names}) AS w(metric_index, metric, variant) "
+            "USING (metric, variant)"
         ).fetchnumpy()
         columns = {
             name: np.ma.filled(np.ma.asarray(rows.pop(name)).astype(np.float64, copy=False), 0.0) for name in varying
         }
         counts = np.cumsum([extent.rows for extent in extents])
         # Of one metric, all rows as they are: it may be one that is too large to be copied.
-        several_places = np.split(np.argsort(np.asarray(rows["place"]), kind="stable"), counts[:-1])
-        chosen: list[Any] = several_places if len(places) > 1 else [slice(None)]
+        rows_by_metric = np.split(np.argsort(np.asarray(rows["metric_index"]), kind="stable"), counts[:-1])
+        chosen: list[Any] = rows_by_metric if len(indices) > 1 else [slice(None)]
         blocks: dict[int, _Block] = {}
-        for place, extent, numbers in zip(places, extents, chosen, strict=True):
+        for index, extent, numbers in zip(indices, extents, chosen, strict=True):
             codes = np.array([extent.judges.index(judge) if judge in extent.judges else -1 for judge in judges])
             alike = {"total"} if extent.constant.get("n") == 1.0 else set[str]()
             own = {
@@ -345,7 +346,7 @@ class Arrays:
                 for name, value in extent.constant.items()
                 if value
             }
-            blocks[place] = _Block(
+            blocks[index] = _Block(
                 np.asarray(rows["number"])[numbers],
                 codes[np.asarray(rows["judge"])[numbers]],
                 np.asarray(rows["status"])[numbers],
@@ -411,5 +412,5 @@ def _repeat(codes: NDArray[np.int32]) -> bool:
 
 
 def _code(column: str, values: Sequence[Any]) -> str:
-    """The place of a column's text in a list that holds all there are."""
+    """The index of a column's text in a list that holds all there are."""
     return f"(list_position([{', '.join(map(quoted, values))}], {column}) - 1)::INTEGER"

@@ -86,11 +86,11 @@ def summarise(
             groups=[
                 Group(
                     by=subset.by,
-                    conversations=int(mine.sum()),
+                    conversations=int(chosen.sum()),
                     metrics=_measured(result),
                     not_measured=not_measured([one for one in result if not one.samples_measured and one.key in named]),
                 )
-                for subset, mine, result in zip(groups.whole, rows[1:], results[1:], strict=True)
+                for subset, chosen, result in zip(groups.whole, rows[1:], results[1:], strict=True)
             ]
             + by_subject,
             small_groups=groups.small,
@@ -139,7 +139,7 @@ class _Groups:
 
 
 def _axes(names: Sequence[str], kinds: Sequence[str]) -> tuple[str, ...]:
-    """The kind of subjects that a grouping is by; it stands last, wherever it was named."""
+    """The kind of subjects that a grouping is by; it is the last of the names, wherever it was given."""
     axes = tuple(name for name in names if name in kinds)
     if len(axes) > 1:
         raise UsageError(f"cannot group by {' and '.join(axes)} at once", hint="group by one of them at a time")

@@ -23,26 +23,26 @@ from convoscope.statistics.within import ConversationScore, Observed, Reduced, c
 
 
 class MetricColumns(NamedTuple):
-    """What one metric observed in a batch, and what that comes to. `place` is the metric's among those of the run."""
+    """What one metric observed in a batch, and what that comes to. `metric_index` is its index in the run."""
 
-    place: int
+    metric_index: int
     declared: Declared
     observed: Observed
     reduced: Reduced
 
 
-AT_ONCE = 512
+CHUNK_SIZE = 512
 """Conversations whose observations become columns together, at most."""
-BYTES_AT_ONCE = 2_000_000
+CHUNK_BYTES = 2_000_000
 """And no more than this of their text, so that what is held of them stays small, and near the processor."""
 
 
-STRETCHES_AHEAD = 2
-"""How many of these stretches may wait for answers while the next is read."""
+CHUNKS_AHEAD = 2
+"""How many of these chunks may wait for answers while the next is read."""
 
 
 class Answers(Protocol):
-    """What metrics that wait have been told so far, so that nobody is asked the same twice."""
+    """The answers that metrics that wait have so far, so that no question is asked twice."""
 
     def get(self, row: int, metric: str) -> Sequence[Observation] | None:
         """What was kept of a metric and the conversation of this row."""
@@ -65,7 +65,7 @@ Asked = list[tuple[int, Sequence[Observation] | Future[Sequence[Observation]]]]
 """Rows, and what a metric that waits says of each, or will say."""
 
 
-class _Stretch(NamedTuple):
+class _Chunk(NamedTuple):
     """Some rows in a row, whose columns are whole but for what is waited for."""
 
     first: int
@@ -94,7 +94,7 @@ class Batch:
         """The conversations of the last rows, whose observations are no columns yet."""
         self._bytes = 0
         self._asked: dict[int, Asked] = {}
-        self._stretches: deque[_Stretch] = deque()
+        self._chunks: deque[_Chunk] = deque()
         self._done: list[MetricColumns] = []
 
     def __len__(self) -> int:
@@ -102,15 +102,15 @@ class Batch:
 
     def add(self, conversation: Conversation, size: int = 0) -> Profile:
         """Measure a conversation, whose text has so many bytes; it gets the next row."""
-        if len(self._waiting) >= AT_ONCE or self._bytes > BYTES_AT_ONCE:
+        if len(self._waiting) >= CHUNK_SIZE or self._bytes > CHUNK_BYTES:
             self._flush()
         profile = self._profiles.of(conversation)
         row = len(self._profile_of)
         self._waiting.append(conversation)
         self._bytes += size
         self._profile_of.append(profile)
-        for place, declared in profile.waiting:
-            self._asked.setdefault(place, []).append((row, self._ask(row, declared, conversation)))
+        for index, declared in profile.waiting:
+            self._asked.setdefault(index, []).append((row, self._ask(row, declared, conversation)))
         return profile
 
     def _measure(self, first: int) -> dict[int, RowBuffer]:
@@ -120,31 +120,31 @@ class Batch:
         waiting = zip(self._profile_of[first:], enumerate(self._waiting, first), strict=True)
         for profile, same in groupby(waiting, key=itemgetter(0)):
             numbered = [row_and_conversation for _, row_and_conversation in same]
-            for place, _ in profile.speaking:
-                ready.setdefault(place, []).append(numbered)
-            for place, need in profile.broken:
+            for index, _ in profile.speaking:
+                ready.setdefault(index, []).append(numbered)
+            for index, need in profile.broken:
                 # In the order of the rows.
-                self._observe(held, place, ready.pop(place, ()))
+                self._observe(held, index, ready.pop(index, ()))
                 for row, conversation in numbered:
-                    held[place].add(row, (raised(need, conversation, self._session.names),))
-        for place, conversations in ready.items():
-            self._observe(held, place, conversations)
+                    held[index].add(row, (raised(need, conversation, self._session.names),))
+        for index, conversations in ready.items():
+            self._observe(held, index, conversations)
         return held
 
     def _observe(
-        self, held: dict[int, RowBuffer], place: int, conversations: Iterable[Sequence[tuple[int, Conversation]]]
+        self, held: dict[int, RowBuffer], index: int, conversations: Iterable[Sequence[tuple[int, Conversation]]]
     ) -> None:
-        declared = self._metrics[place]
+        declared = self._metrics[index]
         if isinstance(declared, Metric):
-            buffer, given = held.setdefault(place, RowBuffer()), self._session.given(declared)
+            buffer, given = held.setdefault(index, RowBuffer()), self._session.given(declared)
             buffer.observe(declared, chain.from_iterable(conversations), given)
 
     def columns(self) -> list[MetricColumns]:
         """The columns of every metric that observed anything, in the order of the metrics, some rows at a time."""
         self._flush()
-        while self._stretches:
-            self._finish(self._stretches.popleft())
-        return sorted(self._done, key=lambda one: one.place)
+        while self._chunks:
+            self._finish(self._chunks.popleft())
+        return sorted(self._done, key=lambda one: one.metric_index)
 
     def _ask(
         self, row: int, declared: Metric, conversation: Conversation
@@ -159,56 +159,54 @@ class Batch:
         if not self._waiting:
             return
         first = len(self._profile_of) - len(self._waiting)
-        done = {place: _columns(place, self._metrics[place], buffer) for place, buffer in self._measure(first).items()}
-        self._stretches.append(_Stretch(first, self._waiting, self._asked, done))
+        done = {index: _columns(index, self._metrics[index], buffer) for index, buffer in self._measure(first).items()}
+        self._chunks.append(_Chunk(first, self._waiting, self._asked, done))
         self._waiting, self._bytes, self._asked = [], 0, {}
-        while self._stretches and (
-            len(self._stretches) > STRETCHES_AHEAD or all(one.done() for one in self._stretches[0].answers)
-        ):
-            self._finish(self._stretches.popleft())
+        while self._chunks and (len(self._chunks) > CHUNKS_AHEAD or all(one.done() for one in self._chunks[0].answers)):
+            self._finish(self._chunks.popleft())
 
-    def _finish(self, stretch: _Stretch) -> None:
-        """Wait for the answers of a stretch, and derive what depends on them. Stretches are finished in order."""
-        wait(stretch.answers)  # for all at once: to be woken by each would hold up those who answer
-        for place, question in stretch.asked.items():
+    def _finish(self, chunk: _Chunk) -> None:
+        """Wait for the answers of a chunk, and derive what depends on them. Chunks are finished in order."""
+        wait(chunk.answers)  # for all at once: to be woken by each would hold up those who answer
+        for index, question in chunk.asked.items():
             buffer = RowBuffer()
             for row, answer in question:
                 buffer.add(row, answer.result() if isinstance(answer, Future) else answer)
-            stretch.done[place] = _columns(place, self._metrics[place], buffer)
-        self._derive(range(stretch.first, stretch.first + len(stretch.conversations)), stretch.done)
-        self._done += stretch.done.values()
-        for conversation in stretch.conversations:
+            chunk.done[index] = _columns(index, self._metrics[index], buffer)
+        self._derive(range(chunk.first, chunk.first + len(chunk.conversations)), chunk.done)
+        self._done += chunk.done.values()
+        for conversation in chunk.conversations:
             forget(conversation)
 
     def _derive(self, rows: range, done: dict[int, MetricColumns]) -> None:
         """Figures of one conversation from others of it."""
         wanted: dict[int, list[int]] = {}
         for row in rows:
-            for place, _ in self._profile_of[row].derived:
-                wanted.setdefault(place, []).append(row)
+            for index, _ in self._profile_of[row].derived:
+                wanted.setdefault(index, []).append(row)
         if not wanted:
             return
         voices = _Voices(self._metrics, self._profile_of, done)
-        for place, declared in in_order(self._metrics):
-            if place in wanted:
+        for index, declared in in_order(self._metrics):
+            if index in wanted:
                 buffer = RowBuffer()
-                buffer.rows = wanted[place]
+                buffer.rows = wanted[index]
                 buffer.observations = [
                     derive(declared, {key: voices.of(key, row) for key in declared.inputs}) for row in buffer.rows
                 ]
-                done[place] = _columns(place, declared, buffer)
+                done[index] = _columns(index, declared, buffer)
 
 
-def _columns(place: int, declared: Declared, held: RowBuffer) -> MetricColumns:
+def _columns(index: int, declared: Declared, held: RowBuffer) -> MetricColumns:
     with suppress(Exception):  # what a metric gave is no observation, or does not fit; `reduce_one` says so
         columns = observed(held.rows, held.observations)
         if columns.judge.count(COMPUTED) == len(columns.judge):
-            return MetricColumns(place, declared, columns, reduced(declared, columns, held.observations))
+            return MetricColumns(index, declared, columns, reduced(declared, columns, held.observations))
     fitting = RowBuffer()
     for row, observations_of_row in _by_row(held):
         fitting.add(row, reduce_one(declared, observations_of_row).observations)
     columns = observed(fitting.rows, fitting.observations)
-    return MetricColumns(place, declared, columns, reduced(declared, columns, fitting.observations))
+    return MetricColumns(index, declared, columns, reduced(declared, columns, fitting.observations))
 
 
 def _by_row(held: RowBuffer) -> Iterator[tuple[int, tuple[Observation, ...]]]:
@@ -226,27 +224,27 @@ class _Voices:
     def __init__(
         self, metrics: Sequence[Declared], profiles: Sequence[Profile], done: dict[int, MetricColumns]
     ) -> None:
-        self._places = {declared.key: place for place, declared in enumerate(metrics)}
+        self._index_of = {declared.key: index for index, declared in enumerate(metrics)}
         self._profiles = profiles
         self._done = done
         self._by_row: dict[str, dict[int, list[ConversationScore]]] = {}
 
     def of(self, key: str, row: int) -> Sequence[ConversationScore]:
-        place = self._places.get(key)
-        if place is None:
+        index = self._index_of.get(key)
+        if index is None:
             return ()
-        if (absence := self._profiles[row].absent.get(place)) is not None:
+        if (absence := self._profiles[row].absent.get(index)) is not None:
             return (
                 ConversationScore(judge=COMPUTED, status=absence.status, reason=absence.reason, detail=absence.detail),
             )
         if key not in self._by_row:
-            self._by_row[key] = self._read(place)
+            self._by_row[key] = self._read(index)
         return self._by_row[key].get(row, ())
 
-    def _read(self, place: int) -> dict[int, list[ConversationScore]]:
+    def _read(self, index: int) -> dict[int, list[ConversationScore]]:
         by_row: dict[int, list[ConversationScore]] = {}
-        if place in self._done:
-            columns = self._done[place].reduced
+        if index in self._done:
+            columns = self._done[index].reduced
             for row, score in zip(columns.row.tolist(), conversation_scores(columns), strict=True):
                 by_row.setdefault(row, []).append(score)
         return by_row

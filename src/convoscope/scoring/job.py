@@ -47,7 +47,7 @@ class Chosen(NamedTuple):
         asked = any(VENUES_TYPE in one.resources.values() for one in self.metrics if isinstance(one, Metric))
         if not venues or not asked or VENUES_TYPE in self.resources:
             return self.resources
-        return {**self.resources, VENUES_TYPE: Resource((VENUES_TYPE,), _VenueFiles(venues), is_ours=False)}
+        return {**self.resources, VENUES_TYPE: Resource((VENUES_TYPE,), _VenueFiles(venues), is_managed=False)}
 
 
 class _VenueFiles:

@@ -34,7 +34,7 @@ class Absence(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """Which metrics look at a conversation, and what the others say of it. Metrics are named by their place."""
+    """Which metrics look at a conversation, and what the others say of it. Metrics are named by their index."""
 
     key: str
     """The answers to all needs, in short; with the metrics of a run it says everything else."""
@@ -55,8 +55,8 @@ class _Question:
 
     __slots__ = ("answers", "need", "next", "present")
 
-    def __init__(self, need: Need, place: int, answers: tuple[int, ...]) -> None:
-        self.need = place
+    def __init__(self, need: Need, index: int, answers: tuple[int, ...]) -> None:
+        self.need = index
         self.present = need.present
         self.answers = answers
         self.next: dict[int, _Question | Profile] = {}
@@ -65,18 +65,18 @@ class _Question:
 class Profiles:
     """The profiles of some metrics, made when a conversation first has them.
 
-    Needs are asked one after the other, and only those that a metric comes to: where there is no call, nobody asks
-    what was heard in it. What was found out leads to the next question, so that most conversations take a known way.
+    Needs are asked one after the other, and only those that a metric comes to: where there is no call, what was
+    heard in it is not asked for. Each answer leads to the next question, so that most conversations take a known way.
     """
 
     def __init__(self, metrics: Sequence[Declared], resources: frozenset[str] = frozenset()) -> None:
         self._resources = resources
-        self._metrics = [(place, one) for place, one in enumerate(metrics) if isinstance(one, Metric)]
+        self._metrics = [(index, one) for index, one in enumerate(metrics) if isinstance(one, Metric)]
         self._derived = in_order(metrics)
         needs: dict[int, Need] = {}
         for _, metric in self._metrics:
             needs.update((id(need), need) for need in (*DIALOGUE, *metric.needs) if need.present is not None)
-        self._place = {key: place for place, key in enumerate(needs)}
+        self._index_of = {key: index for index, key in enumerate(needs)}
         self._needs = list(needs.values())
         self._first = self._after((_NOT_ASKED,) * len(self._needs))
 
@@ -100,7 +100,7 @@ class Profiles:
         for _, declared in self._metrics:
             need, answer = self._first_unmet(declared, answers)
             if need is not None and answer == _NOT_ASKED:
-                return _Question(need, self._place[id(need)], answers)
+                return _Question(need, self._index_of[id(need)], answers)
         return self._make(answers)
 
     def with_key(self, key: str) -> Profile:
@@ -120,22 +120,22 @@ class Profiles:
         broken: list[tuple[int, Need]] = []
         absent: dict[int, Absence] = {}
         silent: dict[str, Absence] = {}
-        for place, declared in self._metrics:
+        for index, declared in self._metrics:
             need, answer = self._first_unmet(declared, answers)
             if need is None:
-                ready.append((place, declared))
+                ready.append((index, declared))
             elif answer == _BROKEN:
-                broken.append((place, need))
+                broken.append((index, need))
             else:
-                absent[place] = silent[declared.key] = Absence(need.status_if_missing, need.code, need.detail)
+                absent[index] = silent[declared.key] = Absence(need.status_if_missing, need.code, need.detail)
         derived: list[tuple[int, Derived]] = []
-        for place, figure in self._derived:
+        for index, figure in self._derived:
             # Inputs are looked at in their order, and the first without a value says why there is none.
             missing = silent.get(figure.inputs[0])
             if missing is None:
-                derived.append((place, figure))
+                derived.append((index, figure))
             else:
-                absent[place] = silent[figure.key] = derived_absence(missing, figure.inputs[0])
+                absent[index] = silent[figure.key] = derived_absence(missing, figure.inputs[0])
         return Profile(
             _key(answers),
             tuple(ready),
@@ -148,8 +148,8 @@ class Profiles:
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:
         for need in (*DIALOGUE, *declared.needs):
-            place = self._place.get(id(need))
-            answer = answers[place] if place is not None else int(need.resource in self._resources)
+            index = self._index_of.get(id(need))
+            answer = answers[index] if index is not None else int(need.resource in self._resources)
             if answer != _MET:
                 return need, answer
         return None, _MET
@@ -163,7 +163,7 @@ def derived_absence(missing: Absence, key: str) -> Absence:
 
 def in_order(metrics: Sequence[Declared]) -> list[tuple[int, Derived]]:
     """Figures that are derived within a conversation, each after those that it needs; without those in a circle."""
-    waiting = [(place, one) for place, one in enumerate(metrics) if isinstance(one, Derived) and one.over != "group"]
+    waiting = [(index, one) for index, one in enumerate(metrics) if isinstance(one, Derived) and one.over != "group"]
     ordered: list[tuple[int, Derived]] = []
     while ready := [pair for pair in waiting if not any(other.key in pair[1].inputs for _, other in waiting)]:
         ordered += ready

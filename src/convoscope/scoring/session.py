@@ -111,9 +111,9 @@ class Session:
         """End what runs, and close what was made. A session that is asked again afterwards starts afresh."""
         if self._end is not None:
             self._end.cancel()
-        ours = {id(one): one.is_ours for one in self.resources.values()}
+        is_managed = {id(one): one.is_managed for one in self.resources.values()}
         for key, instance in self._made.items():
-            if ours[key]:
+            if is_managed[key]:
                 with suppress(Exception):  # what was scored is kept, whatever goes wrong now
                     self._close(key, instance)
         if "_loop" in self.__dict__:
@@ -145,7 +145,7 @@ class Session:
     def _open(self, resource: Resource) -> Any:
         key, instance = id(resource), self._make(resource)
         if key not in self._opened:
-            is_opened = resource.is_ours and hasattr(instance, "__aenter__")
+            is_opened = resource.is_managed and hasattr(instance, "__aenter__")
             self._opened[key] = self._run(instance.__aenter__(), resource) if is_opened else instance
         return self._opened[key]
 
@@ -182,7 +182,7 @@ class EventLoop:
         self._line: deque[tuple[Future[Any], Callable[[], Coroutine[Any, Any, Any]]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._is_called = False
-        """The loop was told to look at the line, and has not done so yet."""
+        """The loop was asked to look at the line, and has not done so yet."""
         self._switch_before = sys.getswitchinterval()
         sys.setswitchinterval(min(_SWITCH_SECONDS, self._switch_before))
         self._loop = asyncio.new_event_loop()
@@ -193,7 +193,7 @@ class EventLoop:
         """What a coroutine will give; it is started when its turn has come."""
         answer: Future[Answer] = Future()
         self._line.append((answer, start))
-        # Where all places are taken, whoever gets done looks at the line: nobody is woken for it.
+        # Where as many run as may, the next that ends looks at the line: the loop need not be woken.
         if not self._is_called and len(self._running) < self._max_concurrency:
             self._is_called = True
             self._loop.call_soon_threadsafe(self._look)
@@ -226,7 +226,7 @@ class EventLoop:
     async def _answer(self, answer: Future[Any], start: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         try:
             answer.set_result(await start())
-        except BaseException as error:  # whoever asked is told
+        except BaseException as error:  # raised where the answer is waited for
             answer.set_exception(error)
         finally:
             task = asyncio.current_task()
