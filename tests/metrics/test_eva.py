@@ -4,7 +4,7 @@ import pytest
 
 from convoscope.conversation import Conversation, Database, Label, Scenario
 from convoscope.metrics import composites as eva
-from convoscope.metrics import judged
+from convoscope.metrics import judged_calls as judged
 from convoscope.metrics.outcome import task as outcome
 from convoscope.metrics.registry import collect
 from convoscope.metrics.voice import turn_taking

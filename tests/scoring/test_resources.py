@@ -152,7 +152,7 @@ class TestARun:
         assert "a class of your own" in no.value.hint
 
     def test_has_one_of_each_type(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match="two resources have the type Judge"):
+        with pytest.raises(UsageError, match="is named twice"):
             score(tmp_path, judged, resources=[Counts(), Counts()])
 
     def test_needs_to_know_what_answers_depend_on(self, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ class TestOnTheCommandLine:
             "--metrics-from",
             "my_judge.py",
             "-m",
-            "mine,judged.faithfulness",
+            "mine,judged.agent_speech_fidelity",
             "--json",
             cwd=folder,
         )

@@ -39,6 +39,7 @@ COMMANDS = {
     "dialogue": "dialogue.app",
     "states": "states.app",
     "benchmark": "benchmark.app",
+    "judge": "judge.app",
     "sql": "sql.sql",
     "demo": "score.demo",
 }

@@ -14,16 +14,25 @@ if TYPE_CHECKING:
     from convoscope.runs.run import Run
 
 from convoscope.cli.options import (
+    BudgetOption,
+    Cache,
     Contexts,
+    DryRun,
     Full,
     Json,
+    Judges,
     Junit,
     Markdown,
+    MaxQuestions,
     Metrics,
     MetricsFrom,
     Out,
     Paths,
     ReadOptions,
+    Redact,
+    RedactPatterns,
+    Repeats,
+    Rubrics,
     Targets,
     split,
     with_read_options,
@@ -68,6 +77,15 @@ def score_command(
         typer.Option("--annotate", metavar="NAME", help="Find topics, risks and actions: rules."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
+    judge: Judges = None,
+    repeats: Repeats = 1,
+    rubrics: Rubrics = None,
+    redact: Redact = None,
+    redact_pattern: RedactPatterns = None,
+    cache: Cache = True,
+    max_questions: MaxQuestions = None,
+    budget: BudgetOption = None,
+    dry_run: DryRun = False,
     target: Targets = None,
     junit: Junit = None,
     markdown: Markdown = None,
@@ -85,6 +103,7 @@ def score_command(
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
+    from convoscope.report.forecast import print_forecast
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
     from convoscope.scoring.settings import ScoreSettings
@@ -104,9 +123,21 @@ def score_command(
             label=label,
             annotate=annotate,
             targets=target or (),
+            judge=judge or (),
+            repeats=repeats,
+            rubrics=rubrics or (),
+            redact=redact,
+            redact_patterns=redact_pattern or (),
+            judge_cache=cache,
+            max_questions=max_questions,
+            budget=budget,
             progress=progress,
             **reading.arguments,
         )
+        if judge or dry_run:
+            print_forecast(paths, settings, dry_run=dry_run, json=json)
+        if dry_run:
+            return
         run = score_with(paths, settings)
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:

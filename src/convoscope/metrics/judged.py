@@ -1,4 +1,4 @@
-"""Metrics that a judge gives: verdicts that came with the data, and scorers made of a template."""
+"""Scorers made of a template: a judge is shown the values of an item, and rates them."""
 
 from __future__ import annotations
 
@@ -7,127 +7,37 @@ import json
 import math
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from convoscope.conversation import Conversation, Label
+from convoscope.conversation import Conversation
 from convoscope.errors import DeclarationError, InputError, UsageError
 from convoscope.metrics.declaration import (
-    CONVERSATION,
     HIGHER,
     ITEM,
     LOWER,
     NEITHER,
-    RATIO,
-    TURN,
     Better,
-    Level,
     Metric,
     TenPoints,
     metric,
 )
 from convoscope.metrics.item_fields import FIELDS, PRESENT, first_absent
 from convoscope.metrics.items import ItemView, error_text, viewed
-from convoscope.metrics.needs import JUDGE, Need
+from convoscope.metrics.needs import Need
 from convoscope.resources.judge import Judge
 from convoscope.scores.observation import (
-    MEASURED,
     NOT_APPLICABLE,
-    UNMEASURED,
     Observation,
     failed,
-    in_turn,
     measured,
     not_applicable,
     unmeasured,
 )
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce
-from convoscope.views.items import WHOLE, Subject
-
-SUBJECT_KINDS = ("turn", "conversation")
-
-
-def _judged(name: str, observes: Level, definition: str) -> Metric:
-    key = f"judged.{name}"
-
-    def verdicts(conversation: Conversation) -> Iterator[Observation]:
-        labels = [label for label in conversation.labels if _is_of(label, name)]
-        # A verdict on each turn says more than one on the whole; they are not mixed.
-        kind = min((label.subject_kind for label in labels), key=SUBJECT_KINDS.index, default="")
-        seen: Counter[tuple[Subject, str]] = Counter()
-        for label in labels:
-            if label.subject_kind == kind:
-                given = (_subject(label), f"{label.rater_kind}:{label.rater or 'unnamed'}")
-                yield _label_verdict(label, *given, repeat=seen[given])
-                seen[given] += 1
-
-    verdicts.__doc__ = f"""{definition}
-
-    As a judge says who came with the data: a label named `{name}` with a value from 0 to 1. Several
-    judges speak each for themselves. Unmeasured without such a label, or off that scale.
-
-    >>> label = {{"name": "{name}", "value": 0.5, "rater_kind": "human", "subject_kind": "conversation", "subject": ""}}
-    >>> value("judged.{name}", example("user: Hello?", labels=[label]))
-    0.5
-    """
-    verdict = Need(
-        JUDGE.code,
-        "labels",
-        f"a verdict that came with the data: a label `{name}` with a value from 0 to 1",
-        lambda conversation: any(_is_of(label, name) for label in conversation.labels),
-    )
-    return metric(
-        key,
-        version=1,
-        observes=observes,
-        unit=RATIO,
-        better=HIGHER,
-        needs=(verdict,),
-        reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-        importance=6,
-        sensitive_to=(),
-    )(verdicts)
-
-
-faithfulness = _judged(
-    "faithfulness", CONVERSATION, "Does the agent keep to what its instructions, its tools and the user say?"
-)
-agent_speech_fidelity = _judged(
-    "agent_speech_fidelity", TURN, "Can the names, codes and numbers be heard as the agent meant to say them?"
-)
-conversation_progression = _judged(
-    "conversation_progression",
-    CONVERSATION,
-    "Does the agent move the conversation forward, without detours and without asking twice?",
-)
-conciseness = _judged("conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?")
-
-
-def _is_of(label: Label, name: str) -> bool:
-    return label.name in (name, f"judged.{name}") and label.subject_kind in SUBJECT_KINDS
-
-
-def _subject(label: Label) -> Subject:
-    if label.subject_kind == "turn":
-        return in_turn(int(label.subject)) if label.subject.isdecimal() else Subject("turn", label.subject)
-    return WHOLE
-
-
-def _label_verdict(label: Label, subject: Subject, judge: str, *, repeat: int) -> Observation:
-    value = label.value
-    details = {"notes": label.notes} if label.notes else None
-    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
-        return Observation(
-            subject=subject, status=MEASURED, value=float(value), judge=judge, repeat=repeat, details=details
-        )
-    return Observation(
-        subject=subject, status=UNMEASURED, reason="not_on_scale", detail=f"{value!r}", judge=judge, repeat=repeat
-    )
-
+from convoscope.scores.reducers import MEAN, MEAN_OF_SUBJECTS, Reduce
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[\w-]+|\[[0-9]{1,9}\])*")

@@ -33,15 +33,13 @@ class Need(msgspec.Struct, frozen=True):
     """What a user can do to have it."""
     present: Callable[[Conversation], bool] | None = None
     resource: str = ""
-    """Set instead of `present` where the run, not the conversation, must bring it: the whole name of its type."""
+    """What the run can bring instead of the conversation: the whole name of its type."""
     status_if_missing: Status = UNMEASURED
     detail: str = ""
     """What such a score says in addition to its reason code, where the code alone does not name what is missing."""
 
     def met(self, conversation: Conversation, resources: frozenset[str] = frozenset()) -> bool:
-        if self.present is None:
-            return self.resource in resources
-        return self.present(conversation)
+        return self.resource in resources or (self.present is not None and self.present(conversation))
 
 
 class Fact:

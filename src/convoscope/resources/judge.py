@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from convoscope.errors import UsageError
 
 
 class Verdict(NamedTuple):
-    """What a judge answered."""
+    """What a judge answered, and what that took. Only the first two are required of a judge of your own."""
 
     answer: Mapping[str, Any]
     """As the schema wants it."""
     judge: str
     """Who answered, for `measured(…, judge=…)`: `provider/model@rubric-hash`."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    """US dollars by the list of prices; None where the price is unknown."""
+    seconds: float | None = None
+    is_cached: bool = False
+    is_repaired: bool = False
+    """The first answer could not be used; this is the second."""
 
 
+@runtime_checkable
 class Judge(Protocol):
     """Reads a text and answers in the shape that is asked for."""
 
@@ -25,4 +36,27 @@ class Judge(Protocol):
         """The answer to a prompt, in the shape of a JSON Schema. Raises where there is none to be had."""
 
 
-__all__ = ["Judge", "Verdict"]
+class JudgePanel:
+    """Several judges. Each answers by itself; what they come to is computed from their scores."""
+
+    def __init__(self, judges: Sequence[Judge], are_managed: Sequence[bool]) -> None:
+        names = [judge.identity for judge in judges]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UsageError(f"the judge {twice} is named twice", hint="--repeats asks one judge several times")
+        self.judges = tuple(judges)
+        self._are_managed = tuple(are_managed)
+        self.identity = " + ".join(sorted(names))
+
+    async def aclose(self) -> None:
+        for judge, is_managed in zip(self.judges, self._are_managed, strict=True):
+            if is_managed and hasattr(judge, "aclose"):
+                await judge.aclose()
+
+
+def judges_of(resource: Judge | JudgePanel) -> tuple[Judge, ...]:
+    """The members of a panel, or the one judge that there is."""
+    return resource.judges if isinstance(resource, JudgePanel) else (resource,)
+
+
+__all__ = ["Judge", "JudgePanel", "Verdict", "judges_of"]

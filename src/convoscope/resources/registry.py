@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter, signature
 from operator import attrgetter
@@ -12,6 +12,7 @@ from typing import Any, get_args
 import msgspec
 
 from convoscope.errors import DeclarationError, UsageError
+from convoscope.resources.judge import JudgePanel
 from convoscope.views.registry import annotation_of, short_name, type_name
 
 JUDGE = "convoscope.resources.judge.Judge"
@@ -32,7 +33,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         # Its function hides behind the declaration of its name: another process looks that up.
-        if self.is_managed:
+        if isinstance(self.make, FunctionType):
             return (_look_up, (self.make.__module__, self.make.__qualname__))
         return (Resource, (self.types, self.make, self.is_managed))
 
@@ -71,9 +72,11 @@ def given(things: Iterable[Any]) -> tuple[Resource, ...]:
 def by_type(resources: Iterable[Resource], wanted: Collection[str], known: Collection[str] = ()) -> dict[str, Resource]:
     """The resource of each type that is asked for; refuses two of one type, unless they are the same.
 
-    `known` are the types that further metrics ask for. What no metric at all can use is refused.
+    `known` are the types that further metrics ask for. What no metric at all can use is refused. Several judges
+    are a panel.
     """
     givers: dict[str, Resource] = {}
+    judges: list[Resource] = []
     for candidate in resources:
         if not {*wanted, *known, *_BUILT_IN.values()}.intersection(candidate.types):
             raise UsageError(
@@ -83,12 +86,28 @@ def by_type(resources: Iterable[Resource], wanted: Collection[str], known: Colle
         for name in candidate.types:
             if name not in wanted:
                 continue
+            if name == JUDGE:
+                judges.append(candidate)
+                continue
             if givers.setdefault(name, candidate) is not candidate:
                 raise UsageError(
                     f"two resources have the type {short_name(name)}: {givers[name].home} and {candidate.home}",
                     hint="a run has one of each type",
                 )
+    if judges:
+        givers[JUDGE] = judges[0] if len(judges) == 1 else Resource((JUDGE,), _Panel(judges))
     return givers
+
+
+class _Panel:
+    """Makes several judges. Each metric that asks for a judge is answered by each of them."""
+
+    def __init__(self, judges: Sequence[Resource]) -> None:
+        self._judges = tuple(judges)
+        self.__qualname__ = type(self).__qualname__
+
+    def __call__(self) -> JudgePanel:
+        return JudgePanel([judge.make() for judge in self._judges], [judge.is_managed for judge in self._judges])
 
 
 _METHODS = {"ask": "Judge", "tracks": "Recording", "recognise": "Recogniser"}

@@ -77,7 +77,7 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
         _check_out(Path(settings.out))
     engine = settings.engine or LocalEngine(settings.workers)
     _ = settings.reading  # what cannot be meant is refused before anything is done
-    chosen = choose(settings.metrics, settings.metrics_from, settings.resources)
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *settings.judge_resources))
     check_tables(chosen.tables)
     rule = None if settings.label is None else label_rule(settings.label)
     targets = [settings.targets] if isinstance(settings.targets, str) else settings.targets
@@ -144,6 +144,8 @@ class _RunBuilder:
             self.config["targets"] = list(targets)
         if job.session.resources:
             self.config["resources"] = job.session.identities()
+        if self.settings.repeats != 1:
+            self.config["repeats"] = self.settings.repeats
         self.config_hash = canonical_hash(self.config)
         try:
             self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in job.input.inputs])

@@ -171,6 +171,7 @@ def plan_job(source: Sequence[Any], chosen: Chosen, settings: ScoreSettings) -> 
     discovered.report.warnings.extend(chosen.problems)
     session = Session(chosen.resources_with(discovered.venues))
     session.held = HeldConversations()
+    session.repeats = settings.repeats
     return Job(
         settings=settings,
         name=Path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,

@@ -148,8 +148,10 @@ class Profiles:
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:
         for need in (*DIALOGUE, *declared.needs):
+            if need.resource in self._resources:
+                continue
             index = self._index_of.get(id(need))
-            answer = answers[index] if index is not None else int(need.resource in self._resources)
+            answer = answers[index] if index is not None else _UNMET
             if answer != _MET:
                 return need, answer
         return None, _MET

@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 from convoscope.conversation import Conversation
 from convoscope.errors import InputError, UsageError
 from convoscope.metrics.declaration import Metric
-from convoscope.resources.registry import Resource
+from convoscope.resources.judge import Judge, judges_of
+from convoscope.resources.registry import JUDGE, Resource, asked_by
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
+from convoscope.statistics.within import joined_repeats
 
 DEFAULT_CONCURRENCY = 200
 """Questions in flight at the same time, over all workers, unless the user says otherwise."""
@@ -68,6 +70,9 @@ class Session:
         self._opened: dict[int, Any] = {}
         """And what is handed to metrics: of an asynchronous context manager, what it gives."""
         self._given: dict[str, Mapping[str, Any]] = {}
+        self._voices_of: dict[str, Sequence[Sequence[Mapping[str, Any]]]] = {}
+        self.repeats = 1
+        """How often each judge is asked the same."""
         self._end: Finalize | None = None
         self.process = os.getpid()
         self.names = frozenset(self.resources)
@@ -85,6 +90,10 @@ class Session:
             identities[name] = identity
         return identities
 
+    def made(self, type_name: str) -> Any:
+        """The resource of a type, made."""
+        return self._make(self.resources[type_name])
+
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""
         if not declared.resources:
@@ -98,14 +107,47 @@ class Session:
 
     def ask(self, declared: Metric, conversation: Conversation, keep: Keep) -> Future[Sequence[Observation]]:
         """The answer of a metric that waits to a conversation. It is kept as soon as it is there."""
-        given = self.given(declared)
+        voices = self._voices(declared)
 
         async def ask() -> Sequence[Observation]:
-            observations = await answered(declared, conversation, given)
+            if len(voices) == 1 and len(voices[0]) == 1:
+                observations = await answered(declared, conversation, voices[0][0])
+            else:
+                observations = await self._heard(declared, conversation, voices)
             keep(observations)
             return observations
 
         return self._loop.submit(ask)
+
+    def _voices(self, declared: Metric) -> Sequence[Sequence[Mapping[str, Any]]]:
+        """What a metric is given, once for each judge and repeat; without a judge first, where it can do without."""
+        voices = self._voices_of.get(declared.key)
+        if voices is None:
+            given = self.given(declared)
+            parameter = next((name for name, asked in declared.resources.items() if asked == JUDGE), "")
+            if parameter not in given:
+                voices = [[given]]
+            else:
+                others = {name: value for name, value in given.items() if name != parameter}
+                voices = [
+                    [{**given, parameter: _repeated(judge, repeat)} for repeat in range(self.repeats)]
+                    for judge in judges_of(given[parameter])
+                ]
+                if parameter not in asked_by(declared.function, declared.key):
+                    voices.insert(0, [others])
+            self._voices_of[declared.key] = voices
+        return voices
+
+    async def _heard(
+        self, declared: Metric, conversation: Conversation, voices: Sequence[Sequence[Mapping[str, Any]]]
+    ) -> Sequence[Observation]:
+        """What all judges say; the repeats of one judge come to one score for each subject."""
+        rounds = await asyncio.gather(
+            *(asyncio.gather(*(answered(declared, conversation, given) for given in repeats)) for repeats in voices)
+        )
+        observations = [one for repeats in rounds for one in joined_repeats(repeats)]
+        # Where there are judges, that nothing came with the data is no news.
+        return [one for one in observations if one.reason != "nothing_to_observe"] or observations[:1]
 
     def close(self) -> None:
         """End what runs, and close what was made. A session that is asked again afterwards starts afresh."""
@@ -119,7 +161,7 @@ class Session:
         if "_loop" in self.__dict__:
             self._loop.close()
             del self.__dict__["_loop"]
-        self._made, self._opened, self._given, self._end = {}, {}, {}, None
+        self._made, self._opened, self._given, self._voices_of, self._end = {}, {}, {}, {}, None
 
     @cached_property
     def _loop(self) -> EventLoop:
@@ -163,6 +205,11 @@ class Session:
             self._loop.run(instance.aclose())
         elif hasattr(instance, "close"):
             instance.close()
+
+
+def _repeated(judge: Judge, repeat: int) -> Judge:
+    """The judge of a repeat; one that knows of no repeats is asked the same again."""
+    return judge.repeated(repeat) if repeat and hasattr(judge, "repeated") else judge
 
 
 Answer = TypeVar("Answer")

@@ -18,6 +18,7 @@ from convoscope.scoring.session import DEFAULT_CONCURRENCY
 from convoscope.user_code import names
 
 if TYPE_CHECKING:
+    from convoscope.judging.named import JudgeLike
     from convoscope.scoring.engines import Engine
 
 
@@ -57,6 +58,14 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     metrics: str | Declared | Iterable[str | Declared] | None = None
     metrics_from: Iterable[PathLike] = ()
     resources: Iterable[Any] = ()
+    judge: JudgeLike | Sequence[JudgeLike] = ()
+    repeats: int = 1
+    rubrics: Sequence[PathLike] = ()
+    redact: bool | None = None
+    redact_patterns: str | Sequence[str] = ()
+    judge_cache: bool = True
+    max_questions: int | None = None
+    budget: float | None = None
     out: PathLike | None = None
     limit: int | None = None
     workers: int | None = None
@@ -82,6 +91,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--limit must be at least 1, not {self.limit}")
         if self.max_concurrency < 1:
             raise UsageError(f"--max-concurrency must be at least 1, not {self.max_concurrency}")
+        if self.repeats < 1:
+            raise UsageError(f"--repeats must be at least 1, not {self.repeats}")
         if any(not dimensions for dimensions in self.by or ()):
             raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
 
@@ -89,6 +100,27 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     def reading(self) -> ReadSettings:
         """How logs are read, checked."""
         return read_settings(self.turns, self.tool_failed, self.speech_tools, self.session_gap)
+
+    @property
+    def judge_resources(self) -> tuple[Any, ...]:
+        """The judges that were named, as resources of the run."""
+        if not self.judge:
+            return ()
+        from convoscope.judging.instrument import JudgeSettings
+        from convoscope.judging.named import judge_resources
+
+        judges: Sequence[Any] = self.judge if isinstance(self.judge, list | tuple) else [self.judge]
+        patterns = (self.redact_patterns,) if isinstance(self.redact_patterns, str) else tuple(self.redact_patterns)
+        settings = JudgeSettings(
+            max_concurrency=self.max_concurrency,
+            redact=self.redact,
+            redact_patterns=patterns,
+            use_cache=self.judge_cache,
+            max_questions=self.max_questions,
+            max_dollars=self.budget,
+            rubrics=tuple(str(Path(folder).resolve()) for folder in self.rubrics),
+        )
+        return judge_resources(judges, settings)
 
     @property
     def groupings(self) -> list[list[str]] | None:
@@ -103,6 +135,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             metrics_from=_absolute(self.metrics_from),
             readers_from=_absolute(self.readers_from),
             resources=(),
+            judge=(),
             engine=None,
             flows=(),
             progress=None,

@@ -386,6 +386,31 @@ def _points(ten: TenPoints | None, rows: Reduced) -> Floats:
     return points
 
 
+def joined_repeats(rounds: Sequence[Sequence[Observation]]) -> Sequence[Observation]:
+    """What one judge said each time it was asked, as one score for each subject: the mean, with the spread.
+
+    A subject that some repeat gave no value for has none: its reason is that of the repeat.
+    """
+    if len(rounds) == 1:
+        return rounds[0]
+    by_subject: dict[tuple[str, Subject], list[Observation]] = {}
+    for observations in rounds:
+        for observation in observations:
+            by_subject.setdefault((observation.judge, observation.subject), []).append(observation)
+    joined: list[Observation] = []
+    for repeats in by_subject.values():
+        lacking = next((one for one in repeats if one.status != MEASURED), None)
+        if lacking is not None or len(repeats) < len(rounds):
+            joined.append(lacking or unmeasured(repeats[0].subject, "repeat_missing", judge=repeats[0].judge))
+            continue
+        values = [one.value for one in repeats if one.value is not None]
+        # The repeat in the middle speaks: its words go with a rating that was really given.
+        spokesman = sorted(repeats, key=lambda one: one.value or 0.0)[(len(repeats) - 1) // 2]
+        details = {**(spokesman.details or {}), "repeats": values, "spread": max(values) - min(values)}
+        joined.append(msgspec.structs.replace(spokesman, value=fsum(values) / len(values), details=details))
+    return joined
+
+
 def panel_name(judges: Sequence[str]) -> str:
     """`panel:` and a hash of who sits on it."""
     return "panel:" + hashlib.sha256("\n".join(sorted(judges)).encode()).hexdigest()[:12]

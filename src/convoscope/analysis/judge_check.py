@@ -1,0 +1,139 @@
+"""Can a model do the job? Each rubric is asked about good and bad calls that were written for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+import yaml
+
+from convoscope.conversation import Conversation
+from convoscope.judging.rubrics import Rubric, rubrics
+from convoscope.metrics.declaration import Metric
+from convoscope.metrics.examples import example
+from convoscope.metrics.registry import known
+from convoscope.resources.judge import Judge
+from convoscope.scores.observation import MEASURED, Observation
+from convoscope.scoring.evaluate import answered
+
+
+class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge says of a good call and of the same call gone bad."""
+
+    rubric: str
+    about: str
+    good: float | None
+    """The value from 0 to 1; None where there is none."""
+    bad: float | None
+    passes_at: float
+    reason: str = ""
+    """Why there is no value."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """The good call is rated above the bad one."""
+        return self.good is not None and self.bad is not None and self.good > self.bad
+
+    @property
+    def is_right(self) -> bool:
+        """And the good call passes, and the bad one does not get the best rating."""
+        return self.is_ordered and self.good is not None and self.good >= self.passes_at and self.bad != 1.0
+
+
+class CheckedRubric(msgspec.Struct, frozen=True):
+    """How a judge does on all pairs of a rubric."""
+
+    rubric: str
+    title: str
+    pairs: int
+    right: int
+    ordered: int
+    unanswered: int
+
+
+class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
+    """A good call and a bad one, as lines."""
+
+    about: str
+    good: list[str]
+    bad: list[str]
+    instructions: str = ""
+    goal: dict[str, Any] | None = None
+
+    def conversation(self, which: str) -> Conversation:
+        fields: dict[str, Any] = {"agent": {"instructions": self.instructions}} if self.instructions else {}
+        if self.goal is not None:
+            fields["scenario"] = {"goal": self.goal}
+        lines = self.good if which == "good" else self.bad
+        return example(*(_event(line) for line in lines), id=f"{self.about}-{which}", **fields)
+
+
+def _event(line: str) -> str | Mapping[str, Any]:
+    intended, bars, heard = line.partition("||")
+    if not bars:
+        return line
+    speaker, _, text = intended.partition(":")
+    texts = {"intended": {"text": text.strip()}, "heard": {"text": heard.strip()}}
+    return {"type": "utterance", "speaker": speaker.strip(), **texts}
+
+
+def pairs_of(rubric: str) -> list[WrittenPair]:
+    """The pairs that were written for a rubric; none for a rubric of the user's own with another name."""
+    file = files("convoscope.judging").joinpath("pairs", f"{rubric}.yaml")
+    return msgspec.convert(yaml.safe_load(file.read_text()), list[WrittenPair]) if file.is_file() else []
+
+
+def check_judge(judge: Judge, names: Sequence[str] = (), folders: tuple[str, ...] = ()) -> list[CheckedPair]:
+    """Ask a judge about all pairs of the rubrics that are named, or of all."""
+    chosen = [rubric for name, rubric in rubrics(folders).items() if not names or name in names]
+    return asyncio.run(_checked(judge, chosen))
+
+
+async def _checked(judge: Judge, chosen: Sequence[Rubric]) -> list[CheckedPair]:
+    asked = [(rubric, pair) for rubric in chosen for pair in pairs_of(rubric.name)]
+    values = await asyncio.gather(
+        *(_value(judge, rubric, pair.conversation(which)) for rubric, pair in asked for which in ("good", "bad"))
+    )
+    return [
+        CheckedPair(
+            rubric=rubric.name,
+            about=pair.about,
+            good=values[2 * index][0],
+            bad=values[2 * index + 1][0],
+            passes_at=rubric.value(rubric.passes_at),
+            reason=values[2 * index][1] or values[2 * index + 1][1],
+        )
+        for index, (rubric, pair) in enumerate(asked)
+    ]
+
+
+async def _value(judge: Judge, rubric: Rubric, conversation: Conversation) -> tuple[float | None, str]:
+    """The value of a call: of several turns, the lowest."""
+    declared = known(rubric.measures)
+    assert isinstance(declared, Metric)
+    observations: Sequence[Observation] = await answered(declared, conversation, {"judge": judge})
+    lacking = next((one for one in observations if one.status != MEASURED), None)
+    if lacking is not None or not observations:
+        return None, lacking.reason if lacking else "nothing_to_observe"
+    return min(one.value for one in observations if one.value is not None), ""
+
+
+def by_rubric(pairs: Sequence[CheckedPair]) -> list[CheckedRubric]:
+    """How a judge does, rubric by rubric."""
+    titles = {name: rubric.title for name, rubric in rubrics().items()}
+    names = list(dict.fromkeys(pair.rubric for pair in pairs))
+    grouped = {name: [pair for pair in pairs if pair.rubric == name] for name in names}
+    return [
+        CheckedRubric(
+            name,
+            titles.get(name, name),
+            len(of_rubric),
+            sum(pair.is_right for pair in of_rubric),
+            sum(pair.is_ordered for pair in of_rubric),
+            sum(bool(pair.reason) for pair in of_rubric),
+        )
+        for name, of_rubric in grouped.items()
+    ]

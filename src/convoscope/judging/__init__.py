@@ -1,0 +1,1 @@
+"""The language model as an instrument: named, versioned, cached, budgeted, and silent when it does not know."""

@@ -1,0 +1,255 @@
+"""Where an answer comes from: the OpenAI and Anthropic wire formats by their official SDKs, or a Python function."""
+
+from __future__ import annotations
+
+import email.utils
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol
+
+from convoscope.errors import ConvoscopeError, UsageError
+from convoscope.judging.names import JudgeName
+
+MAX_ANSWER_TOKENS = 4096
+SECONDS = 120.0
+"""How long one request may take."""
+
+
+class ModelAnswer(NamedTuple):
+    """What a model wrote, and what it took."""
+
+    text: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class JudgeFailed(ConvoscopeError):
+    """The judge gave no answer at all. `wait` is what it asked for, in seconds; `is_final` means: do not ask again."""
+
+    def __init__(self, message: str, *, wait: float | None = None, is_final: bool = False, throttled: bool = False):
+        super().__init__(message)
+        self.wait = wait
+        self.is_final = is_final
+        self.throttled = throttled
+
+
+class Backend(Protocol):
+    """Sends one question, once, and gives back what was written."""
+
+    name: str
+    """`provider/model`."""
+    address: str
+    """Where questions are sent, for a person."""
+    has_own_address: bool
+    """It is not the provider's own: prices are unknown."""
+    parameters: Mapping[str, Any]
+    """All that an answer depends on beside the model and the question."""
+    is_local: bool
+
+    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        """The answer of the model. Raises `JudgeFailed`."""
+
+    async def aclose(self) -> None:
+        """No question will follow."""
+
+
+def backend_for(name: JudgeName, *, temperature: float = 0.0, seconds: float = SECONDS) -> Backend:
+    """The client of a named judge. The SDK is imported only here."""
+    try:
+        if name.provider == "openai":
+            return OpenAIBackend(name, temperature, seconds)
+        return AnthropicBackend(name, temperature, seconds)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"--judge {name} needs the package {error.name}", hint="pip install 'convoscope[judge]'"
+        ) from None
+
+
+class OpenAIBackend:
+    """OpenAI chat completions: OpenAI, vLLM, Ollama, llama.cpp, Gemini's compatible endpoint."""
+
+    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+        import openai
+
+        self._api = openai
+        self._model = name.model
+        self._client: Any = openai.AsyncOpenAI(
+            api_key=name.key(),
+            base_url=name.url,
+            timeout=seconds,
+            max_retries=0,
+            http_client=openai.DefaultAioHttpClient(timeout=seconds),
+        )
+        self.name = f"openai/{name.model}"
+        self.address = name.shown_url
+        self.has_own_address = bool(name.address)
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
+        self.is_local = name.is_local
+        self._has_schemas = True
+        """The server takes a JSON Schema, until it refuses one."""
+        self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": MAX_ANSWER_TOKENS}
+
+    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        try:
+            response = await self._create(prompt, schema)
+            message = response.choices[0].message
+        except Exception as error:  # what a server sends can break the SDK in any way
+            raise _failure(self._api, error) from None
+        usage = response.usage
+        return ModelAnswer(
+            message.content or "",
+            usage.prompt_tokens if usage else None,
+            usage.completion_tokens if usage else None,
+        )
+
+    async def _create(self, prompt: str, schema: Mapping[str, Any]) -> Any:
+        """Ask with a schema and the newest parameters; a server that refuses one of them is asked without it."""
+        while True:
+            options = dict(self._options)
+            if self._has_schemas:
+                options["response_format"] = {
+                    "type": "json_schema",
+                    "json_schema": {"name": "answer", "schema": dict(schema)},
+                }
+            messages = [{"role": "user", "content": prompt}]
+            try:
+                return await self._client.chat.completions.create(model=self._model, messages=messages, **options)
+            except self._api.BadRequestError as error:
+                if not self._does_without(str(error)):
+                    raise
+
+    def _does_without(self, complaint: str) -> bool:
+        """Drop the parameter that a server complains about; False where it complains about something else."""
+        if self._has_schemas and any(word in complaint for word in ("response_format", "json_schema", "schema")):
+            self._has_schemas = False
+            return True
+        if "max_completion_tokens" in complaint and "max_completion_tokens" in self._options:
+            self._options["max_tokens"] = self._options.pop("max_completion_tokens")
+            return True
+        if "temperature" in complaint and "temperature" in self._options:
+            del self._options["temperature"]
+            return True
+        return False
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+class AnthropicBackend:
+    """Anthropic messages. The schema is given to the model as a tool that it has to use."""
+
+    _TOOL = "answer"
+
+    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+        import anthropic
+
+        self._api = anthropic
+        self._model = name.model
+        self._body: dict[str, Any] = {"temperature": temperature}
+        """What the SDK has no parameter for. A model that refuses it is asked without it."""
+        self._client: Any = anthropic.AsyncAnthropic(
+            api_key=name.key(), base_url=name.url, timeout=seconds, max_retries=0
+        )
+        self.name = f"anthropic/{name.model}"
+        self.address = name.shown_url
+        self.has_own_address = bool(name.address)
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
+        self.is_local = name.is_local
+
+    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        tool = {"name": self._TOOL, "description": "Give the answer.", "input_schema": dict(schema)}
+        try:
+            response = await self._create(prompt, tool)
+            blocks = list(response.content)
+        except Exception as error:
+            raise _failure(self._api, error) from None
+        given = next((block.input for block in blocks if block.type == "tool_use"), None)
+        written = "".join(block.text for block in blocks if block.type == "text")
+        usage = response.usage
+        return ModelAnswer(
+            written if given is None else json.dumps(given, ensure_ascii=False),
+            usage.input_tokens if usage else None,
+            usage.output_tokens if usage else None,
+        )
+
+    async def _create(self, prompt: str, tool: Mapping[str, Any]) -> Any:
+        while True:
+            try:
+                return await self._client.messages.create(
+                    model=self._model,
+                    max_tokens=MAX_ANSWER_TOKENS,
+                    messages=[{"role": "user", "content": prompt}],
+                    tools=[tool],
+                    tool_choice={"type": "tool", "name": self._TOOL},
+                    extra_body=self._body or None,
+                )
+            except self._api.BadRequestError as error:
+                if "temperature" not in str(error) or not self._body:
+                    raise
+                self._body = {}
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+
+def _failure(api: Any, error: Exception) -> JudgeFailed:
+    """What an SDK raised, as one error. Its text may hold the question, so only its kind and status are kept."""
+    status = getattr(error, "status_code", None)
+    if isinstance(error, api.APITimeoutError):
+        return JudgeFailed("the judge did not answer in time")
+    if isinstance(error, api.APIConnectionError):
+        return JudgeFailed("the judge cannot be reached")
+    if status is None:
+        return JudgeFailed(f"the judge's answer cannot be read ({type(error).__name__})")
+    throttled = status in (408, 409, 429, 529) or status >= 500
+    wait = _seconds(error.response.headers) if throttled else None  # type: ignore[attr-defined]
+    return JudgeFailed(
+        f"the judge answered with HTTP status {status}", wait=wait, is_final=not throttled, throttled=throttled
+    )
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    """How long a server asks to wait: `retry-after-ms`, or `retry-after` as seconds or as a date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) / unit
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        when = email.utils.parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+
+
+Answering = Callable[[str, Mapping[str, Any]], Any]
+
+
+class FunctionBackend:
+    """A Python function of a prompt and a schema, plain or async, that returns a dictionary or a text."""
+
+    parameters: Mapping[str, Any] = {}
+    address = "a function in this process"
+    has_own_address = True
+    is_local = True
+
+    def __init__(self, function: Answering) -> None:
+        self._function = function
+        self.name = f"python/{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        try:
+            answer = self._function(prompt, schema)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except Exception as error:  # whatever the user's function raises
+            raise JudgeFailed(f"{self.name} raised {type(error).__name__}: {error}") from error
+        return ModelAnswer(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str))
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,238 @@
+"""The judge that a run asks: it redacts, looks into the cache, keeps the budget, asks, and reads the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.errors import UsageError
+from convoscope.judging.answers import UnusableAnswer, read_answer
+from convoscope.judging.backends import Backend, FunctionBackend, JudgeFailed, ModelAnswer, backend_for
+from convoscope.judging.cache import AnswerCache, CachedAnswer, cache_file, cache_key
+from convoscope.judging.limits import Budget, Price, Retries, Throttle, price_of
+from convoscope.judging.names import JudgeName, judge_name
+from convoscope.judging.redaction import Redaction
+from convoscope.judging.rubrics import rubrics
+from convoscope.resources.judge import Judge, Verdict
+
+CHARACTERS_PER_TOKEN = 4
+"""For an estimate before anything is asked: English has about four, other languages fewer."""
+EXPECTED_ANSWER_TOKENS = 400
+
+
+class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a named judge is asked."""
+
+    temperature: float = 0.0
+    seconds: float = 120.0
+    """How long one request may take."""
+    max_concurrency: int = 200
+    redact: bool | None = None
+    """None: unless the address is on this machine."""
+    redact_patterns: tuple[str, ...] = ()
+    use_cache: bool = True
+    max_questions: int | None = None
+    max_dollars: float | None = None
+    ledger: str = ""
+    """The file in which a run counts what it spends."""
+    rubrics: tuple[str, ...] = ()
+    """Folders of rubrics that replace ours."""
+
+
+_DEFAULTS = JudgeSettings()
+
+
+class ExpectedQuestion(NamedTuple):
+    """What one question would come to."""
+
+    is_cached: bool
+    characters: int
+    price: Price | None
+    hidden: dict[str, int]
+
+
+class Instrument(Judge):
+    """A judge with a name. Two that have the same identity give the same answers."""
+
+    def __init__(
+        self,
+        judge: str | JudgeName | Callable[..., Any],
+        settings: JudgeSettings = _DEFAULTS,
+        *,
+        repeat: int = 0,
+        backend: Backend | None = None,
+    ) -> None:
+        name = judge_name(judge) if isinstance(judge, str) else judge
+        if backend is None:
+            backend = (
+                backend_for(name, temperature=settings.temperature, seconds=settings.seconds)
+                if isinstance(name, JudgeName)
+                else FunctionBackend(name)
+            )
+        self._backend = backend
+        self._settings = settings
+        self._repeat = repeat
+        self._retries = Retries(Throttle(settings.max_concurrency))
+        redacts = not backend.is_local if settings.redact is None else settings.redact
+        self._redaction = Redaction(settings.redact_patterns) if redacts else None
+        self._cache = AnswerCache(cache_file()) if settings.use_cache else None
+        self._budget: Budget | None = None
+        if settings.max_questions is not None or settings.max_dollars is not None:
+            self._budget = Budget(Path(settings.ledger or ":memory:"), settings.max_questions, settings.max_dollars)
+        self._price = price_of(backend.name) if not backend.has_own_address else None
+        self._in_flight: dict[str, asyncio.Future[CachedAnswer]] = {}
+        self.rubric_folders = settings.rubrics
+        own = [rubric.hash for rubric in rubrics(settings.rubrics).values()] if settings.rubrics else []
+        whole = json.dumps([dict(backend.parameters), own], sort_keys=True)
+        digest = hashlib.sha256(whole.encode()).hexdigest()
+        self.identity = f"{backend.name}@{digest[:8]}"
+
+    def repeated(self, repeat: int) -> Instrument:
+        """The same judge asked once more: its answers to this repeat are kept apart."""
+        other = object.__new__(Instrument)
+        other.__dict__ = {**self.__dict__, "_repeat": repeat}
+        return other
+
+    @property
+    def address(self) -> str:
+        """Where questions are sent."""
+        return self._backend.address
+
+    @property
+    def redacts(self) -> bool:
+        """What identifies a person is taken out of questions."""
+        return self._redaction is not None
+
+    def expected(self, prompt: str, schema: Mapping[str, Any]) -> ExpectedQuestion:
+        """What asking this would come to. Nothing is sent."""
+        hidden = self._redaction.hide(prompt) if self._redaction is not None else None
+        sent = prompt if hidden is None else hidden.text
+        key = cache_key(self.identity, sent, schema, self._repeat)
+        is_cached = self._cache is not None and self._cache.get(key) is not None
+        return ExpectedQuestion(is_cached, len(sent), self._price, {} if hidden is None else hidden.counts)
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        """The answer in the shape of a schema. Raises `UnusableAnswer` and `JudgeFailed`."""
+        hidden = self._redaction.hide(prompt) if self._redaction is not None else None
+        sent = prompt if hidden is None else hidden.text
+        key = cache_key(self.identity, sent, schema, self._repeat)
+        kept = self._cache.get(key) if self._cache is not None else None
+        is_cached = kept is not None
+        if kept is None:
+            kept = await self._once(key, sent, schema)
+        text = kept.repair or kept.text
+        cost = None
+        if self._price is not None and kept.input_tokens is not None and kept.output_tokens is not None:
+            cost = self._price.of(kept.input_tokens, kept.output_tokens)
+        try:
+            answer = read_answer(text, schema)
+        except UnusableAnswer as unusable:
+            unusable.raw = text if hidden is None else str(hidden.undone(text))
+            raise
+        shown = answer if hidden is None else hidden.undone(answer)
+        assert isinstance(shown, dict)
+        return Verdict(
+            shown,
+            self.identity,
+            kept.input_tokens,
+            kept.output_tokens,
+            cost,
+            kept.seconds,
+            is_cached,
+            bool(kept.repair),
+        )
+
+    async def aclose(self) -> None:
+        await self._backend.aclose()
+        if self._cache is not None:
+            self._cache.close()
+        if self._budget is not None:
+            self._budget.close()
+
+    async def _once(self, key: str, prompt: str, schema: Mapping[str, Any]) -> CachedAnswer:
+        """Ask; the same question that is in flight already is not asked again."""
+        waiting = self._in_flight.get(key)
+        if waiting is not None:
+            return await asyncio.shield(waiting)
+        future: asyncio.Future[CachedAnswer] = asyncio.get_running_loop().create_future()
+        self._in_flight[key] = future
+        try:
+            answer = await self._answered(prompt, schema)
+            if self._cache is not None:
+                self._cache.put(key, self.identity, answer)
+            future.set_result(answer)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                future.set_exception(error)
+                future.exception()  # it may be that nothing else waits for it
+            else:
+                future.cancel()
+            raise
+        finally:
+            del self._in_flight[key]
+        return answer
+
+    async def _answered(self, prompt: str, schema: Mapping[str, Any]) -> CachedAnswer:
+        """What the model writes; where that is unusable, what it writes when it is asked again, once."""
+        began = perf_counter()
+        first = await self._complete(prompt, schema)
+        try:
+            read_answer(first.text, schema)
+        except UnusableAnswer as unusable:
+            again = await self._complete(_repair(prompt, first.text, unusable), schema)
+            tokens = _sum(first.input_tokens, again.input_tokens), _sum(first.output_tokens, again.output_tokens)
+            return CachedAnswer(first.text, *tokens, perf_counter() - began, again.text or "(empty)")
+        return CachedAnswer(first.text, first.input_tokens, first.output_tokens, perf_counter() - began)
+
+    async def _complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        reserved = self._reserve(prompt)
+        try:
+            completion = await self._retries.ask(lambda: self._backend.complete(prompt, schema))
+        except JudgeFailed:
+            if self._budget is not None:
+                self._budget.charge(reserved, 0.0)
+            raise
+        self._charge(reserved, completion)
+        return completion
+
+    def _reserve(self, prompt: str) -> float:
+        """Set aside what a question may cost at most."""
+        if self._budget is None:
+            return 0.0
+        most = self._backend.parameters.get("max_tokens", 0)
+        reserved = self._price.of(len(prompt.encode()), most) if self._price is not None else 0.0
+        self._budget.reserve(reserved)
+        return reserved
+
+    def _charge(self, reserved: float, completion: ModelAnswer) -> None:
+        if self._budget is not None and self._price is not None:
+            tokens = completion.input_tokens, completion.output_tokens
+            known = tokens[0] is not None and tokens[1] is not None
+            self._budget.charge(reserved, self._price.of(*tokens) if known else reserved)  # type: ignore[arg-type]
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
+def _repair(prompt: str, answer: str, unusable: UnusableAnswer) -> str:
+    return (
+        f"{prompt}\n\nYour answer was:\n{json.dumps(answer[:2000], ensure_ascii=False)}\n"
+        f"It cannot be used: {unusable.detail}. Answer again with exactly one JSON object of the shape described above."
+    )
+
+
+def checked_name(text: str) -> JudgeName:
+    """The name of a judge that can be asked: its key is there."""
+    name = judge_name(text)
+    name.key()
+    if name.url.startswith("http://") and not name.is_local:
+        raise UsageError(f"{name} would send conversations unencrypted", hint="use https:// for another machine")
+    return name

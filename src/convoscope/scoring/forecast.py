@@ -1,0 +1,149 @@
+"""What a run will ask its judges, counted before the first question by a judge that only counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import Conversation
+from convoscope.judging.instrument import CHARACTERS_PER_TOKEN, EXPECTED_ANSWER_TOKENS, Instrument
+from convoscope.metrics.declaration import Metric
+from convoscope.metrics.registry import Declared
+from convoscope.resources.judge import Judge, Verdict, judges_of
+from convoscope.resources.registry import JUDGE
+from convoscope.scoring.evaluate import answered
+from convoscope.scoring.profiles import Profiles
+
+
+class AskedMetric(msgspec.Struct):
+    """What one metric will ask of all judges together."""
+
+    metric: str
+    conversations: int = 0
+    questions: int = 0
+    in_cache: int = 0
+    input_tokens: int = 0
+    """Of questions that are not in the cache, about."""
+    dollars: float | None = 0.0
+    """None where the price of a judge is unknown."""
+
+
+class Forecast(msgspec.Struct):
+    """What a run will ask, and about what that costs."""
+
+    judges: list[str]
+    addresses: list[str]
+    redacts: bool
+    metrics: list[AskedMetric]
+    hidden: dict[str, int] = {}
+    """How many mail addresses, phone numbers and the like are taken out."""
+    withheld: int = 0
+    """Questions in which text that addresses the judge is withheld."""
+
+    @property
+    def questions(self) -> int:
+        return sum(asked.questions for asked in self.metrics)
+
+    @property
+    def to_ask(self) -> int:
+        return self.questions - sum(asked.in_cache for asked in self.metrics)
+
+    @property
+    def dollars(self) -> float | None:
+        costs = [asked.dollars for asked in self.metrics]
+        return None if any(cost is None for cost in costs) else sum(cost for cost in costs if cost is not None)
+
+    def json(self) -> dict[str, Any]:
+        """For a program."""
+        whole: dict[str, Any] = msgspec.to_builtins(self)
+        return {**whole, "questions": self.questions, "to_ask": self.to_ask, "dollars": self.dollars}
+
+
+class _Counting(Judge):
+    """Counts what a judge would be asked, and answers with the least that fits."""
+
+    def __init__(self, judge: Judge, repeats: int) -> None:
+        self.identity = judge.identity
+        self.rubric_folders = getattr(judge, "rubric_folders", ())
+        self._judge = judge
+        self._repeats = repeats
+        self.asked = AskedMetric("")
+        self.hidden: dict[str, int] = {}
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        for repeat in range(self._repeats):
+            self.asked.questions += 1
+            if not isinstance(self._judge, Instrument):
+                self.asked.dollars = None
+                continue
+            expected = self._judge.repeated(repeat).expected(prompt, schema)
+            self.asked.in_cache += expected.is_cached
+            for kind, count in expected.hidden.items():
+                self.hidden[kind] = self.hidden.get(kind, 0) + (count if not repeat else 0)
+            if expected.is_cached:
+                continue
+            self.asked.input_tokens += expected.characters // CHARACTERS_PER_TOKEN
+            price = expected.price
+            if price is None or self.asked.dollars is None:
+                self.asked.dollars = None
+            else:
+                self.asked.dollars += price.of(expected.characters // CHARACTERS_PER_TOKEN, EXPECTED_ANSWER_TOKENS)
+        return Verdict(least(schema), self.identity)
+
+
+def least(schema: Any) -> Any:
+    """The smallest value that fits a schema of the kind that questions have."""
+    if not isinstance(schema, Mapping):
+        return None
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object" or "properties" in schema:
+        properties = schema.get("properties", {})
+        return {name: least(properties.get(name)) for name in schema.get("required", properties)}
+    if kind in ("integer", "number"):
+        return schema.get("maximum", schema.get("minimum", 0))
+    return {"array": [], "boolean": False, "string": ""}.get(str(kind))
+
+
+def forecast(
+    conversations: Iterable[Conversation], metrics: Sequence[Declared], resource: Any, repeats: int
+) -> Forecast:
+    """What these metrics will ask about these conversations."""
+    judges = judges_of(resource)
+    profiles = Profiles(metrics, frozenset([JUDGE]))
+    by_metric: dict[str, AskedMetric] = {}
+    instruments = [one for one in judges if isinstance(one, Instrument)]
+    whole = Forecast(
+        judges=[one.identity for one in judges],
+        addresses=[one.address for one in instruments],
+        redacts=any(one.redacts for one in instruments),
+        metrics=[],
+    )
+
+    async def count_all() -> None:
+        for conversation in conversations:
+            for _, declared in profiles.of(conversation).ready:
+                if JUDGE in declared.resources.values():
+                    await count_questions(declared, conversation)
+
+    async def count_questions(declared: Metric, conversation: Conversation) -> None:
+        parameter = next(name for name, asked in declared.resources.items() if asked == JUDGE)
+        asked = by_metric.setdefault(declared.key, AskedMetric(declared.key))
+        before = asked.questions
+        for judge in judges:
+            counting = _Counting(judge, repeats)
+            counting.asked = asked
+            observations = await answered(declared, conversation, {parameter: counting})
+            for kind, number in counting.hidden.items():
+                whole.hidden[kind] = whole.hidden.get(kind, 0) + number
+            whole.withheld += any((observed.details or {}).get("withheld") for observed in observations)
+        asked.conversations += asked.questions > before
+
+    asyncio.run(count_all())
+    whole.metrics = [asked for asked in by_metric.values() if asked.questions]
+    return whole
