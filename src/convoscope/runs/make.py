@@ -22,7 +22,9 @@ from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
+from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
+from convoscope.metrics.semantic.findings import GOLD_LABELS
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.runs.audit import audit
 from convoscope.runs.conversations import conversation_ids, some_fields
@@ -38,10 +40,11 @@ from convoscope.runs.summarise import absent_samples, read_label, summarise
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import kept_texts
 from convoscope.scores.side_tables import SideTable
+from convoscope.scoring.annotators import provided_rules
 from convoscope.scoring.engines import Engine, LocalEngine
 from convoscope.scoring.job import Job, choose, plan_job
 from convoscope.scoring.labels import LabelOfInput, LabelRule, fields_hint, label_of_input, label_rule
-from convoscope.scoring.partition import Timings
+from convoscope.scoring.partition import InputRule, Timings
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.statistics import intervals
 
@@ -120,6 +123,7 @@ class _RunBuilder:
         self.by, self.metrics, self.engine = job.settings.groupings, job.chosen.metrics, engine
         reading = job.settings.reading
         self.label = None if label is None else LabelOfInput(label)
+        self.rules: list[InputRule] = []
         self.signatures = {one.key: signature(one) for one in self.metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in self.metrics},
@@ -169,6 +173,11 @@ class _RunBuilder:
             raise nothing_readable(self.report)
         if self.label is not None:
             self.label = label_of_input(self.label.rule, inputs, settings.limit, settings.part_bytes)
+            self.rules.append(self.label.rule)
+        asked = any(GOLD_LABELS in one.needs for one in self.metrics if isinstance(one, Metric))
+        # An annotator that runs here says itself what it provides.
+        if asked and self.job.annotator is None:
+            self.rules += provided_rules(inputs, settings.limit, settings.part_bytes)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(settings.part_bytes)})
         try:
             if not unfinished.is_late:
@@ -254,9 +263,8 @@ class _RunBuilder:
         kinds = axis_of(self.metrics)
         fields = dict.fromkeys(name for names in self.by or () for name in names if name not in kinds)
         writer = RunFiles(unfinished.folder.resolve(), job.chosen.tables, tuple(fields))
-        rule = None if self.label is None else self.label.rule
         # Closed at once when anything goes wrong, and with it the workers.
-        with closing(job.parts(self.engine, writer, unfinished.scratch, unfinished.done, rule)) as parts:
+        with closing(job.parts(self.engine, writer, unfinished.scratch, unfinished.done, self.rules)) as parts:
             for part in parts:
                 unfinished.finish_part(part)
                 seen += part.conversations
