@@ -183,10 +183,10 @@ def _user_turns(shown: _Shown, context: MetricContext) -> str | None:
     """What was said beside what was written. A turn of which nothing was written is lost, but for the last:
     a call may end before the recogniser is done."""
     intended, heard = context.intended_user_turns, context.transcribed_user_turns
-    said = sorted(turn for turn, text in intended.items() if _is_speech(text))
+    spoken = sorted(turn for turn, text in intended.items() if _is_speech(text))
     if not heard:
         return None
-    shown.rated = [turn for turn in said if turn in heard or turn != said[-1]]
+    shown.rated = [turn for turn in spoken if turn in heard or turn != spoken[-1]]
     return shown.fenced(
         f"[turn {turn}] said: {shown.text(intended[turn], turn)} written: {shown.text(heard.get(turn, ''), turn)}"
         for turn in shown.rated

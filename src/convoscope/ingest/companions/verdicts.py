@@ -194,7 +194,7 @@ def labels_of_document(value: Mapping[str, Any]) -> Iterator[Label]:
 
 
 def label_of_score(name: str, score: Mapping[str, Any], rater: str = RATER) -> Label:
-    """One `MetricScore` as a label. An error is no number, whatever number stands beside it; nor is a skipped one."""
+    """One `MetricScore` as a label. An error is no number, whatever number comes with it; nor is a skipped one."""
     stamp = "/".join(str(score[key]) for key in ("version", "prompt_hash") if score.get(key))
     label = Label(name=name, value=None, rater=rater, rater_kind="external", policy=stamp)
     if score.get("error"):
@@ -228,8 +228,8 @@ def contradict(value: Any, normalised: Any, scale: str) -> bool:
 def _columns(row: Mapping[str, Any]) -> dict[str, str]:
     """What each column holds that is known by its name: the column, by what it holds."""
     by_name = {folded_name(name): name for name in row}
-    found = {held: next((by_name[one] for one in names if one in by_name), "") for held, names in _COLUMNS.items()}
-    return {held: column for held, column in found.items() if column}
+    columns = {held: next((by_name[one] for one in names if one in by_name), "") for held, names in _COLUMNS.items()}
+    return {held: column for held, column in columns.items() if column}
 
 
 def _table(path: Path, problems: list[str]) -> Iterator[tuple[str, Label]]:
