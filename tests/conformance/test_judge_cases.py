@@ -61,7 +61,7 @@ OURS: dict[str, tuple[str, str]] = {
     "parse_claims-001": (UNUSABLE, "claims are asked for as a JSON list, so that no line has to be guessed"),
     "parse_claims-003": (
         UNUSABLE,
-        "the other program keeps the number from 11 on; claims are asked for as a JSON list",
+        "the other program keeps a number from 11 on; claims are asked for as a JSON list",
     ),
     "parse_claims-005": (UNUSABLE, "claims are asked for as a JSON list"),
     # 1 − 0.5 ÷ √(1 ÷ 3): the sample deviation of 1, 0.5 and 0 by the largest that three judges can have

@@ -57,7 +57,7 @@ def eva_metric(
         raise DeclarationError(f"{called} has no method compute", hint="a metric class of EVA has compute(context)")
     if of not in get_args(ScoreField):
         raise DeclarationError(f"{called}: of={of!r}", hint=f"use one of {', '.join(get_args(ScoreField))}")
-    held: list[EvaMetric] = [] if isclass(metric_class) else [metric_class]  # type: ignore[list-item]
+    held: list[EvaMetric] = [] if isclass(metric_class) else [metric_class]
 
     async def verdict(context: MetricContext) -> Observation:
         if not held:
