@@ -188,11 +188,11 @@ def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> No
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:
     """A figure of one conversation from others of it: null when an input is."""
     values: list[float] = []
-    voices = {key: _voice(done.get(key, ())) for key in declared.inputs}
-    for key, score in voices.items():
+    voices = [(key, _voice(done.get(key, ()))) for key in declared.inputs]
+    for key, score in voices:
         if declared.fails_at is not None and score and score.value is not None and score.value <= declared.fails_at:
             return measured(WHOLE, 0, details={"failed": key})
-    for key, score in voices.items():
+    for key, score in voices:
         if score is None:
             return unmeasured(WHOLE, "input_not_scored", key)
         if score.status != MEASURED or score.value is None:
