@@ -158,3 +158,5 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     policy: str = ""
     """Version of the labelling instructions."""
     notes: str = ""
+    status: Literal["given", "failed", "skipped"] = "given"
+    """failed: the rater broke, and the notes say how. skipped: it gave no verdict. Neither has a value."""

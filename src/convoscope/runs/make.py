@@ -17,6 +17,7 @@ from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
 from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
+from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
@@ -246,15 +247,17 @@ class _RunBuilder:
             report.warnings.append(f"only the first {limit:,} conversations were scored; there are more")
         self._finish(unfinished, report)
 
-    def _note_predictions(self, tables: Tables, report: ReadReport) -> None:
-        """Note which predictions cannot be read, and which are of no dialogue of the run.
+    def _note_unused(self, tables: Tables, report: ReadReport) -> None:
+        """Note which predictions and verdicts cannot be read, and which are of no conversation of the run.
 
         What a limit left out might be theirs.
         """
-        predictions = {path for item in self.job.input.inputs for path in item.companions_of(PredictionFiles.format)}
-        if predictions:
+        inputs = self.job.input.inputs
+        predictions = {path for item in inputs for path in item.companions_of(PredictionFiles.format)}
+        verdicts = {path for item in inputs for path in item.companions_of(Verdicts.format)}
+        if predictions or verdicts:
             ids = conversation_ids(tables) if self.settings.limit is None else None
-            report.add_notes(unused_predictions(predictions, ids))
+            report.add_notes([*unused_predictions(predictions, ids), *unused_verdicts(verdicts, ids)])
             self._refuse_problems(report)
 
     def _score_parts(self, unfinished: Partial) -> None:
@@ -279,7 +282,7 @@ class _RunBuilder:
         done = [part for _, part in sorted(unfinished.done.items())]
         tables = finish_tables(folder, done, self.metrics, self.settings.limit, self.job.session.names)
         finished = perf_counter()
-        self._note_predictions(tables, report)
+        self._note_unused(tables, report)
         if tables.shared:
             report.warnings.append(
                 f"several conversations share an id; a number was added to it: {_few(tables.shared)}"

@@ -188,8 +188,11 @@ def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> No
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:
     """A figure of one conversation from others of it: null when an input is."""
     values: list[float] = []
-    for key in declared.inputs:
-        score = _voice(done.get(key, ()))
+    voices = [(key, _voice(done.get(key, ()))) for key in declared.inputs]
+    for key, score in voices:
+        if declared.fails_at is not None and score and score.value is not None and score.value <= declared.fails_at:
+            return measured(WHOLE, 0, details={"failed": key})
+    for key, score in voices:
         if score is None:
             return unmeasured(WHOLE, "input_not_scored", key)
         if score.status != MEASURED or score.value is None:
@@ -204,8 +207,13 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
 
 
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: the panel, else a judge, else the row without a judge."""
-    order = sorted(scores, key=lambda score: (not score.judge.startswith("panel:"), score.judge == COMPUTED))
+    """Who speaks for a metric: what was computed, else the panel, else a judge, else the row without a judge."""
+
+    def rank(score: ConversationScore) -> tuple[bool, bool, bool]:
+        is_computed = score.judge == COMPUTED
+        return not (is_computed and score.status == MEASURED), not score.judge.startswith("panel:"), is_computed
+
+    order = sorted(scores, key=rank)
     return order[0] if order else None
 
 

@@ -65,7 +65,8 @@ class Forecast(msgspec.Struct):
 class _Counting(Judge):
     """Counts what a judge would be asked, and answers with the least that fits."""
 
-    def __init__(self, judge: Judge, repeats: int) -> None:
+    def __init__(self, judge: Judge, repeats: int, seen: set[str]) -> None:
+        self._seen = seen
         self.identity = judge.identity
         self.rubric_folders = getattr(judge, "rubric_folders", ())
         self._judge = judge
@@ -74,6 +75,9 @@ class _Counting(Judge):
         self.hidden: dict[str, int] = {}
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        if prompt in self._seen:  # metrics that ask the same share one answer
+            return Verdict(least(schema), self.identity)
+        self._seen.add(prompt)
         for repeat in range(self._repeats):
             self.asked.questions += 1
             if not isinstance(self._judge, Instrument):
@@ -125,8 +129,12 @@ def forecast(
         metrics=[],
     )
 
+    seen: dict[str, set[str]] = {}
+    """By judge: what it was asked about the conversation at hand."""
+
     async def count_all() -> None:
         for conversation in conversations:
+            seen.clear()
             for _, declared in profiles.of(conversation).ready:
                 if JUDGE in declared.resources.values():
                     await count_questions(declared, conversation)
@@ -136,7 +144,7 @@ def forecast(
         asked = by_metric.setdefault(declared.key, AskedMetric(declared.key))
         before = asked.questions
         for judge in judges:
-            counting = _Counting(judge, repeats)
+            counting = _Counting(judge, repeats, seen.setdefault(judge.identity, set()))
             counting.asked = asked
             observations = await answered(declared, conversation, {parameter: counting})
             for kind, number in counting.hidden.items():
