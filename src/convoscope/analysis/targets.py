@@ -20,6 +20,7 @@ from convoscope.metrics.declaration import SHARE, Target
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
 from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
+from convoscope.scores.judges import speakers
 from convoscope.scores.observation import ERROR, UNMEASURED
 from convoscope.statistics.summary import Figure
 
@@ -155,11 +156,11 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> l
 
 
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:
-    """The figures that a target names: the panel's where there is one, else every judge's."""
+    """The figures that a target names: the panel's where there is one, else every judge's; of people and of models."""
     figures = _of_group(summary, target) if target.by else summary.figures
     named = [figure for figure in figures if figure_name(figure) == target.figure]
-    panels = [figure for figure in named if figure.judge.startswith("panel:")]
-    return panels or named or _missing(figures, target.figure)
+    who = speakers(figure.judge for figure in named)
+    return [figure for figure in named if figure.judge in who] or _missing(figures, target.figure)
 
 
 def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:

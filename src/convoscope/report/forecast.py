@@ -21,7 +21,9 @@ from convoscope.scoring.settings import ScoreSettings
 
 def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
     """What scoring these logs with these settings will ask. Nothing is sent."""
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *settings.judge_resources))
+    named = settings.named_judges
+    judges = () if named is None else named.resources
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
     if JUDGE not in chosen.resources:
         raise UsageError("no judge is named, or no metric asks one", hint="--judge openai:MODEL")
     conversations = ReadStream(

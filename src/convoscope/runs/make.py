@@ -77,7 +77,9 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
         _check_out(Path(settings.out))
     engine = settings.engine or LocalEngine(settings.workers)
     _ = settings.reading  # what cannot be meant is refused before anything is done
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *settings.judge_resources))
+    named = settings.named_judges
+    judges = () if named is None else named.resources
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
     check_tables(chosen.tables)
     rule = None if settings.label is None else label_rule(settings.label)
     targets = [settings.targets] if isinstance(settings.targets, str) else settings.targets

@@ -12,6 +12,7 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
+from convoscope.scores.judges import speaking_order
 from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
@@ -23,8 +24,9 @@ from convoscope.scores.observation import (
     unmeasured,
 )
 from convoscope.scoring.profiles import Absence, Profiles, in_order
+from convoscope.statistics.panels import MEDIAN, PanelRule, panels
 from convoscope.statistics.summary import input_reason
-from convoscope.statistics.within import ConversationScore, panel, reduce_conversation
+from convoscope.statistics.within import ConversationScore, reduce_conversation
 from convoscope.views.items import WHOLE
 
 _NO_RESOURCES: Mapping[str, Any] = {}
@@ -204,9 +206,8 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
 
 
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: the panel, else a judge, else the row without a judge."""
-    order = sorted(scores, key=lambda score: (not score.judge.startswith("panel:"), score.judge == COMPUTED))
-    return order[0] if order else None
+    """Who speaks for a metric: the judges that were asked, as a panel where they are several, else people."""
+    return max(scores, key=lambda score: speaking_order(score.judge), default=None)
 
 
 def say(error: BaseException) -> str:
@@ -217,11 +218,11 @@ def say(error: BaseException) -> str:
         return type(error).__name__
 
 
-def reduce_one(declared: Declared, observations: Sequence[Observation]) -> Evaluated:
+def reduce_one(declared: Declared, observations: Sequence[Observation], rule: PanelRule = MEDIAN) -> Evaluated:
     """The observations of one conversation, with those of the panel, and what they come to."""
     try:
         if len(observations) > 1 and any(one.judge != COMPUTED for one in observations):
-            observations = (*observations, *panel(observations))
+            observations = (*observations, *panels(observations, declared, rule))
         return Evaluated(declared, observations, reduce_conversation(declared, observations))
     except Exception as error:  # a reducer that does not fit the scores, or a panel whose mean no number can hold
         broken = (failed(WHOLE, "reduction_failed", say(error)),)

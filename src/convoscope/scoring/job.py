@@ -77,10 +77,11 @@ def choose(
         raise UsageError("no metric to score with")
     check_declarations(chosen)
     wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
-    handed_in = (*given(resources), *registry.resources)
-    declared = [one for one in registry.declared.values() if isinstance(one, Metric)] if handed_in else []
-    known = {name for one in declared for name in one.resources.values()}
-    provided = by_type(handed_in, wanted, known)
+    handed_in = given(resources)
+    is_any = handed_in or registry.resources
+    others = [one for one in registry.declared.values() if isinstance(one, Metric)] if is_any else []
+    known = {name for one in others for name in one.resources.values()}
+    provided = by_type(handed_in, wanted, registry.resources, known)
     return Chosen(chosen, provided, tuple(registry.tables.values()), registry.problems)
 
 
@@ -169,9 +170,8 @@ def plan_job(source: Sequence[Any], chosen: Chosen, settings: ScoreSettings) -> 
     find = find_inputs if are_paths else from_objects
     discovered = find(source, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)
     discovered.report.warnings.extend(chosen.problems)
-    session = Session(chosen.resources_with(discovered.venues))
+    session = Session(chosen.resources_with(discovered.venues), repeats=settings.repeats, panel=settings.panel_rule)
     session.held = HeldConversations()
-    session.repeats = settings.repeats
     return Job(
         settings=settings,
         name=Path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,

@@ -15,13 +15,13 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
-from convoscope.errors import InputError, UsageError
+from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics.declaration import Metric
 from convoscope.resources.judge import Judge, judges_of
-from convoscope.resources.registry import JUDGE, Resource, asked_by
+from convoscope.resources.registry import JUDGE, Resource, asked_by, made
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
-from convoscope.statistics.within import joined_repeats
+from convoscope.statistics.panels import MEDIAN, PanelRule, joined_repeats
 
 DEFAULT_CONCURRENCY = 200
 """Questions in flight at the same time, over all workers, unless the user says otherwise."""
@@ -59,7 +59,12 @@ class Session:
     """Makes resources when they are first asked for, hands them to metrics, and closes them at the end."""
 
     def __init__(
-        self, resources: Mapping[str, Resource] | None = None, max_concurrency: int = DEFAULT_CONCURRENCY
+        self,
+        resources: Mapping[str, Resource] | None = None,
+        max_concurrency: int = DEFAULT_CONCURRENCY,
+        *,
+        repeats: int = 1,
+        panel: PanelRule = MEDIAN,
     ) -> None:
         self.resources = resources or {}
         self.max_concurrency = max_concurrency
@@ -71,8 +76,10 @@ class Session:
         """And what is handed to metrics: of an asynchronous context manager, what it gives."""
         self._given: dict[str, Mapping[str, Any]] = {}
         self._voices_of: dict[str, Sequence[Sequence[Mapping[str, Any]]]] = {}
-        self.repeats = 1
+        self.repeats = repeats
         """How often each judge is asked the same."""
+        self.panel = panel
+        """How several judges come to one score."""
         self._end: Finalize | None = None
         self.process = os.getpid()
         self.names = frozenset(self.resources)
@@ -145,7 +152,7 @@ class Session:
         rounds = await asyncio.gather(
             *(asyncio.gather(*(answered(declared, conversation, given) for given in repeats)) for repeats in voices)
         )
-        observations = [one for repeats in rounds for one in joined_repeats(repeats)]
+        observations = [one for repeats in rounds for one in joined_repeats(repeats, declared)]
         # Where there are judges, that nothing came with the data is no news.
         return [one for one in observations if one.reason != "nothing_to_observe"] or observations[:1]
 
@@ -177,8 +184,8 @@ class Session:
         if id(resource) not in self._made:
             self._close_at_exit()
             try:
-                self._made[id(resource)] = resource.make()
-            except InputError:  # a file that it is made of says what is wrong with it
+                self._made[id(resource)] = made(resource)
+            except ConvoscopeError:  # it says by itself what is wrong
                 raise
             except (Exception, SystemExit) as error:  # whatever the user's function raises
                 raise UsageError(f"{resource.home} cannot be made: {say(error)}") from None
