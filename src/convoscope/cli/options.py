@@ -93,10 +93,31 @@ Judges = Annotated[
     typer.Option(
         "--judge",
         help="Ask this model: openai:MODEL, anthropic:MODEL, or one of them @http://HOST:PORT/v1. "
-        "Conversations are sent to it. Named several times, the judges are a panel.",
+        "Conversations are sent to it. Named several times, the judges are a panel. settings: as convoscope.toml says.",
     ),
 ]
-Repeats = Annotated[int, typer.Option("--repeats", help="Ask each judge the same so often.", min=1)]
+Repeats = Annotated[int | None, typer.Option("--repeats", help="Ask each judge the same so often.", min=1)]
+Panel = Annotated[
+    str | None,
+    typer.Option(
+        "--panel",
+        metavar="NAME",
+        help="How several judges come to one score: median (default), mean, weighted_mean, majority_vote, consensus, "
+        "min, max.",
+    ),
+]
+SecondLook = Annotated[
+    str | None,
+    typer.Option("--second-look", metavar="JUDGE", help="Ask this judge again about a tenth of what was judged."),
+]
+SettingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        metavar="FILE",
+        help="Also what this convoscope.toml says, its judge included. Without it, the file of this folder or above.",
+    ),
+]
 Rubrics = Annotated[
     list[Path] | None,
     typer.Option("--rubrics", help="A folder of rubrics that replace ours of the same name. May be repeated."),
@@ -230,7 +251,8 @@ class PlainGroup(PlainParams, TyperGroup):
 OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
-    "Judges": "--judge --dry-run --repeats --budget --max-questions --rubrics --redact --redact-pattern --cache",
+    "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions --rubrics "
+    "--redact --redact-pattern --cache",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --max-concurrency --workers",
 }
 

@@ -230,6 +230,11 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
 Answering = Callable[[str, Mapping[str, Any]], Any]
 
 
+def function_name(function: Any) -> str:
+    """The name of a judge that is a function in Python."""
+    return f"python/{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
 class FunctionBackend:
     """A Python function of a prompt and a schema, plain or async, that returns a dictionary or a text."""
 
@@ -240,7 +245,7 @@ class FunctionBackend:
 
     def __init__(self, function: Answering) -> None:
         self._function = function
-        self.name = f"python/{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+        self.name = function_name(function)
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         try:

@@ -33,7 +33,7 @@ class _Named:
     def __init__(self, judge: Any, settings: JudgeSettings) -> None:
         self._judge = judge
         self._settings = settings
-        self.__qualname__ = str(judge)
+        self.__qualname__ = self.home = str(judge)
 
     def __call__(self) -> Instrument:
         return Instrument(self._judge, self._settings)

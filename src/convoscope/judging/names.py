@@ -24,7 +24,8 @@ class JudgeName(NamedTuple):
     """Empty for the provider's own."""
 
     def __str__(self) -> str:
-        return f"{self.provider}:{self.model}" + (f"@{self.address}" if self.address else "")
+        # A password in an address is for its server only.
+        return f"{self.provider}:{self.model}" + (f"@{self.shown_url}" if self.address else "")
 
     @property
     def url(self) -> str:

@@ -41,7 +41,8 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     @property
     def home(self) -> str:
         """Where it was declared, for a person."""
-        return f"{self.make.__module__}.{self.make.__qualname__}"
+        named: str | None = getattr(self.make, "home", None)
+        return named or f"{self.make.__module__}.{self.make.__qualname__}"
 
 
 def _look_up(module: str, name: str) -> Resource:

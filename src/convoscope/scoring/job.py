@@ -163,14 +163,21 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         yield from engine.run(work, waiting())
 
 
-def plan_job(source: Sequence[Any], chosen: Chosen, settings: ScoreSettings) -> Job:
+def plan_job(
+    source: Sequence[Any], chosen: Chosen, settings: ScoreSettings, second_look: Resource | None = None
+) -> Job:
     """Find the inputs, in paths or in objects made in Python; nothing is read or asked yet."""
     annotator = None if settings.annotate is None else annotator_named(settings.annotate)
     are_paths = bool(source) and isinstance(source[0], str | os.PathLike)
     find = find_inputs if are_paths else from_objects
     discovered = find(source, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)
     discovered.report.warnings.extend(chosen.problems)
-    session = Session(chosen.resources_with(discovered.venues), repeats=settings.repeats, panel=settings.panel_rule)
+    session = Session(
+        chosen.resources_with(discovered.venues),
+        repeats=settings.repeats,
+        panel=settings.panel_rule,
+        second_look=second_look,
+    )
     session.held = HeldConversations()
     return Job(
         settings=settings,

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from multiprocessing.util import Finalize
 from threading import Thread
 from typing import Any, TypeVar
@@ -65,6 +65,7 @@ class Session:
         *,
         repeats: int = 1,
         panel: PanelRule = MEDIAN,
+        second_look: Resource | None = None,
     ) -> None:
         self.resources = resources or {}
         self.max_concurrency = max_concurrency
@@ -80,6 +81,8 @@ class Session:
         """How often each judge is asked the same."""
         self.panel = panel
         """How several judges come to one score."""
+        self.second_look = second_look
+        """The judge that is asked again about some of what was judged."""
         self._end: Finalize | None = None
         self.process = os.getpid()
         self.names = frozenset(self.resources)
@@ -95,11 +98,28 @@ class Session:
                     hint="`identity` names what the answers depend on: provider/model@rubric-hash",
                 )
             identities[name] = identity
+        if self.second_look is not None and self.second_look_identity in identities.get(JUDGE, "").split(" + "):
+            raise UsageError(
+                f"the second look is by {self.second_look_identity}, which judges already", hint="name another judge"
+            )
         return identities
 
-    def made(self, type_name: str) -> Any:
-        """The resource of a type, made."""
-        return self._make(self.resources[type_name])
+    @property
+    def second_look_identity(self) -> str:
+        """What the answers of the second look depend on; empty where there is none."""
+        return "" if self.second_look is None else str(self._make(self.second_look).identity)
+
+    def look_again(self, declared: Metric, conversations: Sequence[Conversation]) -> list[Sequence[Observation]]:
+        """What the judge of the second look says of some conversations."""
+        assert self.second_look is not None
+        parameter = next(name for name, asked in declared.resources.items() if asked == JUDGE)
+        given = {**self.given(declared), parameter: self._open(self.second_look)}
+        answers = [self._loop.submit(partial(answered, declared, one, given)) for one in conversations]
+        return [answer.result() for answer in answers]
+
+    def made(self, resource: Resource) -> Any:
+        """What a resource of the session made."""
+        return self._make(resource)
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""
@@ -160,7 +180,8 @@ class Session:
         """End what runs, and close what was made. A session that is asked again afterwards starts afresh."""
         if self._end is not None:
             self._end.cancel()
-        is_managed = {id(one): one.is_managed for one in self.resources.values()}
+        resources = [*self.resources.values(), *([] if self.second_look is None else [self.second_look])]
+        is_managed = {id(one): one.is_managed for one in resources}
         for key, instance in self._made.items():
             if is_managed[key]:
                 with suppress(Exception):  # what was scored is kept, whatever goes wrong now

@@ -15,7 +15,7 @@ from convoscope.ingest.settings import ReadSettings, read_settings
 from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared
 from convoscope.scoring.session import DEFAULT_CONCURRENCY
-from convoscope.statistics.panels import MEDIAN, Aggregation, PanelRule
+from convoscope.statistics.panels import MEDIAN, Aggregation, PanelRule, model_of
 from convoscope.user_code import names
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         if rule != MEDIAN and (refusal := rule.refuse(len(judges))):
             raise UsageError(f"--panel {refusal}", hint="name each judge with --judge")
         if rule.aggregation == "weighted_mean":
-            named = {_model(judge) for judge in judges if isinstance(judge, str)}
+            named = set(map(_model, judges))
             if unknown := sorted(named ^ rule.weights.keys()):
                 what = "has no weight" if unknown[0] in named else "has a weight, and is no judge of this run"
                 raise UsageError(f"{unknown[0]} {what}", hint="convoscope.toml has the weights, in [judge.weights]")
@@ -195,11 +195,14 @@ def _absolute(sources: Iterable[PathLike]) -> tuple[str, ...]:
     return tuple(str(Path(name).resolve()) if Path(name).is_file() else name for name in names(sources))
 
 
-def _model(judge: str) -> str:
-    """`provider/model` of a judge as a user names it; a function in Python is named so already."""
+def _model(judge: JudgeLike) -> str:
+    """`provider/model` of a judge as a user names it, in words or as a thing."""
+    from convoscope.judging.backends import function_name
     from convoscope.judging.names import judge_name
 
-    if judge.startswith("python/"):
-        return judge
-    name = judge_name(judge)
-    return f"{name.provider}/{name.model}"
+    if isinstance(judge, str):
+        if ":" not in judge:
+            return judge
+        name = judge_name(judge)
+        return f"{name.provider}/{name.model}"
+    return model_of(judge.identity) if hasattr(judge, "identity") else function_name(judge)
