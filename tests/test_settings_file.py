@@ -15,9 +15,7 @@ from support.command_line import Ended
 from support.command_line import convoscope as command
 from support.judge_server import JudgeServer, judge_server
 
-CHAT = {
-    "messages": [{"role": "user", "content": "Mail me: ada@example.org"}, {"role": "assistant", "content": "Done."}]
-}
+MESSAGES = [{"role": "user", "content": "Mail me: ada@example.org"}, {"role": "assistant", "content": "Done."}]
 
 
 def written(folder: Path, text: str) -> FoundSettings:
