@@ -61,8 +61,7 @@ def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | No
     options["max_dollars"] = options.pop("budget", None)
     fields = {name: value for name, value in options.items() if name in JudgeSettings.__struct_fields__}
     settings = JudgeSettings(use_cache=use_cache, **fields)
-    name = checked_name(names[0])
-    check_budget(settings.max_dollars, ["" if name.address else f"{name.provider}/{name.model}"])
+    check_budget(settings.max_dollars, [checked_name(names[0]).priced_as])
     return OneJudge(names[0], settings, None if calibration is None else Path(calibration))
 
 

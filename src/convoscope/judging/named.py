@@ -51,7 +51,7 @@ def named_judges(
     asked = [*judges, *([] if second_look is None else [second_look])]
     resources = [_resource(judge, settings) for judge in asked]
     names = [checked_name(judge) for judge in asked if isinstance(judge, str)]
-    check_budget(settings.max_dollars, ["" if name.address else f"{name.provider}/{name.model}" for name in names])
+    check_budget(settings.max_dollars, [name.priced_as for name in names])
     return NamedJudges(tuple(resources[: len(judges)]), None if second_look is None else resources[-1])
 
 

@@ -9,6 +9,9 @@ from types import GeneratorType
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.judging.answers import UnusableAnswer
+from convoscope.judging.backends import JudgeFailed
+from convoscope.judging.limits import BudgetSpent
 from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
@@ -173,6 +176,12 @@ async def answered(
         if task is not None and task.cancelling():  # the run was given up
             raise
         return (failed(WHOLE, "metric_raised", say(error)),)
+    except BudgetSpent as spent:
+        return (unmeasured(WHOLE, "budget_spent", spent.message),)
+    except JudgeFailed as failure:
+        return (failed(WHOLE, "judge_failed", failure.message),)
+    except UnusableAnswer as unusable:
+        return (unmeasured(WHOLE, unusable.reason, unusable.detail),)
     except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
