@@ -46,7 +46,7 @@ class TestFinding:
         monkeypatch.chdir(tmp_path / "a" / "b")
         found = find_settings()
         assert found is not None
-        assert (found.file, found.is_named, found.tables.judge.repeats) == (tmp_path / "convoscope.toml", False, 2)
+        assert (found.file, found.is_named, found.tables.judge.repeats) == (Path("../../convoscope.toml"), False, 2)
         written(tmp_path / "a", "[judge]\nrepeats = 3\n")
         nearest = find_settings()
         assert nearest is not None

@@ -5,6 +5,7 @@ A table of the file is one class here. A file that was merely found never makes 
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -67,8 +68,11 @@ def find_settings(named: Path | None = None) -> FoundSettings | None:
     if named is not None:
         return FoundSettings(named, read_settings_file(named), is_named=True)
     here = Path.cwd()
-    file = next((path for folder in (here, *here.parents) if (path := folder / FILE).is_file()), None)
-    return None if file is None else FoundSettings(file, read_settings_file(file), is_named=False)
+    nearest = next((path for folder in (here, *here.parents) if (path := folder / FILE).is_file()), None)
+    if nearest is None:
+        return None
+    file = Path(os.path.relpath(nearest))  # as a person would call it from here
+    return FoundSettings(file, read_settings_file(file), is_named=False)
 
 
 def read_settings_file(file: Path) -> SettingsTables:
