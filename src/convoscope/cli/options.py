@@ -94,10 +94,31 @@ Judges = Annotated[
         "--judge",
         metavar="NAME",
         help="Send conversations to this model: openai:MODEL, anthropic:MODEL, or with @http://HOST:PORT/v1. "
-        "Repeatable: a panel.",
+        "Repeatable: a panel. settings: the judge of convoscope.toml.",
     ),
 ]
-Repeats = Annotated[int, typer.Option("--repeats", metavar="N", help="Ask each judge N times.", min=1)]
+Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", help="Ask each judge N times.", min=1)]
+Panel = Annotated[
+    str | None,
+    typer.Option(
+        "--panel",
+        metavar="NAME",
+        help="How several judges come to one score: median (default), mean, weighted_mean, majority_vote, consensus, "
+        "min, max.",
+    ),
+]
+SecondLook = Annotated[
+    str | None,
+    typer.Option("--second-look", metavar="JUDGE", help="Ask this judge again about a tenth of what was judged."),
+]
+SettingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        metavar="FILE",
+        help="Also what this convoscope.toml says, its judge included. Without it, the file of this folder or above.",
+    ),
+]
 Rubrics = Annotated[
     list[Path] | None,
     typer.Option("--rubrics", metavar="FOLDER", help="Rubrics that replace the installed ones. Repeatable."),
@@ -230,8 +251,8 @@ OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",
-    "Judges": "--judge --dry-run --repeats --budget --max-questions --max-concurrency --rubrics "
-    "--redact --redact-pattern --cache",
+    "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions "
+    "--max-concurrency --rubrics --redact --redact-pattern --cache",
 }
 
 

@@ -27,10 +27,12 @@ from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
 from convoscope.metrics.semantic.findings import GOLD_LABELS
 from convoscope.metrics.signatures import signature, table_signature
+from convoscope.resources.registry import JUDGE
 from convoscope.runs.audit import audit
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
+from convoscope.runs.judging import judging_summary
 from convoscope.runs.part_files import RunFiles
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, reader_sources, sources, versions
@@ -48,6 +50,7 @@ from convoscope.scoring.labels import LabelOfInput, LabelRule, fields_hint, labe
 from convoscope.scoring.partition import InputRule, Timings
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.statistics import intervals
+from convoscope.statistics.panels import MEDIAN
 
 DEFAULT_FOLDER = Path("runs")
 MAX_NAMED = 5
@@ -81,7 +84,9 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
         _check_out(Path(settings.out))
     engine = settings.engine or LocalEngine(settings.workers)
     _ = settings.reading  # what cannot be meant is refused before anything is done
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *settings.judge_resources))
+    named = settings.named_judges
+    judges = () if named is None else named.resources
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
     check_tables(chosen.tables)
     rule = None if settings.label is None else label_rule(settings.label)
     targets = [settings.targets] if isinstance(settings.targets, str) else settings.targets
@@ -91,7 +96,8 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
     with keeping(lambda: "nothing was scored yet"):
         files = as_files(things if are_paths else ())
         with files.folder or nullcontext():
-            job = plan_job(files.paths if are_paths else things, chosen, settings)
+            again = None if named is None else named.second_look
+            job = plan_job(files.paths if are_paths else things, chosen, settings, again)
             with closing(job.session):
                 builder = _RunBuilder(job, wanted, rule, engine)
                 return builder.run(_out(settings.out, builder))
@@ -151,6 +157,10 @@ class _RunBuilder:
             self.config["resources"] = job.session.identities()
         if self.settings.repeats != 1:
             self.config["repeats"] = self.settings.repeats
+        if job.session.panel != MEDIAN:
+            self.config["panel"] = msgspec.to_builtins(job.session.panel)
+        if job.session.second_look is not None:
+            self.config["second_look"] = job.session.second_look_identity
         self.config_hash = canonical_hash(self.config)
         try:
             self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in job.input.inputs])
@@ -308,6 +318,10 @@ class _RunBuilder:
             label=None if label is None else label.counts,
             absent=len(absent),
         )
+        if JUDGE in self.job.session.resources:
+            self.settings.report("looking again", report.conversations)
+            judging = judging_summary(tables, self.metrics, self.job.session)
+            summary = msgspec.structs.replace(summary, judging=judging)
         report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},

@@ -12,6 +12,7 @@ import msgspec
 
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
 from convoscope.metrics.registry import Declared, whole_metrics
+from convoscope.runs.judging import JudgingSummary
 from convoscope.scores.observation import COMPUTED, Status
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
 from convoscope.statistics.summary import Figure
@@ -140,6 +141,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     """What is independent where it is not the conversation: `scenario`, `user`, or `scenario or user`."""
     metrics: list[Figure]
     not_measured: list[NotMeasured] = []
+    judging: JudgingSummary | None = None
+    """How far judges agree, where the run asked any."""
     groups: list[Group] = []
     small_groups: list[SmallGroups] = []
     declared: list[DeclaredMetric]

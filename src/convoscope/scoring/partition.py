@@ -156,7 +156,12 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What this process scores with. One that was inherited belongs to another process."""
         session: Session | None = self.__dict__.get("_session")
         if session is None or session.process != os.getpid():
-            session = self.__dict__["_session"] = Session(self.resources, self.settings.max_concurrency)
+            session = self.__dict__["_session"] = Session(
+                self.resources,
+                self.settings.max_concurrency,
+                repeats=self.settings.repeats,
+                panel=self.settings.panel_rule,
+            )
         return session
 
     def use(self, session: Session) -> None:
