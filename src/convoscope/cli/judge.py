@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, LeastKappa, LeastLabels
 from convoscope.cli.options import Rubrics as RubricFolders
+from convoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from convoscope.analysis.calibration import RunCalibration
+    from convoscope.judging.calibrations import Agreement
 
 app = typer.Typer(
     help="The judge: its rubrics, its cache, and how far it can be relied on.",
@@ -118,65 +125,107 @@ def check_command(
 
 @app.command("calibrate")
 def calibrate_command(
-    labels: Annotated[Path, typer.Argument(help="Labels that carry their texts: one JSON object a line.")],
-    judge: JudgeOption,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LABELS|RUN",
+            help="Labels that carry their texts, one JSON object a line; or, with --labels, the folder of a run.",
+        ),
+    ],
+    judge: Annotated[
+        list[str] | None,
+        typer.Option("--judge", help="Who is asked about LABELS. Named several times, also their panel is compared."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="Labels of conversations of RUN, CSV or JSON lines. Nothing is asked."),
+    ] = None,
     rubric: Annotated[
-        str | None, typer.Option("--rubric", help="What the labels are about. Default: the name of the file.")
+        str | None, typer.Option("--rubric", help="What LABELS are about. Default: the name of the file.")
     ] = None,
     rubrics: RubricFolders = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls of LABELS.", min=1)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Keep it in this file. Default: in your data folder.")
     ] = None,
+    least_labels: LeastLabels = None,
+    least_kappa: LeastKappa = None,
     use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")] = True,
+    full: Annotated[bool, typer.Option("--full", help="Of a run: also the tables of ratings.")] = False,
     json: Json = False,
 ) -> None:
     """Compare a judge with people, and keep how far they agree."""
-    from convoscope.analysis.calibration import (
-        LEAST_KAPPA,
-        LEAST_LABELS,
-        calibrate,
-        calibration_file,
-        keep_calibration,
-        read_labels,
-    )
-    from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
+    from convoscope.judging.calibrations import calibration_file, held_to, keep_calibrations
+    from convoscope.report.calibration import print_agreements, print_marks, print_people, print_tables
     from convoscope.report.screen import Screen
-    from convoscope.report.table import number_column, print_table, text_table
 
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
-    asked, calls = read_labels(labels, rubric)
-    settings = JudgeSettings(use_cache=use_cache, rubrics=folders)
-    result = calibrate(Instrument(checked_name(judge), settings), asked, calls[:limit])
+    compared = None
+    if labels is not None:
+        if judge or rubric or limit:
+            raise UsageError("--judge, --rubric and --limit are for LABELS", hint="with --labels nothing is asked")
+        compared = _calibrate_run(source, labels, folders)
+        results = compared.judges
+    else:
+        results = _calibrate_calls(source, judge or [], rubric, folders, limit, use_cache)
+    results = [held_to(one, least_labels, least_kappa) for one in results]
     file = calibration or calibration_file()
-    keep_calibration(result, file)
+    keep_calibrations([one for one in results if one.labels], file)
+    if labels is not None:
+        _keep_in_run(source, results)
     screen = Screen()
     if json:
-        screen.json({"calibrated": result.is_calibrated, "file": str(file), **msgspec.to_builtins(result)})
+        screen.json(
+            {
+                "file": str(file),
+                **({} if compared is None else compared._asdict()),
+                "judges": [{"calibrated": one.is_calibrated, **msgspec.to_builtins(one)} for one in results],
+            }
+        )
         return
-
-    def share(value: float | None, scale: float = 100.0) -> str:
-        return "·" if value is None else f"{value * scale:.{1 if scale > 1 else 2}f}"
-
-    def interval(ends: tuple[float, float] | None, scale: float = 100.0) -> str:
-        return "·" if ends is None else f"{share(ends[0], scale)} to {share(ends[1], scale)}"
-
-    verdict = "can be relied on" if result.is_calibrated else "is not calibrated"
-    screen.line(f'{judge} {verdict} for "{asked.title}".')
-    rows = [
-        ("agrees, %", share(result.accuracy), interval(result.accuracy_interval)),
-        ("macro F1, %", share(result.macro_f1), ""),
-        ("kappa", share(result.kappa, 1.0), interval(result.kappa_interval, 1.0)),
-        ("always the commonest, %", share(result.majority), ""),
-    ]
-    print_table(screen, text_table(("", number_column("value"), "95 % interval"), rows))
-    lost = ", ".join(f"{count:,} {reason}" for reason, count in sorted(result.unanswered.items()))
-    screen.line(f"{result.labels:,} labels" + (f"; without an answer: {lost}" if lost else ""))
-    heads = [number_column(f"judge {rating:g}") for rating in result.ratings]
-    table = [
-        (f"people {rating:g}", *(f"{count:,}" for count in row))
-        for rating, row in zip(result.ratings, result.confusion, strict=True)
-    ]
-    print_table(screen, text_table(["", *heads], table))
-    screen.line(f"calibrated: {LEAST_LABELS} labels, and the whole interval of kappa above {LEAST_KAPPA}")
+    print_agreements(screen, results, folders)
+    if compared is not None:
+        print_people(screen, compared, folders)
+    if compared is None or full:
+        print_tables(screen, results, folders)
+    print_marks(screen, results)
     screen.line(f"kept in {file}")
+    if labels is not None and not all(one.is_calibrated for one in results):
+        screen.line(f"next  convoscope judge label {shlex.quote(str(source))}")
+
+
+def _calibrate_calls(
+    path: Path, names: list[str], rubric: str | None, folders: tuple[str, ...], limit: int | None, use_cache: bool
+) -> list[Agreement]:
+    from convoscope.analysis.calibration import calibrate_panel
+    from convoscope.analysis.labelled_calls import read_labels
+    from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
+
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint="--labels FILE names the labels of a run")
+    if not names:
+        raise UsageError("no judge is named", hint="--judge openai:MODEL")
+    asked, calls = read_labels(path, rubric, folders)
+    settings = JudgeSettings(use_cache=use_cache, rubrics=folders)
+    return calibrate_panel([Instrument(checked_name(name), settings) for name in names], asked, calls[:limit])
+
+
+def _calibrate_run(path: Path, labels: Path, folders: tuple[str, ...]) -> RunCalibration:
+    from convoscope.analysis.calibration import calibrate_run
+    from convoscope.analysis.run_labels import read_run_labels
+    from convoscope.runs.run import Run
+
+    run = Run.open(path)
+    return calibrate_run(run, read_run_labels(labels, folders), folders)
+
+
+def _keep_in_run(path: Path, results: Sequence[Agreement]) -> None:
+    """The run says it from now on, and so does its page."""
+    from convoscope.report.page import write_page
+    from convoscope.runs.calibrations import recalibrate
+    from convoscope.runs.run import PAGE, Run
+
+    run = Run.open(path)
+    recalibrate(run, lambda: [one for one in results if one.labels])
+    if not (run.folder / PAGE).exists():
+        write_page(run)

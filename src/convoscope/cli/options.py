@@ -119,6 +119,20 @@ MaxQuestions = Annotated[
 BudgetOption = Annotated[
     float | None, typer.Option("--budget", help="Spend no more than this on judges, in US dollars.", min=0)
 ]
+Calibration = Annotated[
+    Path | None,
+    typer.Option("--calibration", help="The file that says how far judges agree with people. Default: yours."),
+]
+LeastLabels = Annotated[
+    int | None, typer.Option("--least-labels", help="Labels that a calibrated judge needs. Default: 50.", min=1)
+]
+LeastKappa = Annotated[
+    float | None,
+    typer.Option("--least-kappa", help="What the whole interval of κ of a calibrated judge is above. Default: 0.4."),
+]
+TrustJudge = Annotated[
+    bool, typer.Option("--trust-judge", help="Decide targets also by judges that are not calibrated.")
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what judges would be asked and what that costs; send nothing.")
 ]
@@ -230,7 +244,8 @@ class PlainGroup(PlainParams, TyperGroup):
 OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
-    "Judges": "--judge --dry-run --repeats --budget --max-questions --rubrics --redact --redact-pattern --cache",
+    "Judges": "--judge --dry-run --repeats --budget --max-questions --rubrics --redact --redact-pattern --cache "
+    "--calibration --least-labels --least-kappa --trust-judge",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --max-concurrency --workers",
 }
 

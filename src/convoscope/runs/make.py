@@ -25,6 +25,7 @@ from convoscope.ingest.settings import DEFAULT_SETTINGS
 from convoscope.metrics.registry import installed
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.runs.audit import audit
+from convoscope.runs.calibrations import found, recalibrate, with_calibrations
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
@@ -142,6 +143,8 @@ class _RunBuilder:
             self.config["annotate"] = job.annotator.identity
         if targets:
             self.config["targets"] = list(targets)
+        if self.settings.trust_judge:
+            self.config["trust_judge"] = True
         if job.session.resources:
             self.config["resources"] = job.session.identities()
         if self.settings.repeats != 1:
@@ -199,6 +202,8 @@ class _RunBuilder:
             raise RunError(f"{out} holds another run: {', '.join(changed)} changed", hint=hint)
         self._refuse_problems(run.read_report)
         tidy(out)
+        # People may have labelled since.
+        recalibrate(run, lambda: found(self.settings))
         return run
 
     def _make(self, unfinished: Partial) -> None:
@@ -297,6 +302,7 @@ class _RunBuilder:
             label=None if label is None else label.counts,
             absent=len(absent),
         )
+        summary = with_calibrations(summary, lambda: found(self.settings))
         report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},

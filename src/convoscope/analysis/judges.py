@@ -1,0 +1,69 @@
+"""Whether a figure rests on a judge, and whether that judge agrees with people well enough to decide a gate."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from convoscope.judging.calibrations import NOT_CALIBRATED, Agreement
+from convoscope.runs.summary import Summary
+from convoscope.statistics.summary import Figure
+from convoscope.statistics.within import panel_name
+
+_PEOPLE = "human:"
+_PANEL = "panel:"
+
+
+class JudgeStanding(NamedTuple):
+    """Who judged a figure, and what is known of how far they agree with people."""
+
+    judge: str
+    text: str
+    """`κ 0.61 (0.48 to 0.72), 69 labels`, `not calibrated`; nothing for people."""
+    is_reliable: bool
+    agreement: Agreement | None = None
+
+    @property
+    def doubt(self) -> str:
+        """Why a gate cannot be decided by it; empty where it can."""
+        return "" if self.is_reliable else f"the judge {self.judge} is {self.text}"
+
+
+def standing(summary: Summary, figure: Figure) -> JudgeStanding | None:
+    """What is known of the judge behind a figure; None where no judge is behind it.
+
+    What people say needs no calibration. What a model says does, also where it came with the logs (`external:`). A
+    panel is a judge of its own. A figure that is computed from judged ones is as reliable as the least of them.
+    """
+    if not figure.judge.startswith("("):
+        return _of_judge(summary, figure)
+    declared = summary.by_key.get(figure.key)
+    found = [
+        standing(summary, behind)
+        for name in (declared.inputs if declared is not None else ())
+        for behind in _speaking(summary, name)
+    ]
+    judged = [one for one in found if one is not None]
+    return min(judged, key=lambda one: one.is_reliable, default=None)
+
+
+def _of_judge(summary: Summary, figure: Figure) -> JudgeStanding:
+    if figure.judge.startswith(_PEOPLE) or _is_panel_of_people(summary, figure):
+        return JudgeStanding(figure.judge, "", True)
+    known = (one for one in summary.calibrations if (one.metric, one.judge) == (figure.key, figure.judge))
+    agreement = next(known, None)
+    if agreement is None:
+        return JudgeStanding(figure.judge, NOT_CALIBRATED, False)
+    return JudgeStanding(figure.judge, agreement.text, agreement.is_calibrated, agreement)
+
+
+def _is_panel_of_people(summary: Summary, figure: Figure) -> bool:
+    if not figure.judge.startswith(_PANEL):
+        return False
+    people = {one.judge for one in summary.figures if one.key == figure.key and one.judge.startswith(_PEOPLE)}
+    return len(people) > 1 and panel_name(sorted(people)) == figure.judge
+
+
+def _speaking(summary: Summary, key: str) -> list[Figure]:
+    """The headline of a metric: the panel's where there is one, else of each judge."""
+    figures = [one for one in summary.figures if one.key == key and not one.reduction]
+    return [one for one in figures if one.judge.startswith(_PANEL)] or figures
