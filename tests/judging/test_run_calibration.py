@@ -12,7 +12,7 @@ import pytest
 
 import convoscope
 from convoscope.analysis.calibration import calibrate_run, matched_entities
-from convoscope.analysis.judges import standing
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.labelled_calls import LabelledEntity, read_labels
 from convoscope.analysis.run_labels import plain_cell, read_run_labels, safe_cell
 from convoscope.errors import InputError, UsageError
@@ -134,7 +134,7 @@ def test_a_named_calibration_must_be_there(server: JudgeServer, tmp_path: Path) 
 
 def test_a_figure_that_rests_on_a_judge_is_no_safer_than_the_judge(server: JudgeServer, tmp_path: Path) -> None:
     run = judged_run(tmp_path / "run", server.openai, ALL, metrics="eva.x_mean,eva.x_pass")
-    judged = standing(run.summary, run["eva.x_mean"])
+    judged = reliability(run.summary, run["eva.x_mean"])
     assert judged is not None
     assert not judged.is_reliable
 

@@ -53,9 +53,9 @@ def agreement_of(
     clusters = [one.cluster for one in rated]
     draws = _draws(gold, predicted, clusters, len(ratings))
     unanswered: dict[str, int] = {}
-    for one in every:
-        if one.judged is None:
-            unanswered[one.reason] = unanswered.get(one.reason, 0) + 1
+    for label in every:
+        if label.judged is None:
+            unanswered[label.reason] = unanswered.get(label.reason, 0) + 1
     return Agreement(
         metric=rubric.measures,
         rubric=rubric.name,

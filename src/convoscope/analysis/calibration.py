@@ -51,7 +51,7 @@ async def _calibrated(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[L
     declared = known(rubric.measures)
     assert isinstance(declared, Metric)
     try:
-        said = await asyncio.gather(
+        answers = await asyncio.gather(
             *(answered(declared, call.conversation, {"judge": judge}) for call in calls for judge in judges)
         )
     finally:
@@ -60,11 +60,11 @@ async def _calibrated(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[L
                 await judge.aclose()
     by_judge: dict[str, dict[int, dict[str, Observation]]] = {rubric.judge(judge.identity): {} for judge in judges}
     for index in range(len(calls)):
-        each = said[index * len(judges) : (index + 1) * len(judges)]
+        each = answers[index * len(judges) : (index + 1) * len(judges)]
         for judge, observations in zip(judges, each, strict=True):
             by_judge[rubric.judge(judge.identity)][index] = {one.subject.id: one for one in observations}
-        for one in panel([one for observations in each for one in observations]):
-            by_judge.setdefault(one.judge, {}).setdefault(index, {})[one.subject.id] = one
+        for score in panel([one for observations in each for one in observations]):
+            by_judge.setdefault(score.judge, {}).setdefault(index, {})[score.subject.id] = score
     return [_agreement(rubric, name, calls, given) for name, given in by_judge.items()]
 
 
@@ -92,8 +92,8 @@ def _pairs(rubric: Rubric, label: CallLabel, observation: Observation | None) ->
     is_silent = observation is None or observation.status != MEASURED
     # A turn in which the judge sees no entity is an answer, and a wrong one.
     reason = _reason(observation) if is_silent and _reason(observation) != "no_entities" else ENTITY_NOT_FOUND
-    for entity, found in matched_entities(label.entities, entities):
-        correct = None if found is None else float(bool(found["correct"]))
+    for entity, judged in matched_entities(label.entities, entities):
+        correct = None if judged is None else float(bool(judged["correct"]))
         yield RatedLabel(float(entity.is_correct), correct, "", reason)
 
 
@@ -119,16 +119,16 @@ def matched_entities(
         for i, one in enumerate(labelled)
         for j, other in enumerate(judged)
     ]
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     for likely, i, j in sorted(likeness, key=lambda entry: (-entry[0], entry[1], entry[2])):
-        if likely > LEAST_SIMILARITY and i not in found and j not in found.values():
-            found[i] = j
+        if likely > LEAST_SIMILARITY and i not in matches and j not in matches.values():
+            matches[i] = j
     for i, entity in enumerate(labelled):
-        yield entity, judged[found[i]] if i in found else None
+        yield entity, judged[matches[i]] if i in matches else None
 
 
-def _likeness(one: str, other: str) -> float:
-    a, b = (folded(visible(text)).replace(" ", "") for text in (one, other))
+def _likeness(first: str, second: str) -> float:
+    a, b = (folded(visible(text)).replace(" ", "") for text in (first, second))
     if not a or not b:
         return 0.0
     return 1.0 if a in b or b in a else SequenceMatcher(None, a, b).ratio()
@@ -194,16 +194,16 @@ def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) ->
     judges: list[Agreement] = []
     people: list[PeopleAgreement] = []
     for rubric in rubrics(folders).values():
-        said = _said(run, rubric)
+        by_judge = _scores_by_judge(run, rubric)
         given = by_rubric.get(rubric.name, [])
-        if not said and given:
+        if not by_judge and given:
             left_out[f"no judge was asked about {rubric.name}"] += len(given)
             del by_rubric[rubric.name]
             continue
         if (among := people_agreement(rubric, given)) is not None:
             people.append(among)
         ratings = people_ratings(given)
-        for judge, scores in said.items():
+        for judge, scores in by_judge.items():
             pairs = [
                 RatedLabel(rating, rating_of(rubric, scores.get(key)), clusters[key[0]], _reason(scores.get(key)))
                 for key, rating in ratings.items()
@@ -227,7 +227,7 @@ Key = tuple[str, str]
 """A conversation, and the turn in it; "" for the whole."""
 
 
-def _said(run: Run, rubric: Rubric) -> dict[str, dict[Key, Observation]]:
+def _scores_by_judge(run: Run, rubric: Rubric) -> dict[str, dict[Key, Observation]]:
     """What each judge said of the metric of a rubric. Labels that came with the logs are of people, not of a judge."""
     by_judge: dict[str, dict[Key, Observation]] = {}
     if rubric.measures not in run.summary.by_key:
@@ -254,7 +254,7 @@ def people_agreement(rubric: Rubric, labels: Iterable[RunLabel]) -> PeopleAgreem
     confusion = np.zeros((rubric.high - rubric.low + 1,) * 2, dtype=np.int64)
     for by_rater in given.values():
         if len(by_rater) > 1:
-            one, other = (int(by_rater[name]) - rubric.low for name in sorted(by_rater)[:2])
-            confusion[one, other] += 1
+            first, second = (int(by_rater[name]) - rubric.low for name in sorted(by_rater)[:2])
+            confusion[first, second] += 1
     count = int(confusion.sum())
     return PeopleAgreement(rubric.name, count, float(np.trace(confusion) / count), kappa(confusion)) if count else None

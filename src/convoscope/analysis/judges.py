@@ -13,7 +13,7 @@ _PEOPLE = "human:"
 _PANEL = "panel:"
 
 
-class JudgeStanding(NamedTuple):
+class JudgeReliability(NamedTuple):
     """Who judged a figure, and what is known of how far they agree with people."""
 
     judge: str
@@ -28,7 +28,7 @@ class JudgeStanding(NamedTuple):
         return "" if self.is_reliable else f"the judge {self.judge} is {self.text}"
 
 
-def standing(summary: Summary, figure: Figure) -> JudgeStanding | None:
+def reliability(summary: Summary, figure: Figure) -> JudgeReliability | None:
     """What is known of the judge behind a figure; None where no judge is behind it.
 
     What people say needs no calibration. What a model says does, also where it came with the logs (`external:`). A
@@ -37,23 +37,23 @@ def standing(summary: Summary, figure: Figure) -> JudgeStanding | None:
     if not figure.judge.startswith("("):
         return _of_judge(summary, figure)
     declared = summary.by_key.get(figure.key)
-    found = [
-        standing(summary, behind)
+    behind = [
+        reliability(summary, source)
         for name in (declared.inputs if declared is not None else ())
-        for behind in _speaking(summary, name)
+        for source in _speaking(summary, name)
     ]
-    judged = [one for one in found if one is not None]
+    judged = [one for one in behind if one is not None]
     return min(judged, key=lambda one: one.is_reliable, default=None)
 
 
-def _of_judge(summary: Summary, figure: Figure) -> JudgeStanding:
+def _of_judge(summary: Summary, figure: Figure) -> JudgeReliability:
     if figure.judge.startswith(_PEOPLE) or _is_panel_of_people(summary, figure):
-        return JudgeStanding(figure.judge, "", True)
+        return JudgeReliability(figure.judge, "", True)
     known = (one for one in summary.calibrations if (one.metric, one.judge) == (figure.key, figure.judge))
     agreement = next(known, None)
     if agreement is None:
-        return JudgeStanding(figure.judge, NOT_CALIBRATED, False)
-    return JudgeStanding(figure.judge, agreement.text, agreement.is_calibrated, agreement)
+        return JudgeReliability(figure.judge, NOT_CALIBRATED, False)
+    return JudgeReliability(figure.judge, agreement.text, agreement.is_calibrated, agreement)
 
 
 def _is_panel_of_people(summary: Summary, figure: Figure) -> bool:

@@ -102,7 +102,7 @@ def _call(record: Mapping[str, Any], number: int, rubric: Rubric) -> LabelledCal
     scenario = {"scenario": {"clock": str(record["current_date_time"])}} if record.get("current_date_time") else {}
     conversation = example(*(_event(entry) for entry in record["trace"]), id=id, **scenario)
     rating = _on_scale(record["expected_rating"], rubric)
-    # A fault that is named beside the best rating is none.
+    # A fault that is named beside the best rating does not count.
     flags = frozenset() if rating == rubric.high else _flags(record.get("failure_mode"))
     opening = next((entry["utterance"] for entry in record["trace"] if entry["event_type"] == "user_utterance"), id)
     part = "policy cases" if POLICIES in flags and not record.get("instructions") else ""
@@ -128,22 +128,22 @@ def _by_turn(turns: Sequence[Mapping[str, Any]], id: str, rubric: Rubric) -> Lab
 
 def _by_entity(record: Mapping[str, Any], id: str) -> LabelledCall:
     """What the caller said and what was written, turn by turn; a turn that was not written has no second text."""
-    said, written = record["user_tts"], record["transcription"]
+    meant, written = record["user_tts"], record["transcription"]
     events: list[str | Mapping[str, Any]] = []
-    for index, text in enumerate(said):
+    for index, text in enumerate(meant):
         heard = {"heard": {"text": written[index].strip()}} if index < len(written) else {}
         events.append({"type": "utterance", "speaker": "user", "intended": {"text": text}, **heard})
         events.append("assistant: (not in the data)")  # turns end where the agent speaks; this rubric does not show it
     conversation = example(*events, id=id)
     turns = [str(turn.id) for turn in conversation.turns if turn.user_text]
-    if len(turns) != len(said):
+    if len(turns) != len(meant):
         raise ValueError("a turn of the caller is empty")
     labels: dict[str, CallLabel] = {}
     for turn in record["labels"]:
         entities = tuple(LabelledEntity(one["value"], bool(one["correct"])) for one in turn["entities"])
         if entities:
             labels[turns[turn["turn_id"]]] = CallLabel(float(all(one.is_correct for one in entities)), None, entities)
-    return LabelledCall(conversation, labels, said[0])
+    return LabelledCall(conversation, labels, meant[0])
 
 
 def _agent_turns(

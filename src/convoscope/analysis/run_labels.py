@@ -41,7 +41,7 @@ class RunLabel(NamedTuple):
 
 
 class RunLabels(NamedTuple):
-    """The labels of a file, and the rows that are none."""
+    """The labels of a file, and how many rows have none."""
 
     labels: list[RunLabel]
     left_out: dict[str, int]

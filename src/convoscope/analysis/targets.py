@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from convoscope.analysis.gate import FAILED, PASSED, UNDETERMINED, GateFigure, Limit, Outcome, RuleVerdict, evaluate
-from convoscope.analysis.judges import standing
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.words import counted, name_text, reason_text, value_text
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
@@ -164,7 +164,7 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]], trus
 
 def _judge_doubt(summary: Summary, figure: Figure) -> str:
     """Why the judge behind a figure cannot decide a gate; empty where it can, or where there is none."""
-    judged = standing(summary, figure)
+    judged = reliability(summary, figure)
     return f"{judged.doubt} (--trust-judge decides it anyway)" if judged is not None and judged.doubt else ""
 
 

@@ -156,10 +156,10 @@ def found_calibrations(
     return [held_to(one, least_labels, least_kappa) for one in kept_calibrations(file or calibration_file())]
 
 
-def held_to(one: Agreement, least_labels: int | None, least_kappa: float | None) -> Agreement:
+def held_to(agreement: Agreement, least_labels: int | None, least_kappa: float | None) -> Agreement:
     """An agreement by other marks; None leaves a mark as it is."""
     return msgspec.structs.replace(
-        one,
-        least_labels=one.least_labels if least_labels is None else least_labels,
-        least_kappa=one.least_kappa if least_kappa is None else least_kappa,
+        agreement,
+        least_labels=agreement.least_labels if least_labels is None else least_labels,
+        least_kappa=agreement.least_kappa if least_kappa is None else least_kappa,
     )

@@ -42,34 +42,34 @@ def print_agreements(screen: Screen, results: Sequence[Agreement], folders: tupl
         for one in (whole, *whole.parts)
     ]
     print_table(screen, text_table(columns, rows))
-    for one in results:
-        if lost := ", ".join(f"{count:,} {reason}" for reason, count in one.unanswered.items()):
-            screen.line(f"{_name(one, titles, has_many)}: without an answer {lost}")
+    for result in results:
+        if lost := ", ".join(f"{count:,} {reason}" for reason, count in result.unanswered.items()):
+            screen.line(f"{_name(result, titles, has_many)}: without an answer {lost}")
 
 
 def print_tables(screen: Screen, results: Sequence[Agreement], folders: tuple[str, ...] = ()) -> None:
     """In which direction each judge errs, its ratings against those of people, and the faults that both flag."""
     titles = {name: rubric.title for name, rubric in rubrics(folders).items()}
     has_many = len({one.judge for one in results}) > len({one.rubric for one in results})
-    for one in results:
-        if not one.labels:
+    for result in results:
+        if not result.labels:
             continue
         screen.line()
-        (passed, failing), (failed, passing) = one.wrongly_passed, one.wrongly_failed
-        name = _name(one, titles, has_many)
+        (passed, failing), (failed, passing) = result.wrongly_passed, result.wrongly_failed
+        name = _name(result, titles, has_many)
         screen.line(
             f"{name}: passes {passed:,} of {failing:,} that people fail, fails {failed:,} of {passing:,} that they pass"
         )
-        heads = [number_column(f"judge {rating:g}") for rating in one.ratings]
+        heads = [number_column(f"judge {rating:g}") for rating in result.ratings]
         rows = [
             (f"people {rating:g}", *(f"{count:,}" for count in row))
-            for rating, row in zip(one.ratings, one.confusion, strict=True)
+            for rating, row in zip(result.ratings, result.confusion, strict=True)
         ]
         print_table(screen, text_table(["", *heads], rows))
-        if one.flags:
+        if result.flags:
             counts = [
                 (name, f"{flag.both:,}", f"{flag.only_people:,}", f"{flag.only_judge:,}")
-                for name, flag in one.flags.items()
+                for name, flag in result.flags.items()
             ]
             print_table(
                 screen, text_table(["flagged by", *map(number_column, ("both", "only people", "only judge"))], counts)
@@ -79,11 +79,11 @@ def print_tables(screen: Screen, results: Sequence[Agreement], folders: tuple[st
 def print_people(screen: Screen, result: RunCalibration, folders: tuple[str, ...] = ()) -> None:
     """How far people agree with each other, whose labels these are, and which were left out."""
     titles = {name: rubric.title for name, rubric in rubrics(folders).items()}
-    for one in result.people:
-        kappa = "no kappa" if one.kappa is None else f"kappa {one.kappa:.2f}"
+    for among in result.people:
+        kappa = "no kappa" if among.kappa is None else f"kappa {among.kappa:.2f}"
         screen.line(
-            f"people agree with each other about {titles[one.rubric]!r} in {_percent(one.accuracy)} "
-            f"({kappa}, {one.labels:,} labelled twice)"
+            f"people agree with each other about {titles[among.rubric]!r} in {_percent(among.accuracy)} "
+            f"({kappa}, {among.labels:,} labelled twice)"
         )
     screen.line(f"{counted(result.used, 'label')} by {result.raters:,} {'person' if result.raters == 1 else 'people'}")
     for reason, count in sorted(result.left_out.items()):
@@ -97,8 +97,8 @@ def print_marks(screen: Screen, results: Sequence[Agreement]) -> None:
         screen.line(f"calibrated: {labels:,} labels, and the whole interval of kappa above {kappa:g}")
 
 
-def _name(one: Agreement, titles: dict[str, str], has_many: bool) -> str:
-    return f'"{titles.get(one.rubric, one.rubric)}"' + (f" by {one.judge}" if has_many else "")
+def _name(result: Agreement, titles: dict[str, str], has_many: bool) -> str:
+    return f'"{titles.get(result.rubric, result.rubric)}"' + (f" by {result.judge}" if has_many else "")
 
 
 def _percent(value: float | None) -> str:

@@ -13,7 +13,7 @@ from convoscope.runs.summary import Summary
 from convoscope.scoring.settings import ScoreSettings
 
 
-def found(settings: ScoreSettings) -> list[Agreement]:
+def calibrations_for(settings: ScoreSettings) -> list[Agreement]:
     """The calibrations that a run may use: of the file that its settings name, else of the usual one."""
     file = None if settings.calibration is None else Path(settings.calibration)
     return found_calibrations(file, settings.least_labels, settings.least_kappa)

@@ -25,7 +25,7 @@ from convoscope.ingest.settings import DEFAULT_SETTINGS
 from convoscope.metrics.registry import installed
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.runs.audit import audit
-from convoscope.runs.calibrations import found, recalibrate, with_calibrations
+from convoscope.runs.calibrations import calibrations_for, recalibrate, with_calibrations
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
@@ -203,7 +203,7 @@ class _RunBuilder:
         self._refuse_problems(run.read_report)
         tidy(out)
         # People may have labelled since.
-        recalibrate(run, lambda: found(self.settings))
+        recalibrate(run, lambda: calibrations_for(self.settings))
         return run
 
     def _make(self, unfinished: Partial) -> None:
@@ -302,7 +302,7 @@ class _RunBuilder:
             label=None if label is None else label.counts,
             absent=len(absent),
         )
-        summary = with_calibrations(summary, lambda: found(self.settings))
+        summary = with_calibrations(summary, lambda: calibrations_for(self.settings))
         report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},
