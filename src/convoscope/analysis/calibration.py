@@ -194,7 +194,7 @@ def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) ->
     judges: list[Agreement] = []
     people: list[PeopleAgreement] = []
     for rubric in rubrics(folders).values():
-        by_judge = _scores_by_judge(run, rubric)
+        by_judge = scores_by_judge(run, rubric)
         given = by_rubric.get(rubric.name, [])
         if not by_judge and given:
             left_out[f"no judge was asked about {rubric.name}"] += len(given)
@@ -227,7 +227,7 @@ Key = tuple[str, str]
 """A conversation, and the turn in it; "" for the whole."""
 
 
-def _scores_by_judge(run: Run, rubric: Rubric) -> dict[str, dict[Key, Observation]]:
+def scores_by_judge(run: Run, rubric: Rubric) -> dict[str, dict[Key, Observation]]:
     """What each judge said of the metric of a rubric. Labels that came with the logs are of people, not of a judge."""
     by_judge: dict[str, dict[Key, Observation]] = {}
     if rubric.measures not in run.summary.by_key:

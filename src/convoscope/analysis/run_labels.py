@@ -78,7 +78,7 @@ def read_run_labels(path: Path, folders: tuple[str, ...] = ()) -> RunLabels:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")  # an id may hold the end of a line
     except UnicodeDecodeError:
         raise InputError("is not UTF-8", file=str(path)) from None
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from convoscope.cli.options import Json, LeastKappa, LeastLabels
+from convoscope.cli.options import Json, LeastKappa, LeastLabels, RunPath
 from convoscope.cli.options import Rubrics as RubricFolders
 from convoscope.errors import UsageError
 
@@ -229,3 +230,45 @@ def _keep_in_run(path: Path, results: Sequence[Agreement]) -> None:
     recalibrate(run, lambda: [one for one in results if one.labels])
     if not (run.folder / PAGE).exists():
         write_page(run)
+
+
+@app.command("label")
+def label_command(
+    run: RunPath,
+    count: Annotated[int, typer.Option("--count", help="How many labels to ask for.", min=1)] = 30,
+    seed: Annotated[int, typer.Option("--seed", help="Which are drawn at random; the same seed, the same rows.")] = 0,
+    rubric: Annotated[list[str] | None, typer.Option("--rubric", help="Only this rubric. May be repeated.")] = None,
+    rubrics: RubricFolders = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="Labels that were given before: these are not asked for again.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the sheet. Default: labels in the run.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a sheet of conversations worth labelling: CSV, and a page to click through."""
+    from convoscope.analysis.labelling import choose_rows
+    from convoscope.analysis.run_labels import read_run_labels
+    from convoscope.report.label import write_sheet
+    from convoscope.report.screen import Screen
+    from convoscope.runs.run import Run
+
+    folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
+    opened = Run.open(run)
+    given = [] if labels is None else read_run_labels(labels, folders).labels
+    without = {(label.conversation, label.turn, label.rubric) for label in given}
+    rows = choose_rows(opened, count, seed=seed, names=rubric or (), folders=folders, without=without)
+    files = write_sheet(opened, rows, out or opened.folder / "labels")
+    reasons = Counter(row.chosen for row in rows)
+    screen = Screen()
+    if json:
+        counts = Counter(row.rubric.name for row in rows)
+        screen.json({"csv": str(files.csv), "page": str(files.page), "chosen": reasons, "rubrics": counts})
+        return
+    screen.line(f"{len(rows):,} rows: {', '.join(f'{reason} {number:,}' for reason, number in reasons.items())}")
+    if len(rows) < count:
+        screen.line(f"the run has no more than these; {count:,} were asked for")
+    screen.line(f"page  {files.page}")
+    screen.line(f"sheet {files.csv}")
+    screen.line(f"next  convoscope judge calibrate {shlex.quote(str(run))} --labels labels.csv")

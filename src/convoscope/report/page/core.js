@@ -130,3 +130,13 @@ function tips() {
   document.addEventListener("focusout", () => { tip.hidden = true; });
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true, capture: true });
 }
+
+function theme() {
+  const themes = ["auto", "light", "dark"];
+  $("theme").addEventListener("click", () => {
+    const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "auto") + 1) % 3];
+    if (next === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    $("theme").textContent = `Theme: ${next}`;
+  });
+}
