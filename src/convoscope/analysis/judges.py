@@ -28,6 +28,11 @@ class JudgeReliability(NamedTuple):
         return "" if self.is_reliable else f"the judge {self.judge} is {self.text}"
 
 
+def has_judges(summary: Summary) -> bool:
+    """Whether a metric with a rubric has a score of any judge."""
+    return any(one.metric.startswith("judged.") and not one.judge.startswith("(") for one in summary.figures)
+
+
 def reliability(summary: Summary, figure: Figure) -> JudgeReliability | None:
     """What is known of the judge behind a figure; None where no judge is behind it.
 

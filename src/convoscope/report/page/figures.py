@@ -348,7 +348,7 @@ def dimension_key(name: str) -> str:
     return f"by.{name}" if name in _TAKEN or name.startswith("by.") else name
 
 
-_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in"))
+_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in", "judges", "repeats", "answers"))
 
 
 def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) -> str:

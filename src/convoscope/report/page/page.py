@@ -84,7 +84,7 @@ def _index(index: Index, full: Sequence[int]) -> str:
 def _fill(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    calls = CallMaker(run.summary, data.noun)
+    calls = CallMaker(run.summary, data.noun, trust_judges=run.trusts_judges)
     for position, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
         number = record.number
         rank = CallRank(data.outcomes[number], data.why[number], ranking.because([number])[0])
