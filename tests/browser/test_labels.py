@@ -17,6 +17,7 @@ from browser.test_hostile import unharmed
 from convoscope.analysis.calibration import calibrate_run
 from convoscope.analysis.labelling import AT_RANDOM, DISAGREE, WAVER, SheetRow, choose_rows
 from convoscope.analysis.run_labels import read_run_labels
+from convoscope.errors import UsageError
 from convoscope.metrics import example
 from convoscope.report.label import write_sheet
 from convoscope.runs.run import Run
@@ -181,4 +182,7 @@ def test_what_is_worth_a_label(server: JudgeServer, tmp_path: Path) -> None:
     labelled = {(row.conversation, row.turn, row.rubric.name) for row in rows}
     again = choose_rows(run, 40, seed=1, without=labelled)
     assert len(again) == 31
+    every = {(f"call-{index:02}", "", "faithfulness") for index in range(40)}
+    with pytest.raises(UsageError, match="all judgements of the run are labelled"):
+        choose_rows(run, 9, without=every)
     assert not labelled & {(row.conversation, row.turn, row.rubric.name) for row in again}

@@ -61,6 +61,8 @@ def choose_rows(
         share = count // len(judged) + (index < count % len(judged))
         left = {key: scores for key, scores in by_subject.items() if (*key, name) not in without}
         rows += _chosen(rubric_named(name, folders), left, share, random.Random(f"{seed} {name}"))
+    if not rows:
+        raise UsageError("all judgements of the run are labelled", hint="leave out --labels to label them again")
     # What is asked about one conversation comes together; the order of conversations says nothing.
     order = list(dict.fromkeys(row.conversation for row in rows))
     random.Random(f"{seed}").shuffle(order)
