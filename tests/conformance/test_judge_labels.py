@@ -7,8 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from convoscope.analysis.calibration import calibrate
 from convoscope.analysis.labelled_calls import read_labels
+from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.judging.rubrics import rubrics
+from support.judge_server import best
 
 
 def test_shared_labels_are_read_whole(shared: Callable[[str], Path], ran: Callable[[str, int], None]) -> None:
@@ -55,3 +60,19 @@ def test_the_four_files_hold_what_the_specification_counts(
         "failing_to_disambiguate": 3,
     }
     ran("entities that people labelled", len(entities))
+
+
+def test_a_judge_that_always_gives_the_best_rating_reaches_its_share(
+    shared: Callable[[str], Path], ran: Callable[[str, int], None]
+) -> None:
+    # The best rating is 3: 24 of 69 and 175 of 240. The commonest is 1 in the first, 3 in the second.
+    expected = {"faithfulness": (69, 24 / 69, 29 / 69), "conciseness": (240, 175 / 240, 175 / 240)}
+    for name, (labels, accuracy, majority) in expected.items():
+        rubric, calls = read_labels(shared("data/judge-labels") / f"{name}.jsonl", None)
+        result = calibrate(Instrument(best, JudgeSettings(use_cache=False)), rubric, calls)
+        assert (result.labels, result.unanswered) == (labels, {})
+        assert (result.accuracy, result.majority) == (pytest.approx(accuracy), pytest.approx(majority))
+        assert result.kappa == 0  # no better than chance
+        assert not result.is_calibrated
+        assert result.clusters <= len(calls)
+        ran(f"labels of {name} compared", labels)

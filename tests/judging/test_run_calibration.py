@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import convoscope
+import convoscope.conversation
 from convoscope.analysis.calibration import calibrate_run, matched_entities
 from convoscope.analysis.judges import reliability
 from convoscope.analysis.labelled_calls import LabelledEntity, read_labels
@@ -314,3 +315,31 @@ def test_faults_that_rest_on_absent_instructions_are_also_left_out(tmp_path: Pat
         ("policy cases", frozenset({"violating_policies"})),
         ("", frozenset()),
     ]
+
+
+def test_a_judged_figure_says_its_judge_wherever_it_is_shown(server: JudgeServer, tmp_path: Path) -> None:
+    log = tmp_path / "calls.jsonl"
+    log.write_bytes(b"".join(convoscope.conversation.to_json(call(f"call-{n:02}", 1)) + b"\n" for n in range(12)))
+    made = ("score", log, "--judge", server.openai, "--metrics", METRIC, "--out", tmp_path / "run", "--workers", 1)
+    # All are rated worst, which would be bad; a judge of which nothing is known calls nothing bad.
+    before = command(*made, "--target", f"{METRIC} >= 50%")
+    assert before.code == 3
+    assert "judged by openai/tiny: faithfulness not calibrated" in before.out
+    assert "undetermined: ≥ 0.500, not calibrated" in " ".join(before.out.split())
+    assert "  bad" not in before.out
+    labels = write_labels(tmp_path / "labels.jsonl", [1] * 11 + [2])
+    assert command("judge", "calibrate", tmp_path / "run", "--labels", labels, "--least-labels", 12).code == 0
+    # One rating of the judge alone: chance agrees as well, so kappa is 0.
+    words = "not calibrated: κ 0.00 ("
+    again = command(*made, "--target", f"{METRIC} >= 50%", "--full")
+    assert again.code == 3
+    assert words in again.out
+    (figure,) = command(*made, "--target", f"{METRIC} >= 50%", "--json").json["answer"]["figures"]
+    assert figure["judge"].startswith("openai/tiny@")
+    assert figure["calibration"].startswith(words)
+    trusted = command(
+        "score", *made[1:-4], "--out", tmp_path / "trusted", "--target", f"{METRIC} >= 50%", "--trust-judge"
+    )
+    assert trusted.code == 1
+    # The run keeps that its judge is trusted, as it keeps its targets.
+    assert command("report", tmp_path / "trusted").code == 1

@@ -171,14 +171,14 @@ def calibrate_command(
         results = _calibrate_calls(source, judge or [], rubric, folders, limit, use_cache)
     results = [held_to(one, least_labels, least_kappa) for one in results]
     file = calibration or calibration_file()
-    keep_calibrations([one for one in results if one.labels], file)
+    is_kept = bool(keep_calibrations(results, file))
     if labels is not None:
         _keep_in_run(source, results)
     screen = Screen()
     if json:
         screen.json(
             {
-                "file": str(file),
+                "file": str(file) if is_kept else None,
                 **({} if compared is None else compared._asdict()),
                 "judges": [{"calibrated": one.is_calibrated, **msgspec.to_builtins(one)} for one in results],
             }
@@ -190,7 +190,8 @@ def calibrate_command(
     if compared is None or full:
         print_tables(screen, results, folders)
     print_marks(screen, results)
-    screen.line(f"kept in {file}")
+    files = [*([str(source)] if labels is not None else []), *([str(file)] if is_kept else [])]
+    screen.line(f"kept in {' and '.join(files)}" if files else "nothing was kept: no label has an answer")
     if labels is not None and not all(one.is_calibrated for one in results):
         screen.line(f"next  convoscope judge label {shlex.quote(str(source))}")
 

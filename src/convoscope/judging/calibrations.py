@@ -129,16 +129,20 @@ def kept_calibrations(file: Path) -> list[Agreement]:
         raise InputError(f"is not a calibration: {error}", file=str(file), hint="calibrate again") from None
 
 
-def keep_calibrations(results: Iterable[Agreement], file: Path) -> None:
-    """Add calibrations to the file. One of the same judge and metric replaces an older one.
+def keep_calibrations(results: Iterable[Agreement], file: Path) -> int:
+    """Add calibrations to the file, and say how many. One of the same judge and metric replaces an older one.
 
     The name of an external judge does not say which model and which prompt: what it is worth holds only in its run.
     """
-    kept = replaced(kept_calibrations(file), (one for one in results if not one.judge.startswith(_EXTERNAL)))
+    lasting = [one for one in results if one.labels and not one.judge.startswith(_EXTERNAL)]
+    if not lasting:
+        return 0
+    kept = replaced(kept_calibrations(file), lasting)
     file.parent.mkdir(parents=True, exist_ok=True)
     scratch = file.with_suffix(".tmp")
     scratch.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
     scratch.replace(file)
+    return len(lasting)
 
 
 def replaced(kept: Iterable[Agreement], fresh: Iterable[Agreement]) -> list[Agreement]:
