@@ -10,7 +10,7 @@ from convoscope.statistics.summary import Figure
 from convoscope.statistics.within import panel_name
 
 _PEOPLE = "human:"
-_PANEL = "panel:"
+PANEL = "panel:"
 
 
 class JudgeReliability(NamedTuple):
@@ -62,7 +62,7 @@ def _of_judge(summary: Summary, figure: Figure) -> JudgeReliability:
 
 
 def _is_panel_of_people(summary: Summary, figure: Figure) -> bool:
-    if not figure.judge.startswith(_PANEL):
+    if not figure.judge.startswith(PANEL):
         return False
     people = {one.judge for one in summary.figures if one.key == figure.key and one.judge.startswith(_PEOPLE)}
     return len(people) > 1 and panel_name(sorted(people)) == figure.judge
@@ -71,4 +71,4 @@ def _is_panel_of_people(summary: Summary, figure: Figure) -> bool:
 def _speaking(summary: Summary, key: str) -> list[Figure]:
     """The headline of a metric: the panel's where there is one, else of each judge."""
     figures = [one for one in summary.figures if one.key == key and not one.reduction]
-    return [one for one in figures if one.judge.startswith(_PANEL)] or figures
+    return [one for one in figures if one.judge.startswith(PANEL)] or figures

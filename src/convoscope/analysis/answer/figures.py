@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
-from convoscope.analysis.judges import reliability
+from convoscope.analysis.judges import PANEL, reliability
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, name_text, value_text
 from convoscope.judging.calibrations import NOT_CALIBRATED
@@ -166,6 +166,9 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
         declared = summary.by_key.get(figure.key)
         if declared is not None and figure.value is not None:
             measured.append((figure, declared))
+    # A panel speaks for its judges.
+    panels = {figure.key for figure, _ in measured if figure.judge.startswith(PANEL)}
+    measured = [pair for pair in measured if pair[0].key not in panels or pair[0].judge.startswith(PANEL)]
     values = {declared.metric for _, declared in measured}
     bad = {
         figure.key
@@ -308,7 +311,8 @@ def judge_lines(figures: Sequence[KeyFigure]) -> Iterator[str]:
     models: dict[str, dict[str, list[str]]] = {}
     for figure in figures:
         if figure.judge and figure.calibration:
-            texts = models.setdefault(figure.judge.partition("@")[0], {})
+            model = "a panel" if figure.judge.startswith(PANEL) else figure.judge.partition("@")[0]
+            texts = models.setdefault(model, {})
             texts.setdefault(figure.calibration, []).append(figure.label)
     for model, texts in models.items():
         yield f"judged by {model}: " + "; ".join(f"{', '.join(labels)} {text}" for text, labels in texts.items())
