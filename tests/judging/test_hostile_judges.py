@@ -262,7 +262,13 @@ def test_with_all_judges_down_every_other_figure_is_the_same_to_the_byte(
     judged = [row for row in down.scores() if is_judged(row.metric) and row.judge != "(computed)"]
     assert len(judged) >= 3 * 3 * 4  # three calls, four questions, two judges and their panel
     assert all(row.value is None for row in judged)
-    assert {row.reason for row in judged} <= {"judge_failed", "judge_missing", "no_scenario", "no_user_turns", "not_a_call"}
+    assert {row.reason for row in judged} <= {
+        "judge_failed",
+        "judge_missing",
+        "no_scenario",
+        "no_user_turns",
+        "not_a_call",
+    }
     # And what is made of verdicts has none.
     assert all(one.value is None for one in down.summary.figures if is_judged(one.key))
 
