@@ -188,7 +188,7 @@ def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> No
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:
     """A figure of one conversation from others of it: null when an input is."""
     values: list[float] = []
-    voices = [(key, _voice(done.get(key, ()))) for key in declared.inputs]
+    voices = [(key, _input_score(declared, key, done)) for key in declared.inputs]
     for key, score in voices:
         if declared.fails_at is not None and score and score.value is not None and score.value <= declared.fails_at:
             return measured(WHOLE, 0, details={"failed": key})
@@ -206,14 +206,20 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
         return failed(WHOLE, "metric_raised", say(error))
 
 
+def _input_score(
+    declared: Derived, key: str, done: Mapping[str, Sequence[ConversationScore]]
+) -> ConversationScore | None:
+    """What an input says; where it has no value, what is used instead, if that has one."""
+    score = _voice(done.get(key, ()))
+    if (score is None or score.value is None) and key in declared.instead:
+        other = _voice(done.get(declared.instead[key], ()))
+        return other if other is not None and other.value is not None else score
+    return score
+
+
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: what was computed, else the panel, else a judge, else the row without a judge."""
-
-    def rank(score: ConversationScore) -> tuple[bool, bool, bool]:
-        is_computed = score.judge == COMPUTED
-        return not (is_computed and score.status == MEASURED), not score.judge.startswith("panel:"), is_computed
-
-    order = sorted(scores, key=rank)
+    """Who speaks for a metric: the panel, else a judge, else the row without a judge."""
+    order = sorted(scores, key=lambda score: (not score.judge.startswith("panel:"), score.judge == COMPUTED))
     return order[0] if order else None
 
 
