@@ -27,6 +27,26 @@ HIDE = Redaction().hide
         ("card 4111-1111-1111-1111", "card <CARD_1>"),
         ("four one one one, one one one one, one one one one, one one one one", "<CARD_1>"),
         ("IBAN DE89 3704 0044 0532 0130 00.", "IBAN <IBAN_1>."),
+        ("de89-3704-0044-0532-0130-00 is mine", "<IBAN_1> is mine"),
+        ("GB82 WEST 1234 5698 7654 32 it is", "<IBAN_1> it is"),
+        ("iban_DE89370400440532013000", "iban_<IBAN_1>"),
+        ("ada (at) example [dot] org", "<EMAIL_1>"),
+        ("ada @ example.org", "<EMAIL_1>"),
+        ("?to=ada%40example.org", "?to=<EMAIL_1>"),
+        (r"ada\u0040example.org", "<EMAIL_1>"),
+        ("407\u00a0555\u00a00138", "<PHONE_1>"),
+        ("407 – 555 – 0138", "<PHONE_1>"),
+        ("407\u200b555\u200b0138", "<PHONE_1>"),
+        ("407 five five five 0138", "<PHONE_1>"),
+        ("four oh seven, um, five five five, uh, oh one three eight", "<PHONE_1>"),
+        ("zéro six douze trente-quatre cinquante-six", "<PHONE_1>"),
+        ("null eins sieben vierunddreißig sechsundfünfzig", "<PHONE_1>"),
+        ("cero cuatro siete treinta y cuatro cincuenta y seis", "<PHONE_1>"),
+        ("[4111, 1111, 1111, 1111]", "[<CARD_1>]"),
+        (r"4111\n1111\n1111\n1111", "<CARD_1>"),
+        ("pan_4111111111111111x", "pan_<CARD_1>x"),
+        ("2, 4111, 1111, 1111, 1111", "2, <CARD_1>"),
+        ("3782 822463 10005, 4 tickets", "<CARD_1>, 4 tickets"),
     ],
 )
 def test_what_is_hidden(text: str, hidden: str) -> None:
@@ -43,6 +63,10 @@ def test_what_is_hidden(text: str, hidden: str) -> None:
         "flight AB1234 seat 14A",
         "room 101, code K7M2",
         "twenty five minutes",
+        # The turns that a judge is asked to rate.
+        ", ".join(map(str, range(40))),
+        "100, 200, 300, 400",
+        "between 1, 2, 3 and four, 5 or 6, 7",
     ],
 )
 def test_what_is_not(text: str) -> None:

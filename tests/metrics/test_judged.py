@@ -42,11 +42,21 @@ def test_without_a_verdict_there_is_no_value() -> None:
         assert (one.status, one.reason) == ("unmeasured", "no_judge")
 
 
-def test_a_person_is_a_judge_too_and_two_judges_are_a_panel() -> None:
+def test_a_person_is_a_judge_too_and_never_sits_with_a_program() -> None:
     conversation = labelled(label(0.5), label(1.0, rater="ada", rater_kind="human"))
     (evaluated,) = evaluate(conversation, [faithfulness])
     values = {score.judge.partition(":")[0]: score.value for score in evaluated.scores}
-    assert values == {"external": 0.5, "human": 1.0, "panel": 0.75}  # the median of 0.5 and 1
+    assert values == {"external": 0.5, "human": 1.0}
+
+
+def test_two_people_are_a_panel_of_people() -> None:
+    conversation = labelled(
+        label(0.0), label(1.0, rater="ada", rater_kind="human"), label(0.5, rater="bob", rater_kind="human")
+    )
+    (evaluated,) = evaluate(conversation, [faithfulness])
+    [panel] = [score for score in evaluated.scores if score.judge.startswith("panel:human:")]
+    assert panel.value == 0.75  # of 1 and 0.5; with the program, which says 0, it would be 0.5
+    assert len(evaluated.scores) == 4
 
 
 def test_turn_by_turn() -> None:

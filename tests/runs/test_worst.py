@@ -41,7 +41,7 @@ from convoscope.runs.ranking import (
     worst_and_broken,
 )
 from convoscope.runs.run import Run
-from convoscope.statistics.within import panel_name
+from convoscope.statistics.panels import panel_name
 from support.chats import chat, user
 from support.generated import write_lines
 from support.graded import grade, graded, listed

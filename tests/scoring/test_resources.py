@@ -16,7 +16,7 @@ from convoscope.conversation import Track
 from convoscope.errors import DeclarationError, UsageError
 from convoscope.metrics import CONVERSATION, HIGHER, Metric, Observation, measured, metric
 from convoscope.resources import Sound, Verdict
-from convoscope.resources.registry import JUDGE, RECORDING
+from convoscope.resources.registry import JUDGE, RECORDING, by_type
 from convoscope.runs.make import make_run
 from convoscope.scoring.evaluate import observe
 from support.chats import agent, chat, user
@@ -34,6 +34,18 @@ class Counts(Judge):
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         return Verdict({"score": len(prompt)}, self.identity)
+
+
+def make_counts() -> Judge:
+    return Counts()
+
+
+async def takes_one(self: Any, prompt: str) -> Verdict:
+    return Verdict({}, "local/wrong@1")
+
+
+def answers_at_once(self: Any, prompt: str, schema: Any) -> Verdict:
+    return Verdict({}, "local/wrong@1")
 
 
 class Glossary:
@@ -134,8 +146,41 @@ class TestARun:
         with pytest.raises(convoscope.ConvoscopeError, match="settings changed"):
             score(tmp_path, judged, resources=[Counts("local/counts@2")])
 
-    def test_what_no_metric_asks_for_does_not_matter(self, tmp_path: Path) -> None:
-        assert "resources" not in score(tmp_path, words, resources=[Counts()]).receipt.config
+    def test_what_no_metric_of_the_run_asks_for_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=r"no metric of this run asks for .*Counts, which is a Judge") as no:
+            score(tmp_path, words, resources=[Counts()])
+        assert "--metrics" in no.value.hint
+        # The same judge of a file of metrics is for its other metrics.
+        declared = convoscope.resource(make_counts)
+        assert by_type([], ["a.Glossary"], [declared], [JUDGE]) == {}
+
+    @pytest.mark.parametrize(
+        ("ask", "fault"),
+        [
+            (None, "has no method ask"),
+            (takes_one, r"cannot be asked: ask\(prompt: .* does not take prompt and schema"),
+            (answers_at_once, "cannot be waited for: its ask is not `async def`"),
+        ],
+    )
+    @pytest.mark.parametrize("extends", [Judge, object])
+    def test_a_judge_that_does_not_fit_is_refused(self, ask: Any, fault: str, extends: type, tmp_path: Path) -> None:
+        wrong = type("Wrong", (extends,), {"identity": "local/wrong@1"} | ({"ask": ask} if ask else {}))
+        if extends is Judge:
+            with pytest.raises(UsageError, match=fault):
+                score(tmp_path, judged, resources=[wrong()])
+        with pytest.raises(UsageError, match=fault if ask or extends is Judge else "is not a judge"):
+            score(tmp_path, judged, judge=wrong())
+        assert not (tmp_path / "run").exists()
+
+    def test_a_judge_given_as_a_judge_need_not_extend_the_class(self, tmp_path: Path) -> None:
+        plain = type("Plain", (), {"identity": "local/plain@1", "ask": Counts.ask})
+        assert score(tmp_path, judged, judge=plain()).receipt.config["resources"] == {JUDGE: "local/plain@1"}
+
+    @pytest.mark.parametrize("function", [lambda prompt: {}, lambda: None, lambda a, b, c: {}])
+    def test_a_function_of_something_else_is_no_judge(self, function: Any, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="cannot be asked") as no:
+            score(tmp_path, judged, judge=function)
+        assert no.value.hint == "it is a function of a prompt and a JSON Schema"
 
     def test_what_no_metric_can_use_is_refused(self, tmp_path: Path) -> None:
         class Lookalike:

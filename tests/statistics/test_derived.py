@@ -24,8 +24,8 @@ from convoscope.metrics.registry import Declared
 from convoscope.runs import make as making
 from convoscope.runs.run import Run
 from convoscope.scores.observation import ERROR, MEASURED, NOT_APPLICABLE, UNMEASURED
+from convoscope.statistics.panels import panel_name
 from convoscope.statistics.summary import Figure, derived_figure
-from convoscope.statistics.within import panel_name
 from support.chats import agent, call, chat, result, user
 from support.tables import headline, reduced_by, values
 

@@ -20,6 +20,7 @@ from convoscope.metrics.declaration import SHARE, Target
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
 from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
+from convoscope.scores.judges import kind_of, speakers
 from convoscope.scores.observation import ERROR, UNMEASURED
 from convoscope.statistics.summary import Figure
 
@@ -74,8 +75,19 @@ _ACROSS = "the interval reaches across it"
 
 def check(figure: Figure, target: Target) -> RuleVerdict:
     """Compare one figure with one target. Without a value nothing is met, and nothing is missed."""
-    doubt = reason_text(figure.reason or "no_value") if figure.value is None else ""
+    doubt = reason_text(figure.reason or "no_value") if figure.value is None else _undecided(figure, target)
     return evaluate(GateFigure(figure.value, doubt, interval=figure.interval), Limit(target))
+
+
+def _undecided(figure: Figure, target: Target) -> str:
+    """Why a judge's figure decides nothing: verdicts that are undetermined or missing could be on either side."""
+    if kind_of(figure.judge) != "model" or figure.bounds is None:
+        return ""
+    low, high = figure.bounds
+    if target.is_met_by(low) == target.is_met_by(high):
+        return ""
+    ends = f"{value_text(low, figure.unit)} and {value_text(high, figure.unit)}"
+    return f"with the verdicts that are missing, it is between {ends}"
 
 
 def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:
@@ -155,11 +167,11 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> l
 
 
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:
-    """The figures that a target names: the panel's where there is one, else every judge's."""
+    """The figures that a target names: the panel's where there is one, else every judge's; of people and of models."""
     figures = _of_group(summary, target) if target.by else summary.figures
     named = [figure for figure in figures if figure_name(figure) == target.figure]
-    panels = [figure for figure in named if figure.judge.startswith("panel:")]
-    return panels or named or _missing(figures, target.figure)
+    who = speakers(figure.judge for figure in named)
+    return [figure for figure in named if figure.judge in who] or _missing(figures, target.figure)
 
 
 def _of_group(summary: Summary, target: FigureTarget) -> Sequence[Figure]:

@@ -28,7 +28,8 @@ from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.make import make_run
 from convoscope.runs.run import Run
 from convoscope.runs.targets import FigureTarget, kept_target, kept_texts
-from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES
+from convoscope.scores.judges import speaking_order
+from convoscope.scores.observation import MEASURED, STATUSES
 from convoscope.scores.reducers import Sums
 from convoscope.scoring.batch import Batch
 from convoscope.scoring.job import choose
@@ -56,9 +57,6 @@ _SAYS_NOTHING = (
 )
 
 KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
-    ("agent.declined", "answers"): (
-        "an answer that says too little to know its language is not read, be it right or wrong: the figure has bounds"
-    ),
     ("outcome.authentication_success.call_success_rate", "tool_results"): _SAYS_NOTHING,
     ("outcome.authentication_success.first_try", "tool_results"): _SAYS_NOTHING,
     ("outcome.conversation_correctly_finished", "ended_reason"): (
@@ -343,9 +341,9 @@ def _scored(conversations: Sequence[Conversation], metrics: Sequence[Declared]) 
     for columns in batch.columns():
         key, reduced, observed = columns.declared.key, columns.reduced, columns.observed
         rows, statuses, numbers = reduced.row.tolist(), reduced.status.tolist(), reduced.value.tolist()
-        # Of several judges the panel speaks, else the last of them: what comes later counts.
+        # What comes later counts.
         judges = reduced.judge
-        for at in sorted(range(len(rows)), key=lambda at: (judges[at].startswith("panel:"), judges[at] != COMPUTED)):
+        for at in sorted(range(len(rows)), key=lambda at: speaking_order(judges[at])):
             values[key][rows[at]] = numbers[at] if statuses[at] == is_measured else None
             if statuses[at] != is_measured:
                 reasons[key][reduced.reason[at]] += 1

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, SettingsOption
 from convoscope.cli.options import Rubrics as RubricFolders
+from convoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from convoscope.judging.instrument import Instrument, JudgeSettings
 
 app = typer.Typer(
     help="The judge: its rubrics, its cache, and how far it can be relied on.",
@@ -18,8 +23,46 @@ app = typer.Typer(
 )
 
 JudgeOption = Annotated[
-    str, typer.Option("--judge", help="openai:MODEL, anthropic:MODEL, or one of them @http://HOST:PORT.")
+    str | None,
+    typer.Option(
+        "--judge", help="openai:MODEL, anthropic:MODEL, one of them @http://HOST:PORT, or settings: as the file says."
+    ),
 ]
+
+
+class OneJudge(NamedTuple):
+    """The judge that a command asks, and what of `convoscope.toml` is for it."""
+
+    name: str
+    settings: JudgeSettings
+    calibration: Path | None
+
+    def make(self) -> Instrument:
+        from convoscope.judging.instrument import Instrument, checked_name
+
+        return Instrument(checked_name(self.name), self.settings)
+
+
+def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool) -> OneJudge:
+    """The judge of the command line, else that of the settings."""
+    from convoscope.judging.instrument import JudgeSettings, checked_name
+    from convoscope.judging.limits import check_budget
+    from convoscope.settings_file import find_settings, judge_options
+
+    given = {"judge": judge and [judge], "rubrics": rubrics}
+    options = judge_options(find_settings(file), given)
+    names = options.pop("judge", [])
+    if len(names) != 1:
+        which = f"the settings name {len(names)}" if names else "none is named"
+        raise UsageError(f"one judge is asked here, and {which}", hint="--judge openai:MODEL")
+    calibration = options.pop("calibration", None)
+    options["rubrics"] = tuple(str(Path(folder).resolve()) for folder in options.get("rubrics", ()))
+    options["redact_patterns"] = tuple(options.get("redact_patterns", ()))
+    options["max_dollars"] = options.pop("budget", None)
+    fields = {name: value for name, value in options.items() if name in JudgeSettings.__struct_fields__}
+    settings = JudgeSettings(use_cache=use_cache, **fields)
+    check_budget(settings.max_dollars, [checked_name(names[0]).priced_as])
+    return OneJudge(names[0], settings, None if calibration is None else Path(calibration))
 
 
 @app.command("rubrics")
@@ -79,7 +122,8 @@ def cache_command(
 
 @app.command("check")
 def check_command(
-    judge: JudgeOption,
+    judge: JudgeOption = None,
+    settings: SettingsOption = None,
     rubric: Annotated[list[str] | None, typer.Option("--rubric", help="Only this rubric. May be repeated.")] = None,
     rubrics: RubricFolders = None,
     use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")] = True,
@@ -87,16 +131,15 @@ def check_command(
 ) -> None:
     """Ask a judge about good and bad calls that were written for each rubric: can it do the job?"""
     from convoscope.analysis.judge_check import by_rubric, check_judge
-    from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
     from convoscope.judging.rubrics import rubric_named
     from convoscope.report.screen import Screen
     from convoscope.report.table import TableColumn, number_column, print_table, text_table
 
-    folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
+    asked = one_judge(judge, settings, rubrics, use_cache=use_cache)
+    judge, folders = asked.name, asked.settings.rubrics
     for name in rubric or ():
         rubric_named(name, folders)
-    settings = JudgeSettings(use_cache=use_cache, rubrics=folders)
-    pairs = check_judge(Instrument(checked_name(judge), settings), rubric or (), folders)
+    pairs = check_judge(asked.make(), rubric or (), folders)
     screen = Screen()
     if json:
         screen.json({"judge": judge, "rubrics": by_rubric(pairs), "pairs": pairs})
@@ -119,7 +162,8 @@ def check_command(
 @app.command("calibrate")
 def calibrate_command(
     labels: Annotated[Path, typer.Argument(help="Labels that carry their texts: one JSON object a line.")],
-    judge: JudgeOption,
+    judge: JudgeOption = None,
+    settings: SettingsOption = None,
     rubric: Annotated[
         str | None, typer.Option("--rubric", help="What the labels are about. Default: the name of the file.")
     ] = None,
@@ -140,15 +184,14 @@ def calibrate_command(
         keep_calibration,
         read_labels,
     )
-    from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
     from convoscope.report.screen import Screen
     from convoscope.report.table import number_column, print_table, text_table
 
-    folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
+    named = one_judge(judge, settings, rubrics, use_cache=use_cache)
+    judge = named.name
     asked, calls = read_labels(labels, rubric)
-    settings = JudgeSettings(use_cache=use_cache, rubrics=folders)
-    result = calibrate(Instrument(checked_name(judge), settings), asked, calls[:limit])
-    file = calibration or calibration_file()
+    result = calibrate(named.make(), asked, calls[:limit])
+    file = calibration or named.calibration or calibration_file()
     keep_calibration(result, file)
     screen = Screen()
     if json:

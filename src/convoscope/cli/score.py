@@ -27,12 +27,15 @@ from convoscope.cli.options import (
     Metrics,
     MetricsFrom,
     Out,
+    Panel,
     Paths,
     ReadOptions,
     Redact,
     RedactPatterns,
     Repeats,
     Rubrics,
+    SecondLook,
+    SettingsOption,
     Targets,
     split,
     with_read_options,
@@ -56,15 +59,15 @@ def score_command(
         int | None, typer.Option("--workers", metavar="N", help="Processes. Default: all cores.")
     ] = None,
     max_concurrency: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-concurrency",
             "--at-once",
             metavar="N",
-            help="Questions in flight to a judge.",
+            help="Questions in flight to a judge. Default: 200.",
             min=1,
         ),
-    ] = 200,
+    ] = None,
     by: Annotated[
         list[str] | None, typer.Option("--by", metavar="FIELDS", help="Group by these: flow,agent. Repeatable.")
     ] = None,
@@ -78,7 +81,10 @@ def score_command(
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     judge: Judges = None,
-    repeats: Repeats = 1,
+    settings: SettingsOption = None,
+    repeats: Repeats = None,
+    panel: Panel = None,
+    second_look: SecondLook = None,
     rubrics: Rubrics = None,
     redact: Redact = None,
     redact_pattern: RedactPatterns = None,
@@ -107,38 +113,55 @@ def score_command(
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
     from convoscope.scoring.settings import ScoreSettings
+    from convoscope.settings_file import find_settings, judge_options
 
     files = ReportFiles(junit, markdown)
     files.check()
+    file_settings = find_settings(settings)
+    judging = judge_options(
+        file_settings,
+        {
+            "judge": judge,
+            "repeats": repeats,
+            "panel": panel,
+            "second_look": second_look,
+            "rubrics": rubrics,
+            "redact": redact,
+            "redact_patterns": redact_pattern,
+            "max_questions": max_questions,
+            "budget": budget,
+            "max_concurrency": max_concurrency,
+        },
+    )
+    judging.pop("calibration", None)
     with progress_bar() as progress:
-        settings = ScoreSettings(
+        run_settings = ScoreSettings(
             metrics=_chosen(metrics, metrics_from or (), k),
             metrics_from=metrics_from or (),
             out=out,
             limit=limit,
             workers=workers,
-            max_concurrency=max_concurrency,
             strict=strict,
             by=None if not by else [split(one) or [] for one in by],
             label=label,
             annotate=annotate,
             targets=target or (),
-            judge=judge or (),
-            repeats=repeats,
-            rubrics=rubrics or (),
-            redact=redact,
-            redact_patterns=redact_pattern or (),
             judge_cache=cache,
-            max_questions=max_questions,
-            budget=budget,
             progress=progress,
+            **judging,
             **reading.arguments,
         )
-        if judge or dry_run:
-            print_forecast(paths, settings, dry_run=dry_run, json=json)
+        if run_settings.judges or dry_run:
+            print_forecast(
+                paths,
+                run_settings,
+                dry_run=dry_run,
+                json=json,
+                settings_file=str(file_settings.file if file_settings else ""),
+            )
         if dry_run:
             return
-        run = score_with(paths, settings)
+        run = score_with(paths, run_settings)
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
             _audit(run, metrics_from or ())

@@ -74,6 +74,7 @@ FAMILIES = (TOPICS, RISKS, ACTIONS)
 """What annotations are about."""
 SEVERITY = "severity"
 """What an annotator may say in `extraction` that it does not provide, beside the families."""
+GIVEN = "success"
 SKIPPED = "skipped"
 BROKEN = frozenset(("error", "failed"))
 """What `extraction` says of a family at which the annotator failed."""

@@ -68,6 +68,14 @@ def backend_for(name: JudgeName, *, temperature: float = 0.0, seconds: float = S
         ) from None
 
 
+def _http_options(name: JudgeName, seconds: float) -> dict[str, Any]:
+    """How a client connects. What is sent to an address is not sent on to where its server points.
+
+    The proxy of the environment is used, but not for a judge on this machine: what is not redacted stays on it.
+    """
+    return {"timeout": seconds, "follow_redirects": False, "trust_env": not name.is_local}
+
+
 class OpenAIBackend:
     """OpenAI chat completions: OpenAI, vLLM, Ollama, llama.cpp, Gemini's compatible endpoint."""
 
@@ -81,11 +89,11 @@ class OpenAIBackend:
             base_url=name.url,
             timeout=seconds,
             max_retries=0,
-            http_client=openai.DefaultAioHttpClient(timeout=seconds),
+            http_client=openai.DefaultAioHttpClient(**_http_options(name, seconds)),
         )
         self.name = f"openai/{name.model}"
         self.address = name.shown_url
-        self.has_own_address = bool(name.address)
+        self.has_own_address = name.has_own_address
         self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
         self.is_local = name.is_local
         self._has_schemas = True
@@ -100,9 +108,9 @@ class OpenAIBackend:
             raise _failure(self._api, error) from None
         usage = response.usage
         return ModelAnswer(
-            message.content or "",
-            usage.prompt_tokens if usage else None,
-            usage.completion_tokens if usage else None,
+            message.content if isinstance(message.content, str) else "",
+            _tokens(usage, "prompt_tokens"),
+            _tokens(usage, "completion_tokens"),
         )
 
     async def _create(self, prompt: str, schema: Mapping[str, Any]) -> Any:
@@ -151,11 +159,19 @@ class AnthropicBackend:
         self._body: dict[str, Any] = {"temperature": temperature}
         """What the SDK has no parameter for. A model that refuses it is asked without it."""
         self._client: Any = anthropic.AsyncAnthropic(
-            api_key=name.key(), base_url=name.url, timeout=seconds, max_retries=0
+            api_key=name.key(),
+            base_url=name.url,
+            timeout=seconds,
+            max_retries=0,
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                # This client looks at the environment whatever `trust_env` says; what is mounted goes first.
+                mounts=dict.fromkeys(("http://", "https://", "all://")) if name.is_local else {},
+                **_http_options(name, seconds),
+            ),
         )
         self.name = f"anthropic/{name.model}"
         self.address = name.shown_url
-        self.has_own_address = bool(name.address)
+        self.has_own_address = name.has_own_address
         self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
         self.is_local = name.is_local
 
@@ -171,8 +187,8 @@ class AnthropicBackend:
         usage = response.usage
         return ModelAnswer(
             written if given is None else json.dumps(given, ensure_ascii=False),
-            usage.input_tokens if usage else None,
-            usage.output_tokens if usage else None,
+            _tokens(usage, "input_tokens"),
+            _tokens(usage, "output_tokens"),
         )
 
     async def _create(self, prompt: str, tool: Mapping[str, Any]) -> Any:
@@ -193,6 +209,12 @@ class AnthropicBackend:
 
     async def aclose(self) -> None:
         await self._client.close()
+
+
+def _tokens(usage: Any, name: str) -> int | None:
+    """What a server says that it counted; None where that is no count. Some servers leave it out."""
+    count = getattr(usage, name, None)
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 2**31 else None
 
 
 def _failure(api: Any, error: Exception) -> JudgeFailed:
@@ -230,6 +252,11 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
 Answering = Callable[[str, Mapping[str, Any]], Any]
 
 
+def function_name(function: Any) -> str:
+    """The name of a judge that is a function in Python."""
+    return f"python/{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
 class FunctionBackend:
     """A Python function of a prompt and a schema, plain or async, that returns a dictionary or a text."""
 
@@ -240,7 +267,7 @@ class FunctionBackend:
 
     def __init__(self, function: Answering) -> None:
         self._function = function
-        self.name = f"python/{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+        self.name = function_name(function)
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         try:

@@ -16,7 +16,7 @@ from convoscope.errors import UsageError
 from convoscope.judging.answers import UnusableAnswer, read_answer
 from convoscope.judging.backends import Backend, FunctionBackend, JudgeFailed, ModelAnswer, backend_for
 from convoscope.judging.cache import AnswerCache, CachedAnswer, cache_file, cache_key
-from convoscope.judging.limits import Budget, Price, Retries, Throttle, price_of
+from convoscope.judging.limits import IN_MEMORY, Budget, Price, Retries, Throttle, price_of
 from convoscope.judging.names import JudgeName, judge_name
 from convoscope.judging.redaction import Redaction
 from convoscope.judging.rubrics import rubrics
@@ -85,7 +85,7 @@ class Instrument(Judge):
         self._cache = AnswerCache(cache_file()) if settings.use_cache else None
         self._budget: Budget | None = None
         if settings.max_questions is not None or settings.max_dollars is not None:
-            self._budget = Budget(Path(settings.ledger or ":memory:"), settings.max_questions, settings.max_dollars)
+            self._budget = Budget(Path(settings.ledger or IN_MEMORY), settings.max_questions, settings.max_dollars)
         self._price = price_of(backend.name) if not backend.has_own_address else None
         self._in_flight: dict[str, asyncio.Future[CachedAnswer]] = {}
         self.rubric_folders = settings.rubrics

@@ -136,6 +136,9 @@ class BudgetSpent(JudgeFailed):
     """The budget of the run does not allow another question."""
 
 
+IN_MEMORY = ":memory:"
+
+
 class Budget:
     """Questions and dollars that all processes of a run may spend together, counted in a file beside the run."""
 
@@ -172,7 +175,8 @@ class Budget:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             connection = sqlite3.connect(self._file, timeout=30, isolation_level=None, check_same_thread=False)
-            os.chmod(self._file, 0o600)
+            if str(self._file) != IN_MEMORY:
+                os.chmod(self._file, 0o600)
             connection.execute("CREATE TABLE IF NOT EXISTS spent (questions INTEGER, dollars REAL)")
             connection.execute("INSERT INTO spent SELECT 0, 0.0 WHERE NOT EXISTS (SELECT 1 FROM spent)")
             self._connection = connection

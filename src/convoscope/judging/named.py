@@ -6,7 +6,8 @@ import atexit
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,9 +15,16 @@ from convoscope.errors import UsageError
 from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
 from convoscope.judging.limits import check_budget
 from convoscope.resources.judge import Judge
-from convoscope.resources.registry import JUDGE, Resource
+from convoscope.resources.registry import JUDGE, ReadyResource, Resource, misfit
 
 JudgeLike = str | Judge | Callable[..., Any]
+
+
+class NamedJudges(NamedTuple):
+    """The judges of a run, and the one that looks again."""
+
+    resources: tuple[Resource, ...]
+    second_look: Resource | None
 
 
 class _Named:
@@ -25,33 +33,46 @@ class _Named:
     def __init__(self, judge: Any, settings: JudgeSettings) -> None:
         self._judge = judge
         self._settings = settings
-        self.__qualname__ = str(judge)
+        self.__qualname__ = self.home = str(judge)
 
     def __call__(self) -> Instrument:
         return Instrument(self._judge, self._settings)
 
 
-def judge_resources(judges: Sequence[JudgeLike], settings: JudgeSettings) -> tuple[Any, ...]:
+def named_judges(
+    judges: Sequence[JudgeLike], settings: JudgeSettings, second_look: JudgeLike | None = None
+) -> NamedJudges:
     """A resource for each judge: a name, a function of a prompt and a schema, or a `Judge` object."""
-    resources: list[Any] = []
-    names: list[str] = []
     if settings.max_questions is not None or settings.max_dollars is not None:
         # All processes of the run count in one file.
         folder = tempfile.mkdtemp(prefix="convoscope-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         settings = msgspec.structs.replace(settings, ledger=f"{folder}/spent.sqlite")
-    for judge in judges:
-        if isinstance(judge, str):
-            name = checked_name(judge)
-            names.append("" if name.address else f"{name.provider}/{name.model}")
-            resources.append(Resource((JUDGE,), _Named(name, settings)))
-        elif isinstance(judge, Judge):
-            resources.append(judge)
-        elif callable(judge):
-            resources.append(Resource((JUDGE,), _Named(judge, settings)))
-        else:
+    asked = [*judges, *([] if second_look is None else [second_look])]
+    resources = [_resource(judge, settings) for judge in asked]
+    names = [checked_name(judge) for judge in asked if isinstance(judge, str)]
+    check_budget(settings.max_dollars, [name.priced_as for name in names])
+    return NamedJudges(tuple(resources[: len(judges)]), None if second_look is None else resources[-1])
+
+
+def _resource(judge: JudgeLike, settings: JudgeSettings) -> Resource:
+    if isinstance(judge, str):
+        return Resource((JUDGE,), _Named(checked_name(judge), settings))
+    if hasattr(judge, "ask") and not isinstance(judge, type):
+        if fault := misfit(judge, JUDGE):
             raise UsageError(
-                f"{judge!r} is not a judge", hint="name one (openai:MODEL), or give a function or a convoscope Judge"
+                f"the judge {type(judge).__qualname__} {fault}", hint="convoscope.Judge says how it is asked"
             )
-    check_budget(settings.max_dollars, names)
-    return tuple(resources)
+        return Resource((JUDGE,), ReadyResource(judge), is_managed=False)
+    if callable(judge) and not isinstance(judge, type):
+        try:
+            signature(judge).bind("prompt", {})
+        except TypeError:
+            raise UsageError(
+                f"the judge {judge.__qualname__}{signature(judge)} cannot be asked",
+                hint="it is a function of a prompt and a JSON Schema",
+            ) from None
+        return Resource((JUDGE,), _Named(judge, settings))
+    raise UsageError(
+        f"{judge!r} is not a judge", hint="name one (openai:MODEL), or give a function or a convoscope.Judge"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,7 +25,8 @@ class JudgeName(NamedTuple):
     """Empty for the provider's own."""
 
     def __str__(self) -> str:
-        return f"{self.provider}:{self.model}" + (f"@{self.address}" if self.address else "")
+        # A password in an address is for its server only.
+        return f"{self.provider}:{self.model}" + (f"@{self.shown_url}" if self.address else "")
 
     @property
     def url(self) -> str:
@@ -32,10 +34,20 @@ class JudgeName(NamedTuple):
         return self.address or os.environ.get(ADDRESS_VARIABLES[self.provider]) or ADDRESSES[self.provider]
 
     @property
+    def has_own_address(self) -> bool:
+        """It is not the provider's, by its name or by the environment: prices are unknown, and it may need no key."""
+        return self.url.rstrip("/") != ADDRESSES[self.provider]
+
+    @property
+    def priced_as(self) -> str:
+        """Its name in the list of prices; empty for an address of its own."""
+        return "" if self.has_own_address else f"{self.provider}/{self.model}"
+
+    @property
     def shown_url(self) -> str:
-        """The address without the password that it may hold."""
+        """The address without the password or key that it may hold."""
         parts = urlsplit(self.url)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
     @property
     def is_local(self) -> bool:
@@ -48,8 +60,8 @@ class JudgeName(NamedTuple):
 
     def key(self) -> str:
         """The key of the provider. A judge at an address of its own may need none."""
-        key = os.environ.get(KEYS[self.provider], "")
-        if not key and self.address:
+        key = os.environ.get(KEYS[self.provider], "").strip()
+        if not key and self.has_own_address:
             return "none"
         if not key:
             raise UsageError(
@@ -61,16 +73,33 @@ class JudgeName(NamedTuple):
 
 def judge_name(text: str) -> JudgeName:
     """Read the name of a judge: the provider ends at the first colon, an address begins at the last `@http`."""
-    provider, colon, rest = text.partition(":")
+    provider, colon, rest = text.strip().partition(":")
     if not colon or provider not in KEYS:
         raise UsageError(
             f"--judge {text}: unknown provider {provider!r}",
             hint=f"write PROVIDER:MODEL or PROVIDER:MODEL@http://HOST:PORT; providers: {', '.join(KEYS)}",
         )
-    index = rest.rfind("@http")
+    index = max(rest.rfind("@http://"), rest.rfind("@https://"))
     model, address = (rest, "") if index < 0 else (rest[:index], rest[index + 1 :])
-    if not model:
+    if not model or model != model.strip():
         raise UsageError(f"--judge {text} names no model", hint=f"write {provider}:MODEL")
-    if address and (urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname):
-        raise UsageError(f"--judge {text}: {address!r} is not an address", hint="for example http://localhost:8080/v1")
-    return JudgeName(provider, model, address.rstrip("/"))
+    name = JudgeName(provider, model, address.rstrip("/"))
+    if not _is_address(name.url):
+        raise UsageError(
+            f"--judge {provider}:{model}: its address is not one", hint="for example http://localhost:8080/v1"
+        )
+    return name
+
+
+def _is_address(url: str) -> bool:
+    """Whether a URL means one host to every reader of URLs: others read a backslash or a blank in other ways."""
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return has_host and _PLAIN(url) is not None
+    except ValueError:
+        return False
+
+
+_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+").fullmatch
+"""The characters of a URL: no blank, control character, backslash, quotation mark or letter outside ASCII."""

@@ -227,7 +227,7 @@ async def _verdict(item: ItemView, template: Template, judge: Judge, scale: tupl
     try:
         verdict = await judge.ask(render(template, item.data), schema)
     except Exception as error:
-        return failed(subject, "metric_raised", error_text(error))
+        return failed(subject, "metric_raised", error_text(error), judge=judge.identity)
     score, reasoning = verdict.answer.get("score"), verdict.answer.get("reasoning")
     if not isinstance(score, int | float) or isinstance(score, bool) or not scale[0] <= score <= scale[1]:
         return unmeasured(subject, "not_on_scale", f"{score!r}", judge=verdict.judge)

@@ -17,6 +17,7 @@ from convoscope.judging.limits import BudgetSpent
 from convoscope.judging.questions import MissingField, Question, question
 from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric
+from convoscope.metrics.items import error_text
 from convoscope.metrics.needs import JUDGE, Need
 from convoscope.metrics.verdicts import has_verdict, labelled
 from convoscope.resources.judge import Judge, Verdict
@@ -51,7 +52,8 @@ class RubricAnswer(NamedTuple):
     def scored(self, what: Subjectlike, rating: float | None, details: Mapping[str, Any]) -> Observation:
         """A rating of the rubric's scale as a score from 0 to 1. Without a rating the score is unmeasured."""
         judge = self.rubric.judge(self.verdict.judge)
-        whole = {"rating": rating, "scale": [self.rubric.low, self.rubric.high], **details, **self._cost()}
+        scale = {"scale": [self.rubric.low, self.rubric.high], "passes_at": self.rubric.value(self.rubric.passes_at)}
+        whole = {"rating": rating, **scale, **details, **self._cost()}
         if rating is None:
             return _without(what, UNMEASURED, "not_judged", "the answer leaves it out", judge, whole)
         return Observation(
@@ -108,6 +110,8 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
         return _without(WHOLE, UNMEASURED, "budget_spent", spent.message, name)
     except JudgeFailed as failure:
         return _without(WHOLE, ERROR, "judge_failed", failure.message, name)
+    except Exception as error:  # whatever a judge of the user's own raises is its answer, and no other judge's
+        return _without(WHOLE, ERROR, "judge_failed", error_text(error), name)
 
 
 Reading = Callable[[RubricAnswer, Conversation], Iterator[Observation]]

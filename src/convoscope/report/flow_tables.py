@@ -28,6 +28,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.metrics.declaration import COUNT, SHARE
 from convoscope.report.table import NOTE_COLUMN, ReportTable, Side, TableCell, TableColumn
+from convoscope.scores.judges import is_panel
 
 MAX_ROWS = 40
 """Rows of a table on the page; what is left out is counted."""
@@ -343,9 +344,8 @@ def _humanness(row: FlowFigures) -> FlowCell:
     """What the panel says; without a panel, the judge, if there is only one."""
     if not row.humanness:
         return _missing("no_judge")
-    panels = [verdict for verdict in row.humanness if verdict.judge.startswith("panel:")]
-    chosen = panels if panels else row.humanness if len(row.humanness) == 1 else ()
-    text = ten_text(chosen[0].score) if chosen else "below"
+    last = row.humanness[-1]  # who speaks for the others comes last
+    text = ten_text(last.score) if is_panel(last.judge) or len(row.humanness) == 1 else "below"
     judged = [verdict for verdict in row.humanness if verdict.score is not None]
     if not judged:
         return _missing("not_judged")._replace(text=text, value=NOTHING)

@@ -21,7 +21,9 @@ from convoscope.scoring.settings import ScoreSettings
 
 def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
     """What scoring these logs with these settings will ask. Nothing is sent."""
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *settings.judge_resources))
+    named = settings.named_judges
+    judges = () if named is None else named.resources
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
     if JUDGE not in chosen.resources:
         raise UsageError("no judge is named, or no metric asks one", hint="--judge openai:MODEL")
     conversations = ReadStream(
@@ -32,11 +34,16 @@ def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
         flows=settings.flows,
         readers_from=settings.readers_from,
     )
-    with closing(Session(chosen.resources)) as session:
-        return forecast(conversations, chosen.metrics, session.made(JUDGE), settings.repeats)
+    again = None if named is None else named.second_look
+    with closing(Session(chosen.resources, second_look=again)) as session:
+        session.identities()
+        second = None if again is None else session.made(again)
+        return forecast(conversations, chosen.metrics, session.made(session.resources[JUDGE]), settings.repeats, second)
 
 
-def print_forecast(paths: Sequence[Path], settings: ScoreSettings, *, dry_run: bool, json: bool) -> None:
+def print_forecast(
+    paths: Sequence[Path], settings: ScoreSettings, *, dry_run: bool, json: bool, settings_file: str = ""
+) -> None:
     """Say what will be sent where, how many questions, about what it costs; whole where that is all."""
     expected = make_forecast(paths, settings)
     if json:
@@ -64,7 +71,7 @@ def print_forecast(paths: Sequence[Path], settings: ScoreSettings, *, dry_run: b
     else:
         print_words(
             screen,
-            f"asking {' and '.join(expected.judges)}: {expected.to_ask:,} questions "
+            f"asking {' and '.join(_judges(expected))}: {expected.to_ask:,} questions "
             f"({expected.questions - expected.to_ask:,} more are in the cache); cost {cost}",
         )
     words = "words of both sides, tool calls and results, instructions of the agent"
@@ -79,6 +86,12 @@ def print_forecast(paths: Sequence[Path], settings: ScoreSettings, *, dry_run: b
         ("prices", f"list of {price_list()[0]}" if expected.dollars is not None else "unknown; tokens are estimates"),
     ):
         print_words(screen, text, f"{label:<11}", " " * 11)
+    if settings_file:
+        print_words(screen, settings_file, f"{'settings':<11}", " " * 11)
+
+
+def _judges(expected: Forecast) -> list[str]:
+    return [*expected.judges, *([f"{expected.second_look} (second look)"] if expected.second_look else [])]
 
 
 def _dollars(dollars: float | None) -> str:

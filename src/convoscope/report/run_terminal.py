@@ -24,6 +24,7 @@ from convoscope.analysis.words import (
 )
 from convoscope.harmless import one_line
 from convoscope.ingest.report import ReadReport
+from convoscope.report.judging import print_judging
 from convoscope.report.panels import panels
 from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.screen import Screen
@@ -64,6 +65,7 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
     print_targets()
     _print_causes(screen, answer)
     _print_groups(screen, answer)
+    print_judging(screen, run.summary)
     for made in panels(run):
         screen.line()
         _wrapped(screen, f"{made.title}: {made.line}")
@@ -226,6 +228,7 @@ def print_run(screen: Screen, run: Run, answer: Answer) -> None:
         for silence in shown.silent:
             screen.line(f"  {silence.text}")
     print_groups(screen, summary)
+    print_judging(screen, summary, full=True)
     screen.line()
     first, broken = worst_and_broken(run, _WORST)
     extreme = EXTREMES[rank(run).basis]

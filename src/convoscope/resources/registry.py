@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import Parameter, iscoroutinefunction, signature
 from operator import attrgetter
 from types import FunctionType, NoneType
 from typing import Any, get_args
@@ -12,7 +12,8 @@ from typing import Any, get_args
 import msgspec
 
 from convoscope.errors import DeclarationError, UsageError
-from convoscope.resources.judge import JudgePanel
+from convoscope.resources.judge import Judge, JudgePanel
+from convoscope.resources.sound import Recogniser, Recording
 from convoscope.views.registry import annotation_of, short_name, type_name
 
 JUDGE = "convoscope.resources.judge.Judge"
@@ -40,7 +41,8 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     @property
     def home(self) -> str:
         """Where it was declared, for a person."""
-        return f"{self.make.__module__}.{self.make.__qualname__}"
+        named: str | None = getattr(self.make, "home", None)
+        return named or f"{self.make.__module__}.{self.make.__qualname__}"
 
 
 def _look_up(module: str, name: str) -> Resource:
@@ -69,20 +71,24 @@ def given(things: Iterable[Any]) -> tuple[Resource, ...]:
     return tuple(one if isinstance(one, Resource) else _ready(one) for one in things)
 
 
-def by_type(resources: Iterable[Resource], wanted: Collection[str], known: Collection[str] = ()) -> dict[str, Resource]:
+def by_type(
+    handed_in: Sequence[Resource],
+    wanted: Collection[str],
+    declared: Sequence[Resource] = (),
+    known: Collection[str] = (),
+) -> dict[str, Resource]:
     """The resource of each type that is asked for; refuses two of one type, unless they are the same.
 
-    `known` are the types that further metrics ask for. What no metric at all can use is refused. Several judges
-    are a panel.
+    What a user hands in has to be asked for by a metric of the run. `declared` are those of a module of metrics:
+    `known` are the types that its other metrics ask for. Several judges are a panel.
     """
     givers: dict[str, Resource] = {}
     judges: list[Resource] = []
-    for candidate in resources:
-        if not {*wanted, *known, *_BUILT_IN.values()}.intersection(candidate.types):
-            raise UsageError(
-                f"no metric asks for the resource {candidate.home}, which is a {short_name(candidate.types[0])}",
-                hint=_likely_type(candidate),
-            )
+    for candidate in handed_in:
+        _refuse_unused(candidate, wanted, {*known, *_BUILT_IN.values()})
+    for candidate in declared:
+        _refuse_unused(candidate, {*wanted, *known, *_BUILT_IN.values()})
+    for candidate in (*handed_in, *declared):
         for name in candidate.types:
             if name not in wanted:
                 continue
@@ -99,6 +105,19 @@ def by_type(resources: Iterable[Resource], wanted: Collection[str], known: Colle
     return givers
 
 
+def _refuse_unused(candidate: Resource, wanted: Collection[str], known: Collection[str] = ()) -> None:
+    kind = short_name(candidate.types[0])
+    if not set(wanted).intersection(candidate.types):
+        if others := set(known).intersection(candidate.types):
+            raise UsageError(
+                f"no metric of this run asks for {candidate.home}, which is a {short_name(sorted(others)[0])}",
+                hint="--metrics leaves out those that would; nothing was sent",
+            )
+        raise UsageError(
+            f"no metric asks for the resource {candidate.home}, which is a {kind}", hint=_likely_type(candidate)
+        )
+
+
 class _Panel:
     """Makes several judges. Each metric that asks for a judge is answered by each of them."""
 
@@ -107,18 +126,52 @@ class _Panel:
         self.__qualname__ = type(self).__qualname__
 
     def __call__(self) -> JudgePanel:
-        return JudgePanel([judge.make() for judge in self._judges], [judge.is_managed for judge in self._judges])
+        return JudgePanel([made(judge) for judge in self._judges], [judge.is_managed for judge in self._judges])
 
 
-_METHODS = {"ask": "Judge", "tracks": "Recording", "recognise": "Recogniser"}
+_METHODS = {"ask": Judge, "tracks": Recording, "recognise": Recogniser}
+_PROTOCOLS = {JUDGE: "ask", RECORDING: "tracks", RECOGNISER: "recognise"}
+
+
+def made(resource: Resource) -> Any:
+    """What a resource makes; refuses what does not fit the type that it is said to be."""
+    thing = resource.make()
+    for name in resource.types:
+        if not isinstance(thing, JudgePanel) and (fault := misfit(thing, name)):
+            raise UsageError(
+                f"{resource.home} {fault}", hint=f"convoscope.metrics.{short_name(name)} says what it needs"
+            )
+    return thing
+
+
+def misfit(thing: Any, name: str) -> str:
+    """Why a thing is not what metrics ask for by the name of a type; empty where it fits, or is no type of ours."""
+    method = _PROTOCOLS.get(name)
+    if method is None:
+        return ""
+    declared = getattr(_METHODS[method], method)
+    own = getattr(thing, method, None)
+    if not callable(own) or getattr(type(thing), method, None) is declared:
+        return f"has no method {method}"
+    wanted = list(signature(declared).parameters)[1:]
+    try:
+        signature(own).bind(*wanted)
+    except TypeError:
+        return f"cannot be asked: {method}{signature(own)} does not take {' and '.join(wanted)}"
+    except ValueError:  # a function that does not say what it takes
+        pass
+    if iscoroutinefunction(declared) and not iscoroutinefunction(own):
+        return f"cannot be waited for: its {method} is not `async def`"
+    identity = getattr(thing, "identity", None)
+    return "" if isinstance(identity, str) and identity else "has no identity: a text that names what answers depend on"
 
 
 def _likely_type(candidate: Resource) -> str:
     """What a resource should say of itself, by the methods that it has."""
-    thing = candidate.make.thing if isinstance(candidate.make, _Ready) else None
+    thing = candidate.make.thing if isinstance(candidate.make, ReadyResource) else None
     for method, kind in _METHODS.items():
         if callable(getattr(thing, method, None)):
-            return f"it has the method {method}: extend the class convoscope.metrics.{kind}"
+            return f"it has the method {method}: extend the class convoscope.metrics.{kind.__name__}"
     return f"metrics ask for resources by type: {', '.join(_BUILT_IN)}, or a class of your own in an annotation"
 
 
@@ -171,10 +224,10 @@ def _ready(thing: Any) -> Resource:
         raise UsageError(
             f"{thing!r} is not a resource", hint="hand in an object, or a function declared with @convoscope.resource"
         )
-    return Resource(tuple(map(type_name, types)), _Ready(thing), is_managed=False)
+    return Resource(tuple(map(type_name, types)), ReadyResource(thing), is_managed=False)
 
 
-class _Ready:
+class ReadyResource:
     """Gives what is there already."""
 
     def __init__(self, thing: Any) -> None:
@@ -186,4 +239,17 @@ class _Ready:
         return self.thing
 
 
-__all__ = ["JUDGE", "RECOGNISER", "RECORDING", "Resource", "asked_by", "by_type", "given", "optional_for", "resource"]
+__all__ = [
+    "JUDGE",
+    "RECOGNISER",
+    "RECORDING",
+    "ReadyResource",
+    "Resource",
+    "asked_by",
+    "by_type",
+    "given",
+    "made",
+    "misfit",
+    "optional_for",
+    "resource",
+]

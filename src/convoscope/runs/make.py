@@ -23,12 +23,16 @@ from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
+from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
+from convoscope.metrics.semantic.findings import GOLD_LABELS
 from convoscope.metrics.signatures import signature, table_signature
+from convoscope.resources.registry import JUDGE
 from convoscope.runs.audit import audit
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
+from convoscope.runs.judging import judging_summary
 from convoscope.runs.part_files import RunFiles
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, reader_sources, sources, versions
@@ -39,12 +43,14 @@ from convoscope.runs.summarise import absent_samples, read_label, summarise
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import kept_texts
 from convoscope.scores.side_tables import SideTable
+from convoscope.scoring.annotators import provided_rules
 from convoscope.scoring.engines import Engine, LocalEngine
 from convoscope.scoring.job import Job, choose, plan_job
 from convoscope.scoring.labels import LabelOfInput, LabelRule, fields_hint, label_of_input, label_rule
-from convoscope.scoring.partition import Timings
+from convoscope.scoring.partition import InputRule, Timings
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.statistics import intervals
+from convoscope.statistics.panels import MEDIAN
 
 DEFAULT_FOLDER = Path("runs")
 MAX_NAMED = 5
@@ -78,7 +84,9 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
         _check_out(Path(settings.out))
     engine = settings.engine or LocalEngine(settings.workers)
     _ = settings.reading  # what cannot be meant is refused before anything is done
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *settings.judge_resources))
+    named = settings.named_judges
+    judges = () if named is None else named.resources
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
     check_tables(chosen.tables)
     rule = None if settings.label is None else label_rule(settings.label)
     targets = [settings.targets] if isinstance(settings.targets, str) else settings.targets
@@ -88,7 +96,8 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
     with keeping(lambda: "nothing was scored yet"):
         files = as_files(things if are_paths else ())
         with files.folder or nullcontext():
-            job = plan_job(files.paths if are_paths else things, chosen, settings)
+            again = None if named is None else named.second_look
+            job = plan_job(files.paths if are_paths else things, chosen, settings, again)
             with closing(job.session):
                 builder = _RunBuilder(job, wanted, rule, engine)
                 return builder.run(_out(settings.out, builder))
@@ -121,6 +130,7 @@ class _RunBuilder:
         self.by, self.metrics, self.engine = job.settings.groupings, job.chosen.metrics, engine
         reading = job.settings.reading
         self.label = None if label is None else LabelOfInput(label)
+        self.rules: list[InputRule] = []
         self.signatures = {one.key: signature(one) for one in self.metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in self.metrics},
@@ -147,6 +157,10 @@ class _RunBuilder:
             self.config["resources"] = job.session.identities()
         if self.settings.repeats != 1:
             self.config["repeats"] = self.settings.repeats
+        if job.session.panel != MEDIAN:
+            self.config["panel"] = msgspec.to_builtins(job.session.panel)
+        if job.session.second_look is not None:
+            self.config["second_look"] = job.session.second_look_identity
         self.config_hash = canonical_hash(self.config)
         try:
             self.hashes, self.input_hash = hash_inputs([(one, fingerprint(one)) for one in job.input.inputs])
@@ -170,6 +184,11 @@ class _RunBuilder:
             raise nothing_readable(self.report)
         if self.label is not None:
             self.label = label_of_input(self.label.rule, inputs, settings.limit, settings.part_bytes)
+            self.rules.append(self.label.rule)
+        asked = any(GOLD_LABELS in one.needs for one in self.metrics if isinstance(one, Metric))
+        # An annotator that runs here says itself what it provides.
+        if asked and self.job.annotator is None:
+            self.rules += provided_rules(inputs, settings.limit, settings.part_bytes)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(settings.part_bytes)})
         try:
             if not unfinished.is_late:
@@ -257,9 +276,8 @@ class _RunBuilder:
         kinds = axis_of(self.metrics)
         fields = dict.fromkeys(name for names in self.by or () for name in names if name not in kinds)
         writer = RunFiles(unfinished.folder.resolve(), job.chosen.tables, tuple(fields))
-        rule = None if self.label is None else self.label.rule
         # Closed at once when anything goes wrong, and with it the workers.
-        with closing(job.parts(self.engine, writer, unfinished.scratch, unfinished.done, rule)) as parts:
+        with closing(job.parts(self.engine, writer, unfinished.scratch, unfinished.done, self.rules)) as parts:
             for part in parts:
                 unfinished.finish_part(part)
                 seen += part.conversations
@@ -300,6 +318,10 @@ class _RunBuilder:
             label=None if label is None else label.counts,
             absent=len(absent),
         )
+        if JUDGE in self.job.session.resources:
+            self.settings.report("looking again", report.conversations)
+            judging = judging_summary(tables, self.metrics, self.job.session)
+            summary = msgspec.structs.replace(summary, judging=judging)
         report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},

@@ -14,6 +14,7 @@ from convoscope.metrics.declaration import GroupSample, Metric
 from convoscope.metrics.registry import Declared
 from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, dimension_column, quoted
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_scores, subject_groups
+from convoscope.scores.judges import speaking_order
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
 from convoscope.scoring.profiles import Absence, Profile
 from convoscope.statistics.intervals import Columns, Floats
@@ -219,7 +220,7 @@ class Arrays:
         return [(one.status, one.reason, count) for one, count in zip(absences, counts, strict=True)]
 
     def judges(self, declared: Declared) -> list[str]:
-        """Who scored by this metric; a panel comes after its judges.
+        """Who scored by this metric, the one that speaks for it last: a panel comes after its judges.
 
         Where judges score, a conversation that never reached them has a row without a judge; it counts
         for each of them (see `table`).
@@ -227,7 +228,7 @@ class Arrays:
         extent = self._extents.get(self._index_of(declared))
         # No judge: the very object that is the default of a figure, so that it need not be written.
         judges = {COMPUTED if judge == COMPUTED else judge for judge in extent.judges} if extent is not None else set()
-        return sorted(judges - {COMPUTED} or judges, key=lambda judge: (judge.startswith("panel:"), judge))
+        return sorted(judges - {COMPUTED} or judges, key=speaking_order)
 
     def table(self, declared: Declared, judge: str) -> Table:
         """What one metric, by one judge, says of every conversation."""

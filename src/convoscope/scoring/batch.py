@@ -159,7 +159,7 @@ class Batch:
         if not self._waiting:
             return
         first = len(self._profile_of) - len(self._waiting)
-        done = {index: _columns(index, self._metrics[index], buffer) for index, buffer in self._measure(first).items()}
+        done = {index: self._columns(index, buffer) for index, buffer in self._measure(first).items()}
         self._chunks.append(_Chunk(first, self._waiting, self._asked, done))
         self._waiting, self._bytes, self._asked = [], 0, {}
         while self._chunks and (len(self._chunks) > CHUNKS_AHEAD or all(one.done() for one in self._chunks[0].answers)):
@@ -172,7 +172,7 @@ class Batch:
             buffer = RowBuffer()
             for row, answer in question:
                 buffer.add(row, answer.result() if isinstance(answer, Future) else answer)
-            chunk.done[index] = _columns(index, self._metrics[index], buffer)
+            chunk.done[index] = self._columns(index, buffer)
         self._derive(range(chunk.first, chunk.first + len(chunk.conversations)), chunk.done)
         self._done += chunk.done.values()
         for conversation in chunk.conversations:
@@ -195,19 +195,19 @@ class Batch:
                 buffer.observations = [
                     derive(declared, {key: voices.of(key, row) for key in keys}) for row in buffer.rows
                 ]
-                done[index] = _columns(index, declared, buffer)
+                done[index] = self._columns(index, buffer)
 
-
-def _columns(index: int, declared: Declared, held: RowBuffer) -> MetricColumns:
-    with suppress(Exception):  # what a metric gave is no observation, or does not fit; `reduce_one` says so
-        columns = observed(held.rows, held.observations)
-        if columns.judge.count(COMPUTED) == len(columns.judge):
-            return MetricColumns(index, declared, columns, reduced(declared, columns, held.observations))
-    fitting = RowBuffer()
-    for row, observations_of_row in _by_row(held):
-        fitting.add(row, reduce_one(declared, observations_of_row).observations)
-    columns = observed(fitting.rows, fitting.observations)
-    return MetricColumns(index, declared, columns, reduced(declared, columns, fitting.observations))
+    def _columns(self, index: int, held: RowBuffer) -> MetricColumns:
+        declared = self._metrics[index]
+        with suppress(Exception):  # what a metric gave is no observation, or does not fit; `reduce_one` says so
+            columns = observed(held.rows, held.observations)
+            if columns.judge.count(COMPUTED) == len(columns.judge):
+                return MetricColumns(index, declared, columns, reduced(declared, columns, held.observations))
+        fitting = RowBuffer()
+        for row, observations_of_row in _by_row(held):
+            fitting.add(row, reduce_one(declared, observations_of_row, self._session.panel).observations)
+        columns = observed(fitting.rows, fitting.observations)
+        return MetricColumns(index, declared, columns, reduced(declared, columns, fitting.observations))
 
 
 def _by_row(held: RowBuffer) -> Iterator[tuple[int, tuple[Observation, ...]]]:

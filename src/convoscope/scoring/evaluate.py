@@ -9,9 +9,13 @@ from types import GeneratorType
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
+from convoscope.judging.answers import UnusableAnswer
+from convoscope.judging.backends import JudgeFailed
+from convoscope.judging.limits import BudgetSpent
 from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
+from convoscope.scores.judges import speaking_order
 from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
@@ -23,8 +27,9 @@ from convoscope.scores.observation import (
     unmeasured,
 )
 from convoscope.scoring.profiles import Absence, Profiles, in_order
+from convoscope.statistics.panels import MEDIAN, PanelRule, panels
 from convoscope.statistics.summary import input_reason
-from convoscope.statistics.within import ConversationScore, panel, reduce_conversation
+from convoscope.statistics.within import ConversationScore, reduce_conversation
 from convoscope.views.items import WHOLE
 
 _NO_RESOURCES: Mapping[str, Any] = {}
@@ -171,6 +176,12 @@ async def answered(
         if task is not None and task.cancelling():  # the run was given up
             raise
         return (failed(WHOLE, "metric_raised", say(error)),)
+    except BudgetSpent as spent:
+        return (unmeasured(WHOLE, "budget_spent", spent.message),)
+    except JudgeFailed as failure:
+        return (failed(WHOLE, "judge_failed", failure.message),)
+    except UnusableAnswer as unusable:
+        return (unmeasured(WHOLE, unusable.reason, unusable.detail),)
     except (Exception, SystemExit) as error:  # whatever a metric raises is its result
         return (failed(WHOLE, "metric_raised", say(error)),)
     return observations or (not_applicable(WHOLE, "nothing_to_observe"),)
@@ -218,9 +229,8 @@ def _input_score(
 
 
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: the panel, else a judge, else the row without a judge."""
-    order = sorted(scores, key=lambda score: (not score.judge.startswith("panel:"), score.judge == COMPUTED))
-    return order[0] if order else None
+    """Who speaks for a metric: the judges that were asked, as a panel where they are several, else people."""
+    return max(scores, key=lambda score: speaking_order(score.judge), default=None)
 
 
 def say(error: BaseException) -> str:
@@ -231,11 +241,11 @@ def say(error: BaseException) -> str:
         return type(error).__name__
 
 
-def reduce_one(declared: Declared, observations: Sequence[Observation]) -> Evaluated:
+def reduce_one(declared: Declared, observations: Sequence[Observation], rule: PanelRule = MEDIAN) -> Evaluated:
     """The observations of one conversation, with those of the panel, and what they come to."""
     try:
         if len(observations) > 1 and any(one.judge != COMPUTED for one in observations):
-            observations = (*observations, *panel(observations))
+            observations = (*observations, *panels(observations, declared, rule))
         return Evaluated(declared, observations, reduce_conversation(declared, observations))
     except Exception as error:  # a reducer that does not fit the scores, or a panel whose mean no number can hold
         broken = (failed(WHOLE, "reduction_failed", say(error)),)

@@ -16,6 +16,7 @@ from convoscope.resources.judge import Judge, Verdict, judges_of
 from convoscope.resources.registry import JUDGE
 from convoscope.scoring.evaluate import answered
 from convoscope.scoring.profiles import Profiles
+from convoscope.scoring.second_look import drawn
 
 
 class AskedMetric(msgspec.Struct):
@@ -42,6 +43,8 @@ class Forecast(msgspec.Struct):
     """How many mail addresses, phone numbers and the like are taken out."""
     withheld: int = 0
     """Questions in which text that addresses the judge is withheld."""
+    second_look: str = ""
+    """The judge that looks again at a tenth, if one is named; its questions are among `metrics`."""
 
     @property
     def questions(self) -> int:
@@ -115,18 +118,25 @@ def least(schema: Any) -> Any:
 
 
 def forecast(
-    conversations: Iterable[Conversation], metrics: Sequence[Declared], resource: Any, repeats: int
+    conversations: Iterable[Conversation],
+    metrics: Sequence[Declared],
+    resource: Any,
+    repeats: int,
+    second_look: Judge | None = None,
 ) -> Forecast:
     """What these metrics will ask about these conversations."""
     judges = judges_of(resource)
     profiles = Profiles(metrics, frozenset([JUDGE]))
     by_metric: dict[str, AskedMetric] = {}
-    instruments = [one for one in judges if isinstance(one, Instrument)]
+    again: dict[str, list[tuple[str, AskedMetric]]] = {}
+    everyone = judges if second_look is None else (*judges, second_look)
+    instruments = [one for one in everyone if isinstance(one, Instrument)]
     whole = Forecast(
         judges=[one.identity for one in judges],
         addresses=[one.address for one in instruments],
         redacts=any(one.redacts for one in instruments),
         metrics=[],
+        second_look="" if second_look is None else second_look.identity,
     )
 
     seen: dict[str, set[str]] = {}
@@ -151,7 +161,26 @@ def forecast(
                 whole.hidden[kind] = whole.hidden.get(kind, 0) + number
             whole.withheld += any((observed.details or {}).get("withheld") for observed in observations)
         asked.conversations += asked.questions > before
+        if second_look is not None and asked.questions > before:
+            counting = _Counting(second_look, 1, seen.setdefault(f"second look: {second_look.identity}", set()))
+            await answered(declared, conversation, {parameter: counting})
+            again.setdefault(declared.key, []).append((conversation.id, counting.asked))
 
     asyncio.run(count_all())
     whole.metrics = [asked for asked in by_metric.values() if asked.questions]
+    whole.metrics += [_again(metric, asked) for metric, asked in again.items()]
     return whole
+
+
+def _again(metric: str, asked: Sequence[tuple[str, AskedMetric]]) -> AskedMetric:
+    """What the second look at a tenth of a metric's conversations will ask."""
+    chosen = [asked[number][1] for number in drawn({number: id for number, (id, _) in enumerate(asked)})]
+    costs = [one.dollars for one in chosen]
+    return AskedMetric(
+        f"{metric}, second look",
+        conversations=len(chosen),
+        questions=sum(one.questions for one in chosen),
+        in_cache=sum(one.in_cache for one in chosen),
+        input_tokens=sum(one.input_tokens for one in chosen),
+        dollars=None if None in costs else sum(cost for cost in costs if cost is not None),
+    )

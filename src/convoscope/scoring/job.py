@@ -22,8 +22,7 @@ from convoscope.metrics.registry import Declared, registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import Engine
-from convoscope.scoring.labels import LabelRule
-from convoscope.scoring.partition import PartDone, PartitionTask, Writer
+from convoscope.scoring.partition import InputRule, PartDone, PartitionTask, Writer
 from convoscope.scoring.session import HeldConversations, Session
 from convoscope.scoring.settings import ScoreSettings
 
@@ -77,10 +76,11 @@ def choose(
         raise UsageError("no metric to score with")
     check_declarations(chosen)
     wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
-    handed_in = (*given(resources), *registry.resources)
-    declared = [one for one in registry.declared.values() if isinstance(one, Metric)] if handed_in else []
-    known = {name for one in declared for name in one.resources.values()}
-    provided = by_type(handed_in, wanted, known)
+    handed_in = given(resources)
+    is_any = handed_in or registry.resources
+    others = [one for one in registry.declared.values() if isinstance(one, Metric)] if is_any else []
+    known = {name for one in others for name in one.resources.values()}
+    provided = by_type(handed_in, wanted, registry.resources, known)
     return Chosen(chosen, provided, tuple(registry.tables.values()), registry.problems)
 
 
@@ -130,7 +130,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         writer: Writer,
         scratch: Path,
         done: Mapping[int, PartDone],
-        label: LabelRule | None = None,
+        rules: Sequence[InputRule] = (),
     ) -> Generator[PartDone, None, None]:
         """The parts that are not done, as they come. The caller adds them to `done`.
 
@@ -153,7 +153,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             writer=writer,
             settings=settings.portable(in_flight),
             flows=self.input.flows,
-            label=label,
+            rules=rules,
             resources=self.session.resources,
             seen=getattr(settings.progress, "seen", None),
         )
@@ -162,16 +162,22 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         yield from engine.run(work, waiting())
 
 
-def plan_job(source: Sequence[Any], chosen: Chosen, settings: ScoreSettings) -> Job:
+def plan_job(
+    source: Sequence[Any], chosen: Chosen, settings: ScoreSettings, second_look: Resource | None = None
+) -> Job:
     """Find the inputs, in paths or in objects made in Python; nothing is read or asked yet."""
     annotator = None if settings.annotate is None else annotator_named(settings.annotate)
     are_paths = bool(source) and isinstance(source[0], str | os.PathLike)
     find = find_inputs if are_paths else from_objects
     discovered = find(source, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)
     discovered.report.warnings.extend(chosen.problems)
-    session = Session(chosen.resources_with(discovered.venues))
+    session = Session(
+        chosen.resources_with(discovered.venues),
+        repeats=settings.repeats,
+        panel=settings.panel_rule,
+        second_look=second_look,
+    )
     session.held = HeldConversations()
-    session.repeats = settings.repeats
     return Job(
         settings=settings,
         name=Path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,

@@ -9,19 +9,19 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from multiprocessing.util import Finalize
 from threading import Thread
 from typing import Any, TypeVar
 
 from convoscope.conversation import Conversation
-from convoscope.errors import InputError, UsageError
+from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics.declaration import Metric
 from convoscope.resources.judge import AskedOnce, Judge, judges_of
-from convoscope.resources.registry import JUDGE, Resource, asked_by
+from convoscope.resources.registry import JUDGE, Resource, asked_by, made
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
-from convoscope.statistics.within import joined_repeats
+from convoscope.statistics.panels import MEDIAN, PanelRule, joined_repeats
 
 DEFAULT_CONCURRENCY = 200
 """Questions in flight at the same time, over all workers, unless the user says otherwise."""
@@ -59,7 +59,13 @@ class Session:
     """Makes resources when they are first asked for, hands them to metrics, and closes them at the end."""
 
     def __init__(
-        self, resources: Mapping[str, Resource] | None = None, max_concurrency: int = DEFAULT_CONCURRENCY
+        self,
+        resources: Mapping[str, Resource] | None = None,
+        max_concurrency: int = DEFAULT_CONCURRENCY,
+        *,
+        repeats: int = 1,
+        panel: PanelRule = MEDIAN,
+        second_look: Resource | None = None,
     ) -> None:
         self.resources = resources or {}
         self.max_concurrency = max_concurrency
@@ -72,8 +78,12 @@ class Session:
         self._given: dict[str, Mapping[str, Any]] = {}
         self._voices_of: dict[str, Sequence[Sequence[Mapping[str, Any]]]] = {}
         self._asked_once: dict[tuple[int, int], Judge] = {}
-        self.repeats = 1
+        self.repeats = repeats
         """How often each judge is asked the same."""
+        self.panel = panel
+        """How several judges come to one score."""
+        self.second_look = second_look
+        """The judge that is asked again about some of what was judged."""
         self._end: Finalize | None = None
         self.process = os.getpid()
         self.names = frozenset(self.resources)
@@ -89,11 +99,28 @@ class Session:
                     hint="`identity` names what the answers depend on: provider/model@rubric-hash",
                 )
             identities[name] = identity
+        if self.second_look is not None and self.second_look_identity in identities.get(JUDGE, "").split(" + "):
+            raise UsageError(
+                f"the second look is by {self.second_look_identity}, which judges already", hint="name another judge"
+            )
         return identities
 
-    def made(self, type_name: str) -> Any:
-        """The resource of a type, made."""
-        return self._make(self.resources[type_name])
+    @property
+    def second_look_identity(self) -> str:
+        """What the answers of the second look depend on; empty where there is none."""
+        return "" if self.second_look is None else str(self._make(self.second_look).identity)
+
+    def look_again(self, declared: Metric, conversations: Sequence[Conversation]) -> list[Sequence[Observation]]:
+        """What the judge of the second look says of some conversations."""
+        assert self.second_look is not None
+        parameter = next(name for name, asked in declared.resources.items() if asked == JUDGE)
+        given = {**self.given(declared), parameter: self._open(self.second_look)}
+        answers = [self._loop.submit(partial(answered, declared, one, given)) for one in conversations]
+        return [answer.result() for answer in answers]
+
+    def made(self, resource: Resource) -> Any:
+        """What a resource of the session made."""
+        return self._make(resource)
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""
@@ -153,7 +180,7 @@ class Session:
         rounds = await asyncio.gather(
             *(asyncio.gather(*(answered(declared, conversation, given) for given in repeats)) for repeats in voices)
         )
-        observations = [one for repeats in rounds for one in joined_repeats(repeats)]
+        observations = [one for repeats in rounds for one in joined_repeats(repeats, declared)]
         # Where there are judges, that nothing came with the data is no news.
         return [one for one in observations if one.reason != "nothing_to_observe"] or observations[:1]
 
@@ -161,7 +188,8 @@ class Session:
         """End what runs, and close what was made. A session that is asked again afterwards starts afresh."""
         if self._end is not None:
             self._end.cancel()
-        is_managed = {id(one): one.is_managed for one in self.resources.values()}
+        resources = [*self.resources.values(), *([] if self.second_look is None else [self.second_look])]
+        is_managed = {id(one): one.is_managed for one in resources}
         for key, instance in self._made.items():
             if is_managed[key]:
                 with suppress(Exception):  # what was scored is kept, whatever goes wrong now
@@ -186,8 +214,8 @@ class Session:
         if id(resource) not in self._made:
             self._close_at_exit()
             try:
-                self._made[id(resource)] = resource.make()
-            except InputError:  # a file that it is made of says what is wrong with it
+                self._made[id(resource)] = made(resource)
+            except ConvoscopeError:  # it says by itself what is wrong
                 raise
             except (Exception, SystemExit) as error:  # whatever the user's function raises
                 raise UsageError(f"{resource.home} cannot be made: {say(error)}") from None

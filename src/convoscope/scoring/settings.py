@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
@@ -15,10 +15,11 @@ from convoscope.ingest.settings import ReadSettings, read_settings
 from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared
 from convoscope.scoring.session import DEFAULT_CONCURRENCY
+from convoscope.statistics.panels import MEDIAN, Aggregation, PanelRule, model_of
 from convoscope.user_code import names
 
 if TYPE_CHECKING:
-    from convoscope.judging.named import JudgeLike
+    from convoscope.judging.named import JudgeLike, NamedJudges
     from convoscope.scoring.engines import Engine
 
 
@@ -51,6 +52,9 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
     is a number: it decides what is done and what is lost, and leads ranking and pass^k.
     `annotate` names an annotator, such as `rules`: what it finds is kept with each conversation, and metrics see it.
+    `judge` names models that are asked, or is a function or an object that answers; several are a panel, whose
+    `panel` says how they come to one score, with `panel_weights` by judge and `require_consensus`. Each is asked
+    `repeats` times. `second_look` is a judge that is asked again about a tenth of what was judged.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. `engine` does the work, by default `workers` processes on this machine.
     """
@@ -60,6 +64,11 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     resources: Iterable[Any] = ()
     judge: JudgeLike | Sequence[JudgeLike] = ()
     repeats: int = 1
+    panel: str = MEDIAN.aggregation
+    panel_weights: Mapping[str, float] = {}
+    require_consensus: float | None = None
+    second_look: JudgeLike | None = None
+    temperature: float = 0.0
     rubrics: Sequence[PathLike] = ()
     redact: bool | None = None
     redact_patterns: str | Sequence[str] = ()
@@ -93,6 +102,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--max-concurrency must be at least 1, not {self.max_concurrency}")
         if self.repeats < 1:
             raise UsageError(f"--repeats must be at least 1, not {self.repeats}")
+        self._check_panel()
         if any(not dimensions for dimensions in self.by or ()):
             raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
 
@@ -102,16 +112,48 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         return read_settings(self.turns, self.tool_failed, self.speech_tools, self.session_gap)
 
     @property
-    def judge_resources(self) -> tuple[Any, ...]:
-        """The judges that were named, as resources of the run."""
-        if not self.judge:
-            return ()
-        from convoscope.judging.instrument import JudgeSettings
-        from convoscope.judging.named import judge_resources
+    def judges(self) -> tuple[JudgeLike, ...]:
+        """The judges that were named."""
+        judge: Any = self.judge
+        return tuple(judge) if isinstance(judge, list | tuple) else (judge,)
 
-        judges: Sequence[Any] = self.judge if isinstance(self.judge, list | tuple) else [self.judge]
+    @property
+    def panel_rule(self) -> PanelRule:
+        """How several judges come to one score."""
+        return PanelRule(
+            aggregation=cast(Aggregation, self.panel),
+            weights={_model(name): weight for name, weight in self.panel_weights.items()},
+            require_consensus=self.require_consensus,
+        )
+
+    def _check_panel(self) -> None:
+        """Refuse what the judges that are named cannot be."""
+        rule, judges = self.panel_rule, self.judges
+        if rule.weights and rule.aggregation != "weighted_mean":
+            raise UsageError(f"weights have no meaning for the panel {self.panel}", hint="choose weighted_mean")
+        if not judges:
+            if self.second_look is not None:
+                raise UsageError("--second-look: no judge is named whose verdicts could be looked at", hint="--judge")
+            return
+        if rule != MEDIAN and (refusal := rule.refuse(len(judges))):
+            raise UsageError(f"--panel {refusal}", hint="name each judge with --judge")
+        if rule.aggregation == "weighted_mean":
+            named = set(map(_model, judges))
+            if unknown := sorted(named ^ rule.weights.keys()):
+                what = "has no weight" if unknown[0] in named else "has a weight, and is no judge of this run"
+                raise UsageError(f"{unknown[0]} {what}", hint="convoscope.toml has the weights, in [judge.weights]")
+
+    @property
+    def named_judges(self) -> NamedJudges | None:
+        """The judges that were named, as resources of the run; None where no judge was."""
+        if not self.judges:
+            return None
+        from convoscope.judging.instrument import JudgeSettings
+        from convoscope.judging.named import named_judges
+
         patterns = (self.redact_patterns,) if isinstance(self.redact_patterns, str) else tuple(self.redact_patterns)
         settings = JudgeSettings(
+            temperature=self.temperature,
             max_concurrency=self.max_concurrency,
             redact=self.redact,
             redact_patterns=patterns,
@@ -120,7 +162,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             max_dollars=self.budget,
             rubrics=tuple(str(Path(folder).resolve()) for folder in self.rubrics),
         )
-        return judge_resources(judges, settings)
+        return named_judges(self.judges, settings, self.second_look)
 
     @property
     def groupings(self) -> list[list[str]] | None:
@@ -136,6 +178,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             readers_from=_absolute(self.readers_from),
             resources=(),
             judge=(),
+            second_look=None,
             engine=None,
             flows=(),
             progress=None,
@@ -150,3 +193,16 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def _absolute(sources: Iterable[PathLike]) -> tuple[str, ...]:
     return tuple(str(Path(name).resolve()) if Path(name).is_file() else name for name in names(sources))
+
+
+def _model(judge: JudgeLike) -> str:
+    """`provider/model` of a judge as a user names it, in words or as a thing."""
+    from convoscope.judging.backends import function_name
+    from convoscope.judging.names import judge_name
+
+    if isinstance(judge, str):
+        if ":" not in judge:
+            return judge
+        name = judge_name(judge)
+        return f"{name.provider}/{name.model}"
+    return model_of(judge.identity) if hasattr(judge, "identity") else function_name(judge)

@@ -1,13 +1,12 @@
-"""The first step of reduction: the subjects of conversations become one row per conversation and judge, and one of the
-panel. All conversations of a batch are reduced at once, as columns."""
+"""The first step of reduction: the subjects of conversations become one row per conversation and judge.
+
+All conversations of a batch are reduced at once, as columns."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,14 +20,10 @@ from convoscope.metrics.declaration import SHARE, Derived, Metric, TenPoints
 from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
-    NOT_APPLICABLE,
     STATUSES,
     Counts,
     Observation,
     Status,
-    measured,
-    not_applicable,
-    unmeasured,
 )
 from convoscope.statistics.intervals import are_whole
 from convoscope.views.items import Subject
@@ -384,69 +379,3 @@ def _points(ten: TenPoints | None, rows: Reduced) -> Floats:
             share = np.minimum(share, (gone - value) / (gone - last))
     points: Floats = 10 * np.minimum(1.0, np.maximum(0.0, share))
     return points
-
-
-def joined_repeats(rounds: Sequence[Sequence[Observation]]) -> Sequence[Observation]:
-    """What one judge said each time it was asked, as one score for each subject: the mean, with the spread.
-
-    A subject that some repeat gave no value for has none: its reason is that of the repeat.
-    """
-    if len(rounds) == 1:
-        return rounds[0]
-    by_subject: dict[tuple[str, Subject], list[Observation]] = {}
-    for observations in rounds:
-        for observation in observations:
-            by_subject.setdefault((observation.judge, observation.subject), []).append(observation)
-    joined: list[Observation] = []
-    for repeats in by_subject.values():
-        lacking = next((one for one in repeats if one.status != MEASURED), None)
-        if lacking is not None or len(repeats) < len(rounds):
-            joined.append(lacking or unmeasured(repeats[0].subject, "repeat_missing", judge=repeats[0].judge))
-            continue
-        values = [one.value for one in repeats if one.value is not None]
-        # The repeat in the middle speaks: its words go with a rating that was really given.
-        spokesman = sorted(repeats, key=lambda one: one.value or 0.0)[(len(repeats) - 1) // 2]
-        details = {**(spokesman.details or {}), "repeats": values, "spread": max(values) - min(values)}
-        joined.append(msgspec.structs.replace(spokesman, value=fsum(values) / len(values), details=details))
-    return joined
-
-
-def panel_name(judges: Sequence[str]) -> str:
-    """`panel:` and a hash of who sits on it."""
-    return "panel:" + hashlib.sha256("\n".join(sorted(judges)).encode()).hexdigest()[:12]
-
-
-def panel(observations: Sequence[Observation]) -> list[Observation]:
-    """The panel's score of each subject; empty where fewer than two judges spoke.
-
-    A judge that was asked several times speaks with the mean of its answers. Where a judge has no
-    value for a subject, the panel has none either. What was not judged (a turn without an
-    opportunity) makes no judge.
-    """
-    judges = sorted({one.judge for one in observations if one.judge != COMPUTED})
-    if len(judges) < 2:
-        return []
-    name = panel_name(judges)
-    values_of: dict[Subject, dict[str, list[float]]] = {}
-    passed: dict[Subject, str] = {}
-    refused: set[Subject] = set()
-    for observation in observations:
-        voices = values_of.setdefault(observation.subject, {})
-        if observation.status == MEASURED and observation.value is not None and observation.judge != COMPUTED:
-            voices.setdefault(observation.judge, []).append(observation.value)
-        elif observation.status == NOT_APPLICABLE:
-            passed.setdefault(observation.subject, observation.reason)
-        else:
-            refused.add(observation.subject)
-    scores: list[Observation] = []
-    for subject, voices in values_of.items():
-        silent = [judge for judge in judges if judge not in voices]
-        if not voices and subject in passed and subject not in refused:
-            scores.append(not_applicable(subject, passed[subject], judge=name))
-        elif silent:
-            scores.append(unmeasured(subject, "judge_missing", ", ".join(silent), judge=name))
-        else:
-            verdicts = [fsum(values) / len(values) for values in voices.values()]
-            details = {"judges": len(verdicts), "spread": max(verdicts) - min(verdicts)}
-            scores.append(measured(subject, median(verdicts), judge=name, details=details))
-    return scores

@@ -17,6 +17,7 @@ from convoscope.errors import UsageError
 from convoscope.metrics.declaration import Target
 from convoscope.runs.database import quoted
 from convoscope.runs.run import Run
+from convoscope.scores.judges import speaking_order
 from convoscope.scores.observation import COMPUTED
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _figures(
         latency_n=turns,
         humanness=tuple(
             JudgeVerdict(judge=row["judge"], score=aspect.score, n=aspect.n, spread=row["spread"])
-            for row in sorted(judges, key=lambda row: (row["judge"].startswith("panel:"), row["judge"]))
+            for row in sorted(judges, key=lambda row: speaking_order(row["judge"]))
             if (aspect := _aspect(row))
         ),
         caution=few_text(n),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from convoscope.conversation import Conversation, Logged
 from convoscope.metrics.declaration import conversation_share_metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import NOT_BROKEN, Need
 from convoscope.metrics.outcome.task import ENDED_REASON
 from convoscope.metrics.perturbations import EMPTY_AGENT
 from convoscope.metrics.voice.call import CALL, INACTIVITY, left_waiting
-from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.observation import UNMEASURED, Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.flow.endings import outcome_of
@@ -109,6 +111,8 @@ def _reason(record: Logged) -> str | None:
     return folded_name(reason) if record.kind == "connection_state" and isinstance(reason, str) else None
 
 
+RAN_THROUGH = msgspec.structs.replace(NOT_BROKEN, status_if_missing=UNMEASURED)
+"""A conversation that broke had an opportunity to succeed: it lowers the coverage."""
 OUTCOME_KNOWN = Need(
     "outcome_unknown",
     "outcome",
@@ -118,13 +122,19 @@ OUTCOME_KNOWN = Need(
 
 
 @conversation_share_metric(
-    "outcome.success", version=2, label="reach their goal", importance=10, needs=(OUTCOME_KNOWN,), sensitive_to=()
+    "outcome.success",
+    version=3,
+    label="reach their goal",
+    importance=10,
+    needs=(RAN_THROUGH, OUTCOME_KNOWN),
+    sensitive_to=(),
 )
 def success(conversation: Conversation) -> Observation:
     """Did the conversation reach what it was for?
 
     1 where it is done, 0 where it is lost: by the user's own label, else by what the log says of it, else by the end
-    that the flow came to. Unmeasured where none of these says.
+    that the flow came to. Unmeasured where none of these says, and where the integration broke: that says nothing
+    about the agent, whatever the label is.
 
     >>> value(success, example("user: Book it.", "assistant: Done.", outcome={"completed": True}))
     1.0

@@ -1,0 +1,180 @@
+"""`convoscope.toml`: what a user says about every run, found upwards from the working folder or named.
+
+A table of the file is one class here. A file that was merely found never makes a run send anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from convoscope.errors import InputError, UsageError, nearest_names
+
+FILE = "convoscope.toml"
+IN_FILE = "settings"
+"""`--judge settings` asks the judge of the file."""
+_SEE = "docs/guides/settings.md has all keys"
+
+AtLeastOne = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[float, Meta(ge=0)]
+
+
+class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[judge]`: who is asked, how, and how much. What is None is left to the command line and its defaults."""
+
+    model: str | list[str] = []
+    repeats: AtLeastOne | None = None
+    panel: str | None = None
+    weights: dict[str, NotNegative] = {}
+    require_consensus: Annotated[float, Meta(ge=0, le=1)] | None = None
+    second_look: str | None = None
+    temperature: NotNegative | None = None
+    max_questions: Annotated[int, Meta(ge=0)] | None = None
+    budget: NotNegative | None = None
+    redact: bool | None = None
+    redact_patterns: str | list[str] = []
+    rubrics: str | list[str] = []
+    max_concurrency: AtLeastOne | None = None
+    calibration: str | None = None
+
+
+class SettingsTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    judge: JudgeTable = JudgeTable()
+
+
+class FoundSettings(NamedTuple):
+    """What a file says, and whether the user named it."""
+
+    file: Path
+    tables: SettingsTables
+    is_named: bool
+
+    def path(self, name: str) -> str:
+        """A path of the file: it is meant from the file's folder on."""
+        return str(self.file.resolve().parent / Path(name).expanduser())
+
+
+def find_settings(named: Path | None = None) -> FoundSettings | None:
+    """The file that was named, else the nearest one from the working folder upwards; None where there is none."""
+    if named is not None:
+        return FoundSettings(named, read_settings_file(named), is_named=True)
+    here = Path.cwd()
+    nearest = next((path for folder in (here, *here.parents) if (path := folder / FILE).is_file()), None)
+    if nearest is None:
+        return None
+    file = Path(os.path.relpath(nearest))  # as a person would call it from here
+    return FoundSettings(file, read_settings_file(file), is_named=False)
+
+
+def read_settings_file(file: Path) -> SettingsTables:
+    """What a file says. Raises `InputError` that names file, line and key."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror}", file=str(file), hint=_SEE) from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"is not TOML: {type(error).__name__}", file=str(file), hint=_SEE) from None
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        where = int(line[1]) if line else None
+        raise InputError(f"is not TOML: {error}", file=str(file), line=where, hint=_SEE) from None
+    _refuse_unknown(content, SettingsTables, (), file, text)
+    try:
+        return msgspec.convert(content, SettingsTables)
+    except msgspec.ValidationError as error:
+        message, _, at = str(error).replace(" | null", "").replace("`object`", "a table").partition(" - at ")
+        key = tuple(step for step in re.split(r"\.|\[.*?\]", at.strip("`").removeprefix("$")) if step)
+        line_of_key = _line(text, key)
+        raise InputError(message, file=str(file), line=line_of_key, field=".".join(key), hint=_SEE) from None
+
+
+def _refuse_unknown(
+    content: Mapping[str, Any], table: type[msgspec.Struct], above: tuple[str, ...], file: Path, text: str
+) -> None:
+    known = {field.name: field.type for field in msgspec.structs.fields(table)}
+    for name, value in content.items():
+        key = (*above, name)
+        if name not in known:
+            near = nearest_names(name, known)
+            hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
+            where = ".".join(key)
+            raise InputError("unknown key", file=str(file), line=_line(text, key), field=where, hint=hint)
+        if isinstance(value, dict) and isinstance(known[name], type) and issubclass(known[name], msgspec.Struct):
+            _refuse_unknown(value, known[name], key, file, text)
+
+
+def _line(text: str, key: tuple[str, ...]) -> int | None:
+    """The line of a key; None where it is not written as one key in a line of its table."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if heading := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
+            table = tuple(part.strip(" \"'") for part in heading[1].split("."))
+            if table == key:
+                return number
+        elif (entry := re.match(r"\s*([\w\"'-]+)\s*=", line)) and (*table, entry[1].strip("\"'")) == key:
+            return number
+    return None
+
+
+def judge_options(file_settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run is to know of its judges, by the names of `ScoreSettings`: what was given, else what the file says.
+
+    Without a judge, the table of a file is not looked at. Of a file that was merely found, the judges are used where
+    the user asks for them (`settings` among the judges); otherwise nothing of it makes a run send more, or elsewhere.
+    """
+    options = {name: value for name, value in given.items() if value not in (None, (), [])}
+    judges = list(options.get("judge", ()))
+    asks_file = IN_FILE in judges
+    if asks_file and file_settings is None:
+        hint = f"--settings FILE names one; {_SEE}"
+        raise UsageError(f"--judge {IN_FILE}: there is no {FILE} in this folder or above it", hint=hint)
+    if file_settings is None or not (judges or file_settings.is_named):
+        return options
+    table = file_settings.tables.judge
+    models = _listed(table.model)
+    if asks_file and not models:
+        raise InputError("names no model", file=str(file_settings.file), field="judge", hint='model = "openai:MODEL"')
+    is_trusted = file_settings.is_named or asks_file
+    is_its_own = asks_file or not judges
+    if is_its_own:
+        options["judge"] = [name for judge in judges or [IN_FILE] for name in (models if judge == IN_FILE else [judge])]
+        if not options["judge"]:
+            return {name: value for name, value in options.items() if name != "judge"}
+    return {**_of_table(file_settings, is_trusted=is_trusted, is_its_own=is_its_own), **options}
+
+
+def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: bool) -> dict[str, Any]:
+    table = file_settings.tables.judge
+    values: dict[str, Any] = {
+        "repeats": table.repeats,
+        "temperature": table.temperature,
+        "max_questions": table.max_questions,
+        "budget": table.budget,
+        "max_concurrency": table.max_concurrency,
+        "redact": table.redact if is_trusted or table.redact else None,
+        "redact_patterns": _listed(table.redact_patterns),
+        "rubrics": [file_settings.path(folder) for folder in _listed(table.rubrics)],
+        "calibration": table.calibration and file_settings.path(table.calibration),
+        "second_look": table.second_look if is_trusted else None,
+    }
+    if is_its_own:  # a panel and its weights are of the judges that the file names
+        values |= {
+            "panel": table.panel,
+            "panel_weights": table.weights,
+            "require_consensus": table.require_consensus,
+        }
+    return {name: value for name, value in values.items() if value not in (None, [], {})}
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else value
