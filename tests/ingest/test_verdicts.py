@@ -64,19 +64,33 @@ def test_with_the_scores_of_a_folder_the_composites_have_values(call: Path) -> N
     assert rows(run, "judged.faithfulness") == [("external:eva", "measured", 0.5, "")]
     assert rows(run, "judged.conciseness") == [("external:eva", "measured", 0.75, "")]
     # The logs have no database, so that what EVA says of the task is all that is known.
-    assert rows(run, "outcome.task_completion") == [
-        ("(computed)", "unmeasured", None, "no_final_database"),
-        ("external:eva", "measured", 1.0, ""),
-    ]
+    assert run["outcome.task_completion"].value is None
+    assert rows(run, "outcome.task_completion", "external") == [("external:eva", "measured", 1.0, "")]
     # Task 1, faithfulness 0.5 and speech 0.96 reach 1, 0.5 and 0.95.
     assert rows(run, "eva.a_pass") == [("(computed)", "measured", 1.0, "")]
     assert rows(run, "eva.a_mean") == [("(computed)", "measured", pytest.approx((1 + 0.5 + 0.96) / 3), "")]
     # Turn-taking is computed from the sound, and what is computed counts before what EVA says of it.
-    assert ("external:eva", "measured", 0.9, "") in rows(run, "voice.turn_taking", "eva")
+    assert rows(run, "voice.turn_taking", "external") == [("external:eva", "measured", 0.9, "")]
     (call / "metrics.json").unlink()
     taking = run_of(call, "voice.turn_taking@eva", "without")["voice.turn_taking@eva"].value
     assert taking is not None
     assert rows(run, "eva.x_mean") == [("(computed)", "measured", pytest.approx((1 + taking + 0.75) / 3), "")]
+
+
+def test_what_is_computed_and_what_others_say_are_two_figures(call: Path) -> None:
+    """A mean over both would be the mean of nothing."""
+    other = call.parent / "tool-calls"
+    shutil.copytree(CALLS / "records" / "tool-calls", other)
+    for name in ("config.json", "dataset.jsonl"):
+        shutil.copy(CALLS / name, call.parents[1] / name)
+    write(call, {"task_completion": score(0.0, 0.0)})
+    write(other, {"task_completion": score(0.0, 0.0)}, record="tool-calls")
+    run = run_of(call, "outcome.task_completion,outcome.task_completion@external")
+    computed = [figure for figure in run.summary.figures if figure.key == "outcome.task_completion"]
+    external = [figure for figure in run.summary.figures if figure.key == "outcome.task_completion@external"]
+    # One call has databases, and its task is done; EVA has a verdict on both.
+    assert [(figure.judge, figure.value, figure.n) for figure in computed] == [("(computed)", 1.0, 1)]
+    assert [(figure.judge, figure.value, figure.n) for figure in external] == [("external:eva", 0.0, 2)]
 
 
 def test_an_error_is_no_zero_and_a_skipped_score_is_no_pass(call: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import convoscope
 from convoscope.conversation import Conversation
+from convoscope.judging.backends import JudgeFailed
 from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.judging.questions import Question, question
 from convoscope.judging.rubrics import rubric_named, rubrics
@@ -19,7 +20,7 @@ from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import known
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered
-from convoscope.scoring.forecast import least
+from convoscope.scoring.forecast import forecast, least
 
 TALK = ("user: My code is K 7 M.", "assistant: Thank you. It leaves at nine.", "user: Bye.", "assistant: Good bye.")
 CALLS = (
@@ -387,3 +388,23 @@ def test_a_metric_and_its_parts_ask_once(tmp_path: Path) -> None:
     assert run["judged.faithfulness"].value == 1.0
     convoscope.score([example(*CALLS)], judge=judge, metrics=metrics, out=tmp_path / "twice", workers=1, repeats=2)
     assert judge.count == 3
+
+
+def test_what_a_run_will_ask_counts_shared_questions_once() -> None:
+    metrics = [known("judged.faithfulness"), known("judged.faithfulness.flagged"), known("judged.conciseness")]
+    conversations = [example(*CALLS, id=id) for id in ("a", "b")]
+    expected = forecast(conversations, [one for one in metrics if one is not None], CountingJudge(), 2)
+    assert expected.questions == 8  # two rubrics, two conversations, two repeats
+
+
+def test_a_failure_is_shared_too(tmp_path: Path) -> None:
+    class Down(CountingJudge):
+        async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+            await super().ask(prompt, schema)
+            raise JudgeFailed("down")
+
+    judge = Down()
+    metrics = "judged.faithfulness,judged.faithfulness.flagged"
+    run = convoscope.score([example(*CALLS)], judge=judge, metrics=metrics, out=tmp_path / "run", workers=1)
+    assert judge.count == 1
+    assert {row.reason for row in run.scores()} == {"judge_failed"}

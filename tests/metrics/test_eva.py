@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from convoscope.conversation import Conversation, Database, Label, Logged, Scenario
 from convoscope.metrics import composites as eva
+from convoscope.metrics import external, judged_parts
 from convoscope.metrics import judged_calls as judged
-from convoscope.metrics import judged_parts
 from convoscope.metrics.outcome import endings
 from convoscope.metrics.outcome import task as outcome
 from convoscope.metrics.registry import collect
@@ -15,17 +16,19 @@ from convoscope.metrics.voice import turn_taking
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, simulated, voice_call
 
-DECLARED = list(collect([eva, judged, outcome.task_completion, turn_taking.turn_taking_eva]).values())
+DECLARED = list(collect([eva, judged, external, outcome.task_completion, turn_taking.turn_taking_eva]).values())
 GOOD = {"faithfulness": 0.5, "agent_speech_fidelity": 0.95, "conversation_progression": 0.5, "conciseness": 0.5}
 
 
-def judged_call(verdicts: dict[str, float], *, done: bool = True, wait: float = 1.0) -> Conversation:
-    labels = [Label(name=name, value=value, rater_kind="external", rater="j") for name, value in verdicts.items()]
+def judged_call(
+    verdicts: dict[str, float], *, done: bool = True, wait: float = 1.0, labels: Sequence[Label] = ()
+) -> Conversation:
+    given = [Label(name=name, value=value, rater_kind="external", rater="j") for name, value in verdicts.items()]
     after = Database({"orders": ["B-7"] if done else []})
     return voice_call(
         caller("book it", (0.0, 1.0)),
         bot("done", (1.0 + wait, 2.0 + wait)),
-        labels=tuple(labels),
+        labels=(*given, *labels),
         scenario=Scenario(before=Database({"orders": []}), after=after, expected=Database({"orders": ["B-7"]})),
     )
 
@@ -72,6 +75,19 @@ def test_no_value_while_a_part_has_none() -> None:
         if one.declared.key == "eva.overall_mean"
     )
     assert (why.status, why.reason, why.detail) == ("unmeasured", "input_no_judge", "judged.conciseness")
+
+
+def test_a_verdict_of_another_program_counts_only_where_nothing_can_be_computed() -> None:
+    task = Label(name="task_completion", value=1, rater_kind="external", rater="eva")
+    taking = Label(name="turn_taking", value=0.9, rater_kind="external", rater="eva")
+    failed = judged_call(GOOD, done=False, labels=(task,))
+    assert values(failed)["eva.a_pass"] == 0.0  # the database says that it is not done
+    unknown = msgspec.structs.replace(failed, scenario=None)
+    assert values(unknown)["eva.a_mean"] == pytest.approx((1 + 0.5 + 0.95) / 3)
+    silent = voice_call(caller("book it"), bot("done"), labels=(*failed.labels, taking))
+    assert values(silent)["eva.x_mean"] == pytest.approx((0.5 + 0.9 + 0.5) / 3)
+    people = msgspec.structs.replace(task, rater_kind="human")
+    assert values(msgspec.structs.replace(unknown, labels=(*failed.labels[:-1], people)))["eva.a_mean"] is None
 
 
 # The gate before scoring

@@ -182,6 +182,12 @@ ACCURACY = (
     CompositePart("judged.faithfulness", 0.5),
     CompositePart("judged.agent_speech_fidelity", 0.95),
 )
+_INSTEAD = {
+    "outcome.task_completion": "outcome.task_completion@external",
+    "voice.turn_taking@eva": "voice.turn_taking@external",
+    "outcome.conversation_valid_end": "outcome.conversation_valid_end@external",
+}
+"""Where the log has no data for what we compute: the verdict of another program on it."""
 EXPERIENCE = (
     CompositePart("judged.conversation_progression", 0.5),
     CompositePart("voice.turn_taking@eva", 0.8),
@@ -217,7 +223,14 @@ def _passes(name: str, question: str, parts: tuple[CompositePart, ...], audit: _
     1.0
     """
     return derived(
-        name, version=2, over="conversation", unit=SHARE, better=HIGHER, inputs=_names(parts), **audit._asdict()
+        name,
+        version=3,
+        over="conversation",
+        unit=SHARE,
+        better=HIGHER,
+        inputs=_names(parts),
+        instead=_instead(_names(parts)),
+        **audit._asdict(),
     )(passes)
 
 
@@ -235,12 +248,23 @@ def _mean(name: str, question: str, parts: tuple[CompositePart, ...], audit: _Au
     0.5
     """
     return derived(
-        name, version=2, over="conversation", unit=RATIO, better=HIGHER, inputs=_names(parts), **audit._asdict()
+        name,
+        version=3,
+        over="conversation",
+        unit=RATIO,
+        better=HIGHER,
+        inputs=_names(parts),
+        instead=_instead(_names(parts)),
+        **audit._asdict(),
     )(mean)
 
 
 def _names(parts: tuple[CompositePart, ...]) -> tuple[str, ...]:
     return tuple(part.metric for part in parts)
+
+
+def _instead(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: _INSTEAD[name] for name in names if name in _INSTEAD}
 
 
 a_pass = _passes("eva.a_pass", "Was the call accurate?", ACCURACY, _OF_ACCURACY)
@@ -262,6 +286,7 @@ overall_mean = _mean("eva.overall_mean", "How good was the call, all in all?", A
         "judged.user_behavioral_fidelity",
         "judged.user_speech_fidelity.clear",
     ),
+    instead=_instead(("outcome.conversation_valid_end",)),
     fails_at=0.0,
     importance=1,
     sensitive_to=(),

@@ -309,6 +309,8 @@ class Derived(Declaration, frozen=True, kw_only=True, dict=True):
     """The reason code where the function gives None."""
     fails_at: float | None = None
     """Of a gate: an input with this value or a lower one makes it 0, whatever is known of the others."""
+    instead: Mapping[str, str] = {}
+    """Over a conversation: the metric whose value is used where an input has none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -360,6 +362,7 @@ class DerivedOptions(DeclarationOptions, total=False):
     inputs: Required[tuple[str, ...]]
     unscored: str
     fails_at: float | None
+    instead: Mapping[str, str]
 
 
 def metric(name: str, **options: Unpack[MetricOptions]) -> Callable[[Measure], Metric]:

@@ -49,7 +49,7 @@ class Registry(msgspec.Struct, frozen=True):
         pending = [one for one in chosen.values() if isinstance(one, Derived)]
         while pending:
             needing = pending.pop()
-            for key in needing.inputs:
+            for key in (*needing.inputs, *needing.instead.values()):
                 if key not in chosen:
                     if key not in self.declared:
                         raise DeclarationError(

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-
-import msgspec
+from collections.abc import Iterator
 
 from convoscope.conversation import Conversation, Label
-from convoscope.metrics.needs import Need
 from convoscope.scores.observation import (
     ERROR,
     MEASURED,
-    NOT_APPLICABLE,
     UNMEASURED,
     Observation,
     Status,
     in_turn,
-    not_applicable,
-    unmeasured,
 )
 from convoscope.views.items import WHOLE, Subject
 from convoscope.views.metric_context import metric_context
@@ -121,29 +115,3 @@ def _from_0_to_1(label: Label) -> float | None:
     if low >= high or (isinstance(value, bool) and (low, high) != (0.0, 1.0)) or not low <= value <= high:
         return None
     return (value - low) / (high - low)
-
-
-def or_verdict(needs: Sequence[Need], name: str) -> tuple[Need, ...]:
-    """The same needs, each met as well where another program gave its verdict."""
-
-    def either(need: Need) -> Need:
-        def present(conversation: Conversation) -> bool:
-            return need.met(conversation) or has_verdict(conversation, name, externally=True)
-
-        return msgspec.structs.replace(need, present=present)
-
-    return tuple(map(either, needs))
-
-
-def with_verdicts(
-    conversation: Conversation, name: str, needs: Sequence[Need], compute: Callable[[], Iterable[Observation]]
-) -> Iterator[Observation]:
-    """What is computed, where it can be, and what another program says of the same."""
-    lacking = next((need for need in needs if not need.met(conversation)), None)
-    if lacking is None:
-        yield from compute()
-    elif lacking.status_if_missing == NOT_APPLICABLE:
-        yield not_applicable(WHOLE, lacking.code)
-    else:
-        yield unmeasured(WHOLE, lacking.code)
-    yield from labelled(conversation, name, externally=True)

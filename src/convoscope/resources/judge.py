@@ -77,6 +77,7 @@ class AskedOnce(Judge):
             while len(self._answers) >= self.MOST:
                 del self._answers[next(iter(self._answers))]
             answer = self._answers[key] = asyncio.ensure_future(self.judge.ask(prompt, schema))
+            answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may be that none waits
         return await asyncio.shield(answer)
 
 

@@ -191,8 +191,9 @@ class Batch:
             if index in wanted:
                 buffer = RowBuffer()
                 buffer.rows = wanted[index]
+                keys = (*declared.inputs, *declared.instead.values())
                 buffer.observations = [
-                    derive(declared, {key: voices.of(key, row) for key in declared.inputs}) for row in buffer.rows
+                    derive(declared, {key: voices.of(key, row) for key in keys}) for row in buffer.rows
                 ]
                 done[index] = self._columns(index, buffer)
 

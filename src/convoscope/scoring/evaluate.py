@@ -199,7 +199,7 @@ def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> No
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:
     """A figure of one conversation from others of it: null when an input is."""
     values: list[float] = []
-    voices = [(key, _voice(done.get(key, ()))) for key in declared.inputs]
+    voices = [(key, _input_score(declared, key, done)) for key in declared.inputs]
     for key, score in voices:
         if declared.fails_at is not None and score and score.value is not None and score.value <= declared.fails_at:
             return measured(WHOLE, 0, details={"failed": key})
@@ -217,14 +217,20 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
         return failed(WHOLE, "metric_raised", say(error))
 
 
+def _input_score(
+    declared: Derived, key: str, done: Mapping[str, Sequence[ConversationScore]]
+) -> ConversationScore | None:
+    """What an input says; where it has no value, what is used instead, if that has one."""
+    score = _voice(done.get(key, ()))
+    if (score is None or score.value is None) and key in declared.instead:
+        other = _voice(done.get(declared.instead[key], ()))
+        return other if other is not None and other.value is not None else score
+    return score
+
+
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: what was computed, else the judges that were asked, as a panel, else people."""
-    return max(scores, key=_authority, default=None)
-
-
-def _authority(score: ConversationScore) -> tuple[bool, bool, Any]:
-    is_computed = score.judge == COMPUTED
-    return is_computed and score.status == MEASURED, not is_computed, speaking_order(score.judge)
+    """Who speaks for a metric: the judges that were asked, as a panel where they are several, else people."""
+    return max(scores, key=lambda score: speaking_order(score.judge), default=None)
 
 
 def say(error: BaseException) -> str:

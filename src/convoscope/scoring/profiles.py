@@ -7,7 +7,7 @@ counts the profiles of its conversations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -132,7 +132,8 @@ class Profiles:
         for index, figure in self._derived:
             # Inputs are looked at in their order, and the first without a value says why there is none.
             missing = silent.get(figure.inputs[0])
-            if missing is None:
+            instead = figure.instead.get(figure.inputs[0])
+            if missing is None or (instead is not None and instead not in silent):
                 derived.append((index, figure))
             else:
                 absent[index] = silent[figure.key] = derived_absence(missing, figure.inputs[0])
@@ -155,6 +156,11 @@ class Profiles:
             if answer != _MET:
                 return need, answer
         return None, _MET
+
+
+def _has_inputs(figure: Derived, ready: Set[str]) -> bool:
+    """Whether each input of a figure can be measured, or what is used instead."""
+    return all(key in ready or figure.instead.get(key, "") in ready for key in figure.inputs)
 
 
 def derived_absence(missing: Absence, key: str) -> Absence:
@@ -240,7 +246,7 @@ class Planner:
                 elif isinstance(declared, Metric):
                     ready.add(declared.key)
             derived = [declared for declared in self._metrics if isinstance(declared, Derived)]
-            while usable := [one for one in derived if one.key not in ready and ready.issuperset(one.inputs)]:
+            while usable := [one for one in derived if one.key not in ready and _has_inputs(one, ready)]:
                 ready.update(one.key for one in usable)
             applies.update(dict.fromkeys(ready, count))
         total = self._seen.total()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from convoscope.conversation import Conversation, Logged
@@ -11,7 +9,6 @@ from convoscope.metrics.declaration import conversation_share_metric
 from convoscope.metrics.needs import NOT_BROKEN, Need
 from convoscope.metrics.outcome.task import ENDED_REASON
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.metrics.verdicts import or_verdict, with_verdicts
 from convoscope.metrics.voice.call import CALL, INACTIVITY, left_waiting
 from convoscope.scores.observation import UNMEASURED, Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import folded_name
@@ -72,30 +69,20 @@ def _left_waiting(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@conversation_share_metric(
-    "outcome.conversation_valid_end",
-    version=3,
-    needs=or_verdict((CALL,), "conversation_valid_end"),
-    sensitive_to=(),
-)
-def conversation_valid_end(conversation: Conversation) -> Iterator[Observation]:
+@conversation_share_metric("outcome.conversation_valid_end", version=3, needs=(CALL,), sensitive_to=())
+def conversation_valid_end(conversation: Conversation) -> Observation:
     """Did the simulated call end so that it says something about the agent?
 
     1 where the last thing that the simulator logged is the end of its connection after a goodbye, or
     where the agent left the user waiting until the call timed out; else 0, and the call is better
     simulated anew. Where the simulator's log breaks off, or does not say why it ended, the call's own
     reason for its end is used. Unmeasured without that, and where the simulator's log is missing. Not
-    applicable where nothing says that a program played the user. What another program said of the same,
-    in a label `conversation_valid_end`, is a score of its own.
+    applicable where nothing says that a program played the user.
 
     >>> end = {"source": "simulator", "kind": "connection_state", "value": {"details": {"reason": "goodbye"}}}
     >>> value(conversation_valid_end, example("0-1 user: Hi.", "2-3 assistant: Bye.", log=[end]))
     1.0
     """
-    return with_verdicts(conversation, "conversation_valid_end", (CALL,), lambda: [_valid_end(conversation)])
-
-
-def _valid_end(conversation: Conversation) -> Observation:
     last = next((record for record in reversed(conversation.log) if record.source == "simulator"), None)
     if last is not None and _reason(last) == "goodbye":
         return measured(conversation, 1, details={"end": "goodbye"})
