@@ -18,6 +18,7 @@ from convoscope.analysis.labelled_calls import LabelledEntity, read_labels
 from convoscope.analysis.run_labels import plain_cell, read_run_labels, safe_cell
 from convoscope.errors import InputError, UsageError
 from convoscope.judging.calibrations import kept_calibrations
+from convoscope.judging.rubrics import rubric_named
 from convoscope.metrics import example
 from convoscope.runs.run import Run
 from support.command_line import convoscope_here as command
@@ -191,8 +192,8 @@ def test_nothing_is_dropped_silently(server: JudgeServer, tmp_path: Path) -> Non
     run = judged_run(tmp_path / "run", server.openai, [1, 2, 3])
     rows = [
         {"conversation": "call-00", "rubric": "faithfulness", "rating": 1},
-        {"conversation": "call-01", "metric": METRIC, "value": 0.5, "version": 1},
-        {"conversation": "call-02", "rubric": "faithfulness", "rating": 3, "version": 7},
+        {"conversation": "call-01", "metric": METRIC, "value": 0.5, "version": rubric_named("faithfulness").version},
+        {"conversation": "call-02", "rubric": "faithfulness", "rating": 3, "version": 70},
         {"conversation": "call-02", "rubric": "faithfulness", "rating": None},
         {"conversation": "elsewhere", "rubric": "faithfulness", "rating": 2},
         {"conversation": "call-02", "rubric": "speakability", "turn": 0, "rating": 1},
@@ -202,7 +203,7 @@ def test_nothing_is_dropped_silently(server: JudgeServer, tmp_path: Path) -> Non
     result = calibrate_run(run, read_run_labels(path))
     assert (result.used, result.judges[0].labels) == (2, 2)
     assert result.left_out == {
-        "for version 7 of faithfulness; it is 1 now": 1,
+        f"for version 70 of faithfulness; it is {rubric_named('faithfulness').version} now": 1,
         "without a rating": 1,
         "conversation is not in the run": 1,
         "no judge was asked about speakability": 1,
