@@ -1,6 +1,6 @@
-"""Faults that were planted are named, and nothing else: over 20 seeds, from event files to the diagnosis.
+"""Faults that were planted are named, and nothing else: over 10 seeds, from event files to the diagnosis.
 
-`make bench FULL=1` does so over 50, and with fewer conversations.
+`--hypothesis-profile thorough` does so over 20; `make bench FULL=1` over 50, and with fewer conversations.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from benchmarks.planted import (
     plant,
     write,
 )
+from hypothesis import settings
 from typer.testing import CliRunner
 
 import convoscope
@@ -29,7 +30,7 @@ from convoscope.cli.main import app
 from convoscope.runs.make import make_run as score
 
 
-@pytest.mark.parametrize("first", range(0, 20, 5))
+@pytest.mark.parametrize("first", range(0, 20 if settings.get_current_profile_name() == "thorough" else 10, 5))
 def test_the_diagnosis_names_what_was_planted_and_no_other(first: int, tmp_path: Path) -> None:
     """Five seeds at once, each with flows of its own: one without a fault, then with one to four."""
     seeds = [plant(seed) for seed in range(first, first + 5)]
