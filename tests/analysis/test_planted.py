@@ -22,15 +22,15 @@ from benchmarks.planted import (
     plant,
     write,
 )
-from hypothesis import settings
 from typer.testing import CliRunner
 
 import convoscope
 from convoscope.cli.main import app
 from convoscope.runs.make import make_run as score
+from support.amounts import amount
 
 
-@pytest.mark.parametrize("first", range(0, 20 if settings.get_current_profile_name() == "thorough" else 10, 5))
+@pytest.mark.parametrize("first", range(0, amount(10, 20), 5))
 def test_the_diagnosis_names_what_was_planted_and_no_other(first: int, tmp_path: Path) -> None:
     """Five seeds at once, each with flows of its own: one without a fault, then with one to four."""
     seeds = [plant(seed) for seed in range(first, first + 5)]
