@@ -143,7 +143,7 @@ def test_every_kind_has_words() -> None:
 
 
 @given(conversation=few_events(("context", "tool_calls", "extracted_content")) | conversations())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_conversation_becomes_one_that_can_be_written_and_read(conversation: Conversation) -> None:
     before = to_json(conversation)
     for kind in KINDS:

@@ -1,6 +1,6 @@
-"""Faults that were planted are named, and nothing else: over 20 seeds, from event files to the diagnosis.
+"""Faults that were planted are named, and nothing else: over 10 seeds, from event files to the diagnosis.
 
-`make bench FULL=1` does so over 50, and with fewer conversations.
+`--hypothesis-profile thorough` does so over 20; `make bench FULL=1` over 50, and with fewer conversations.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from typer.testing import CliRunner
 import convoscope
 from convoscope.cli.main import app
 from convoscope.runs.make import make_run as score
+from support.amounts import amount
 
 
-@pytest.mark.parametrize("first", range(0, 20, 5))
+@pytest.mark.parametrize("first", range(0, amount(10, 20), 5))
 def test_the_diagnosis_names_what_was_planted_and_no_other(first: int, tmp_path: Path) -> None:
     """Five seeds at once, each with flows of its own: one without a fault, then with one to four."""
     seeds = [plant(seed) for seed in range(first, first + 5)]

@@ -55,7 +55,7 @@ any_conversation = strategies.conversations(turn_rules=any_rule) | strategies.co
 )
 
 
-@settings(unhurried, max_examples=40)
+@unhurried
 @given(any_conversation)
 def test_what_is_written_is_valid_and_reads_as_the_same(conversation: Conversation) -> None:
     written = to_json(conversation)
@@ -176,7 +176,7 @@ def _put(value: Any, path: tuple[str | int, ...], leaf: Any) -> Any:
 # Turns
 
 
-@settings(unhurried, max_examples=30)
+@unhurried
 @given(strategies.conversations(max_events=20))
 def test_turns_are_a_cut_of_the_timeline(conversation: Conversation) -> None:
     turns = conversation.turns

@@ -8,7 +8,7 @@
 | a line `…` in an output | any number of lines, also none |
 | `<!-- not run: REASON -->` | the block that follows is left alone |
 
-All of one document happens in its order and in one folder, beside a copy of `examples/` if it speaks of them.
+All of one document happens in its order and in one folder, beside copies of the folders of `examples/` that it names.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def replay(document: Path) -> Iterator[Done]:
     text = document.read_text()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if "examples/" in text:
-            shutil.copytree(ROOT / "examples", folder / "examples")
+        for example in _examples(text):
+            shutil.copytree(ROOT / "examples" / example, folder / "examples" / example)
         path = os.pathsep.join([warm_process.commands(), str(Path(sys.executable).parent), os.environ["PATH"]])
         environment = {"PATH": path, "HOME": name, "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
         code = 0
@@ -119,6 +119,13 @@ def replay(document: Path) -> Iterator[Done]:
             )
             code = done.returncode
             yield Done(step, done.stdout.decode().splitlines(), code)
+
+
+def _examples(text: str) -> set[str]:
+    """The folders of `examples/` that a document names; all of them if it names `examples/` itself."""
+    named = set(re.findall(r"examples/([\w.-]*)", text))
+    folders = {path.name for path in (ROOT / "examples").iterdir()}
+    return named & folders if named <= folders else folders
 
 
 def steps(text: str, folder: Path) -> Iterator[Step]:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,10 +97,17 @@ def texts_lost(sample: LogSample, conversations: Sequence[Conversation]) -> list
     return [
         f"{path(steps)}: {text[:40]!r}"
         for steps, text in walk(dict(sample.files))
-        if _is_text(steps, text)
+        if isinstance(text, str)
+        and _is_text(text)
+        and steps[-1] not in ("role", "type", "object", "event", "record")
+        and _written(_spoken_words(text) if sample.is_text else text) not in written
         and not sample.need_not_be_kept(steps)
-        and json.dumps(_spoken_words(text) if sample.is_text else text, ensure_ascii=False)[1:-1] not in written
     ]
+
+
+@cache
+def _written(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _spoken_words(line: str) -> str:
@@ -107,10 +115,10 @@ def _spoken_words(line: str) -> str:
     return "" if "-->" in line else max(re.split(r"<[^>]*>|^\w+: |^WEBVTT - ", line), key=len)
 
 
-def _is_text(steps: Steps, value: Any) -> bool:
-    """JSON inside of a text becomes a structure, a time becomes seconds, and a role or type becomes a kind of event."""
-    is_text = isinstance(value, str) and len(value) > 2 and value[0] not in "{[" and value not in ODD_TEXTS
-    return is_text and moment(value) is None and steps[-1] not in ("role", "type", "object", "event", "record")
+@cache
+def _is_text(value: str) -> bool:
+    """JSON inside of a text becomes a structure, a time becomes seconds, and a role or a type becomes a kind of event."""
+    return len(value) > 2 and value[0] not in "{[" and value not in ODD_TEXTS and moment(value) is None
 
 
 def path(steps: Steps) -> str:

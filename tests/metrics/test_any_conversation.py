@@ -20,7 +20,7 @@ OURS = [
 ]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(conversations())
 def test_no_metric_breaks(conversation: Conversation) -> None:
     assume(is_of_this_world(conversation))

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Expected, Item
@@ -368,7 +368,6 @@ def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(st.booleans() | st.builds(dict), _schemas, max_leaves=5)
 
 
-@settings(max_examples=300, deadline=None)
 @given(SCHEMAS, VALUES)
 def test_what_fits_is_what_an_independent_checker_says(schema: Any, value: Any) -> None:
     theirs = jsonschema.Draft202012Validator(schema).is_valid(value)

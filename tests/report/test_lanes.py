@@ -392,7 +392,7 @@ class TestWhateverIsSaid:
         assert not [(low, high) for low, high in told for at in begins if low <= round(at - zero, 3) <= high]
         assert found.endless == len(begins)
 
-    @settings(deadline=None, max_examples=40)
+    @settings(deadline=None)
     @given(conversations())
     def test_any_conversation_has_lanes_or_none(self, conversation: Conversation) -> None:
         found = speech_lanes(conversation, Ruler(conversation))

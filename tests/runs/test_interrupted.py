@@ -12,14 +12,16 @@ from pathlib import Path
 import pytest
 
 import convoscope
+from support import warm_process
 from support.command_line import convoscope as command
 from support.generated import write_lines
 
 PARTS = 12
 CHATS = 120
-# The real command. When it tells of a certain stage, all processes of it get what Ctrl-C sends.
+# The real command, in a session of its own. At a certain stage, all processes of it get what Ctrl-C sends.
 STOPPED_AT = """
 import contextlib, os, signal, sys
+os.setsid()
 import msgspec
 from convoscope.cli.main import main
 from convoscope.report import score as road, screen
@@ -59,9 +61,10 @@ def part_bytes(logs: Path) -> int:
 
 def stopped(stage: str, logs: Path, out: Path, workers: int) -> subprocess.CompletedProcess[str]:
     arguments = ["score", str(logs), "--metrics", "turns,calls", "--out", str(out), "--workers", str(workers)]
+    script = out.with_name("stopped.py")
+    script.write_text(STOPPED_AT)
     return subprocess.run(
-        [sys.executable, "-c", STOPPED_AT, stage, str(part_bytes(logs)), *arguments],
-        start_new_session=True,
+        [f"{warm_process.commands()}/python", script, stage, str(part_bytes(logs)), *arguments],
         capture_output=True,
         text=True,
         check=False,

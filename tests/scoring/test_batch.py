@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Conversation
@@ -252,7 +252,6 @@ def one_metric(reduce: Reduce, *said: Said, **facts: Any) -> Case:
 
 
 @given(cases())
-@settings(max_examples=80)
 @example(one_metric(Reduce(MEAN), [counted(turn(1), tp=1, fp=2, fn=0)], [measured(turn(1), 1)]))
 @example(one_metric(Reduce(MEAN), [counted(turn(n), tp=1, fp=n, fn=0) for n in range(3)]))
 @example(one_metric(Reduce(SUM), [measured(turn(n), 1e308) for n in range(3)], [measured(turn(1), 2)]))
@@ -264,7 +263,6 @@ def test_a_batch_gives_what_each_conversation_gives_alone(case: Case) -> None:
 
 
 @given(cases())
-@settings(max_examples=25)
 def test_a_profile_is_known_by_its_key(case: Case) -> None:
     profiles = Profiles(case.metrics)
     for conversation in case.conversations():
@@ -273,7 +271,6 @@ def test_a_profile_is_known_by_its_key(case: Case) -> None:
 
 
 @given(st.lists(conversations(), min_size=1, max_size=4))
-@settings(max_examples=25)
 def test_so_do_the_installed_metrics_over_any_conversations(some: list[Conversation]) -> None:
     every = installed().resolve()
     check(every, some)

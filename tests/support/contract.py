@@ -6,7 +6,7 @@ import copy
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -53,9 +53,11 @@ class LogSample(NamedTuple):
         return any(way.startswith(f"{copy}.") for copy in (*self.copies, *self.withheld))
 
     def replaced(self, steps: Steps, value: Any) -> LogSample:
-        files = copy.deepcopy(dict(self.files))
+        """A sample that shares with this one what is not on the way to the value."""
+        files = dict(self.files)
         holder: Any = files
         for step in steps[:-1]:
+            holder[step] = copy.copy(holder[step])
             holder = holder[step]
         holder[steps[-1]] = value
         return self._replace(files=files)
@@ -196,13 +198,20 @@ def fields(sample: LogSample) -> list[Steps]:
     return list(ways.values())
 
 
-def walk(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any]]:
-    """Every value inside of a value, and the way to it."""
-    if steps:
-        yield steps, value
+def walk(value: Any) -> list[tuple[Steps, Any]]:
+    """Every value inside of a value, and the way to it: a value comes before what is inside of it."""
+    found: list[tuple[Steps, Any]] = []
+    _collect(value, (), found)
+    return found
+
+
+def _collect(value: Any, steps: Steps, found: list[tuple[Steps, Any]]) -> None:
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in entries:
-        yield from walk(inner, (*steps, step))
+        way = (*steps, step)
+        found.append((way, inner))
+        if isinstance(inner, dict | list):
+            _collect(inner, way, found)
 
 
 def at(sample: LogSample, steps: Steps) -> Any:
@@ -214,7 +223,7 @@ def at(sample: LogSample, steps: Steps) -> Any:
 
 def timed(sample: LogSample, shape: Callable[[Any], Any]) -> LogSample:
     """The sample with every time of the wall clock written in another shape."""
-    for steps, value in list(walk(dict(sample.files))):
+    for steps, value in walk(dict(sample.files)):
         if steps[-1] in sample.times and value is not None:
             sample = sample.replaced(steps, shape(value))
     return sample

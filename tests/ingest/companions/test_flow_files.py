@@ -458,7 +458,6 @@ VALUES = st.recursive(
 
 
 class TestFuzz:
-    @settings(max_examples=200, deadline=None)
     @given(st.one_of(VALUES, st.dictionaries(KEYS, VALUES, min_size=2, max_size=6)))
     @example({"flow": "x", "states": {"a": {"terminal_type": []}}})
     @example({"flows": {"": {"states": ["a"]}}})

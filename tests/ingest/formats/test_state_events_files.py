@@ -298,7 +298,6 @@ def mutated(draw: st.DrawFn, value: Any) -> Any:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=["lines", "nested", "record"])
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
 def test_nothing_breaks_it(sample: list[Any], data: st.DataObject) -> None:
     lines = data.draw(mutated(sample))
     with suppress(InputError):

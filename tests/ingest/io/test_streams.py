@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import convoscope
+from support import warm_process
 from support.logs import as_lines, chat, read
 
 LINES = as_lines(chat("one"), chat("two")).encode()
@@ -27,11 +28,13 @@ def shell(script: str, given: bytes = b"", cwd: Path | None = None) -> subproces
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_every_command_that_reads_logs(path: str, pack: type[bytes], tmp_path: Path) -> None:
     given = pack(LINES)
-    seen = shell(f"{CALL} inspect {path}", given)
+    # A process that is forked from another has the streams of the shell, but not what the shell substitutes.
+    call = CALL if path == "<(cat)" else f"{warm_process.commands()}/convoscope"
+    seen = shell(f"{call} inspect {path}", given)
     assert b"read 2 conversations from 1 file (openai-chat)" in seen.stdout, seen.stderr
-    shown = shell(f"{CALL} view trace {path} --id two", given)
+    shown = shell(f"{call} view trace {path} --id two", given)
     assert b"two  turns by exchange" in shown.stdout, shown.stderr
-    scored = shell(f"{CALL} score {path} --metrics turns --workers 2 --out run", given, tmp_path)
+    scored = shell(f"{call} score {path} --metrics turns --workers 2 --out run", given, tmp_path)
     assert scored.returncode == 0, scored.stderr
     run = convoscope.Run.open(tmp_path / "run")
     assert [one.id for one in run.conversations()] == ["one", "two"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Conversation, from_json, to_json
@@ -24,7 +24,6 @@ def there_and_back(tidied: list[Tidied]) -> Conversation:
 
 
 @given(joined())
-@settings(max_examples=50, deadline=None)
 def test_nothing_is_lost_on_the_way(items: list[dict[str, Any]]) -> None:
     tidied = [tidy(item) for item in items]
     before = copy.deepcopy(tidied)
@@ -34,7 +33,6 @@ def test_nothing_is_lost_on_the_way(items: list[dict[str, Any]]) -> None:
 
 
 @given(st.lists(payloads(), min_size=1, max_size=3))
-@settings(max_examples=50, deadline=None)
 def test_nothing_is_lost_of_messy_payloads(items: list[dict[str, Any]]) -> None:
     tidied = [tidy(item) for item in items]
     conversation = there_and_back(tidied)
@@ -42,7 +40,6 @@ def test_nothing_is_lost_of_messy_payloads(items: list[dict[str, Any]]) -> None:
 
 
 @given(joined())
-@settings(max_examples=50, deadline=None)
 def test_the_models_are_equal(items: list[dict[str, Any]]) -> None:
     made = [StandardData.model_validate(item) for item in items]
     back = standard_data_of(there_and_back([tidy(item) for item in items]))
@@ -51,7 +48,6 @@ def test_the_models_are_equal(items: list[dict[str, Any]]) -> None:
 
 
 @given(conversations())
-@settings(max_examples=50, deadline=None)
 def test_any_conversation_has_items(conversation: Conversation) -> None:
     for item in standard_data_of(conversation):
         assert isinstance(item, StandardData)

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from convoscope.views.standard_data.model import StandardData
 from convoscope.views.standard_data.schema import FIELDS
@@ -20,7 +20,6 @@ STILL_SAID = {"twins_differ", "kept_as_text", "unknown_type"}
 
 
 @given(payloads())
-@settings(max_examples=75)
 def test_whatever_a_payload_holds(payload: dict[str, Any]) -> None:
     left_as_it_was(payload)
     once_is_enough(payload)
@@ -48,7 +47,6 @@ def test_a_payload_that_is_not_an_object_is_an_empty_item(payload: Any) -> None:
 
 
 @given(marked_payloads())
-@settings(max_examples=75)
 def test_every_leaf_is_in_the_fields_the_unknown_keys_or_a_warning(marked: Marked) -> None:
     tidied = tidy(marked.payload)
     blob = "\n".join(texts_in([tidied.fields, tidied.unknown, [one.value for one in tidied.warnings]]))
