@@ -358,7 +358,7 @@ def _list(lexicon: Lexicon, purpose: str) -> _List:
 
 def _any_phrase(lexicon: Lexicon, purposes: tuple[str, ...]) -> Any:
     """Several lists compiled together, for texts that are lines, kept with the lexicon."""
-    name = " ".join(purposes)
+    name = "any " + " ".join(purposes)  # a list by itself is kept under its purpose
     if name not in lexicon.__dict__:
         phrases = [phrase for purpose in purposes for phrase in lexicon.phrases[purpose]]
         parsed_phrases = [_parsed_with(phrase, lexicon.spellings) for phrase in phrases]
