@@ -117,7 +117,7 @@ def _spoken_words(line: str) -> str:
 
 @cache
 def _is_text(value: str) -> bool:
-    """JSON inside of a text becomes a structure, a time becomes seconds, and a role or a type becomes a kind of event."""
+    """JSON inside of a text becomes a structure, a time becomes seconds, a role or a type becomes a kind of event."""
     return len(value) > 2 and value[0] not in "{[" and value not in ODD_TEXTS and moment(value) is None
 
 

@@ -67,3 +67,9 @@ def test_errors(text: str) -> None:
 @pytest.mark.parametrize("text", REPLIES)
 def test_replies(text: str) -> None:
     assert not is_error_text(text)
+
+
+def test_half_a_character_is_no_obstacle() -> None:
+    # UTF-8 cannot hold it, and a log made in Python may.
+    assert is_error_text("502 Bad Gateway \ud800")
+    assert not is_error_text("It is on its way \ud800")

@@ -44,6 +44,7 @@ TALKS_ON = 2.0
 """Seconds for which an agent may talk on over the user: from there on it gets no points for giving way."""
 LAST_TURNS = 2
 """Of the agent: what it says in them is its last word, be it followed by a goodbye."""
+_DECLINES = ("hand_over", "refusal")
 MAX_MURMUR = 3
 """Words. Who says more than that does not just let the other go on."""
 _LOOKS_ONLY = frozenset(
@@ -323,7 +324,9 @@ def _words_of_declining(conversation: Conversation) -> _Declining:
             unread = language
             continue
         folded = folded_phrases(text)
-        if sign := words.find("hand_over", folded) or words.find("refusal", folded):
+        if words.may_hold(_DECLINES, (folded,)) and (
+            sign := words.find("hand_over", folded) or words.find("refusal", folded)
+        ):
             return _Declining(sign)
     return _Declining(unread=unread)
 

@@ -138,6 +138,7 @@ class Target(msgspec.Struct, frozen=True):
         return bool(_HOLDS[self.comparison](value, self.value))
 
 
+_subject = operator.attrgetter("subject")
 _HOLDS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
@@ -278,7 +279,7 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
 
     def refuse_twins(self, observations: Sequence[Observation]) -> None:
         """A judge has one score for each subject and repeat."""
-        if len({one.subject for one in observations}) < len(observations):
+        if len(set(map(_subject, observations))) < len(observations):
             keys = {(one.subject, one.judge, one.repeat) for one in observations}
             if len(keys) < len(observations):
                 raise ValueError(f"{self.key} gave two scores for one subject")

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.conversation.turns import Contents
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
 from convoscope.resources.registry import RECORDING as RECORDING_TYPE
@@ -53,13 +52,14 @@ class Fact:
         return bool(getattr(self.fields(conversation), self.name))
 
 
-CONTENTS: Callable[[Conversation], Contents] = attrgetter("contents")
-"""What there is in the timeline."""
+def in_timeline(content: str) -> Callable[[Conversation], bool]:
+    """Whether the timeline holds something, by the name of a field of `Contents`. Every conversation is asked often."""
+    return attrgetter(f"contents.{content}")
 
 
 def _content(code: str, field: str, unlock: str, content: str, status: Status = NOT_APPLICABLE) -> Need:
     """A need of something that the timeline holds."""
-    return Need(code, field, unlock, Fact(CONTENTS, content), status_if_missing=status)
+    return Need(code, field, unlock, in_timeline(content), status_if_missing=status)
 
 
 UTTERANCES = _content("no_utterances", "timeline", "a log with messages or speech", "has_utterances")

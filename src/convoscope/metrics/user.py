@@ -72,33 +72,52 @@ def pushback(conversation: Conversation) -> Iterator[Observation]:
     if not turns:
         yield not_applicable(conversation, "no_user_speech")
         return
-    languages = languages_of(conversation)
+    messages = _messages(conversation, turns)
     earlier: list[_Message] = []
     reply = next((turn.assistant_text for turn in conversation.turns if not turn.user), "")
     question = _only_question(turns)
-    for turn in turns:
-        first, text, answered = turn.user[0], turn.user_text, reply
+    for turn, message in zip(turns, messages, strict=True):
+        first, answered = turn.user[0], reply
         reply = turn.assistant_text or reply
-        if not text.strip():
+        if message is None:
             yield not_applicable(first, "no_user_text")
             continue
-        language = languages.of_text(text, first)
-        words = lexicon(language)
-        message = _Message("" if words is None else folded_phrases(without_quotes(text)), words)
         # After a greeting, which is short or asks, the user says why they are here.
         is_greeted = not earlier and ("?" in answered or "？" in answered or len(answered) <= MAX_GREETING)
         if not answered.strip():
             yield not_applicable(first, "nothing_to_object_to")
         elif question and turn is not turns[0]:
             yield ratio(first, 1.0, 1.0, details={"sign": question})
-        elif words is None:
-            yield unmeasured(first, reason_unread(language), language)
-        elif not is_greeted and (sign := _sign(message, words, answered, earlier)):
+        elif message.lexicon is None:
+            yield unmeasured(first, reason_unread(message.language), message.language)
+        elif not is_greeted and (sign := _sign(message, message.lexicon, answered, earlier)):
             yield ratio(first, 1.0, 1.0, details={"sign": sign})
         else:
             yield ratio(first, 0.0, 1.0)
         earlier.append(message)
         del earlier[:-MAX_TURNS]
+
+
+def _messages(conversation: Conversation, turns: Sequence[Turn]) -> list[_Message | None]:
+    """What the user says in each turn; None where that is nothing."""
+    languages = languages_of(conversation)
+    messages: list[_Message | None] = []
+    by_language: dict[str, list[_Message]] = {}
+    for turn in turns:
+        text = turn.user_text
+        if not text.strip():
+            messages.append(None)
+            continue
+        language = languages.of_text(text, turn.user[0])
+        message = _Message(text, language, lexicon(language))
+        messages.append(message)
+        by_language.setdefault(language, []).append(message)
+    for same in by_language.values():
+        words = same[0].lexicon
+        if words is not None and words.may_hold(_OBJECTIONS, [message.text for message in same]):
+            for message in same:
+                message.may_object = True
+    return messages
 
 
 def _only_question(turns: Sequence[Turn]) -> str:
@@ -111,6 +130,16 @@ def _only_question(turns: Sequence[Turn]) -> str:
 
 def _sign(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The words by which the user objects or asks again; nothing where they do neither."""
+    if message.may_object and (sign := _objection(message, words, reply, earlier)):
+        return sign
+    if message.content:
+        return _repeated(message, words, reply, earlier)
+    # Nothing but question marks: what was said is not understood, or no answer.
+    return "?" if message.text.strip(" .") and not message.text.strip(" .?") else ""
+
+
+def _objection(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
+    """The words by which the user objects, or asks for a person again."""
     if sign := words.find("objection", message.text):
         return sign
     if sign := words.find(AFTER_STATEMENT, message.text):
@@ -119,18 +148,19 @@ def _sign(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Mess
         if not ("?" in folded or words.find(AGENT_REQUEST, folded)) or words.find("refusal", folded):
             return sign
     sign = words.find(PERSON_REQUEST, message.text)
-    if sign and any(words.find(PERSON_REQUEST, before.text) for before in earlier):
-        return sign
-    if message.content:
-        return _repeated(message, words, reply, earlier)
-    # Nothing but question marks: what was said is not understood, or no answer.
-    return "?" if message.text.strip(" .") and not message.text.strip(" .?") else ""
+    return sign if sign and any(words.find(PERSON_REQUEST, before.text) for before in earlier) else ""
 
 
 def _repeated(message: _Message, words: Lexicon, reply: str, earlier: Sequence[_Message]) -> str:
     """The sentence by which the user asks again."""
     content = message.content
-    near = [(distance, one) for distance, one in enumerate(reversed(earlier)) if len(content & one.content) > 1]
+    # All of one sentence must be nearly the same: then it is enough to look at the messages.
+    alike = ALIKE * len(content) if message.is_one_sentence else 0
+    least, near = MIN_CONTENT, []
+    for before in reversed(earlier):
+        if len(content & before.content) >= max(least, alike):
+            near.append((least, before))
+        least = MIN_CONTENT_LONG_AGO
     again = [one for one in message.sentences if _was_asked(one.content, near)] if near else []
     if not again or words.find("agreement", message.text):
         return ""
@@ -147,17 +177,26 @@ class _Sentence(NamedTuple):
 
 
 class _Message:
-    """What the user says in one turn, folded."""
+    """What the user says in one turn, folded; nothing of a language without a lexicon."""
 
-    def __init__(self, text: str, words: Lexicon | None) -> None:
-        self.text = text
-        self._words = words
-        self.content = _NOTHING if words is None else _content(text, words)
+    may_object = False
+    """The user's messages have words by which one objects."""
+
+    def __init__(self, text: str, language: str, words: Lexicon | None) -> None:
+        self.language, self.lexicon = language, words
+        self.text = "" if words is None else folded_phrases(without_quotes(text))
+        self.content = _NOTHING if words is None else _content(self.text, words)
+
+    @property
+    def is_one_sentence(self) -> bool:
+        """Whether all of its content is in one sentence for certain."""
+        inner = self.text.strip(" .?")
+        return "." not in inner and "?" not in inner and self.lexicon is not None and self.lexicon.has_blanks
 
     @remembered
     def sentences(self) -> list[_Sentence]:
         """Those that are long enough to be known again. Most turns are never asked for theirs."""
-        words, long = self._words, []
+        words, long = self.lexicon, []
         if words is None:
             return []
         least = MIN_REQUEST_WORDS if words.has_blanks else MIN_REQUEST_LETTERS
@@ -182,16 +221,17 @@ def _content(text: str, words: Lexicon) -> frozenset[str]:
 
 
 _SIGNS = frozenset(".?")
+_OBJECTIONS = ("objection", AFTER_STATEMENT, PERSON_REQUEST)
 _NOTHING: frozenset[str] = frozenset()
 
 
 def _was_asked(content: frozenset[str], earlier: Iterable[tuple[int, _Message]]) -> bool:
     """Whether a sentence has its content, and all its numbers, in common with one of an earlier turn.
 
-    Of a turn before the last one, a sentence must say more to be the same: "is it free" is asked of many things.
+    `earlier` has turns, each with the number of words that must be the same: of a turn before the last one, a sentence
+    must say more, as "is it free" is asked of many things.
     """
-    for distance, message in earlier:
-        least = MIN_CONTENT if distance == 0 else MIN_CONTENT_LONG_AGO
+    for least, message in earlier:
         for before in message.sentences:
             shared = len(content & before.content)
             if shared < least or shared < ALIKE * (len(content) + len(before.content) - shared):

@@ -348,8 +348,11 @@ class ColumnBuffer:
             self.names(name, _objects(texts)[codes])
         else:
             self._arrays[name] = codes.astype(np.int32) + 1
-            listed = ", ".join(map(_literal, texts))
-            self._expressions.append(f'list_extract([{listed}]::VARCHAR[], "{name}") AS "{name}"')
+            listed = list(map(_literal, texts))
+            # As an enumeration, which is written as text: each text is looked at once, and not in each row.
+            kinds = ", ".join(dict.fromkeys(one for one in listed if one != _literal(None)))
+            expression = f'list_extract([{", ".join(listed)}]::ENUM({kinds})[], "{name}")'
+            self._expressions.append(f'{expression} AS "{name}"')
 
     def texts(self, name: str, values: Sequence[str | None], *, differ: bool = False, split: str = "") -> None:
         """A column of texts; None is NULL. `differ` where most are different from each other.

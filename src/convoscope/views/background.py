@@ -111,7 +111,8 @@ def _values(conversation: Conversation) -> list[_Value]:
     constant: dict[str, Json] = {}
     varied: set[str] = set()
     for event in conversation.timeline:
-        varied.update(name for name, value in event.extras.items() if constant.setdefault(name, value) != value)
+        if event.extras:
+            varied.update(name for name, value in event.extras.items() if constant.setdefault(name, value) != value)
     sources.append({name: value for name, value in constant.items() if name not in varied})
     values: list[_Value] = []
     for fields in sources:

@@ -52,22 +52,16 @@ _NAME = lazy_pattern(r"\{([a-z_]+)\}")
 _LONGEST_REASON, _LONGEST_FIELD, _LONGEST_VALUE, _LONGEST_RESULT = 200, 80, 60, 2_000
 
 
-class NamedValue(NamedTuple):
-    """A field of a conversation's record."""
-
-    name: str
-    value: Json
-
-
-def named_values(conversation: Conversation) -> Iterator[NamedValue]:
+def named_values(conversation: Conversation) -> Iterator[tuple[str, Json]]:
     """What a log says of a whole conversation beside what the model names: in its record, its metadata, its labels."""
-    metadata = conversation.extras.get("metadata")
-    for fields in (conversation.extras, conversation.outcome.extras, conversation.dimensions, metadata):
-        if isinstance(fields, dict):
-            yield from map(NamedValue._make, fields.items())
+    extras = conversation.extras
+    metadata = extras.get("metadata") if extras else None
+    for fields in (extras, conversation.outcome.extras, conversation.dimensions, metadata):
+        if fields and isinstance(fields, dict):
+            yield from fields.items()
     for label in conversation.labels:
         if label.subject_kind == "conversation":
-            yield NamedValue(label.name, label.value)
+            yield label.name, label.value
 
 
 # The reason
@@ -143,6 +137,7 @@ def _reason_table() -> tuple[dict[str, str], tuple[_Rule, ...]]:
 # Hand-over to a person
 
 _HAND_OVER = word_lists(Path(__file__).with_name("hand_over.toml"))
+_HAND_OVER_FIELDS = _HAND_OVER["flags"] | _HAND_OVER["statuses"]
 _NEGATES = lazy_pattern(
     r"(?<!\w)(?:no|not|none|nobody|never|without|unavailable|offline|busy|closed|unable|cannot|can't|couldn't|isn't|"
     r"aren't|keine?|keinen|nicht|niemand|ning[uú]n|ninguno|ninguna|nadie|aucune?|personne|pas|nenhum|nenhuma|ningu[eé]m|"
@@ -193,6 +188,8 @@ def handed_over_by(conversation: Conversation) -> str:
             return f"{name}: {stated}"
     for name, value in named_values(conversation):
         field = folded_field(name)
+        if field not in _HAND_OVER_FIELDS:
+            continue
         text = value[:_LONGEST_VALUE] if isinstance(value, str) else ""
         is_flagged = field in _HAND_OVER["flags"] and (value is True or snake_case(text) in _HAND_OVER["yes"])
         if is_flagged or (field in _HAND_OVER["statuses"] and text and kind_of_reason(text) == HANDED_OVER):

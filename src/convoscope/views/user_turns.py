@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from unicodedata import category
 
 import msgspec
@@ -120,9 +120,9 @@ _MAY_BE_ERROR = (
     *("none", "undefined", "nan", "nil", "object", "{", "[", "fehler", "erreur", "erro", "fallo"),
     *("エラー", "ошибка", "错误", "錯誤", "오류"),
 )
+_ERROR_NUMBER = r"[45]\p{Nd}\p{Nd}"
 """A reply without one of these, and without a number from 400 to 599, is no error."""
 _TURKISH = str.maketrans("İı", "ii")
-_ERROR_NUMBER = lazy_pattern(r"[45]\d\d")
 _ANSWERS = frozenset(("answer", "reply", "response", "content", "text", "speech", "utterance", "output", "say"))
 _SPEAKS_TO_THE_USER = lazy_pattern(
     r"[?？]|(?<![\w.])(?:i|i'm|i'll|we|we're|you|your|yours|please|sorry|us|our|my|let's|means|if|sie|ihr|ihre|ihrer|bitte"
@@ -150,10 +150,7 @@ _FEW_LETTERS, _LONGEST_TRACE = 24, 4_000
 def is_error_text(text: str) -> bool:
     """Whether a whole reply is what a system writes when it fails: `502 Bad Gateway`, `{"error": …}`, `null`."""
     content = text.strip()
-    start = content[:LONGEST_SHORT]
-    # Looking for one text after the other is ten times as fast as one pattern for all.
-    folded = start.lower() if start.isascii() else start.translate(_TURKISH).casefold()
-    if not any(sign in folded for sign in _MAY_BE_ERROR) and not _ERROR_NUMBER.search(folded):
+    if not _may_be_error(content[:LONGEST_SHORT]):
         return False
     if len(content) < _FEW_LETTERS and content.casefold() in _NO_TEXT:
         return True
@@ -167,6 +164,20 @@ def is_error_text(text: str) -> bool:
     if words.failed and (_OF_MACHINES if words.is_strong else _TRANSPORT).search(words.sign):
         return True
     return _TRANSPORT.match(content) is not None
+
+
+def _may_be_error(text: str) -> bool:
+    """Whether a text holds anything that each error holds, be it a reply or many of them. It costs little."""
+    folded = text.lower() if text.isascii() else text.translate(_TURKISH).casefold()
+    return _error_signs().search(folded.encode("utf-8", "replace")) is not None
+
+
+@cache
+def _error_signs() -> Any:
+    """An engine that reads a text once, however many signs there are: Python's own tries each at each character."""
+    import re2
+
+    return re2.compile("|".join((*map(re.escape, _MAY_BE_ERROR), _ERROR_NUMBER)))
 
 
 def _is_error_object(content: str) -> bool:
@@ -228,15 +239,20 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
     without: dict[int, list[ToolCall]] = {}
     """By turn without a reply: what the agent called instead."""
     spoke = handed_over = failed = False
+    roles = conversation.roles
+    # Most conversations hold no sign of an error: one look at all replies is enough.
+    may_fail = _may_be_error(
+        "\n".join([one.meant() for one in conversation.utterances if roles[one.speaker] == ASSISTANT])
+    )
     for event in conversation.timeline:
         if type(event) is ToolCall:
             calls.append(event)
             handed_over = handed_over or has_handed_over(conversation, event)
         if type(event) is not Utterance or not _has_content(event):
             continue
-        role = conversation.roles[event.speaker]
+        role = roles[event.speaker]
         if role == ASSISTANT:
-            if not _says_something(event):
+            if not _says_something(event, may_fail):
                 failed = failed or is_error_text(event.meant())
                 continue
             spoke = True
@@ -300,16 +316,20 @@ def breakdown(conversation: Conversation) -> str:
 
 
 def _has_content(utterance: Utterance) -> bool:
-    return bool(utterance.segments) or bool(
-        utterance.meant().strip() or utterance.received().strip() or utterance.is_unread
-    )
+    if utterance.meant().strip() or utterance.segments:
+        return True
+    return bool(utterance.received().strip()) or utterance.is_unread
 
 
-def _says_something(utterance: Utterance) -> bool:
-    """Whether a message of the agent is a reply: "...", "-" and "502 Bad Gateway" are not, a picture and "👍" are."""
-    if _WORD.search(utterance.meant()) or utterance.segments:
-        return not is_error_text(utterance.meant())
-    text = utterance.meant() + utterance.received()
+def _says_something(utterance: Utterance, may_fail: bool = True) -> bool:
+    """Whether a message of the agent is a reply: "...", "-" and "502 Bad Gateway" are not, a picture and "👍" are.
+
+    `may_fail`: it may be such an error.
+    """
+    text = utterance.meant()
+    if _WORD.search(text) or utterance.segments:
+        return not (may_fail and is_error_text(text))
+    text += utterance.received()
     return utterance.is_unread or any(character.isalnum() or category(character) == "So" for character in text)
 
 

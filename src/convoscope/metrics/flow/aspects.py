@@ -40,7 +40,7 @@ from convoscope.metrics.declaration import (
     TenPoints,
     metric,
 )
-from convoscope.metrics.needs import CONTENTS, FLOW_DECLARED, JUDGE, NOT_BROKEN, Fact, Need
+from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need, in_timeline
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name, snake_case
@@ -71,7 +71,7 @@ STATES = Need(
     "no_states",
     "timeline.state_entered",
     "a log that says which states of the flow were entered",
-    Fact(CONTENTS, "has_states"),
+    in_timeline("has_states"),
 )
 
 _walk_metric = partial(metric, observes=CONVERSATION, needs=(NOT_BROKEN, STATES), sensitive_to=())

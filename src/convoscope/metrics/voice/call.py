@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, TypeGuard
 
 from convoscope.conversation import Conversation
-from convoscope.metrics.needs import CONTENTS, Fact, Need
+from convoscope.metrics.needs import Need, in_timeline
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable, unmeasured
 from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext
@@ -34,7 +34,7 @@ SOUND = Need(
     code="no_sound",
     field="timeline.utterance.segments",
     unlock="when the sound of each utterance began and ended",
-    present=Fact(CONTENTS, "has_sound"),
+    present=in_timeline("has_sound"),
 )
 
 

@@ -10,7 +10,7 @@ from convoscope.conversation import USER, Conversation
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.conversation.turns import EVA_TURN_RULE
 from convoscope.metrics.declaration import HIGHER, LOWER, TURN, Metric, metric, share_metric
-from convoscope.metrics.needs import CONTENTS, USER_SPEECH, Fact, Need, english_words
+from convoscope.metrics.needs import USER_SPEECH, Need, english_words, in_timeline
 from convoscope.metrics.voice.call import CALL, inapplicable
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, ratio, unmeasured
 from convoscope.scores.reducers import RATIO, RATIO_OF_SUMS, Reduce
@@ -37,7 +37,7 @@ INTENDED = Need(
     "no_intended_text",
     "timeline.utterance.intended of a user",
     "what the user meant to say, as a simulator logs it, or a transcript made by hand",
-    Fact(CONTENTS, "has_user_intended"),
+    in_timeline("has_user_intended"),
 )
 TRANSCRIBED = Need(
     "no_transcript",

@@ -275,6 +275,8 @@ def as_object(value: Any, path: str, warnings: Warnings, listed: _Listed = lambd
 
 def key_text(key: Any) -> str:
     """A key as text, whatever it is."""
+    if type(key) is str and key.isascii():
+        return key
     text = "null" if key is None else TEXT.coerce(key, "", [])
     # Pydantic refuses half a character in a key: it is written as its number.
     return (type(key).__name__ if text is None else text).encode("utf-8", "backslashreplace").decode()
