@@ -219,6 +219,17 @@ class TestPanel:
             score(tmp_path, judge=judges, panel="weighted_mean", panel_weights=names)
 
 
+def test_a_judge_that_no_metric_of_the_run_asks_is_refused(server: JudgeServer, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    (tmp_path / "chat.json").write_text(json.dumps({"messages": messages}))
+    for more in ((), ("--dry-run",)):
+        ended = command("score", "chat.json", "--judge", server.openai, "-m", "agent", *more, cwd=tmp_path)
+        assert ended.code == 2
+        assert f"no metric of this run asks for {server.openai}, which is a Judge" in ended.err
+    assert server.prompts == []
+    assert not (tmp_path / "runs").exists()
+
+
 class TestSecondLook:
     def test_a_tenth_is_judged_again(self, server: JudgeServer, tmp_path: Path) -> None:
         server.answer = rating(1)

@@ -215,8 +215,12 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
 
 
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
-    """Who speaks for a metric: the judges that were asked, as a panel where they are several, else people."""
-    return max(scores, key=lambda score: speaking_order(score.judge), default=None)
+    """Who speaks for a metric: what was computed, else the judges that were asked, as a panel, else people."""
+
+    def rank(score: ConversationScore) -> tuple[object, ...]:
+        return score.judge == COMPUTED and score.status == MEASURED, *speaking_order(score.judge)
+
+    return max(scores, key=rank, default=None)
 
 
 def say(error: BaseException) -> str:
