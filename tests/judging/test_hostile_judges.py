@@ -324,8 +324,7 @@ def test_a_killed_run_pays_only_for_what_is_missing(server: JudgeServer, tmp_pat
     until = threading.Event()
     server.always = held(until, first=5)
     out = tmp_path / "run"
-    arguments = [sys.executable, "-c", SCRIPT, server.openai, str(out), kept]
-    process = subprocess.Popen(arguments, start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, server.openai, str(out), kept], start_new_session=True)
     deadline = time.monotonic() + 60
     while _kept(out, kept) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -335,12 +334,12 @@ def test_a_killed_run_pays_only_for_what_is_missing(server: JudgeServer, tmp_pat
     until.set()
     server.always = None
     paid = len(server.prompts)
-    subprocess.run(arguments, check=True, timeout=120)
+    calls = [example("user: Hello?", f"assistant: This is desk {number}.", id=f"call-{number}") for number in range(12)]
+    run = score(tmp_path, calls, judge=server.openai, judge_cache=kept == "cache")
     # Twelve calls, of which five have an answer.
     assert len(server.prompts) - paid == 7
-    run = Run.open(out)
     assert (run[FAITHFULNESS].value, run[FAITHFULNESS].samples_measured) == (1.0, 12)
-    subprocess.run([*arguments[:-2], str(tmp_path / "again"), "cache"], check=True, timeout=120)
+    score(tmp_path, calls, "again", judge=server.openai)
     # The same run again asks nothing; without a cache nothing was kept of the first.
     assert len(server.prompts) - paid == (7 if kept == "cache" else 19)
 
