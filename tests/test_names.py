@@ -7,7 +7,7 @@ import io
 import re
 import tokenize
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +15,14 @@ from typing import NamedTuple
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src" / "convoscope"
-
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "convoscope"
+PAGES = sorted(
+    [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
+    ]
+)
 
 PRONOUNS = frozenset({"one", "found", "told", "said"})
 """Words that say nothing of the thing they name. Inside a comprehension, the noun is next to them."""
@@ -61,10 +67,21 @@ ODD_PROSE = {
     r"strangers?": "unknown labels, a reader of the code",
 }
 """Patterns that no docstring, comment or message has, and what to write instead."""
+ODD_IN_PAGES = {
+    **ODD_PROSE,
+    r"tells?|telling": "say, show, distinguish",
+    r"stretch(?:es)?": "span, batch",
+    r"mine|theirs": "predicted, gold",
+    r"(?:first|last|same|right|its|the) place(?: in| of(?! work))": "index, position",
+    r"(?:at|in) places": "in some positions",
+}
+"""Patterns that no page of the documentation has."""
 ODD_COMMENT = re.compile(rf"#[^\n]*\b(?:{'|'.join(ODD_PROSE)})\b", re.IGNORECASE)
 PATTERN_TEXT = re.compile(r"\\[bswd]|\(\?[:!<=]|\w\|\w")
 """A regular expression: what people say in logs is data, not prose."""
 QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”")
+NOT_PROSE = re.compile(r"^ *```.*?^ *```$|<!--.*?-->|(?<=\])\([^)]*\)", re.DOTALL | re.MULTILINE)
+"""Of a page: blocks of code, logs and outputs; comments; where links lead."""
 
 
 def pronouns(tree: ast.AST) -> Iterator[str]:
@@ -124,10 +141,26 @@ def odd_prose(source: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
     for line, text in texts:
         if " " not in text.strip():
             continue  # a word of a table, or the name of a field
-        prose = QUOTED.sub(lambda match: "\n" * match[0].count("\n"), text)
-        for pattern, better in ODD_PROSE.items():
-            for match in re.finditer(rf"\b(?:{pattern})\b", prose, re.IGNORECASE if "none" not in pattern else 0):
-                yield f"{line + prose[: match.start()].count(chr(10))}: {match[0]!r} ({better})"
+        yield from odd_words(text, line, ODD_PROSE)
+
+
+def odd_words(text: str, line: int, patterns: Mapping[str, str]) -> Iterator[str]:
+    """Where a text that begins at a line has odd English, outside of quotes."""
+    prose = QUOTED.sub(blank, text)
+    for pattern, better in patterns.items():
+        for match in re.finditer(rf"\b(?:{pattern})\b", prose, re.IGNORECASE if "none" not in pattern else 0):
+            yield f"{line + prose[: match.start()].count(chr(10))}: {match[0]!r} ({better})"
+
+
+def blank(match: re.Match[str]) -> str:
+    """Nothing but the ends of lines, so that numbers of lines stay."""
+    return "\n" * match[0].count("\n")
+
+
+def odd_page(text: str) -> list[str]:
+    """Where a page has odd English. Its blocks, and what it quotes, are not its own words."""
+    lines = NOT_PROSE.sub(blank, text).splitlines()
+    return [word for number, line in enumerate(lines, 1) for word in odd_words(line, number, ODD_IN_PAGES)]
 
 
 class Findings(NamedTuple):
@@ -161,6 +194,12 @@ def test_names_and_prose_are_plain(findings: Findings) -> None:
     assert {path: wrong for path, wrong in findings.odd.items() if wrong} == {}
 
 
+def test_pages_are_plain() -> None:
+    assert len(PAGES) > 100, "the documentation is not where it is looked for"
+    odd = {page.relative_to(ROOT).as_posix(): odd_page(page.read_text()) for page in PAGES}
+    assert {path: wrong for path, wrong in odd.items() if wrong} == {}
+
+
 def test_no_two_public_classes_share_a_name(findings: Findings) -> None:
     assert len(findings.homes) > 100, "the source is not where it is looked for"
     assert {name: where for name, where in findings.homes.items() if len(where) > 1} == {}
@@ -184,3 +223,17 @@ def place_of(text, someplace):
     assert [text.split(" (")[0] for text in odd_names(nodes)] == ["3: MyFacts", "7: place_of", "4: at_once"]
     prose = sorted(text.split(" (")[0] for text in odd_prose(source, nodes))
     assert prose == ["10: 'told'", "2: 'Whoever'", "4: 'stands in'"]
+
+
+def test_odd_words_of_pages_are_found() -> None:
+    page = """# Nobody spoke
+
+The log tells it. "Nobody", `nobody` and [a link](#nobody-spoke) are quoted.
+
+```console
+$ convoscope show nobody
+```
+
+- Four stretches. The value is None.
+"""
+    assert [text.split(" (")[0] for text in odd_page(page)] == ["1: 'Nobody'", "3: 'tells'", "9: 'stretches'"]

@@ -18,6 +18,7 @@ import convoscope.readers
 from convoscope.cli.main import app
 from convoscope.ingest import reader
 from convoscope.metrics import registry
+from convoscope.metrics.declaration import DeclarationOptions, DerivedOptions, MetricOptions
 from convoscope.metrics.registry import parent_metric
 from convoscope.metrics.signatures import Signed, current, file, sources, unbumped
 from docs.metric_pages import SECTION, head_of, page_of
@@ -186,6 +187,14 @@ class TestEverythingHasAPage:
     def test_commands(self) -> None:
         wrong = [name for name in COMMANDS if not begins(DOCS / "commands" / f"{name}.md", f"# convoscope {name}\n")]
         assert wrong == []
+
+    def test_options_of_a_metric(self) -> None:
+        section = (DOCS / "guides" / "views-and-resources.md").read_text().partition("## Options of `@metric`")[2]
+        tables = [set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)) for part in section.split("`@derived`", 1)]
+        assert tables == [
+            set(MetricOptions.__annotations__),
+            DerivedOptions.__annotations__.keys() - DeclarationOptions.__annotations__.keys(),
+        ]
 
     def test_no_page_is_left_over(self) -> None:
         pages = {page.stem for page in (DOCS / "metrics").glob("*.md")}

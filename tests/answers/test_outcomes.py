@@ -381,7 +381,37 @@ def labelled(name: str, good: Any, bad: Any, share: int = 4, count: int = 20) ->
     return {"a.jsonl": [served(n, **{name: bad if n % share == 0 else good}) for n in range(count)]}
 
 
+def trials(*rewards: float, broken: float) -> dict[str, str]:
+    """Runs of τ-bench, three trials of a task each, with these rewards; then a run that wrote nothing, with its own."""
+    talk = [said("user", "Cancel order 7."), said("assistant", "It is cancelled."), said("user", "###STOP###")]
+    runs = [(reward, talk) for reward in rewards] + [(broken, [])]
+    fields = [
+        {"task_id": n // 3, "trial": n % 3, "reward": one, "info": {}, "traj": t} for n, (one, t) in enumerate(runs)
+    ]
+    return {"runs.json": json.dumps(fields)}
+
+
+BROKEN = [
+    Scenario(
+        f"a run that broke off, with the reward {reward:g}",
+        "Two of five chats were done. The sixth broke off, which says nothing about the agent: one number, wherever.",
+        trials(1, 1, 0, 0, 0, broken=reward),
+        options=["--label", "reward"],
+        says=[
+            r"2 of 5 chats reach their goal \(40 %\)",
+            r"chats that reach their goal 40\.0 % .* n 5\b.* 83 % covered",
+            r"1 chat broke off with an error that says nothing about the agent",
+        ],
+        # The first task has three trials, of which two pass; the second has two left.
+        figures={"outcome.success": 0.4, "outcome.success.pass_at@k3": 1.0, "outcome.success.pass_hat@k3": 0.0},
+        counts={"outcome.success": 5, "outcome.success.pass_at@k3": 1},
+        conversations=6,
+    )
+    for reward in (0.0, 1.0)
+]
+
 LABELS = [
+    *BROKEN,
     Scenario(
         "a reward",
         "The reward says which chats were done.",

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from convoscope.metrics.registry import whole_metrics
 from convoscope.runs.make import make_run
 from support.command_line import convoscope, run
 from support.generated import FEW, chat, write_lines
@@ -190,6 +192,24 @@ class TestMetricsAndFormats:
         assert convoscope("formats", "parchment").code == 2
 
 
+def test_numbers_of_metrics_agree(tmp_path: Path) -> None:
+    """Whatever says how many metrics there are, or how many were measured, says the same."""
+    write_lines(tmp_path / "chats.jsonl", range(3))
+
+    def numbers(pattern: str, *command: str) -> list[int]:
+        match = re.search(pattern, " ".join(convoscope(*command, cwd=tmp_path).out.split()))
+        assert match is not None, command
+        return [int(number) for number in match.groups()]
+
+    total = len(whole_metrics(entry["metric"] for entry in convoscope("metrics", "--json").json))
+    ready, planned = numbers(r"(\d+) of (\d+) metrics can be measured", "inspect", "chats.jsonl")
+    absent, scored = numbers(r"(\d+) of (\d+) metrics not measured", "score", "chats.jsonl", "--out", "runs/all")
+    _, shown = numbers(r"(\d+) of (\d+) metrics measured", "show", "runs/all", "chat-00000")
+    (listed,) = numbers(r"runs/all \S+ 3 (\d+)", "runs", "list")
+    assert {planned, scored, shown, listed} == {total}
+    assert 0 < total - absent <= ready  # what can be measured may still have no value
+
+
 class TestRuns:
     def test_list_and_show(self, scored: Path) -> None:
         assert "runs/mine" in convoscope("runs", "list", cwd=scored).out
@@ -252,6 +272,14 @@ class TestSql:
         ended = convoscope("sql", query, "--all-runs", cwd=tmp_path)
         assert (ended.out.split(), ended.err) == (["n", "8"], "")
         assert convoscope("sql", query, "--all-runs", "--run", "runs/first", cwd=tmp_path).code == 2
+
+    def test_a_run_in_the_position_of_the_query(self, scored: Path) -> None:
+        ended = convoscope("sql", "runs/mine", "SELECT 1", cwd=scored)
+        assert (ended.code, "convoscope sql --run runs/mine 'SELECT 1'" in ended.err) == (2, True)
+        ended = convoscope("sql", "runs/mine", cwd=scored)
+        assert (ended.code, "runs/mine is a folder, not a query" in ended.err) == (2, True)
+        long = f"SELECT 1 AS n WHERE '{'x' * 5000}' <> ''"
+        assert convoscope("sql", long, "--run", "runs/mine", cwd=scored).out.split() == ["n", "1"]
 
     def test_a_bad_query_is_bad_usage(self, scored: Path) -> None:
         ended = convoscope("sql", "SELEC 1", "--run", "runs/mine", cwd=scored)

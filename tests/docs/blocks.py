@@ -50,7 +50,7 @@ VARIES = [
 ]
 """What is another at each time or on each machine, and what it is compared as."""
 
-_FILE = re.compile(r"`([\w.-]+\.(?:jsonl?|py|sh|toml|yaml))`")
+_FILE = re.compile(r"`([\w.-]+\.(?:jsonl?|csv|py|sh|toml|yaml))`")
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.conversation import Conversation, Outcome
+from convoscope.conversation import Conversation, Outcome, Scenario
 from convoscope.metrics.outcome.endings import (
     conversation_correctly_finished,
     conversation_correctly_finished_eva,
@@ -108,8 +108,12 @@ class TestValidEnd:
         assert told(observe(conversation_valid_end, conversation)) == [("conversation", 1.0)]
 
     def test_without_the_log_of_the_simulator_it_is_unmeasured(self) -> None:
+        conversation = ended("goodbye", by_user=False, scenario=Scenario(goal="Book it."))
+        assert told(observe(conversation_valid_end, conversation)) == [("conversation", "unmeasured: no_simulator_log")]
+
+    def test_a_call_of_a_person_is_not_simulated(self) -> None:
         assert told(observe(conversation_valid_end, ended("goodbye", by_user=False))) == [
-            ("conversation", "unmeasured: no_simulator_log")
+            ("conversation", "not_applicable: no_simulator")
         ]
 
     def test_timed_out_and_no_sound(self) -> None:

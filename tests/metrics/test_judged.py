@@ -60,17 +60,52 @@ def test_two_people_are_a_panel_of_people() -> None:
 
 
 def test_turn_by_turn() -> None:
-    conversation = labelled(
+    labels = (
         label(1, "conciseness", subject_kind="turn", subject="1"),
         label(0.5, "conciseness", subject_kind="turn", subject="2"),
         label(0, "conciseness"),  # of the whole: less than what is known of each turn
     )
+    conversation = chat(user("hi"), agent("yes"), user("and?"), agent("no"), labels=labels)
     assert [(str(one.subject), one.value) for one in observe(conciseness, conversation)] == [
         ("turn 1", 1.0),
         ("turn 2", 0.5),
     ]
     (evaluated,) = evaluate(conversation, [conciseness])
     assert evaluated.scores[0].value == 0.75  # (1 + 0.5) ÷ 2
+
+
+def test_a_verdict_on_a_turn_that_does_not_exist_is_no_score() -> None:
+    labels = [label(1, "conciseness", subject_kind="turn", subject=subject) for subject in ("1", "99", "x")]
+    scores = [(str(one.subject), one.value, one.reason) for one in observe(conciseness, labelled(*labels))]
+    assert scores == [("turn 1", 1.0, ""), ("turn 99", None, "no_such_turn"), ("turn x", None, "no_such_turn")]
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "worth"),
+    [
+        (1, "1-3", 0.0),  # (1 − 1) ÷ 2
+        (2, "1 to 3", 0.5),  # (2 − 1) ÷ 2
+        (3, "1-3", 1.0),
+        (4, "1-5", 0.75),  # (4 − 1) ÷ 4
+        (7, "0-10", 0.7),
+        (4, "1-3", None),
+        (0, "1-3", None),
+        (True, "1-3", None),
+        (1, "3-1", None),
+        (1, "stars", None),
+    ],
+)
+def test_a_label_states_its_scale(value: Any, scale: str, worth: float | None) -> None:
+    (one,) = observe(faithfulness, labelled(label(value, scale=scale)))
+    assert one.value == worth
+    assert one.reason == ("" if worth is not None else "not_on_scale")
+
+
+def test_a_rater_that_failed_or_skipped_has_no_number() -> None:
+    (failed,) = observe(faithfulness, labelled(label(0.0, status="failed", notes="timeout")))
+    assert (failed.status, failed.reason, failed.detail, failed.value) == ("error", "rater_failed", "timeout", None)
+    (skipped,) = observe(faithfulness, labelled(label(1.0, status="skipped")))
+    assert (skipped.status, skipped.reason, skipped.value) == ("unmeasured", "skipped_by_rater", None)
 
 
 def test_a_judge_who_was_asked_twice_speaks_twice() -> None:

@@ -33,6 +33,7 @@ from convoscope.metrics.declaration import RATIO, SHARE
 from convoscope.metrics.registry import PUBLISHED, installed
 from convoscope.scores.reducers import MEAN_OF_REPORTED
 from convoscope.views.items import cases
+from convoscope.views.languages import languages_of
 from support.chats import agent, call, chat, result, user
 from support.nonsense_corpus import corpus
 
@@ -134,8 +135,24 @@ class TestPairs:
         )
         pair = answers(talk)
         assert pair is not None
-        # Each letter is 13 further on, each digit 5.
-        assert [cases(one)[0].answer for one in pair] == ["Paris 2", "Cnevf 7"]
+        # Another word of five letters, and a digit 5 further on.
+        assert [cases(one)[0].answer for one in pair] == ["Paris 2", "River 7"]
+
+    def test_a_wrong_answer_is_english(self) -> None:
+        truth = "The river ferry leaves QUAY 4 at 10:30, ask for Ann."
+        talk = chat(user("?"), agent("I do not know."), expected=Expected(ground_truth=truth))
+        pair = answers(talk)
+        assert pair is not None
+        # Small words stay; "river" cannot become itself; each digit is 5 further on.
+        wrong = "The table river window COLD 9 at 65:85, two for Two."
+        assert [cases(one)[0].answer for one in pair] == [truth, wrong]
+        assert languages_of(pair.wrong).of_role("assistant") in ("", "en")
+
+    @pytest.mark.parametrize("truth", ["yes", "to", "B", "7", "river", "a1b2-3c"])
+    def test_a_wrong_answer_is_never_the_truth(self, truth: str) -> None:
+        pair = answers(chat(user("?"), agent("Rome"), expected=Expected(ground_truth=truth)))
+        assert pair is not None
+        assert cases(pair.wrong)[0].answer != truth
 
     def test_the_last_answer_of_a_conversation(self) -> None:
         pair = answers(chat(agent("Hello"), user("?"), agent("Rome"), expected=Expected(ground_truth="Paris")))

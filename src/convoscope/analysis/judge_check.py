@@ -62,11 +62,14 @@ class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
     bad: list[str]
     instructions: str = ""
     goal: dict[str, Any] | None = None
+    pipeline: str = ""
 
     def conversation(self, which: str) -> Conversation:
         fields: dict[str, Any] = {"agent": {"instructions": self.instructions}} if self.instructions else {}
         if self.goal is not None:
             fields["scenario"] = {"goal": self.goal}
+        if self.pipeline:
+            fields["pipeline"] = self.pipeline
         lines = self.good if which == "good" else self.bad
         return example(*(_event(line) for line in lines), id=f"{self.about}-{which}", **fields)
 

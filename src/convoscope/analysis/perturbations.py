@@ -8,6 +8,7 @@ two and not the other is forced by which conversations it can measure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
@@ -276,7 +277,14 @@ _OTHER_LETTERS = str.maketrans(
     ascii_lowercase + ascii_uppercase + digits,
     ascii_lowercase[13:] + ascii_lowercase[:13] + ascii_uppercase[13:] + ascii_uppercase[:13] + digits[5:] + digits[:5],
 )
-"""What makes other words of the truth, as many and as long."""
+_ENGLISH = (
+    *("by", "me", "two", "old", "cold", "blue", "river", "table", "window", "garden", "weather", "kitchen"),
+    *("mountain", "umbrella", "newspaper", "chocolate", "strawberry", "basketball", "supermarket", "grandmother"),
+)
+"""Two words of each length."""
+_SMALL_WORDS = frozenset(
+    {"a", "an", "and", "are", "at", "for", "from", "in", "is", "it", "of", "on", "the", "to", "was"}
+)
 _OTHER_TOOL = "another_tool"
 _OTHER_HASH = "0" * 64
 
@@ -353,8 +361,24 @@ def answers(conversation: Conversation) -> OutcomePair | None:
     truths = {seq: truth for case in cases(conversation) for seq, truth in _truth(case)}
     if not truths:
         return None
-    wrong = {seq: truth.translate(_OTHER_LETTERS) for seq, truth in truths.items()}
+    wrong = {seq: _other_answer(truth) for seq, truth in truths.items()}
     return OutcomePair(saying(conversation, truths), saying(conversation, wrong))
+
+
+def _other_answer(truth: str) -> str:
+    """Another answer, with as many words and digits, as long: in English, so that metrics that read English read it."""
+    is_small = not {*re.findall(r"[a-z]{2,}", truth.lower())} - _SMALL_WORDS
+
+    def other(match: re.Match[str]) -> str:
+        word, given = match[0].lower(), match[0]
+        if word in _SMALL_WORDS and not is_small:
+            return given
+        new = next((english for english in _ENGLISH if len(english) == len(word) and english != word), "")
+        if not new:
+            return given.translate(_OTHER_LETTERS)
+        return new.upper() if given.isupper() else new.capitalize() if given[0].isupper() else new
+
+    return re.sub(r"[A-Za-z]+|[0-9]", other, truth)
 
 
 def _truth(case: Case) -> Iterable[tuple[int, str]]:

@@ -57,9 +57,6 @@ _SAYS_NOTHING = (
 )
 
 KNOWN_DEPENDENCE: dict[tuple[str, str], str] = {
-    ("agent.declined", "answers"): (
-        "an answer that says too little to know its language is not read, be it right or wrong: the figure has bounds"
-    ),
     ("outcome.authentication_success.call_success_rate", "tool_results"): _SAYS_NOTHING,
     ("outcome.authentication_success.first_try", "tool_results"): _SAYS_NOTHING,
     ("outcome.conversation_correctly_finished", "ended_reason"): (

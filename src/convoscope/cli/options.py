@@ -92,11 +92,12 @@ Judges = Annotated[
     list[str] | None,
     typer.Option(
         "--judge",
-        help="Ask this model: openai:MODEL, anthropic:MODEL, or one of them @http://HOST:PORT/v1. "
-        "Conversations are sent to it. Named several times, the judges are a panel. settings: as convoscope.toml says.",
+        metavar="NAME",
+        help="Send conversations to this model: openai:MODEL, anthropic:MODEL, or with @http://HOST:PORT/v1. "
+        "Repeatable: a panel. settings: the judge of convoscope.toml.",
     ),
 ]
-Repeats = Annotated[int | None, typer.Option("--repeats", help="Ask each judge the same so often.", min=1)]
+Repeats = Annotated[int | None, typer.Option("--repeats", metavar="N", help="Ask each judge N times.", min=1)]
 Panel = Annotated[
     str | None,
     typer.Option(
@@ -120,29 +121,27 @@ SettingsOption = Annotated[
 ]
 Rubrics = Annotated[
     list[Path] | None,
-    typer.Option("--rubrics", help="A folder of rubrics that replace ours of the same name. May be repeated."),
+    typer.Option("--rubrics", metavar="FOLDER", help="Rubrics that replace the installed ones. Repeatable."),
 ]
 Redact = Annotated[
     bool | None,
     typer.Option(
         "--redact/--no-redact",
-        help="Take mail addresses, phone and card numbers and IBANs out before anything is sent. "
-        "Default: yes, unless the judge is on this machine.",
+        help="Remove mail addresses, phone and card numbers and IBANs from what is sent. "
+        "Default: yes, unless the judge is local.",
     ),
 ]
 RedactPatterns = Annotated[
-    list[str] | None, typer.Option("--redact-pattern", help="Also what matches this pattern. May be repeated.")
+    list[str] | None, typer.Option("--redact-pattern", metavar="REGEX", help="Also remove this. Repeatable.")
 ]
-Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep the answers of judges, and use those kept.")]
+Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")]
 MaxQuestions = Annotated[
-    int | None, typer.Option("--max-questions", help="Ask judges no more than this in this run.", min=0)
+    int | None, typer.Option("--max-questions", metavar="N", help="At most this many questions.", min=0)
 ]
 BudgetOption = Annotated[
-    float | None, typer.Option("--budget", help="Spend no more than this on judges, in US dollars.", min=0)
+    float | None, typer.Option("--budget", metavar="USD", help="Spend at most this on judges.", min=0)
 ]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what judges would be asked and what that costs; send nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and its cost. Send nothing.")]
 
 
 def split(names: str | None) -> list[str] | None:
@@ -251,9 +250,9 @@ class PlainGroup(PlainParams, TyperGroup):
 OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
-    "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions --rubrics "
-    "--redact --redact-pattern --cache",
-    "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --max-concurrency --workers",
+    "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",
+    "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions "
+    "--max-concurrency --rubrics --redact --redact-pattern --cache",
 }
 
 

@@ -19,9 +19,10 @@ def _cell(text: str, wide: bool) -> str:
 
 def sql(
     query: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            help="SQL. Views: scores, conversation_scores, conversations, aspect_scores, state_scores, metrics, runs."
+            metavar="QUERY",
+            help="SQL. Views: scores, conversation_scores, conversations, aspect_scores, state_scores, metrics, runs.",
         ),
     ],
     run: Annotated[
@@ -37,6 +38,8 @@ def sql(
     json: Json = False,
 ) -> None:
     """Ask runs in SQL (DuckDB's)."""
+    import os
+    import shlex
     import sys
     from csv import writer as csv_writer
 
@@ -49,6 +52,10 @@ def sql(
     from convoscope.runs.sql import query as ask
     from convoscope.scoring.job import choose
 
+    if len(query) > 1:
+        raise UsageError("there is one query", hint=f"name a run with --run: convoscope sql --run {shlex.join(query)}")
+    if os.path.isdir(query[0]):  # a query may be too long for a path
+        raise UsageError(f"{query[0]} is a folder, not a query", hint="write SQL, and name the run with --run")
     if run and all_runs:
         raise UsageError("--run and --all-runs cannot be combined")
     runs = [Run.open(one) for one in run or ()] or list(find_runs("runs"))
@@ -58,7 +65,7 @@ def sql(
         Screen(sys.stderr).line(f"asked {latest.folder}, the latest of {len(runs)} runs; --all-runs asks all")
         runs = [latest]
     tables = choose(None, metrics_from).tables if metrics_from else ()
-    answer = ask(runs, query, tables, seconds=timeout)
+    answer = ask(runs, query[0], tables, seconds=timeout)
     screen = Screen()
     if json:
         screen.json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])

@@ -74,6 +74,7 @@ FAMILIES = (TOPICS, RISKS, ACTIONS)
 """What annotations are about."""
 SEVERITY = "severity"
 """What an annotator may say in `extraction` that it does not provide, beside the families."""
+GIVEN = "success"
 SKIPPED = "skipped"
 BROKEN = frozenset(("error", "failed"))
 """What `extraction` says of a family at which the annotator failed."""
@@ -157,3 +158,5 @@ class Label(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     policy: str = ""
     """Version of the labelling instructions."""
     notes: str = ""
+    status: Literal["given", "failed", "skipped"] = "given"
+    """failed: the rater broke, and the notes say how. skipped: it gave no verdict. Neither has a value."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
-from convoscope.ingest.record import as_list, as_object, filled
+from convoscope.ingest.record import as_list, as_object, as_text, filled
 
 _ABSENT = BROKEN | {SKIPPED}
 
@@ -88,12 +88,8 @@ def finding_text(finding: Any, family: str) -> str:
     """What a finding is; a plain string is its name. Empty where it does not say."""
     if isinstance(finding, str):
         return finding
-    if isinstance(finding, dict):
-        for name in NAMES[family]:
-            text = finding.get(name)
-            if isinstance(text, str) and text:
-                return text
-    return ""
+    texts = (as_text(as_object(finding).get(name)) for name in NAMES[family])
+    return next(filter(None, texts), "")
 
 
 def segment_ids(finding: Mapping[str, Any]) -> Sequence[Any]:

@@ -26,7 +26,7 @@ from convoscope.conversation import (
 )
 from convoscope.errors import InputError
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
-from convoscope.ingest.record import JsonObject, as_object, as_text, filled, from_milliseconds
+from convoscope.ingest.record import Fields, JsonObject, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
@@ -283,6 +283,14 @@ class SpokenOverlap(NamedTuple):
     position: int
     first: Utterance
     second: Utterance
+
+
+def end_reason(call: Fields, name: str) -> str:
+    """Why a call ended, taken out of a call. A value that is no text stays where it was, and is noted."""
+    reason = call.text(name)
+    if not reason and call.get(name) not in (None, ""):
+        call.notes.set_aside("end_reason_is_no_text", f"{name}: {call[name]!r}"[:80])
+    return reason
 
 
 class EndReasons(NamedTuple):

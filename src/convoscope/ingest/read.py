@@ -18,6 +18,7 @@ from convoscope.errors import InputError, NothingReadable, UsageError
 from convoscope.harmless import one_line
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
+from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
 from convoscope.ingest.io.containers import SEE_FORMATS
 from convoscope.ingest.io.streams import as_files
@@ -69,12 +70,14 @@ class ReadStream:
         # A second iteration has a report of its own, not the sum of both.
         self.report = msgspec.json.decode(msgspec.json.encode(self._found.report), type=ReadReport)
         predictions = {path for item in self._found.inputs for path in item.companions_of(PredictionFiles.format)}
+        verdicts = {path for item in self._found.inputs for path in item.companions_of(Verdicts.format)}
         ids: list[str] = []
         for read in islice(self._all(), self._limit):
-            if predictions:
+            if predictions or verdicts:
                 ids.append(read.conversation.id)
             yield read
-        self.report.add_notes(unused_predictions(predictions, ids if self._limit is None else None))
+        known = ids if self._limit is None else None
+        self.report.add_notes([*unused_predictions(predictions, known), *unused_verdicts(verdicts, known)])
         if not self.report.conversations:
             raise nothing_readable(self.report)
 

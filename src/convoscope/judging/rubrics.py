@@ -21,9 +21,12 @@ FIELDS = (
     "trace",
     "agent_turns",
     "user_turns",
+    "user_said",
+    "user_and_calls",
     "instructions",
     "role",
     "tools",
+    "write_tools",
     "date",
     "pipeline",
     "language",
@@ -32,7 +35,7 @@ FIELDS = (
     "end",
 )
 """What of a conversation a rubric can show."""
-ALWAYS = ("turns", "heard")
+ALWAYS = ("turns", "heard", "spoken", "marks")
 """What is filled in for every rubric that has a place for it."""
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         share_metric,
         wait_metric,
     )
+    from convoscope.metrics.eva_classes import eva_metric
     from convoscope.metrics.examples import example, value
     from convoscope.metrics.judged import template_scorer
     from convoscope.metrics.needs import (
@@ -188,6 +189,7 @@ __all__ = [
     "counted",
     "derived",
     "english_words",
+    "eva_metric",
     "example",
     "failed",
     "in_turn",
@@ -220,6 +222,7 @@ _HOMES = (
     "convoscope.resources",
     "convoscope.metrics.composites",
     "convoscope.metrics.judged",
+    "convoscope.metrics.eva_classes",
     "convoscope.metrics.examples",
     "convoscope.views.standard_data.model",
 )

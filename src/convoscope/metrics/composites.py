@@ -249,3 +249,31 @@ overall_pass = _passes("eva.overall_pass", "Was the call both accurate and a goo
 a_mean = _mean("eva.a_mean", "How accurate was the call?", ACCURACY, _OF_ACCURACY)
 x_mean = _mean("eva.x_mean", "How good an experience was the call?", EXPERIENCE, _OF_EXPERIENCE)
 overall_mean = _mean("eva.overall_mean", "How good was the call, all in all?", ACCURACY + EXPERIENCE, _OF_EXPERIENCE)
+
+
+@derived(
+    "eva.validation_gate",
+    version=1,
+    over="conversation",
+    unit=SHARE,
+    better=HIGHER,
+    inputs=(
+        "outcome.conversation_valid_end",
+        "judged.user_behavioral_fidelity",
+        "judged.user_speech_fidelity.clear",
+    ),
+    fails_at=0.0,
+    importance=1,
+    sensitive_to=(),
+)
+def validation_gate(*values: float) -> float:
+    """Did the simulated caller behave so that the call says something about the agent?
+
+    1 where the call ended validly, the caller kept to its task, and no turn of the caller's voice got a name, a code or
+    a number wrong; 0 where one of these is known to be false. Unmeasured while one is unknown: the voice, until
+    something hears it. Not applicable to a call without a simulator. No call is left out of other figures for it.
+
+    >>> validation_gate.function(1.0, 1.0, 1.0), validation_gate.function(1.0, 0.0, 1.0)
+    (1.0, 0.0)
+    """
+    return float(all(value >= 1 for value in values))

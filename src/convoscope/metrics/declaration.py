@@ -307,6 +307,8 @@ class Derived(Declaration, frozen=True, kw_only=True, dict=True):
     inputs: tuple[str, ...]
     unscored: str = "not_enough"
     """The reason code where the function gives None."""
+    fails_at: float | None = None
+    """Of a gate: an input with this value or a lower one makes it 0, whatever is known of the others."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -357,6 +359,7 @@ class DerivedOptions(DeclarationOptions, total=False):
     over: Required[Literal["conversation", "group"]]
     inputs: Required[tuple[str, ...]]
     unscored: str
+    fails_at: float | None
 
 
 def metric(name: str, **options: Unpack[MetricOptions]) -> Callable[[Measure], Metric]:

@@ -6,10 +6,11 @@ Each is also what people or other programs said of it: a label of the conversati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Conversation, Label
+from convoscope.conversation import Conversation
 from convoscope.judging.answers import UnusableAnswer
 from convoscope.judging.backends import JudgeFailed
 from convoscope.judging.limits import BudgetSpent
@@ -18,6 +19,7 @@ from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric
 from convoscope.metrics.items import error_text
 from convoscope.metrics.needs import JUDGE, Need
+from convoscope.metrics.verdicts import has_verdict, labelled
 from convoscope.resources.judge import Judge, Verdict
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.scores.observation import (
@@ -34,9 +36,10 @@ from convoscope.scores.observation import (
 )
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.views.items import WHOLE, Subject
+from convoscope.views.machines import is_call
+from convoscope.views.metric_context import metric_context
 
 EVIDENCE_NOT_FOUND = "evidence_not_found"
-_SUBJECT_KINDS = ("turn", "conversation")
 
 
 class RubricAnswer(NamedTuple):
@@ -61,6 +64,11 @@ class RubricAnswer(NamedTuple):
         """A rating that rests on words which are not in the conversation."""
         judge = self.rubric.judge(self.verdict.judge)
         return _without(what, UNMEASURED, EVIDENCE_NOT_FOUND, quote[:200], judge, {"quote": quote, **self._cost()})
+
+    def unseen(self, what: Subjectlike) -> Observation:
+        """A part of the conversation that addresses the judge, which did not see it."""
+        judge = self.rubric.judge(self.verdict.judge)
+        return _without(what, UNMEASURED, "addresses_judge", "the judge did not see this turn", judge)
 
     def _cost(self) -> dict[str, Any]:
         verdict = self.verdict
@@ -124,70 +132,98 @@ def _progression(answer: RubricAnswer, conversation: Conversation) -> Iterator[O
     yield _by_dimensions(answer, conversation, overall)
 
 
+_ABOUT_CALLS = ("fabricating_tool_parameters", "misrepresenting_tool_result", "unnecessary_tool_calls")
+"""Dimensions in which nothing can be wrong where no tool was called."""
+_MANY_CALLS = 3
+"""So many needless calls are rated 1."""
+
+
+class RatedDimensions(NamedTuple):
+    """What an answer says of each dimension, as far as it counts."""
+
+    by_name: dict[str, dict[str, Any]]
+    inconsistent: int
+    """How often the answer contradicts itself or what the log shows. The rating counts."""
+    is_partial: bool
+    """A dimension could not be rated, for want of what it is rated by."""
+    unfounded: str | None = None
+    """The quote of a flagged dimension that is not in the conversation."""
+
+
+def rated_dimensions(answer: RubricAnswer) -> RatedDimensions:
+    """The dimensions of an answer, by the rules that the judge is given too."""
+    names = answer.rubric.schema["properties"]["dimensions"]["properties"]
+    is_without_rules = "violating_policies" in names and "instructions" in answer.question.absent
+    by_name: dict[str, dict[str, Any]] = {}
+    inconsistent = 0
+    for name, dimension in answer.verdict.answer["dimensions"].items():
+        if name not in names or (name == "violating_policies" and is_without_rules):
+            continue
+        rating = dimension["rating"]
+        if name in _ABOUT_CALLS and not answer.question.has_calls:
+            rating = answer.rubric.high
+        elif dimension.get("calls", 0) >= _MANY_CALLS:
+            rating = answer.rubric.low
+        flagged = rating < answer.rubric.high
+        inconsistent += flagged != dimension["flagged"] or rating != dimension["rating"]
+        if flagged and not answer.question.has_quote(dimension["quote"]):
+            return RatedDimensions({}, inconsistent, is_without_rules, dimension["quote"])
+        by_name[name] = {**dimension, "rating": rating, "flagged": flagged}
+    return RatedDimensions(by_name, inconsistent, is_without_rules)
+
+
 def _by_dimensions(
     answer: RubricAnswer, conversation: Conversation, overall: Callable[[list[int]], int]
 ) -> Observation:
-    answered = answer.verdict.answer["dimensions"]
-    dimensions: dict[str, dict[str, Any]] = {}
-    inconsistent = 0
-    for name, dimension in answered.items():
-        if name not in answer.rubric.schema["properties"]["dimensions"]["properties"]:
-            continue
-        if name == "violating_policies" and "instructions" in answer.question.absent:
-            continue
-        flagged = dimension["rating"] < answer.rubric.high
-        inconsistent += flagged != dimension["flagged"]
-        if flagged and not answer.question.has_quote(dimension["quote"]):
-            return answer.unfounded(conversation, dimension["quote"])
-        dimensions[name] = {**dimension, "flagged": flagged}
+    rated = rated_dimensions(answer)
+    if rated.unfounded is not None:
+        return answer.unfounded(conversation, rated.unfounded)
+    dimensions = rated.by_name
     rating = overall([dimension["rating"] for dimension in dimensions.values()])
-    details = {"dimensions": dimensions, "inconsistent": inconsistent, "partial": len(dimensions) < len(answered)}
+    details = {"dimensions": dimensions, "inconsistent": rated.inconsistent, "partial": rated.is_partial}
     worst = min(dimensions.values(), key=lambda dimension: dimension["rating"])
     return answer.scored(conversation, rating, {**details, "quote": worst["quote"], "reasoning": worst["explanation"]})
 
 
 def _by_turn(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observation]:
     """The rating of each turn in which the agent speaks. A turn that the answer lacks is unmeasured."""
+    del conversation
+    for number, turn in rated_turns(answer):
+        subject = in_turn(number)
+        if isinstance(turn, Observation):
+            yield turn
+            continue
+        flagged = turn["rating"] < answer.rubric.high
+        if flagged and not answer.question.has_quote(turn["quote"]):
+            yield answer.unfounded(subject, turn["quote"])
+        else:
+            modes = turn.get("failure_modes", []) if flagged else []
+            details = {"quote": turn["quote"], "reasoning": turn["explanation"], "failure_modes": modes}
+            yield answer.scored(subject, turn["rating"], {**details, "unknown_turns": turn["unknown_turns"]})
+
+
+def rated_turns(answer: RubricAnswer) -> Iterator[tuple[int, Mapping[str, Any] | Observation]]:
+    """What the answer says of each turn that was to be rated; a score without a value where it says nothing usable."""
     turns = answer.verdict.answer["turns"]
     times = Counter(turn["turn_id"] for turn in turns)
     by_id = {turn["turn_id"]: turn for turn in turns}
-    spoken = [turn.id for turn in conversation.turns if turn.assistant_text]
-    unknown = len(by_id.keys() - set(spoken))
-    for number in spoken:
-        subject = in_turn(number)
+    unknown = len(by_id.keys() - set(answer.question.rated))
+    for number in answer.question.rated:
         if number in answer.question.withheld:
-            name = answer.rubric.judge(answer.verdict.judge)
-            yield _without(subject, UNMEASURED, "addresses_judge", "the judge did not see this turn", name)
+            yield number, answer.unseen(in_turn(number))
         elif times[number] != 1:
-            yield answer.scored(subject, None, {"given": times[number], "unknown_turns": unknown})
+            yield number, answer.scored(in_turn(number), None, {"given": times[number], "unknown_turns": unknown})
         else:
-            turn = by_id[number]
-            flagged = turn["rating"] < answer.rubric.high
-            if flagged and not answer.question.has_quote(turn["quote"]):
-                yield answer.unfounded(subject, turn["quote"])
-            else:
-                modes = turn.get("failure_modes", []) if flagged else []
-                details = {"quote": turn["quote"], "reasoning": turn["explanation"], "failure_modes": modes}
-                yield answer.scored(subject, turn["rating"], {**details, "unknown_turns": unknown})
+            yield number, {**by_id[number], "unknown_turns": unknown}
 
 
 def _entities(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observation]:
-    """Entities that arrived ÷ entities, of each turn of the user that has one."""
-    by_id = {turn["turn_id"]: turn["entities"] for turn in answer.verdict.answer["turns"]}
-    for turn in conversation.turns:
-        if not turn.user_text:
-            continue
-        subject = in_turn(turn.id)
-        if turn.id not in by_id:
-            yield answer.scored(subject, None, {})
-            continue
-        entities = [entity for entity in by_id[turn.id] if not entity["skipped"]]
-        lost = next((one["value"] for one in entities if not answer.question.has_quote(one["value"])), None)
-        if lost is not None:
-            yield answer.unfounded(subject, lost)
+    """Entities that arrived ÷ entities, of each turn of the user; of each tool call where the model hears sound."""
+    for subject, entities in rated_entities(answer, conversation):
+        if isinstance(entities, Observation):
+            yield entities
         elif not entities:
-            name = answer.rubric.judge(answer.verdict.judge)
-            yield not_applicable(subject, "no_entities", judge=name)
+            yield not_applicable(subject, "no_entities", judge=answer.rubric.judge(answer.verdict.judge))
         else:
             right = sum(entity["correct"] for entity in entities)
             wrong = next((entity for entity in entities if not entity["correct"]), None)
@@ -199,10 +235,49 @@ def _entities(answer: RubricAnswer, conversation: Conversation) -> Iterator[Obse
             yield answer.scored(subject, right / len(entities), details)
 
 
+def rated_entities(
+    answer: RubricAnswer, conversation: Conversation
+) -> Iterator[tuple[Subject, Sequence[Mapping[str, Any]] | Observation]]:
+    """The entities of each turn or tool call, without those in words that were cut off."""
+    key = "tool_call_id" if answer.rubric.name == BY_CALL else "turn_id"
+    subjects = _call_subjects(answer, conversation) if key == "tool_call_id" else _user_subjects(answer, conversation)
+    groups = answer.verdict.answer["turns"]
+    times = Counter(group[key] for group in groups)
+    by_id = {group[key]: group["entities"] for group in groups}
+    for number, (turn, subject) in subjects.items():
+        if number not in answer.question.rated:
+            name = answer.rubric.judge(answer.verdict.judge)
+            yield subject, _without(subject, UNMEASURED, "not_transcribed", "the call ended before that", name)
+        elif turn in answer.question.withheld:
+            yield subject, answer.unseen(subject)
+        elif times[number] != 1:
+            yield subject, answer.scored(subject, None, {"given": times[number]})
+        else:
+            entities = [entity for entity in by_id[number] if not entity["skipped"]]
+            lost = next((one["value"] for one in entities if not answer.question.has_quote(one["value"])), None)
+            yield subject, entities if lost is None else answer.unfounded(subject, lost)
+
+
+def _user_subjects(answer: RubricAnswer, conversation: Conversation) -> dict[int, tuple[int, Subject]]:
+    """The turns in which the user speaks."""
+    spoken = {turn for turn, text in metric_context(conversation).intended_user_turns.items() if text.strip()}
+    return {turn: (turn, in_turn(turn)) for turn in sorted(spoken | set(answer.question.rated))}
+
+
+def _call_subjects(answer: RubricAnswer, conversation: Conversation) -> dict[int, tuple[int, Subject]]:
+    """The tool calls by their numbers, each with its turn."""
+    context = metric_context(conversation)
+    turns = [entry["turn_id"] for entry in context.conversation_trace if entry["type"] == "tool_call"]
+    events: Sequence[Any] = conversation.tool_calls
+    subjects = [Subject("tool_call", str(number), number) for number in answer.question.rated]
+    if len(events) == len(turns):
+        subjects = [subject_of(call) for call in events]
+    return {number: (turns[number - 1], subjects[number - 1]) for number in answer.question.rated}
+
+
 def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observation]:
     """1 where the caller did nothing of what the rubric names."""
-    analysis = answer.verdict.answer["corruption_analysis"]
-    detected = {name: corruption for name, corruption in analysis.items() if corruption["detected"]}
+    detected = corruptions_of(answer)
     for corruption in detected.values():
         if not answer.question.has_quote(corruption["quote"]):
             yield answer.unfounded(conversation, corruption["quote"])
@@ -212,17 +287,92 @@ def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[O
     yield answer.scored(conversation, 0 if detected else 1, details)
 
 
+def corruptions_of(answer: RubricAnswer) -> dict[str, Mapping[str, Any]]:
+    """What the caller did wrong, by its kind; those that the rubric does not name are left out."""
+    names = answer.rubric.schema["properties"]["corruption_analysis"]["properties"]
+    analysis = answer.verdict.answer["corruption_analysis"]
+    return {name: analysis[name] for name in names if analysis[name]["detected"]}
+
+
+def always(_: Conversation) -> str:
+    """Every conversation can be judged."""
+    return ""
+
+
+EXAMPLE = """
+    >>> label = {{"name": "{name}", "value": 0.5, "rater_kind": "human", "subject_kind": "conversation", "subject": ""}}
+    >>> value("judged.{name}", example("user: Hello?", labels=[label]))
+    0.5
+    """
+
+
 def _call_metric(
-    name: str, observes: Level, definition: str, reading: Reading | None, *, version: int, importance: int = 6
+    name: str,
+    observes: Level,
+    definition: str,
+    reading: Reading | None,
+    *,
+    version: int,
+    importance: int = 6,
+    applies: Callable[[Conversation], str] = always,
 ) -> Metric:
-    """Declare a judged metric: its rubric has its name. Without a reading, only labels speak: it needs the sound."""
+    """Declare a judged metric: its rubric has its name. Without a reading, only labels speak: it needs the sound.
+
+    `applies` gives the reason why a conversation cannot be judged by it; "" where it can.
+    """
+    rule = "Only the sound can answer this: without a label it is unmeasured."
+    if reading is not None:
+        rule = (
+            f"{(reading.__doc__ or '').strip()} The scale of the rubric becomes 0 to 1; the rating is in the details. "
+            "An answer off the scale, or one that rests on a quote which is not in the conversation, is unmeasured."
+        )
+    document = f"""{definition}
+
+    {rule} A label named `{name}` with a value from 0 to 1 is a verdict too, of the person or program that gave it.
+    {EXAMPLE.format(name=name)}"""
+    return metric(
+        f"judged.{name}",
+        version=version,
+        observes=observes,
+        unit=RATIO,
+        better=HIGHER,
+        needs=(judge_or_label(name, partial(has_verdict, name=name), is_asked=reading is not None),),
+        reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+        importance=importance,
+        sensitive_to=(),
+    )(asking(name, reading, partial(labelled, name=name), document, applies))
+
+
+def judge_or_label(name: str, has_label: Callable[[Conversation], bool], *, is_asked: bool = True) -> Need:
+    """A judge, or a label that says the same."""
+    judge = "a judge (--judge openai:MODEL), or " if is_asked else ""
+    return Need(
+        code=JUDGE.code,
+        field="labels",
+        unlock=f"{judge}a label `{name}` with a value from 0 to 1",
+        present=has_label,
+        resource=JUDGE_TYPE if is_asked else "",
+    )
+
+
+def asking(
+    name: str,
+    reading: Reading | None,
+    labels: Callable[[Conversation], Iterator[Observation]],
+    document: str,
+    applies: Callable[[Conversation], str] = always,
+) -> Callable[..., AsyncIterator[Observation]]:
+    """The function of a judged metric: what a judge answers to the rubric, or the labels where it is given none."""
 
     async def verdicts(conversation: Conversation, judge: Judge | None = None) -> AsyncIterator[Observation]:
         if judge is None or reading is None:
-            for observation in labelled(conversation, name):
+            for observation in labels(conversation):
                 yield observation
             return
-        rubric = rubric_named(name, getattr(judge, "rubric_folders", ()))
+        rubric = rubric_for(name, conversation, judge)
+        if reason := applies(conversation):
+            yield not_applicable(WHOLE, reason, judge=rubric.judge(judge.identity))
+            return
         answer = await judged(rubric, conversation, judge)
         if isinstance(answer, Observation):
             yield answer
@@ -230,39 +380,31 @@ def _call_metric(
         for observation in reading(answer, conversation):
             yield observation
 
-    rule = "Only the sound can answer this: without a label it is unmeasured."
-    if reading is not None:
-        rule = (
-            f"{(reading.__doc__ or '').strip()} The scale of the rubric becomes 0 to 1; the rating is in the details. "
-            "An answer off the scale, or one that rests on a quote which is not in the conversation, is unmeasured."
-        )
-    verdicts.__doc__ = f"""{definition}
+    verdicts.__doc__ = document
+    return verdicts
 
-    {rule} A label named `{name}` with a value from 0 to 1 is a verdict too, of the person or program that gave it.
 
-    >>> label = {{"name": "{name}", "value": 0.5, "rater_kind": "human", "subject_kind": "conversation", "subject": ""}}
-    >>> value("judged.{name}", example("user: Hello?", labels=[label]))
-    0.5
-    """
-    need = Need(
-        code=JUDGE.code,
-        field="labels",
-        unlock=f"{'' if reading is None else 'a judge (--judge openai:MODEL), or '}"
-        f"a label `{name}` with a value from 0 to 1",
-        present=lambda conversation: any(_is_of(label, name) for label in conversation.labels),
-        resource="" if reading is None else JUDGE_TYPE,
-    )
-    return metric(
-        f"judged.{name}",
-        version=version,
-        observes=observes,
-        unit=RATIO,
-        better=HIGHER,
-        needs=(need,),
-        reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-        importance=importance,
-        sensitive_to=(),
-    )(verdicts)
+BY_CALL = "transcription_accuracy_key_entities_by_call"
+
+
+def rubric_for(name: str, conversation: Conversation, judge: Judge) -> Rubric:
+    """The rubric of a metric. A model that hears the sound itself shows what it understood in its tool calls."""
+    if f"{name}_by_call" == BY_CALL and metric_context(conversation).is_audio_native:
+        name = BY_CALL
+    return rubric_named(name, getattr(judge, "rubric_folders", ()))
+
+
+def _no_spoken_text(conversation: Conversation) -> str:
+    """Why there is no text that a speech engine is given."""
+    if not is_call(conversation):
+        return "not_a_call"
+    return "speech_to_speech" if conversation.pipeline == "s2s" else ""
+
+
+def nothing_to_compare(conversation: Conversation) -> str:
+    """Why nothing shows what a model that hears the sound understood."""
+    context = metric_context(conversation)
+    return "no_tool_calls" if context.is_audio_native and not context.num_tool_calls else ""
 
 
 faithfulness = _call_metric(
@@ -270,73 +412,64 @@ faithfulness = _call_metric(
     CONVERSATION,
     "Does the agent keep to what its instructions, its tools and the user say?",
     _minimum,
-    version=2,
+    version=3,
 )
 agent_speech_fidelity = _call_metric(
     "agent_speech_fidelity",
     TURN,
     "Can the names, codes and numbers be heard as the agent meant to say them?",
     None,
+    version=2,
+)
+tts_fidelity = _call_metric(
+    "tts_fidelity",
+    TURN,
+    "Does the voice of the agent say every word that it was given?",
+    None,
     version=1,
+    importance=3,
+)
+user_speech_fidelity = _call_metric(
+    "user_speech_fidelity",
+    TURN,
+    "Does the voice of a simulated caller say what it was given?",
+    None,
+    version=1,
+    importance=2,
 )
 conversation_progression = _call_metric(
     "conversation_progression",
     CONVERSATION,
     "Does the agent move the conversation forward, without detours and without asking twice?",
     _progression,
-    version=2,
+    version=3,
 )
 conciseness = _call_metric(
-    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=2
+    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=3
 )
 speakability = _call_metric(
-    "speakability", TURN, "Can the text of the agent be spoken as it is written?", _by_turn, version=1, importance=3
+    "speakability",
+    TURN,
+    "Can the text of the agent be spoken as it is written?",
+    _by_turn,
+    version=2,
+    importance=3,
+    applies=_no_spoken_text,
 )
 transcription_accuracy_key_entities = _call_metric(
     "transcription_accuracy_key_entities",
     TURN,
     "Do the names, codes and numbers of the caller arrive?",
     _entities,
-    version=1,
+    version=2,
     importance=5,
+    applies=nothing_to_compare,
 )
 user_behavioral_fidelity = _call_metric(
     "user_behavioral_fidelity",
     CONVERSATION,
     "Does a simulated caller keep to its task?",
     _corruptions,
-    version=1,
+    version=2,
     importance=2,
 )
-
-
-def labelled(conversation: Conversation, name: str) -> Iterator[Observation]:
-    """The verdicts that came with the data. One on each turn says more than one on the whole; they are not mixed."""
-    labels = [label for label in conversation.labels if _is_of(label, name)]
-    kind = min((label.subject_kind for label in labels), key=_SUBJECT_KINDS.index, default="")
-    seen: Counter[tuple[Subject, str]] = Counter()
-    for label in labels:
-        if label.subject_kind == kind:
-            yield _label_score(label, seen)
-
-
-def _is_of(label: Label, name: str) -> bool:
-    return label.name in (name, f"judged.{name}") and label.subject_kind in _SUBJECT_KINDS
-
-
-def _label_score(label: Label, seen: Counter[tuple[Subject, str]]) -> Observation:
-    subject = WHOLE
-    if label.subject_kind == "turn":
-        subject = in_turn(int(label.subject)) if label.subject.isdecimal() else Subject("turn", label.subject)
-    judge = f"{label.rater_kind}:{label.rater or 'unnamed'}"
-    repeat = seen[subject, judge]
-    seen[subject, judge] += 1
-    value = label.value
-    details = {"notes": label.notes} if label.notes else None
-    if isinstance(value, int | float) and 0 <= value <= 1:
-        return Observation(
-            subject=subject, status=MEASURED, value=float(value), judge=judge, repeat=repeat, details=details
-        )
-    return Observation(
-        subject=subject, status=UNMEASURED, reason="not_on_scale", detail=f"{value!r}", judge=judge, repeat=repeat
-    )

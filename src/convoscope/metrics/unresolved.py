@@ -170,10 +170,11 @@ def open_actions(conversation: Conversation) -> Observation:
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:
         return _unmeasured(annotations, "actions")
-    if annotations.extraction.get(RESOLUTION) != "success" and not all(one.status for one in annotations.actions):
+    have_status = all(action.status for action in annotations.actions if action.description)
+    if annotations.extraction.get(RESOLUTION) != "success" and not have_status:
         return _unmeasured(annotations, "whether actions were done")
     language = languages_of(conversation).of_all()
-    if language not in ("", "en") and not all(one.status for one in annotations.actions):
+    if language not in ("", "en") and not have_status:
         return unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language)
     return _promises(conversation, lambda actions: [one for one in actions if not _is_done(one, conversation)])
 
@@ -213,7 +214,7 @@ def _promises(conversation: Conversation, chosen: Callable[[Sequence[Action]], S
     annotations = predicted(conversation)
     if annotations is None or annotations.actions is None:
         return _unmeasured(annotations, "actions")
-    descriptions = [action.description for action in chosen(annotations.actions)]
+    descriptions = [action.description for action in chosen(annotations.actions) if action.description]
     return measured(conversation, len(descriptions), details={"actions": descriptions} if descriptions else None)
 
 
@@ -221,7 +222,7 @@ def _risks(annotations: Annotations | None) -> tuple[Risk, ...] | None:
     """The risks, where it is also known which of them were dealt with."""
     if annotations is None or annotations.extraction.get(RESOLUTION) != "success":
         return None
-    return annotations.risks
+    return None if annotations.risks is None else tuple(risk for risk in annotations.risks if risk.type)
 
 
 def _is_open(risk: Risk) -> bool:

@@ -552,6 +552,9 @@ def placed_findings(conversation: Conversation) -> tuple[PlacedFinding, ...]:
     return tuple(finding for annotations in conversation.annotations for finding in _findings(annotations))
 
 
+WITHOUT_TEXT = "without a text"
+
+
 def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
     verb = "labelled" if annotations.origin == "gold" else "found"
     by = f"{verb} by {annotations.annotator or 'an annotator without a name'}"
@@ -560,7 +563,7 @@ def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
         seqs = topic.events or tuple(dict.fromkeys(topic.span or ()))
         yield PlacedFinding(by=by, text=f"topic {topic.label}", seqs=seqs, evidence=topic.evidence)
     for risk in annotations.risks or ():
-        name = ", ".join(filter(None, (f"risk {reason_text(risk.type)}", risk.severity)))
+        name = ", ".join(filter(None, (f"risk {reason_text(risk.type) or WITHOUT_TEXT}", risk.severity)))
         resolved = risk.extras.get(RESOLVED_BY)
         end = "" if not looked else ", unresolved" if resolved is None else ", resolved later"
         is_open = looked and resolved is None
@@ -569,6 +572,6 @@ def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
             yield PlacedFinding(by=by, text=f"resolves {reason_text(risk.type)}", seqs=(resolved,))
     for action in annotations.actions or ():
         who = action.assignee.rpartition(":")[2] or action.assignee_role  # the id of a speaker is `ROLE:NAME`
-        parts = (f"action {action.description}", f"of {who or 'nobody'}", f"due {action.due}" if action.due else "")
-        text = ", ".join(filter(None, parts))
+        owner, due = f"of {who}" if who else "without an owner", f"due {action.due}" if action.due else ""
+        text = ", ".join(filter(None, (f"action {action.description or WITHOUT_TEXT}", owner, due)))
         yield PlacedFinding(by=by, text=text, seqs=action.events, evidence=action.verbatim)

@@ -60,9 +60,10 @@ def print_conversation(screen: Screen, run: Run, record: KeptConversation, *, fu
         return
     user = "caller" if noun_of(run) == "call" else "user"
     _print_brief(screen, made, rank_text, {USER: user, ASSISTANT: "agent", SYSTEM: "system"}, ranked.event)
-    measured = sum(score.status == MEASURED for score in record.reduced)
-    notes = f", {len(record.notes):,} notes of reading" if record.notes else ""
-    screen.line(f"{measured:,} scores, {len(record.reduced) - measured:,} not measured{notes} (--full)")
+    names = run.summary.whole_metrics
+    measured = {score.metric for score in record.reduced if score.status == MEASURED}.intersection(names)
+    notes = f", {counted(len(record.notes), 'note')} of reading" if record.notes else ""
+    screen.line(f"{len(measured):,} of {counted(len(names), 'metric')} measured{notes} (--full)")
 
 
 def _print_brief(screen: Screen, story: Story, rank_text: str, roles: Mapping[str, str], event: int | None) -> None:

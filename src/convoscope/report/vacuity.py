@@ -95,7 +95,7 @@ def _tables(audit: VacuityAudit) -> list[ReportTable]:
     tables = [
         text_table(("nonsense", "what", "conversations changed"), made, "Nonsense"),
         text_table(
-            ("metric", "noticed", "not noticed", "too few to tell"), map(_row, tried), "What the metrics notice"
+            ("metric", "noticed", "not noticed", "too few to decide"), map(_row, tried), "What the metrics notice"
         ),
     ]
     if known := [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -54,9 +56,33 @@ class JudgePanel:
                 await judge.aclose()
 
 
+class AskedOnce(Judge):
+    """A judge of one run. Metrics that ask it the same share one answer, or one failure."""
+
+    MOST = 1024
+    """Answers that are held: metrics which share them ask at about the same time."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.identity = judge.identity
+        self._answers: dict[tuple[str, str], asyncio.Future[Verdict]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.judge, name)
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        key = prompt, json.dumps(schema, sort_keys=True, default=repr)
+        answer = self._answers.get(key)
+        if answer is None or answer.cancelled():
+            while len(self._answers) >= self.MOST:
+                del self._answers[next(iter(self._answers))]
+            answer = self._answers[key] = asyncio.ensure_future(self.judge.ask(prompt, schema))
+        return await asyncio.shield(answer)
+
+
 def judges_of(resource: Judge | JudgePanel) -> tuple[Judge, ...]:
     """The members of a panel, or the one judge that there is."""
     return resource.judges if isinstance(resource, JudgePanel) else (resource,)
 
 
-__all__ = ["Judge", "JudgePanel", "Verdict", "judges_of"]
+__all__ = ["AskedOnce", "Judge", "JudgePanel", "Verdict", "judges_of"]

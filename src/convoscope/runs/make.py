@@ -17,12 +17,15 @@ from convoscope.conversation import DEFAULT_TURN_RULE, Conversation, Flow
 from convoscope.errors import InputError, NothingReadable, RunError, UsageError, keeping
 from convoscope.harmless import is_utf8, one_line
 from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
+from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
+from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
+from convoscope.metrics.semantic.findings import GOLD_LABELS
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.resources.registry import JUDGE
 from convoscope.runs.audit import audit
@@ -40,10 +43,11 @@ from convoscope.runs.summarise import absent_samples, read_label, summarise
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import kept_texts
 from convoscope.scores.side_tables import SideTable
+from convoscope.scoring.annotators import provided_rules
 from convoscope.scoring.engines import Engine, LocalEngine
 from convoscope.scoring.job import Job, choose, plan_job
 from convoscope.scoring.labels import LabelOfInput, LabelRule, fields_hint, label_of_input, label_rule
-from convoscope.scoring.partition import Timings
+from convoscope.scoring.partition import InputRule, Timings
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.statistics import intervals
 from convoscope.statistics.panels import MEDIAN
@@ -126,6 +130,7 @@ class _RunBuilder:
         self.by, self.metrics, self.engine = job.settings.groupings, job.chosen.metrics, engine
         reading = job.settings.reading
         self.label = None if label is None else LabelOfInput(label)
+        self.rules: list[InputRule] = []
         self.signatures = {one.key: signature(one) for one in self.metrics}
         self.config: dict[str, Any] = {
             "metrics": {one.key: one.version for one in self.metrics},
@@ -179,6 +184,11 @@ class _RunBuilder:
             raise nothing_readable(self.report)
         if self.label is not None:
             self.label = label_of_input(self.label.rule, inputs, settings.limit, settings.part_bytes)
+            self.rules.append(self.label.rule)
+        asked = any(GOLD_LABELS in one.needs for one in self.metrics if isinstance(one, Metric))
+        # An annotator that runs here says itself what it provides.
+        if asked and self.job.annotator is None:
+            self.rules += provided_rules(inputs, settings.limit, settings.part_bytes)
         unfinished = Partial(out, {**self.depends_on, "part_bytes": str(settings.part_bytes)})
         try:
             if not unfinished.is_late:
@@ -247,15 +257,17 @@ class _RunBuilder:
             report.warnings.append(f"only the first {limit:,} conversations were scored; there are more")
         self._finish(unfinished, report)
 
-    def _note_predictions(self, tables: Tables, report: ReadReport) -> None:
-        """Note which predictions cannot be read, and which are of no dialogue of the run.
+    def _note_unused(self, tables: Tables, report: ReadReport) -> None:
+        """Note which predictions and verdicts cannot be read, and which are of no conversation of the run.
 
         What a limit left out might be theirs.
         """
-        predictions = {path for item in self.job.input.inputs for path in item.companions_of(PredictionFiles.format)}
-        if predictions:
+        inputs = self.job.input.inputs
+        predictions = {path for item in inputs for path in item.companions_of(PredictionFiles.format)}
+        verdicts = {path for item in inputs for path in item.companions_of(Verdicts.format)}
+        if predictions or verdicts:
             ids = conversation_ids(tables) if self.settings.limit is None else None
-            report.add_notes(unused_predictions(predictions, ids))
+            report.add_notes([*unused_predictions(predictions, ids), *unused_verdicts(verdicts, ids)])
             self._refuse_problems(report)
 
     def _score_parts(self, unfinished: Partial) -> None:
@@ -264,9 +276,8 @@ class _RunBuilder:
         kinds = axis_of(self.metrics)
         fields = dict.fromkeys(name for names in self.by or () for name in names if name not in kinds)
         writer = RunFiles(unfinished.folder.resolve(), job.chosen.tables, tuple(fields))
-        rule = None if self.label is None else self.label.rule
         # Closed at once when anything goes wrong, and with it the workers.
-        with closing(job.parts(self.engine, writer, unfinished.scratch, unfinished.done, rule)) as parts:
+        with closing(job.parts(self.engine, writer, unfinished.scratch, unfinished.done, self.rules)) as parts:
             for part in parts:
                 unfinished.finish_part(part)
                 seen += part.conversations
@@ -281,7 +292,7 @@ class _RunBuilder:
         done = [part for _, part in sorted(unfinished.done.items())]
         tables = finish_tables(folder, done, self.metrics, self.settings.limit, self.job.session.names)
         finished = perf_counter()
-        self._note_predictions(tables, report)
+        self._note_unused(tables, report)
         if tables.shared:
             report.warnings.append(
                 f"several conversations share an id; a number was added to it: {_few(tables.shared)}"

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
-from convoscope.metrics.registry import Declared
+from convoscope.metrics.registry import Declared, whole_metrics
 from convoscope.runs.judging import JudgingSummary
 from convoscope.scores.observation import COMPUTED, Status
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
@@ -159,6 +159,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
         for figure in (*self.metrics, *self._without_value()):
             by_metric[figure.key].append(figure)
         return [figure for figures in by_metric.values() for figure in figures]
+
+    @cached_property
+    def whole_metrics(self) -> dict[str, NotMeasured | None]:
+        """The metrics, without variants and parts, each with the reason why it has no value; None where it has one."""
+        absent = {key.partition("@")[0]: entry for entry in reversed(self.not_measured) for key in entry.metrics}
+        absent |= {key: entry for entry in self.not_measured for key in entry.metrics if "@" not in key}
+        measured = {figure.metric for figure in self.metrics}
+        return {name: None if name in measured else absent.get(name) for name in whole_metrics(self.by_key)}
 
     @property
     def is_whole(self) -> bool:

@@ -199,8 +199,11 @@ def _check_subjects(declared: Metric, observations: Sequence[Observation]) -> No
 def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -> Observation:
     """A figure of one conversation from others of it: null when an input is."""
     values: list[float] = []
-    for key in declared.inputs:
-        score = _voice(done.get(key, ()))
+    voices = [(key, _voice(done.get(key, ()))) for key in declared.inputs]
+    for key, score in voices:
+        if declared.fails_at is not None and score and score.value is not None and score.value <= declared.fails_at:
+            return measured(WHOLE, 0, details={"failed": key})
+    for key, score in voices:
         if score is None:
             return unmeasured(WHOLE, "input_not_scored", key)
         if score.status != MEASURED or score.value is None:
@@ -216,11 +219,12 @@ def derive(declared: Derived, done: Mapping[str, Sequence[ConversationScore]]) -
 
 def _voice(scores: Sequence[ConversationScore]) -> ConversationScore | None:
     """Who speaks for a metric: what was computed, else the judges that were asked, as a panel, else people."""
+    return max(scores, key=_authority, default=None)
 
-    def rank(score: ConversationScore) -> tuple[object, ...]:
-        return score.judge == COMPUTED and score.status == MEASURED, *speaking_order(score.judge)
 
-    return max(scores, key=rank, default=None)
+def _authority(score: ConversationScore) -> tuple[bool, bool, Any]:
+    is_computed = score.judge == COMPUTED
+    return is_computed and score.status == MEASURED, not is_computed, speaking_order(score.judge)
 
 
 def say(error: BaseException) -> str:

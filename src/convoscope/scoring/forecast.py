@@ -68,7 +68,8 @@ class Forecast(msgspec.Struct):
 class _Counting(Judge):
     """Counts what a judge would be asked, and answers with the least that fits."""
 
-    def __init__(self, judge: Judge, repeats: int) -> None:
+    def __init__(self, judge: Judge, repeats: int, seen: set[str]) -> None:
+        self._seen = seen
         self.identity = judge.identity
         self.rubric_folders = getattr(judge, "rubric_folders", ())
         self._judge = judge
@@ -77,6 +78,9 @@ class _Counting(Judge):
         self.hidden: dict[str, int] = {}
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        if prompt in self._seen:  # metrics that ask the same share one answer
+            return Verdict(least(schema), self.identity)
+        self._seen.add(prompt)
         for repeat in range(self._repeats):
             self.asked.questions += 1
             if not isinstance(self._judge, Instrument):
@@ -135,8 +139,12 @@ def forecast(
         second_look="" if second_look is None else second_look.identity,
     )
 
+    seen: dict[str, set[str]] = {}
+    """By judge: what it was asked about the conversation at hand."""
+
     async def count_all() -> None:
         for conversation in conversations:
+            seen.clear()
             for _, declared in profiles.of(conversation).ready:
                 if JUDGE in declared.resources.values():
                     await count_questions(declared, conversation)
@@ -146,7 +154,7 @@ def forecast(
         asked = by_metric.setdefault(declared.key, AskedMetric(declared.key))
         before = asked.questions
         for judge in judges:
-            counting = _Counting(judge, repeats)
+            counting = _Counting(judge, repeats, seen.setdefault(judge.identity, set()))
             counting.asked = asked
             observations = await answered(declared, conversation, {parameter: counting})
             for kind, number in counting.hidden.items():
@@ -154,7 +162,7 @@ def forecast(
             whole.withheld += any((observed.details or {}).get("withheld") for observed in observations)
         asked.conversations += asked.questions > before
         if second_look is not None and asked.questions > before:
-            counting = _Counting(second_look, 1)
+            counting = _Counting(second_look, 1, seen.setdefault(f"second look: {second_look.identity}", set()))
             await answered(declared, conversation, {parameter: counting})
             again.setdefault(declared.key, []).append((conversation.id, counting.asked))
 

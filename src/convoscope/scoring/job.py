@@ -22,8 +22,7 @@ from convoscope.metrics.registry import Declared, registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import Engine
-from convoscope.scoring.labels import LabelRule
-from convoscope.scoring.partition import PartDone, PartitionTask, Writer
+from convoscope.scoring.partition import InputRule, PartDone, PartitionTask, Writer
 from convoscope.scoring.session import HeldConversations, Session
 from convoscope.scoring.settings import ScoreSettings
 
@@ -131,7 +130,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         writer: Writer,
         scratch: Path,
         done: Mapping[int, PartDone],
-        label: LabelRule | None = None,
+        rules: Sequence[InputRule] = (),
     ) -> Generator[PartDone, None, None]:
         """The parts that are not done, as they come. The caller adds them to `done`.
 
@@ -154,7 +153,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             writer=writer,
             settings=settings.portable(in_flight),
             flows=self.input.flows,
-            label=label,
+            rules=rules,
             resources=self.session.resources,
             seen=getattr(settings.progress, "seen", None),
         )

@@ -148,7 +148,7 @@ def label_of_input(rule: LabelRule, inputs: Sequence[Input], limit: int | None, 
     """
     values: Counter[str] = Counter()
     names, are_flags = dict[str, None](), False
-    for conversation in _conversations(inputs, limit, part_bytes):
+    for conversation in conversations_of(inputs, limit, part_bytes):
         value = field_value(conversation, rule.field)
         if value is None:
             if not values and len(names) < 10 * MAX_NAMED:
@@ -202,7 +202,7 @@ def fields_hint(name: str, names: Iterable[str]) -> str:
     return f"did you mean {near[0]}? There is {listed}" if near else f"there is {listed}"
 
 
-def _conversations(inputs: Sequence[Input], limit: int | None, part_bytes: int) -> Iterator[Conversation]:
+def conversations_of(inputs: Sequence[Input], limit: int | None, part_bytes: int) -> Iterator[Conversation]:
     """The conversations of a run, one after the other; what cannot be read is reported when it is scored."""
     report, count = ReadReport(), 0
     with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
@@ -214,4 +214,4 @@ def _conversations(inputs: Sequence[Input], limit: int | None, part_bytes: int) 
                 yield read.conversation
 
 
-__all__ = ["LabelOfInput", "LabelRule", "fields_hint", "label_of_input", "label_rule"]
+__all__ = ["LabelOfInput", "LabelRule", "conversations_of", "fields_hint", "label_of_input", "label_rule"]

@@ -21,6 +21,7 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.registry import registered as registered_metrics
 from convoscope.resources.registry import Resource
 from convoscope.scores.observation import cut
+from convoscope.scoring.annotators import ProvidedRule
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
@@ -91,6 +92,9 @@ class Writer(Protocol):
         """The writer of the part of this number."""
 
 
+InputRule = LabelRule | ProvidedRule
+
+
 class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Call it with a partition to get the part: conversations are read, scored and written.
 
@@ -102,7 +106,8 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     settings: ScoreSettings = ScoreSettings()
     """Without what cannot be sent, and with names of files that hold anywhere: `ScoreSettings.portable`."""
     flows: Sequence[Flow] = ()
-    label: LabelRule | None = None
+    rules: Sequence[InputRule] = ()
+    """What was decided over the whole input, to be applied to each conversation."""
     resources: Mapping[str, Resource] = {}
     """What is handed to metrics that ask for a type, by the name of the type."""
     seen: Any = None
@@ -126,8 +131,8 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 if annotator is not None:
                     with part.timings.of("annotating"):
                         read = read._replace(conversation=annotated(read.conversation, annotator))
-                if self.label is not None:
-                    read = read._replace(conversation=self.label.applied(read.conversation))
+                for rule in self.rules:
+                    read = read._replace(conversation=rule.applied(read.conversation))
                 part.add(read)
                 if self.seen is not None:
                     with self.seen:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics.declaration import Metric
-from convoscope.resources.judge import Judge, judges_of
+from convoscope.resources.judge import AskedOnce, Judge, judges_of
 from convoscope.resources.registry import JUDGE, Resource, asked_by, made
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
@@ -77,6 +77,7 @@ class Session:
         """And what is handed to metrics: of an asynchronous context manager, what it gives."""
         self._given: dict[str, Mapping[str, Any]] = {}
         self._voices_of: dict[str, Sequence[Sequence[Mapping[str, Any]]]] = {}
+        self._asked_once: dict[tuple[int, int], Judge] = {}
         self.repeats = repeats
         """How often each judge is asked the same."""
         self.panel = panel
@@ -157,13 +158,20 @@ class Session:
             else:
                 others = {name: value for name, value in given.items() if name != parameter}
                 voices = [
-                    [{**given, parameter: _repeated(judge, repeat)} for repeat in range(self.repeats)]
+                    [{**given, parameter: self._once(judge, repeat)} for repeat in range(self.repeats)]
                     for judge in judges_of(given[parameter])
                 ]
                 if parameter not in asked_by(declared.function, declared.key):
                     voices.insert(0, [others])
             self._voices_of[declared.key] = voices
         return voices
+
+    def _once(self, judge: Judge, repeat: int) -> Judge:
+        """The judge of a repeat, which all metrics share."""
+        key = id(judge), repeat
+        if key not in self._asked_once:
+            self._asked_once[key] = AskedOnce(_repeated(judge, repeat))
+        return self._asked_once[key]
 
     async def _heard(
         self, declared: Metric, conversation: Conversation, voices: Sequence[Sequence[Mapping[str, Any]]]
@@ -190,6 +198,7 @@ class Session:
             self._loop.close()
             del self.__dict__["_loop"]
         self._made, self._opened, self._given, self._voices_of, self._end = {}, {}, {}, {}, None
+        self._asked_once = {}
 
     @cached_property
     def _loop(self) -> EventLoop:

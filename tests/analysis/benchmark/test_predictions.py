@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from convoscope.analysis.benchmark.labels import read_prediction
-from convoscope.errors import InputError
+from convoscope.annotate.annotator import NotAnnotated
 from convoscope.ingest.read import read
 from convoscope.metrics.semantic.samples import Labels, labels_of
 
@@ -80,7 +80,7 @@ def test_a_failed_annotation_found_not_nothing() -> None:
 def test_findings_that_are_no_list_failed_for_both_readers(tmp_path: Path, shape: Any) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps(_transcript(shape)))
-    with pytest.raises(InputError, match="is no list of findings"):
+    with pytest.raises(NotAnnotated, match=r"annotation_failed: a\.json .*is no list of findings"):
         read_prediction(path.read_bytes(), "a.json")
     (conversation,) = read([path])
     assert labels_of(conversation.annotations) == Labels(failed=frozenset({"topics", "risks", "actions"}))

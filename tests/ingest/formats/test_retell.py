@@ -351,6 +351,13 @@ class TestBesideTheTranscript:
     def test_there_are_39_codes(self) -> None:
         assert sum(len(listed.split()) for listed in REASONS.values()) == 39
 
+    @pytest.mark.parametrize("reason", [["user_hangup"], {"code": "user_hangup"}, True])
+    def test_a_reason_that_is_no_text_is_noted_and_kept(self, reason: Any) -> None:
+        call, notes = built_one(READER, a_call(HELLO, disconnection_reason=reason))
+        assert (call.outcome.finished, call.outcome.ended_reason, call.outcome.error) == (None, "", "")
+        assert codes(notes, "set_aside") == ["end_reason_is_no_text"]
+        assert call.extras["disconnection_reason"] == reason
+
     def test_a_code_of_tomorrow(self) -> None:
         call, notes = built_one(READER, a_call(HELLO, disconnection_reason="bored"))
         assert (call.outcome.finished, call.outcome.error) == (None, "")

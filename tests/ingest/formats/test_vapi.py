@@ -324,6 +324,12 @@ class TestBesideTheMessages:
         assert (outcome.ended_reason, outcome.finished, outcome.error) == (reason, finished, reason if broken else "")
         assert codes(notes, "unknown") == ([f"endedReason={reason}"] if finished is None else [])
 
+    def test_a_reason_that_is_no_text_is_noted_and_kept(self) -> None:
+        call, notes = built_one(READER, a_call(HELLO, endedReason=["customer-ended-call"]))
+        assert (call.outcome.ended_reason, call.outcome.finished, call.outcome.error) == ("", None, "")
+        assert codes(notes, "set_aside") == ["end_reason_is_no_text"]
+        assert call.extras["endedReason"] == ["customer-ended-call"]
+
     def test_how_long_it_took(self) -> None:
         times = {"startedAt": "2026-03-06T12:00:00.000Z", "endedAt": "2026-03-06T12:00:38.400Z"}
         assert one(HELLO, **times).outcome.duration == 38.4

@@ -175,8 +175,12 @@ class TestSecondVersion:
         path = write_json(tmp_path / "call.json", transcript(annotations={"semantic": {"risks": risks}}))
         outcome = read(path)
         (annotations,) = outcome.only.annotations
-        assert annotations.risks == (Risk(type="escalation", events=(1,)),)
-        assert annotations.extras == {"unread_risks": [{"severity": "high"}]}
+        # The first was predicted, too: it counts, and matches nothing. A segment that does not exist stays in extras.
+        assert annotations.risks == (
+            Risk(type="", severity="high"),
+            Risk(type="escalation", events=(1,), extras={"segment_ids": [99]}),
+        )
+        assert annotations.extras == {}
         assert counts(outcome.report.set_aside) == {"unreadable_finding": 1, "finding_without_segment": 1}
 
     def test_of_several_annotators_all_are_kept_and_a_note_says_which_is_scored(self, tmp_path: Path) -> None:

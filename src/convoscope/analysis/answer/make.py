@@ -38,7 +38,6 @@ from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.ranking import RankedConversation, RankedMetric, Ranking, names, rank
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
-from convoscope.scores.observation import UNMEASURED
 from convoscope.views.end_reasons import HANDED_OVER, handed_over_by
 from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
@@ -330,16 +329,14 @@ def reason_of(summary: Summary, behind: RankedMetric, noun: Noun) -> str:
 
 def _not_measured(summary: Summary) -> str:
     """How many metrics have no value, and why."""
-    reasons: Counter[str] = Counter()
-    for entry in summary.not_measured:
-        if entry.status == UNMEASURED:
-            reasons[reason_text(entry.reason)] += len(entry.metrics)
-    count = sum(reasons.values())
-    if not count:
+    wholes = summary.whole_metrics.values()
+    reasons = Counter(reason_text(entry.reason) for entry in wholes if entry is not None)
+    if not reasons:
         return ""
     parts = [f"{number:,} {reason}" for reason, number in reasons.most_common(3)]
-    rest = count - sum(number for _, number in reasons.most_common(3))
-    return f"{counted(count, 'figure')} not measured: {', '.join([*parts, *([f'{rest:,} other'] if rest else [])])}"
+    rest = reasons.total() - sum(number for _, number in reasons.most_common(3))
+    total = counted(len(wholes), "metric")
+    return f"{reasons.total():,} of {total} not measured: {', '.join([*parts, *([f'{rest:,} other'] if rest else [])])}"
 
 
 def _broken(ranking: Ranking, noun: Noun) -> str:

@@ -7,11 +7,11 @@ building conversations: a benchmark scores labels, and there may be very many.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ from convoscope.annotate.annotator import Annotator, NotAnnotated, annotations_o
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.errors import InputError
 from convoscope.ingest.annotation_shapes import (
+    AnnotationPart,
     annotation_parts,
     finding_text,
     is_absent,
@@ -29,8 +30,11 @@ from convoscope.ingest.annotation_shapes import (
     statuses,
 )
 from convoscope.ingest.companions.gold_files import TRANSCRIPTS, GoldFile, sample_path
-from convoscope.metrics.semantic.samples import Labels, PlainAction, PlainRisk, labels_of, plain_risk
+from convoscope.ingest.record import as_object, as_text
+from convoscope.metrics.semantic.samples import FAILED, Labels, PlainAction, PlainRisk, labels_of, plain_risk
 from convoscope.vocabulary import semantic_vocabulary
+
+_Label = TypeVar("_Label")
 
 NO_PREDICTION = "no_prediction"
 UNREADABLE_PREDICTION = "unreadable_prediction"
@@ -85,7 +89,7 @@ _decode = msgspec.json.Decoder(_Transcript).decode
 def read_prediction(
     data: bytes, name: str, min_confidence: float | None = None, model: str | None = None
 ) -> SemanticPrediction:
-    """The labels in a file; an `InputError` where the file has no labels, or where they are no lists.
+    """The labels in a file; `NotAnnotated` where the file has no labels, or where they are no lists.
 
     What one annotator says of chunks is put together. Of several annotators, that of `model` is taken, else the first.
     """
@@ -93,64 +97,78 @@ def read_prediction(
         transcript = _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"is not a transcript: {error}", file=name, hint="write the prediction again") from None
-    held = [part.value for part in annotation_parts(transcript.annotations, transcript.chunks)]
+    held = list(annotation_parts(transcript.annotations, transcript.chunks))
     if not held:
         alone = msgspec.structs.asdict(transcript)
-        held = [{key: value for key, value in alone.items() if value is not None and key != "annotations"}]
-    parts = [one_shape(fields) for fields in held if isinstance(fields, dict) and fields]
+        fields = {key: value for key, value in alone.items() if value is not None and key not in _OF_TRANSCRIPT}
+        held = [AnnotationPart(fields)]
+    parts = [part._replace(value=one_shape(part.value)) for part in held if isinstance(part.value, dict) and part.value]
     if not parts:
-        raise InputError(
-            "has no predictions", file=name, field="$.annotations.semantic", hint="give topics, risks and actions there"
-        )
+        hint = "give topics, risks and actions there"
+        where = InputError("has no predictions", file=name, field="$.annotations.semantic", hint=hint)
+        raise NotAnnotated(NO_PREDICTION, str(where))
     for part in parts:
-        if field := misfit(part):
+        if field := misfit(part.value):
             hint = "findings are a list; `[]` means that there are none, null that none were looked for"
-            raise InputError("is no list of findings", file=name, field=f"$.{field}", hint=hint)
-    makers = [(_text(part.get("model")), _text(part.get("annotator", part.get("provider")))) for part in parts]
+            where = InputError("is no list of findings", file=name, field=f"$.{field}", hint=hint)
+            raise NotAnnotated(FAILED, str(where))
+    makers = [_maker(part.value) for part in parts]
     chosen = next((maker for maker in makers if model in maker), makers[0])
     labels = _labels([part for part, maker in zip(parts, makers, strict=True) if maker == chosen], min_confidence)
     return SemanticPrediction(labels, *chosen, len(set(makers)))
 
 
-def _labels(parts: Sequence[Mapping[str, Any]], min_confidence: float | None) -> Labels:
+_OF_TRANSCRIPT = frozenset(("annotations", "chunks"))
+
+
+def _maker(part: Mapping[str, Any]) -> tuple[str, str]:
+    return as_text(part.get("model")), as_text(part.get("annotator", part.get("provider")))
+
+
+def _labels(parts: Sequence[AnnotationPart], min_confidence: float | None) -> Labels:
     """The labels of one annotator; what it said of chunks is put together."""
     vocabulary = semantic_vocabulary()
-    states = [statuses(part) for part in parts]
+    states = [statuses(part.value) for part in parts]
 
     def is_sure(finding: Any) -> bool:
         confidence = finding.get("confidence") if min_confidence is not None and isinstance(finding, dict) else None
         return min_confidence is None or not isinstance(confidence, int | float) or confidence >= min_confidence
 
-    def findings(family: str) -> list[Any] | None:
+    def findings(family: str, build: Callable[[Any, AnnotationPart], _Label]) -> tuple[_Label, ...] | None:
         given = [
-            part[family]
+            part
             for part, status in zip(parts, states, strict=True)
-            if isinstance(part.get(family), list) and not (status and is_absent(family, status))
+            if isinstance(part.value.get(family), list) and not (status and is_absent(family, status))
         ]
-        return [item for items in given for item in items if is_sure(item)] if given else None
+        if not given:
+            return None
+        return tuple([build(item, part) for part in given for item in part.value[family] if is_sure(item)])
 
-    def risk(finding: Any) -> PlainRisk:
-        fields = finding if isinstance(finding, dict) else {}
-        segments = [segment for segment in segment_ids(fields) if isinstance(segment, int)]
-        return plain_risk(finding_text(finding, RISKS), _text(fields.get("severity")), segments)
+    def topic(finding: Any, _: AnnotationPart) -> str:
+        return vocabulary.topic(finding_text(finding, TOPICS))
 
-    def action(finding: Any) -> PlainAction:
-        fields = finding if isinstance(finding, dict) else {}
-        texts = _text(fields.get("verbatim")), _text(fields.get("assignee_role"))
+    def risk(finding: Any, part: AnnotationPart) -> PlainRisk:
+        fields = as_object(finding)
+        segments = [int(text) if (text := as_text(id)).isdecimal() else text for id in _segments(fields, part)]
+        return plain_risk(finding_text(finding, RISKS), as_text(fields.get("severity")), segments)
+
+    def action(finding: Any, _: AnnotationPart) -> PlainAction:
+        fields = as_object(finding)
+        texts = as_text(fields.get("verbatim")), as_text(fields.get("assignee_role"))
         return PlainAction(finding_text(finding, ACTIONS), *texts)
 
-    topics, risks, actions = map(findings, (TOPICS, RISKS, ACTIONS))
     return Labels(
-        None if topics is None else tuple([vocabulary.topic(finding_text(topic, TOPICS)) for topic in topics]),
-        None if risks is None else tuple([risk(finding) for finding in risks]),
-        None if actions is None else tuple([action(finding) for finding in actions]),
+        findings(TOPICS, topic),
+        findings(RISKS, risk),
+        findings(ACTIONS, action),
         all(status.get(SEVERITY) != SKIPPED for status in states),
         frozenset([family for status in states for family in FAMILIES if status.get(family) in BROKEN]),
     )
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+def _segments(finding: Mapping[str, Any], part: AnnotationPart) -> Sequence[Any]:
+    """The segments of a finding; one that names none is about all of its chunk."""
+    return segment_ids(finding) or part.segment_ids
 
 
 class PredictionFolder:
@@ -191,7 +209,7 @@ class PredictionFolder:
         for name in sorted(self._names):
             sample = name.removesuffix(".json").removesuffix("_prediction")
             if name.endswith(".json") and sample not in known:
-                with suppress(InputError, OSError):
+                with suppress(InputError, NotAnnotated, OSError):
                     read_prediction(read_file(self._prefix + name), name)
                     yield sample
 

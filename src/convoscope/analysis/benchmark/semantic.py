@@ -29,10 +29,11 @@ from convoscope.conversation.annotations import FAMILIES
 from convoscope.ingest.companions.gold_files import ENDING, check_bytes, transcript_segments
 from convoscope.metrics.semantic.samples import (
     FAILED,
+    INVALID_GOLD,
     Labels,
     PlainRisk,
+    Provided,
     descriptions,
-    has_severity,
     of_one_run,
     precision,
     recall,
@@ -86,7 +87,7 @@ def score_semantic(
         segments = None if transcripts is None else transcript_segments(transcripts, sample)
         checked = check_bytes(data, name, name, segments)
         if checked.gold is None:
-            skipped.append(FailedSample(sample, "invalid_gold_labels", str(checked.errors[0])))
+            skipped.append(FailedSample(sample, INVALID_GOLD, str(checked.errors[0])))
             continue
         gold, failure = gold_labels(checked.gold), ""
         try:
@@ -95,11 +96,11 @@ def score_semantic(
             predicted, failure = Labels(failed=frozenset(FAMILIES), failure=error.reason), str(error)
         attempts.append((sample, gold, predicted, failure))
     # What an annotator provides is decided over all samples: one that lacks it failed, it did not find nothing.
-    run = of_one_run([predicted for _, _, predicted, _ in attempts])
-    severity = has_severity(run)
+    provided = Provided([predicted for _, _, predicted, _ in attempts])
+    run = of_one_run([predicted for _, _, predicted, _ in attempts], provided)
     scored: list[ScoredSample] = []
     for (sample, gold, given, failure), predicted in zip(attempts, run, strict=True):
-        score = score_sample(predicted, gold, request.threshold, SWEEP, run_has_severity=severity)
+        score = score_sample(predicted, gold, request.threshold, SWEEP, run_has_severity=provided.severity)
         failed = failure or _failed_families(given.failed, predicted.failed)
         scored.append(ScoredSample(sample, gold, predicted, score, failed))
     vocabulary = semantic_vocabulary()

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
-from convoscope.analysis.benchmark.result import Lost, MetricResult, Tally, metric_result, ratio_result
+from convoscope.analysis.benchmark.result import Lost, MetricResult, Tally, ratio_result
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.metrics.semantic.matching import match_in_any_wording
 from convoscope.metrics.semantic.samples import (
@@ -25,7 +26,7 @@ from convoscope.metrics.semantic.samples import (
     wordings,
 )
 from convoscope.scores.observation import Counts
-from convoscope.scores.reducers import POOLED_COUNTS, Sums
+from convoscope.scores.reducers import MEAN_OF_CONVERSATIONS, POOLED_COUNTS, Sums
 from convoscope.vocabulary import semantic_vocabulary
 
 NO_SEGMENTS = "annotator_provides_no_segments"
@@ -122,11 +123,13 @@ class _Family:
             results[figure.name or "f1"] = ratio_result(
                 figure, len(filled), tally, lost=Lost(0, missing) if lost else None, **fields
             )
-        values = (figures[0].above / figures[0].below).tolist()
-        macro = sum(values) / len(values) if values else None
-        worst = sum(values) / (len(values) + len(lost)) if values and lost else None
-        results["f1_macro"] = metric_result(
-            macro, len(filled), figures[0].empty, tally, average="macro", worst_case=worst
+        (means,) = MEAN_OF_CONVERSATIONS.sums(SimpleNamespace(value=figures[0].above / figures[0].below))
+        results["f1_macro"] = ratio_result(
+            means._replace(empty=figures[0].empty),
+            len(filled),
+            tally,
+            lost=Lost(0, len(lost)) if lost else None,
+            average="macro",
         )
         return results
 

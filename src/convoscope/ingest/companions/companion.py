@@ -7,9 +7,18 @@ from convoscope.ingest.companions.dialogue_files import BookingRuleFiles, Dialog
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.gold import Gold
 from convoscope.ingest.companions.predictions import PredictionFiles
+from convoscope.ingest.companions.verdicts import Verdicts
 from convoscope.ingest.reader import Companion
 
-KINDS: list[Companion] = [Datasets(), DialogueActs(), DialogueSchema(), PredictionFiles(), BookingRuleFiles(), Gold()]
+KINDS: list[Companion] = [
+    Datasets(),
+    DialogueActs(),
+    DialogueSchema(),
+    PredictionFiles(),
+    BookingRuleFiles(),
+    Gold(),
+    Verdicts(),
+]
 """The kinds whose files are read with the inputs that they belong to."""
 
 

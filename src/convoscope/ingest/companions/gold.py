@@ -82,6 +82,10 @@ def attach(conversation: Conversation, labels: GoldLabels, notes: Notes) -> Conv
         if sample in labels.by_sample:
             gold = gold_annotations(labels.by_sample[sample], conversation, notes)
             return msgspec.structs.replace(conversation, annotations=(*conversation.annotations, gold))
+    if not labels.problems.keys().isdisjoint(sample_ids(conversation)):
+        # Its figures say that its gold is invalid, and not that it has none.
+        invalid = Annotations(origin="gold", extraction=dict.fromkeys(FAMILIES, "error"))
+        return msgspec.structs.replace(conversation, annotations=(*conversation.annotations, invalid))
     return conversation
 
 

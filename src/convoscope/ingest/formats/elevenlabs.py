@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Agent, Clock, Conversation, Label, Outcome, Text, Time
 from convoscope.errors import InputError
-from convoscope.ingest.call_exports import OTHER, CallReader, CallTimeline, ExportedCall
+from convoscope.ingest.call_exports import OTHER, CallReader, CallTimeline, ExportedCall, end_reason
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -146,7 +146,7 @@ def _is_summary(value: Any) -> bool:
 
 def _outcome(status: str, metadata: Fields) -> Outcome:
     """How it ended. A status of `done` says that the recording was processed, and nothing of the caller's task."""
-    reason = metadata.text("termination_reason")
+    reason = end_reason(metadata, "termination_reason")
     error = as_object(metadata.get("error"))
     broke = as_text(error.get("reason")) or (f"error {as_text(error.get('code'))}" if filled(error) else "")
     if status == _BROKEN and not broke:

@@ -26,6 +26,7 @@ from convoscope.ingest.call_exports import (
     CallTimeline,
     EndReasons,
     ExportedCall,
+    end_reason,
     spoken_lines,
     verdicts,
 )
@@ -124,7 +125,7 @@ class RetellReader(CallReader):
 
     def conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
         call = Fields(source.call, "call", notes, _USUAL)
-        reason, status_is_error = call.text("disconnection_reason"), call.get("call_status") == "error"
+        reason, status_is_error = end_reason(call, "disconnection_reason"), call.get("call_status") == "error"
         entries, field = _take_transcript(call, reason)
         if not entries and not reason and not status_is_error:
             hint = "a call that has not ended has none yet; `call_ended` and `call_analyzed` bring it"

@@ -28,6 +28,7 @@ from convoscope.ingest.call_exports import (
     CallTimeline,
     EndReasons,
     ExportedCall,
+    end_reason,
     spoken_lines,
     verdicts,
 )
@@ -187,7 +188,7 @@ class VapiReader(CallReader):
     def conversation(self, source: ExportedCall, group: RecordGroup, notes: Notes) -> Conversation:
         call, artifact = source.call, as_object(source.call.get("artifact"))
         messages, field = _messages(call)
-        reason = as_text(call.get("endedReason"))
+        reason = end_reason(Fields(call, "call", notes), "endedReason")
         if not messages and not reason:
             hint = f"a call that has not ended has none; a message of type {_REPORT} brings them"
             raise InputError("has no messages and no end", field="artifact.messages", hint=hint)
@@ -361,8 +362,9 @@ def _recording(call: JsonObject, artifact: JsonObject, speakers: set[str]) -> Au
 def _extras(call: JsonObject, source: str, notes: Notes) -> JsonObject:
     """What was not read; of messages that are written several times, those that were read are enough."""
     left = Fields(call, "call", notes, _USUAL)
-    for name in ("id", "messages", "transcript", "endedReason", "recordingUrl", "stereoRecordingUrl"):
+    for name in ("id", "messages", "transcript", "recordingUrl", "stereoRecordingUrl"):
         left.pop(name, None)
+    left.text("endedReason")
     if isinstance(call.get("artifact"), dict):
         artifact = dict(call["artifact"])
         for name in ("messages", "messagesOpenAIFormatted", "transcript"):

@@ -20,7 +20,7 @@ from convoscope.conversation import (
     Topic,
     Utterance,
 )
-from convoscope.conversation.annotations import FAMILIES
+from convoscope.conversation.annotations import FAMILIES, TOPICS
 from convoscope.errors import InputError
 from convoscope.ingest.annotation_shapes import (
     NAMES,
@@ -101,10 +101,13 @@ class _Shape:
         findings, unread = list[_Finding](), list[Any]()
         for entry in held:
             fields = Fields({"label": entry} if isinstance(entry, str) else entry, name, self.notes)
-            if text := fields.text(*NAMES[name]):
-                findings.append(build(text, fields))
-            else:
+            text = fields.text(*NAMES[name])
+            if not text:
                 self.notes.set_aside("unreadable_finding", f"{name}: {str(entry)[:60]}")
+            # A risk or an action without a text was predicted too, and is wrong; a topic without one is no label.
+            if text or name != TOPICS:
+                findings.append(build(text, fields))
+            if not text and (name == TOPICS or not isinstance(entry, dict)):
                 unread.append(entry)
         if unread:
             self.fields[f"unread_{name}"] = unread
@@ -136,9 +139,11 @@ class _Shape:
 
     def _common(self, fields: Fields) -> dict[str, Any]:
         """What every finding has; to be taken last, because the rest goes to `extras`."""
-        events = self._seqs(segment_ids(fields)) or self._seqs(self.whole)
-        fields.pop("segment_ids", None)
+        ids = segment_ids(fields)
+        events = self._seqs(ids) or self._seqs(self.whole)
         fields.pop("segment_id", None)
+        # Two findings that differ in nothing but segments that do not exist are two.
+        fields["segment_ids"] = [id for id in ids if as_text(id) not in self.segments]
         return {
             "events": events,
             "confidence": fields.number("confidence"),

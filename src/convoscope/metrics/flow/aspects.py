@@ -70,7 +70,7 @@ _NO_STAGES = frozenset(("failure", "escalation"))
 STATES = Need(
     "no_states",
     "timeline.state_entered",
-    "a log that tells which states of the flow were entered",
+    "a log that says which states of the flow were entered",
     Fact(CONTENTS, "has_states"),
 )
 

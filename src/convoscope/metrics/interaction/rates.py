@@ -436,7 +436,7 @@ def agent_interruption_rate(
     unscored="fewer_than_ten_events",
 )
 def selectivity(*given: list[GroupSample]) -> float | None:
-    """How well does the agent tell what is meant for it from what is not?
+    """How well does the agent distinguish what is meant for it from what is not?
 
     The plain mean of the three selectivities: backchannels, vocal tics, words to another person.
     Null unless all three have a value, each from ten events or more.

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import msgspec
+
 from convoscope.conversation import Conversation, Logged
 from convoscope.metrics.declaration import conversation_share_metric
-from convoscope.metrics.needs import Need
+from convoscope.metrics.needs import NOT_BROKEN, Need
 from convoscope.metrics.outcome.task import ENDED_REASON
 from convoscope.metrics.perturbations import EMPTY_AGENT
+from convoscope.metrics.verdicts import or_verdict, with_verdicts
 from convoscope.metrics.voice.call import CALL, INACTIVITY, left_waiting
-from convoscope.scores.observation import Observation, measured, unmeasured
+from convoscope.scores.observation import UNMEASURED, Observation, measured, not_applicable, unmeasured
 from convoscope.text.folding import folded_name
 from convoscope.views import MetricContext, metric_context
 from convoscope.views.flow.endings import outcome_of
 from convoscope.views.user_turns import breakdown
+
+NO_SIMULATOR = "no_simulator"
 
 
 @conversation_share_metric(
@@ -65,19 +72,30 @@ def _left_waiting(context: MetricContext) -> Observation:
     return measured(context, 0 if waiting else 1, details={"ended_reason": context.conversation_ended_reason})
 
 
-@conversation_share_metric("outcome.conversation_valid_end", version=2, needs=(CALL,), sensitive_to=())
-def conversation_valid_end(conversation: Conversation) -> Observation:
+@conversation_share_metric(
+    "outcome.conversation_valid_end",
+    version=3,
+    needs=or_verdict((CALL,), "conversation_valid_end"),
+    sensitive_to=(),
+)
+def conversation_valid_end(conversation: Conversation) -> Iterator[Observation]:
     """Did the simulated call end so that it says something about the agent?
 
     1 where the last thing that the simulator logged is the end of its connection after a goodbye, or
     where the agent left the user waiting until the call timed out; else 0, and the call is better
     simulated anew. Where the simulator's log breaks off, or does not say why it ended, the call's own
-    reason for its end is used. Unmeasured without that, and without the simulator's log.
+    reason for its end is used. Unmeasured without that, and where the simulator's log is missing. Not
+    applicable where nothing says that a program played the user. What another program said of the same,
+    in a label `conversation_valid_end`, is a score of its own.
 
     >>> end = {"source": "simulator", "kind": "connection_state", "value": {"details": {"reason": "goodbye"}}}
     >>> value(conversation_valid_end, example("0-1 user: Hi.", "2-3 assistant: Bye.", log=[end]))
     1.0
     """
+    return with_verdicts(conversation, "conversation_valid_end", (CALL,), lambda: [_valid_end(conversation)])
+
+
+def _valid_end(conversation: Conversation) -> Observation:
     last = next((record for record in reversed(conversation.log) if record.source == "simulator"), None)
     if last is not None and _reason(last) == "goodbye":
         return measured(conversation, 1, details={"end": "goodbye"})
@@ -91,6 +109,8 @@ def conversation_valid_end(conversation: Conversation) -> Observation:
     if waiting:
         return measured(conversation, 1, details={"end": "agent_timed_out"})
     if last is None:
+        if conversation.scenario is None and conversation.source.format != "voice-logs":
+            return not_applicable(conversation, NO_SIMULATOR)
         return unmeasured(conversation, "no_simulator_log")
     if waiting is None:
         return unmeasured(conversation, "no_sound", "who spoke last?")
@@ -104,6 +124,8 @@ def _reason(record: Logged) -> str | None:
     return folded_name(reason) if record.kind == "connection_state" and isinstance(reason, str) else None
 
 
+RAN_THROUGH = msgspec.structs.replace(NOT_BROKEN, status_if_missing=UNMEASURED)
+"""A conversation that broke had an opportunity to succeed: it lowers the coverage."""
 OUTCOME_KNOWN = Need(
     "outcome_unknown",
     "outcome",
@@ -113,13 +135,19 @@ OUTCOME_KNOWN = Need(
 
 
 @conversation_share_metric(
-    "outcome.success", version=2, label="reach their goal", importance=10, needs=(OUTCOME_KNOWN,), sensitive_to=()
+    "outcome.success",
+    version=3,
+    label="reach their goal",
+    importance=10,
+    needs=(RAN_THROUGH, OUTCOME_KNOWN),
+    sensitive_to=(),
 )
 def success(conversation: Conversation) -> Observation:
     """Did the conversation reach what it was for?
 
     1 where it is done, 0 where it is lost: by the user's own label, else by what the log says of it, else by the end
-    that the flow came to. Unmeasured where none of these says.
+    that the flow came to. Unmeasured where none of these says, and where the integration broke: that says nothing
+    about the agent, whatever the label is.
 
     >>> value(success, example("user: Book it.", "assistant: Done.", outcome={"completed": True}))
     1.0

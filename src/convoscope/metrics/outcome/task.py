@@ -43,6 +43,7 @@ from convoscope.metrics.declaration import (
 )
 from convoscope.metrics.needs import Need
 from convoscope.metrics.perturbations import EMPTY_AGENT
+from convoscope.metrics.verdicts import or_verdict, with_verdicts
 from convoscope.scores.observation import Observation, measured, not_applicable, ratio, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name
@@ -78,6 +79,7 @@ EXPECTATION = Need(
         (scenario := conversation.scenario) is not None and (_is_known(scenario.expected) or scenario.rules is not None)
     ),
 )
+_COMPARED = (FINAL_DATABASE, EXPECTATION)
 EXPECTED_SESSION = Need(
     "no_expected_database",
     "scenario.expected.content",
@@ -113,25 +115,30 @@ _auth_count = partial(
 
 @conversation_share_metric(
     "outcome.task_completion",
-    version=2,
+    version=3,
     label="tasks completed",
     importance=10,
-    needs=(FINAL_DATABASE, EXPECTATION),
+    needs=or_verdict(_COMPARED, "task_completion"),
     sensitive_to=(EMPTY_AGENT,),
 )
-def task_completion(conversation: Conversation) -> Observation:
+def task_completion(conversation: Conversation) -> Iterator[Observation]:
     """Is the database afterwards as it should be?
 
     1 where everyone is logged in who should be, and the database after the conversation is the
     expected one; else 0. Rules of the scenario may say instead which changes are required, allowed
     and forbidden; any other change is damage and gives 0. What counts is the content:
     a stored hash is used only where there is no content; it does not show the session, which is then
-    not compared (`not_compared` in the details).
+    not compared (`not_compared` in the details). What another program said of the same, in a label
+    `task_completion`, is a score of its own.
 
     >>> world = {"before": {"content": {"seats": 0}}, "expected": {"content": {"seats": 2}}}
     >>> value(task_completion, example("user: Two.", scenario={**world, "after": {"content": {"seats": 2}}}))
     1.0
     """
+    return with_verdicts(conversation, "task_completion", _COMPARED, lambda: [_completion(conversation)])
+
+
+def _completion(conversation: Conversation) -> Observation:
     scenario = conversation.scenario or Scenario()
     after, expected, rules = scenario.after, scenario.expected, scenario.rules
     given = rules is not None and rules.required is not None

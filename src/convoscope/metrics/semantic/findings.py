@@ -7,7 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from convoscope.conversation import Annotations, Conversation
-from convoscope.conversation.annotations import ACTIONS, RISKS, TOPICS, Origin
+from convoscope.conversation.annotations import ACTIONS, GIVEN, RISKS, TOPICS, Origin
+from convoscope.conversation.annotations import SEVERITY as SEVERITY_STATUS
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, SHARE, SUM_OVER_SUM, axis, metric
 from convoscope.metrics.needs import Need
@@ -60,8 +61,10 @@ class ScoredLabels(NamedTuple):
 @cached_on_argument
 def scored_labels(conversation: Conversation) -> ScoredLabels:
     """The labels of both sides, compared. Of several annotators the first is taken, and the first gold."""
-    predicted, gold = labels_of(_first(conversation, "predicted")), labels_of(_first(conversation, "gold"))
-    score = score_sample(predicted, gold)
+    parts = first_annotations(conversation, "predicted")
+    predicted, gold = labels_of(parts), labels_of(first_annotations(conversation, "gold"))
+    gives_severity = any(part.extraction.get(SEVERITY_STATUS) == GIVEN for part in parts)
+    score = score_sample(predicted, gold, run_has_severity=gives_severity or None)
     by_type: dict[str, RiskCounts] = {}
     if score.risks is not None:
         vocabulary = semantic_vocabulary()
@@ -74,15 +77,15 @@ def scored_labels(conversation: Conversation) -> ScoredLabels:
     return ScoredLabels(predicted, gold, score, by_type)
 
 
-def _first(conversation: Conversation, origin: Origin) -> list[Annotations]:
+def first_annotations(conversation: Conversation, origin: Origin) -> list[Annotations]:
+    """What the first annotator of an origin says, in one part or several."""
     of_origin = [item for item in conversation.annotations if item.origin == origin]
-    maker = (of_origin[0].annotator, of_origin[0].model)
-    return [item for item in of_origin if (item.annotator, item.model) == maker]
+    return [item for item in of_origin if (item.annotator, item.model) == (of_origin[0].annotator, of_origin[0].model)]
 
 
 semantic_metric = partial(
     metric,
-    version=1,
+    version=2,
     unit=RATIO,
     better=HIGHER,
     needs=(GOLD_LABELS, PREDICTIONS),
@@ -96,7 +99,7 @@ _action_share = partial(semantic_metric, observes=CONVERSATION, unit=SHARE, redu
 def _unmeasured(conversation: Conversation, reason: str) -> Observation:
     """A failed annotation is an error; what was not labelled, or is not provided, is unmeasured."""
     if reason == FAILED:
-        return failed(conversation, reason, "the annotator reports an error")
+        return failed(conversation, reason, "the annotator reports an error, or gives less than elsewhere")
     return unmeasured(conversation, reason)
 
 

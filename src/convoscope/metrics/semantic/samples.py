@@ -12,13 +12,15 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from convoscope.conversation import Annotations
+from convoscope.annotate.annotator import ANNOTATION_FAILED, failure_of
+from convoscope.conversation import Annotations, Risk
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.metrics.semantic.matching import THRESHOLD, Match, match_actions, match_at
 from convoscope.scores.observation import Counts
 from convoscope.vocabulary import label_form, semantic_vocabulary
 
-FAILED = "annotation_failed"
+FAILED = ANNOTATION_FAILED
+INVALID_GOLD = "invalid_gold_labels"
 NO_SEVERITY = "annotator_provides_no_severity"
 
 
@@ -224,6 +226,7 @@ def labels_of(annotations: Iterable[Annotations], *, min_confidence: float | Non
     """The labels of one annotator; what it said in parts, of chunks, is put together."""
     parts = list(annotations)
     vocabulary = semantic_vocabulary()
+    failure = next(filter(None, map(failure_of, parts)), None)
 
     def findings(family: str) -> list[Any] | None:
         given = [items for part in parts if (items := getattr(part, family)) is not None]
@@ -235,18 +238,27 @@ def labels_of(annotations: Iterable[Annotations], *, min_confidence: float | Non
     topics, risks, actions = map(findings, (TOPICS, RISKS, ACTIONS))
     return Labels(
         None if topics is None else tuple(vocabulary.topic(topic.label) for topic in topics),
-        None if risks is None else tuple(plain_risk(risk.type, risk.severity, risk.events) for risk in risks),
+        None if risks is None else tuple(plain_risk(risk.type, risk.severity, _located(risk)) for risk in risks),
         None
         if actions is None
         else tuple(PlainAction(item.description, item.verbatim, item.assignee_role) for item in actions),
         all(part.extraction.get(SEVERITY) != SKIPPED for part in parts),
-        frozenset(family for part in parts for family in FAMILIES if part.extraction.get(family) in BROKEN),
+        frozenset(FAMILIES)
+        if failure is not None
+        else frozenset(family for part in parts for family in FAMILIES if part.extraction.get(family) in BROKEN),
+        failure.reason if failure is not None else FAILED,
     )
 
 
-def plain_risk(kind: str, severity: str, segments: Iterable[int]) -> PlainRisk:
+def _located(risk: Risk) -> list[Hashable]:
+    """Where a risk was found; segments that the conversation does not have are kept by their ids."""
+    unknown = risk.extras.get("segment_ids")
+    return [*risk.events, *map(str, unknown if isinstance(unknown, list) else ())]
+
+
+def plain_risk(kind: str, severity: str, segments: Iterable[Hashable]) -> PlainRisk:
     """A risk in terms of the vocabulary. A severity that its type cannot have stays, and matches no gold."""
-    return PlainRisk(semantic_vocabulary().risk(kind), severity.strip().lower(), tuple(segments))
+    return PlainRisk(semantic_vocabulary().risk(kind), severity.strip().lower(), tuple(dict.fromkeys(segments)))
 
 
 def score_sample(
@@ -292,7 +304,9 @@ def _reasons(predicted: Labels, gold: Labels) -> dict[str, str]:
     if not predicted.failed and None not in predicted[:3] and None not in gold[:3]:
         return reasons
     for family in FAMILIES:
-        if getattr(gold, family) is None:
+        if family in gold.failed:
+            reasons[family] = INVALID_GOLD
+        elif getattr(gold, family) is None:
             reasons[family] = f"no_{family}_in_gold"
         elif family in predicted.failed:
             reasons[family] = predicted.failure
@@ -301,23 +315,44 @@ def _reasons(predicted: Labels, gold: Labels) -> dict[str, str]:
     return reasons
 
 
-def of_one_run(predictions: Sequence[Labels]) -> list[Labels]:
-    """Predictions of one annotator. A family that some samples have is one that it provides: where it lacks, the
-    annotation failed, and did not find nothing. What no sample has is not provided."""
-    given = [family for family in FAMILIES if any(getattr(labels, family) is not None for labels in predictions)]
+class Provided:
+    """What an annotator provides, over all samples of a run. What no sample has is not provided."""
+
+    def __init__(self, predictions: Iterable[Labels] = ()) -> None:
+        self.families: set[str] = set()
+        self._declares_none: set[bool] = set()
+        self._known: set[bool] = set()
+        """Whether severities are known: of each risk, as far as the answers differ."""
+        for labels in predictions:
+            self.add(labels)
+
+    def add(self, labels: Labels) -> None:
+        """One more sample."""
+        self.families.update([family for family in FAMILIES if getattr(labels, family) is not None])
+        if labels.risks is not None:
+            weights = semantic_vocabulary().weights
+            self._declares_none.add(not labels.provides_severity)
+            self._known.update([risk.severity in weights for risk in labels.risks])
+
+    @property
+    def severity(self) -> bool:
+        """Whether it gives severities: it does not say otherwise everywhere, and some risk has one if there is any."""
+        return self._declares_none != {True} and self._known != {False}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no further sample can add anything."""
+        return len(self.families) == len(FAMILIES) and False in self._declares_none and True in self._known
+
+
+def of_one_run(predictions: Sequence[Labels], provided: Provided) -> list[Labels]:
+    """Predictions of one annotator. Where a family lacks that it provides, the annotation failed, and did not find
+    nothing."""
     united: list[Labels] = []
     for labels in predictions:
-        lacking = [family for family in given if getattr(labels, family) is None]
+        lacking = [family for family in provided.families if getattr(labels, family) is None]
         united.append(labels._replace(failed=labels.failed.union(lacking)) if lacking else labels)
     return united
-
-
-def has_severity(predictions: Sequence[Labels]) -> bool:
-    """Whether an annotator gives severities: it does not say otherwise everywhere, and some risk has one if any is."""
-    made = [labels for labels in predictions if labels.risks is not None]
-    if made and not any(labels.provides_severity for labels in made):
-        return False
-    return not _lacks_severity([risk for labels in made for risk in labels.risks or ()], semantic_vocabulary().weights)
 
 
 def descriptions(labels: Labels) -> list[str]:
@@ -340,12 +375,12 @@ def assignees(predicted: Labels, gold: Labels, actions: ActionCounts) -> RightOf
 def segment_overlap(predicted: Sequence[PlainRisk], gold: Sequence[PlainRisk]) -> RightOfAll:
     """Of the gold risks whose type was found: how many were found in one of their segments. The place of a risk never
     decides a match."""
-    segments: dict[str, set[int]] = {}
+    segments: dict[str, set[Hashable]] = {}
     for risk in predicted:
         segments.setdefault(risk.type, set()).update(_segments(risk))
     located = [risk for risk in gold if risk.type in segments and _segments(risk)]
     return RightOfAll(sum(not segments[risk.type].isdisjoint(_segments(risk)) for risk in located), len(located))
 
 
-def _segments(risk: PlainRisk) -> tuple[int, ...]:
+def _segments(risk: PlainRisk) -> tuple[Hashable, ...]:
     return risk.segment if isinstance(risk.segment, tuple) else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import (
     CONVERSATION,
     COUNT,
@@ -24,6 +25,7 @@ from convoscope.metrics.declaration import (
 from convoscope.metrics.latency.turns import without_zeros
 from convoscope.metrics.needs import Need
 from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
+from convoscope.metrics.verdicts import or_verdict, with_verdicts
 from convoscope.metrics.voice.call import CALL, NO_REPLY, SOUND, inapplicable
 from convoscope.metrics.voice.turn_analysis import (
     EARLY_MS,
@@ -47,7 +49,7 @@ from convoscope.scores.reducers import (
     Reduce,
     percentile,
 )
-from convoscope.views import MetricContext
+from convoscope.views import MetricContext, metric_context
 
 _NEEDS = (CALL, SOUND)
 _rate_metric = partial(share_metric, observes=TURN, needs=_NEEDS, undefined_under=(EMPTY_AGENT,))
@@ -103,18 +105,19 @@ def turn_taking(context: MetricContext) -> Iterator[Observation]:
             yield turn
 
 
-@_taking_metric("voice.turn_taking", variant="eva", version=2)
-def turn_taking_eva(context: MetricContext) -> Iterator[Observation]:
+@_taking_metric("voice.turn_taking", variant="eva", version=3, needs=or_verdict(_NEEDS, "turn_taking"))
+def turn_taking_eva(conversation: Conversation) -> Iterator[Observation]:
     """Does the agent speak when it is its turn, and only then, in the turns in which it speaks?
 
     As EVA publishes it: `voice.turn_taking` of the turns with sound of both sides alone. A turn without a reply
-    counts nowhere, so that an agent which answers once and then ignores the user takes its turns well.
+    counts nowhere, so that an agent which answers once and then ignores the user takes its turns well. What EVA
+    itself said, in a label `turn_taking`, is a score of its own.
 
     >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "6-7 assistant: Yes.")
     >>> value(turn_taking_eva, call)  # two replies after 1 s
     1.0
     """
-    yield from _taken(context)
+    return with_verdicts(conversation, "turn_taking", _NEEDS, lambda: _taken(metric_context(conversation)))
 
 
 def _taken(context: MetricContext) -> Iterator[Observation]:

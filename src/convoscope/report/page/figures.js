@@ -20,7 +20,7 @@ function figuresScreen(name) {
   fillFigures(body, chosen);
   const head = ["figure", "value", "95 % interval", "from to", "n", "coverage", "better"];
   return [
-    node("div", { class: "head" }, node("h1", {}, `${counted(figures.measured, "figure")} measured`), figures.unmeasured ? node("span", { class: "dim" }, `${number(figures.unmeasured)} could not be`) : null),
+    node("div", { class: "head" }, node("h1", {}, `${counted(figures.measured, "metric")} measured`), figures.unmeasured ? node("span", { class: "dim" }, `${number(figures.unmeasured)} could not be`) : null),
     node("div", { class: "tbar" }, node("label", { class: "search" }, search, node("kbd", {}, "/")), node("div", { class: "seg" }, buttons)),
     node("div", { class: `split2 ${chosen ? "open" : ""}` },
       node("div", { class: "card" }, node("table", { class: "tbl" }, node("thead", {}, node("tr", {}, head.map((word, place) => node("th", { scope: "col", class: ["", "n", "", "n ft2", "n", "n", "n ft2"][place] }, word)))), body)),

@@ -314,10 +314,10 @@ def figures_screen(data: FigureData) -> FiguresScreen:
         title = name.replace("_", " ").capitalize()
         made.append(FigureFamily(name=title, rows=named, missed=missed, folded=folded))
     rows = [row for family in made for row in family.rows]
-    measured = [figure for figure in (*shown.figures, *shown.parts) if figure.value is not None]
+    unmeasured = sum(entry is not None for entry in summary.whole_metrics.values())
     return FiguresScreen(
-        measured=len(measured),
-        unmeasured=sum(figure.value is None for figure in summary.figures),
+        measured=len(summary.whole_metrics) - unmeasured,
+        unmeasured=unmeasured,
         families=made,
         silent=[one.text for one in shown.silent],
         any_target=any(row.target for row in rows),

@@ -21,7 +21,6 @@ from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.metrics.registry import whole_metrics
 from convoscope.report.page.figures import FigureData, ScaledInterval, Spread
-from convoscope.report.run_tables import visible_figures
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
 from convoscope.statistics.summary import Figure
@@ -125,7 +124,7 @@ def overview(run: Run, answer: Answer, data: FigureData, links: Mapping[tuple[st
     lost = is_known and outcomes.all_lost > 0
     unknown = f"; the outcome of {outcomes.unknown:,} more is not known" if outcomes.unknown else ""
     counts = msgspec.structs.asdict(outcomes) if outcomes.unknown < outcomes.total else {}
-    measured = sum(one.value is not None for one in visible_figures(run.summary).figures)
+    measured = sum(entry is None for entry in run.summary.whole_metrics.values())
     banner = "" if receipt.valid else f"This run is marked invalid since {receipt.invalidated_at}: "
     if banner:
         by = f" Superseded by {receipt.superseded_by}." if receipt.superseded_by else ""
@@ -214,9 +213,9 @@ def call_link(id: str, seconds: float | None = None) -> str:
 
 def _not_measured(run: Run) -> Iterator[str]:
     reasons: dict[str, list[str]] = {}
-    for figure in run.summary.figures:
-        if figure.value is None:
-            reasons.setdefault(reason_text(figure.reason), []).append(name_text(figure))
+    for name, entry in run.summary.whole_metrics.items():
+        if entry is not None:
+            reasons.setdefault(reason_text(entry.reason), []).append(name)
     for reason, names in sorted(reasons.items(), key=lambda one: -len(one[1])):
         yield f"{len(names):,} {reason}: {', '.join(names)}"
 

@@ -21,8 +21,17 @@ CUT_ITSELF_OFF = "[speaker likely cut itself off]"
 LIKELY_INTERRUPTION = "[likely interruption]"
 PAUSE = "[pause]"
 
-_LABELS = (ASSISTANT_INTERRUPTS, USER_INTERRUPTS, CUT_OFF_BY_USER, CUT_OFF_BY_ASSISTANT, CUT_ITSELF_OFF)
-_ANY_LABEL = re.compile("|".join(map(re.escape, (*_LABELS, LIKELY_INTERRUPTION, PAUSE))))
+LABEL_MEANINGS = {
+    ASSISTANT_INTERRUPTS: "the agent begins while the user is speaking",
+    USER_INTERRUPTS: "the user begins while the agent is speaking",
+    CUT_OFF_BY_USER: "the user broke in: the words before it, back to the last label, may not have been heard",
+    CUT_OFF_BY_ASSISTANT: "the agent broke in: the user's words before it may not have been heard",
+    CUT_ITSELF_OFF: "the speaker stopped: the words before it may not have been spoken",
+    LIKELY_INTERRUPTION: "one side probably broke in",
+    PAUSE: "the speaker paused and went on",
+}
+"""The seven labels, and what each says of the words around it."""
+_ANY_LABEL = re.compile("|".join(map(re.escape, LABEL_MEANINGS)))
 
 
 def without_labels(text: str) -> str:

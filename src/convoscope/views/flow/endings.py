@@ -174,20 +174,20 @@ class OutcomeReading(NamedTuple):
 def outcome_of(conversation: Conversation) -> OutcomeReading:
     """Whether a conversation is done or lost: the one definition of all reports.
 
-    Where no user talked with the agent, that is the outcome. Else the user's label decides. Without one, the outcome is
-    not known where the integration broke. Else the log's own flag decides; without that, its final status, by the
-    flow's contract or in plain words; without that, the state that it ended in, where the flow declares what its ends
-    are: one that is over, and reached no success, is lost. Else a hand-over to a person is an outcome of its own,
-    neither done nor lost; without one, the outcome is not known.
+    Where no user talked with the agent, that is the outcome. Where the integration broke, the outcome is not known,
+    whatever a label says: it says nothing about the agent. Else the user's label decides; without one, the log's own
+    flag; without that, its final status, by the flow's contract or in plain words; without that, the state that it
+    ended in, where the flow declares what its ends are: one that is over, and reached no success, is lost. Else a
+    hand-over to a person is an outcome of its own, neither done nor lost; without one, the outcome is not known.
     """
     if code := no_dialogue(conversation):
         return OutcomeReading(None, _NO_USER[code], code)
     outcome = conversation.outcome
+    if outcome.error:
+        return OutcomeReading(None, "the integration broke")
     label = outcome.label
     if label is not None and label.passed is not None:
         return OutcomeReading(label.passed, f"{label.field}: {shown_value(label.value)}")
-    if outcome.error:
-        return OutcomeReading(None, "the integration broke")
     if outcome.completed is not None:
         return OutcomeReading(outcome.completed, "the log says so")
     if outcome.final_status and (kept := _kept_status(conversation)) is not None:

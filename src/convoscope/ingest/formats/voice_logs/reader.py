@@ -12,10 +12,22 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from convoscope.conversation import Agent, AudioFile, Conversation, Database, Logged, Outcome, Scenario, Source, Track
+from convoscope.conversation import (
+    Agent,
+    AudioFile,
+    Conversation,
+    Database,
+    Label,
+    Logged,
+    Outcome,
+    Scenario,
+    Source,
+    Track,
+)
 from convoscope.conversation.databases import database_hash, is_hash_of
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
+from convoscope.ingest.companions import verdicts
 from convoscope.ingest.companions.datasets import is_config, load
 from convoscope.ingest.formats.voice_logs.lines import read_document, read_lines
 from convoscope.ingest.formats.voice_logs.logs import (
@@ -290,6 +302,7 @@ def read_call(path: Path, notes: Notes, *, name: str = "", companions: tuple[Pat
         outcome=_outcome(result, simulator, built.duration),
         recording=AudioFile(tracks=folder.tracks) if folder.tracks else None,
         extras=_extras(folder, config),
+        labels=_labels(folder, str(record_id), notes),
     )
 
 
@@ -384,6 +397,22 @@ def _outcome(result: dict[str, Any], simulator: Sequence[Logged], duration: floa
         duration=duration if seconds is None else seconds,
         extras=extras,
     )
+
+
+def _labels(folder: CallFolder, record_id: str, notes: Notes) -> tuple[Label, ...]:
+    """What EVA said of the call, where its scores are in the folder."""
+    scores = folder.document(verdicts.FILE)
+    if scores is None:
+        return ()
+    if not verdicts.is_metrics_document(scores):
+        notes.set_aside("verdict_unreadable", f"{verdicts.FILE}: holds no scores by metric")
+        return ()
+    if str(scores["record_id"]) != record_id:
+        notes.set_aside("verdict_without_conversation", f"{verdicts.FILE}: is of record {scores['record_id']}")
+        return ()
+    labels = tuple(verdicts.labels_of_document(scores))
+    verdicts.note_names(labels, notes)
+    return labels
 
 
 def _extras(folder: CallFolder, config: Any) -> dict[str, Any]:
