@@ -260,9 +260,10 @@ def test_with_all_judges_down_every_other_figure_is_the_same_to_the_byte(
     assert computed(down) == computed(without)
     assert len(computed(down)) > 10_000
     judged = [row for row in down.scores() if is_judged(row.metric) and row.judge != "(computed)"]
-    assert len(judged) >= 3 * 3 * 4  # three calls, four questions, two judges and their panel
+    assert len(judged) >= 3 * 3 * 3  # three calls, three questions, two judges and their panel
     assert all(row.value is None for row in judged)
-    assert {row.reason for row in judged} <= {"judge_failed", "judge_missing", "no_scenario", "no_user_turns"}
+    not_asked = {row.reason for row in judged if row.status == "not_applicable"}
+    assert {row.reason for row in judged} - not_asked == {"judge_failed", "judge_missing", "no_user_turns"}
     # And what is made of verdicts has none.
     assert all(one.value is None for one in down.summary.figures if is_judged(one.key))
 
@@ -400,7 +401,7 @@ def test_no_planted_address_phone_or_card_is_on_the_wire(server: JudgeServer, tm
     if wire == "anthropic":
         server.answer = lambda prompt, schema: {}
     run = score(tmp_path, [leaking()], judge=getattr(server, wire), metrics="judged", redact=True)
-    assert len(server.bodies) >= 8  # each of four questions, and its repair
+    assert len(server.bodies) >= 6  # each of three questions, and its repair
     for raw in server.bodies:
         sent = raw.lower() + json.loads(raw)["messages"][0]["content"].lower()
         assert "example.org" not in sent
