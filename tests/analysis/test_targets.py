@@ -256,23 +256,28 @@ def score(folder: Path, ids: tuple[str, ...], **settings: Any) -> Run:
 
 class TestChecks:
     def test_of_a_panel_the_panel_is_held_against_the_target(self, tmp_path: Path) -> None:
-        (found,) = checks(score(tmp_path, ("ab1", "ab2"), metrics=[judged]).summary)
+        (found,) = checks(score(tmp_path, ("ab1", "ab2"), metrics=[judged]).summary, trust_judges=True)
         assert found.figure.judge.startswith("panel:")
         assert (found.figure.value, found.label, found.source) == (5.0, "met", "declared")  # (2 + 8) ÷ 2
 
     def test_without_a_panel_each_judge_is(self, tmp_path: Path) -> None:
-        found = checks(score(tmp_path, ("a1", "b1"), metrics=[judged]).summary)
+        found = checks(score(tmp_path, ("a1", "b1"), metrics=[judged]).summary, trust_judges=True)
         assert [(one.figure.judge, one.label) for one in found] == [("p/a", "missed"), ("p/b", "met")]
 
     def test_a_given_target_replaces_the_declared_one_of_its_figure_only(self, tmp_path: Path) -> None:
         summary = score(tmp_path, ("ab",), metrics=[judged, silent]).summary
-        found = checks(summary, ["judged >= 6", "judged < 10"])
+        found = checks(summary, ["judged >= 6", "judged < 10"], trust_judges=True)
         assert [(one.target, one.label, one.source) for one in found] == [
             (Target(">=", 6.0), "missed", "given"),
             (Target("<", 10.0), "met", "given"),
             (Target("<", 0.5), "undetermined", "declared"),
         ]
         assert tally_text(found) == "3 targets: 1 met, 1 missed, 1 undetermined"
+
+    def test_a_judge_that_is_not_calibrated_decides_nothing(self, tmp_path: Path) -> None:
+        (decided,) = checks(score(tmp_path, ("ab1", "ab2"), metrics=[judged]).summary)
+        assert decided.label == "undetermined"
+        assert re.fullmatch(r"the judge panel:\w+ is not calibrated \(--trust-judge .*\)", decided.verdict.reason)
 
     def test_the_same_twice_is_one(self, tmp_path: Path) -> None:
         summary = score(tmp_path, ("ab",), metrics=[judged]).summary

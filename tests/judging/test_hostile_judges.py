@@ -391,6 +391,7 @@ def leaking() -> Conversation:
         {"type": "tool_result", "name": "find", "result": {"rows": [nested, everything]}},
         *(f"assistant: I have {secret}." for secret in (*everything, *SPOKEN)),
         id="leaking",
+        pipeline="cascade",
         agent={"instructions": f"Reach the owner at {everything[0]} or {everything[2]}."},
     )
 

@@ -1,287 +1,260 @@
-"""How far a judge agrees with people: accuracy, macro F1 and weighted kappa, with intervals, rubric by rubric."""
+"""A judge compared with people: on labelled calls that it is asked about, and on what it said in a run."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from convoscope.conversation import Conversation
-from convoscope.errors import InputError, UsageError
-from convoscope.judging.cache import VARIABLE
-from convoscope.judging.rubrics import Rubric, rubric_named, rubrics
+from convoscope.analysis.agreement import RatedLabel, agreement_of, kappa
+from convoscope.analysis.labelled_calls import ENTITIES, CallLabel, LabelledCall, LabelledEntity
+from convoscope.analysis.run_labels import RunLabel, RunLabels
+from convoscope.errors import UsageError
+from convoscope.judging.calibrations import Agreement, FlagCounts
+from convoscope.judging.rubrics import Rubric, rubrics
 from convoscope.metrics.declaration import Metric
-from convoscope.metrics.examples import example
 from convoscope.metrics.registry import known
 from convoscope.resources.judge import Judge
-from convoscope.scores.observation import MEASURED
+from convoscope.runs.database import CONVERSATIONS, connect
+from convoscope.runs.run import Run
+from convoscope.scores.observation import COMPUTED, MEASURED, Observation
 from convoscope.scoring.evaluate import answered
+from convoscope.statistics.panels import panel
+from convoscope.text.folding import folded, visible
 
-LEAST_LABELS = 50
-LEAST_KAPPA = 0.4
-_DRAWS = 2000
-_SEED = 20260101
-
-
-class LabelledCall(NamedTuple):
-    """A conversation and the ratings that people gave: of the whole (""), or of its turns."""
-
-    conversation: Conversation
-    ratings: Mapping[str, float]
-    """By the id of the subject, on the scale of the rubric."""
-    cluster: str
-    """Calls that begin with the same words are copies of one scenario."""
-
-
-class Agreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge's ratings and those of people fit."""
-
-    rubric: str
-    version: int
-    judge: str
-    labels: int
-    """Labels that the judge answered, too."""
-    unanswered: dict[str, int]
-    """Labels without a rating of the judge, by reason."""
-    accuracy: float | None
-    accuracy_interval: tuple[float, float] | None
-    macro_f1: float | None
-    kappa: float | None
-    """Cohen's, with linear weights where the scale has more than two ratings."""
-    kappa_interval: tuple[float, float] | None
-    majority: float | None
-    """The accuracy of always giving the commonest rating."""
-    ratings: list[float]
-    confusion: list[list[int]]
-    """Rows: people; columns: the judge; in the order of `ratings`."""
-    at: str
-
-    @property
-    def is_calibrated(self) -> bool:
-        """Enough labels, and the whole interval of kappa above what chance and luck give."""
-        low = self.kappa_interval[0] if self.kappa_interval else None
-        return self.labels >= LEAST_LABELS and low is not None and low > LEAST_KAPPA
-
-
-def read_labels(path: Path, name: str | None) -> tuple[Rubric, list[LabelledCall]]:
-    """Labelled calls that carry their texts, one JSON object a line, and the rubric that they are about."""
-    known_names = rubrics()
-    if name is None and path.stem not in known_names:
-        raise UsageError(f"{path.name} does not say what it labels", hint=f"--rubric {' or '.join(known_names)}")
-    rubric = rubric_named(name or path.stem)
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from None
-    calls = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-                call = None if record.get("invalid") is True else _call(record, number, rubric)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                hint = "a line has `trace` and `expected_rating`, or `conv_turns` with an `expected_rating` in each"
-                raise InputError(f"is not a labelled call: {error!r}", file=str(path), line=number, hint=hint) from None
-            if call is not None:
-                calls.append(call)
-    return rubric, calls
-
-
-def _call(record: Mapping[str, Any], number: int, rubric: Rubric) -> LabelledCall:
-    id = str(record.get("id", number))
-    if "conv_turns" in record:
-        turns = record["conv_turns"]
-        lines = [f"{_role(turn['role'])}: {turn['content']}" for turn in turns]
-        conversation = example(*lines, id=id)
-        ratings: dict[str, float] = {}
-        for turn, rated in _agent_turns(conversation, turns):
-            if rated.get("expected_rating") is not None:
-                ratings[turn] = _on_scale(rated["expected_rating"], rubric)
-        return LabelledCall(conversation, ratings, turns[0]["content"])
-    conversation = example(*(_event(entry) for entry in record["trace"]), id=id)
-    rating = _on_scale(record["expected_rating"], rubric)
-    opening = next((entry["utterance"] for entry in record["trace"] if entry["event_type"] == "user_utterance"), id)
-    return LabelledCall(conversation, {"": rating}, opening)
-
-
-def _agent_turns(
-    conversation: Conversation, turns: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The turns of the agent in the data, and their ids in the conversation, which are in the same order."""
-    spoken = [str(turn.id) for turn in conversation.turns if turn.assistant_text]
-    rated = [turn for turn in turns if _role(turn["role"]) == "assistant"]
-    if len(spoken) != len(rated):
-        raise ValueError("the agent speaks twice in a turn")
-    yield from zip(spoken, rated, strict=True)
-
-
-def _on_scale(rating: Any, rubric: Rubric) -> float:
-    value = float(rating)
-    if not rubric.low <= value <= rubric.high:
-        raise ValueError(f"{rating} is off the scale from {rubric.low} to {rubric.high}")
-    return value
-
-
-def _role(name: str) -> str:
-    return "assistant" if name in ("agent", "assistant") else "user"
-
-
-def _event(entry: Mapping[str, Any]) -> str | Mapping[str, Any]:
-    match entry["event_type"]:
-        case "agent_utterance":
-            return f"assistant: {entry['utterance']}"
-        case "user_utterance":
-            return f"user: {entry['utterance']}"
-        case "tool_call":
-            return {"type": "tool_call", "name": entry["tool_name"], "arguments": entry.get("params")}
-        case "tool_response":
-            return {"type": "tool_result", "name": entry["tool_name"], "result": entry.get("response")}
-        case other:
-            raise ValueError(f"unknown event {other!r}")
+NOT_JUDGED = "not_judged"
+ENTITY_NOT_FOUND = "entity_not_found"
+LEAST_SIMILARITY = 0.6
+"""From here on, two spellings of an entity are one."""
 
 
 def calibrate(judge: Judge, rubric: Rubric, calls: Sequence[LabelledCall]) -> Agreement:
     """Ask a judge about calls that people have labelled, and compare."""
-    return asyncio.run(_calibrated(judge, rubric, calls))
+    return calibrate_panel([judge], rubric, calls)[0]
 
 
-async def _calibrated(judge: Judge, rubric: Rubric, calls: Sequence[LabelledCall]) -> Agreement:
+def calibrate_panel(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[LabelledCall]) -> list[Agreement]:
+    """The same for several judges, and for the panel that they are."""
+    if rubric.measures != f"judged.{rubric.name}":
+        raise UsageError(
+            f"the rubric {rubric.name} is not the one that {rubric.measures} asks",
+            hint=f"a rubric of your own has the name of the metric: {rubric.measures.partition('.')[2]}",
+        )
+    return asyncio.run(_calibrated(judges, rubric, calls))
+
+
+async def _calibrated(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[LabelledCall]) -> list[Agreement]:
     declared = known(rubric.measures)
     assert isinstance(declared, Metric)
-    answers = await asyncio.gather(*(answered(declared, call.conversation, {"judge": judge}) for call in calls))
-    people: list[float] = []
-    judged: list[float] = []
-    clusters: list[str] = []
-    unanswered: dict[str, int] = {}
-    for call, observations in zip(calls, answers, strict=True):
-        given = {one.subject.id: one for one in observations}
-        for subject, rating in call.ratings.items():
-            observation = given.get(subject) or given.get("")
-            if observation is not None and observation.status == MEASURED and observation.value is not None:
-                people.append(rating)
-                judged.append(rubric.low + observation.value * (rubric.high - rubric.low))
-                clusters.append(call.cluster)
-            else:
-                reason = observation.reason if observation is not None else "not_judged"
-                unanswered[reason] = unanswered.get(reason, 0) + 1
-    return agreement(rubric, judge.identity, people, judged, clusters, unanswered)
-
-
-def agreement(
-    rubric: Rubric,
-    identity: str,
-    people: Sequence[float],
-    judged: Sequence[float],
-    clusters: Sequence[str],
-    unanswered: Mapping[str, int] | None = None,
-) -> Agreement:
-    """What pairs of ratings come to. Intervals are drawn over clusters, of which one may hold several labels."""
-    ratings = [float(rating) for rating in range(rubric.low, rubric.high + 1)]
-    gold = np.array([ratings.index(round(rating)) for rating in people], dtype=np.int64)
-    predicted = np.array([ratings.index(round(rating)) for rating in judged], dtype=np.int64)
-    confusion = np.zeros((len(ratings), len(ratings)), dtype=np.int64)
-    np.add.at(confusion, (gold, predicted), 1)
-    draws = _draws(gold, predicted, clusters, len(ratings))
-    return Agreement(
-        rubric=rubric.name,
-        version=rubric.version,
-        judge=rubric.judge(identity),
-        labels=len(gold),
-        unanswered=dict(unanswered or {}),
-        accuracy=_accuracy(confusion),
-        accuracy_interval=_interval([_accuracy(draw) for draw in draws]),
-        macro_f1=_macro_f1(confusion),
-        kappa=_kappa(confusion),
-        kappa_interval=_interval([_kappa(draw) for draw in draws]),
-        majority=float(confusion.sum(axis=1).max() / confusion.sum()) if len(gold) else None,
-        ratings=ratings,
-        confusion=confusion.tolist(),
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-
-
-Counts = NDArray[np.int64]
-
-
-def _draws(gold: Counts, predicted: Counts, clusters: Sequence[str], size: int) -> list[Counts]:
-    """Tables of clusters that were drawn with replacement."""
-    names = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
-    if len(names) < 2:
-        return []
-    tables = np.zeros((len(names), size, size), dtype=np.int64)
-    np.add.at(tables, (np.array([names[name] for name in clusters]), gold, predicted), 1)
-    chance = np.random.default_rng(_SEED)
-    return [tables[chance.integers(0, len(names), len(names))].sum(axis=0) for _ in range(_DRAWS)]
-
-
-def _accuracy(confusion: Counts) -> float | None:
-    total = confusion.sum()
-    return float(np.trace(confusion) / total) if total else None
-
-
-def _macro_f1(confusion: Counts) -> float | None:
-    """The mean of F1 over the ratings that people or the judge gave."""
-    judged, gold = confusion.sum(axis=0), confusion.sum(axis=1)
-    used = (judged + gold) > 0
-    return float(np.mean(2 * np.diag(confusion)[used] / (judged + gold)[used])) if used.any() else None
-
-
-def _kappa(confusion: Counts) -> float | None:
-    """1 − weighted disagreement ÷ that of chance; None where chance has none, because one rating was always given.
-
-    >>> _kappa(np.array([[20, 5], [10, 15]]))  # agree 0.7, by chance 0.5: (0.7 - 0.5) / 0.5
-    0.4
-    """
-    total = confusion.sum()
-    if not total:
-        return None
-    size = len(confusion)
-    weights = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(float)
-    by_chance = np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) / total
-    expected = float((weights * by_chance).sum())
-    return round(1 - float((weights * confusion).sum()) / expected, 12) if expected else None
-
-
-def _interval(values: Sequence[float | None]) -> tuple[float, float] | None:
-    """The middle 95 % of what was drawn; None where a draw has no value."""
-    known_values = [value for value in values if value is not None]
-    if len(known_values) < 0.95 * _DRAWS:
-        return None
-    low, high = np.percentile(known_values, [2.5, 97.5])
-    return float(low), float(high)
-
-
-def calibration_file() -> Path:
-    """Where calibrations are kept: beside the cache of answers that `CONVOSCOPE_CACHE` names, else the user's data."""
-    given = os.environ.get(VARIABLE)
-    if given:
-        return Path(given) / "calibration.json"
-    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return data / "convoscope" / "calibration.json"
-
-
-def kept_calibrations(file: Path) -> dict[str, Agreement]:
-    """By the judge and its rubric."""
-    if not file.exists():
-        return {}
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Agreement])
-    except msgspec.DecodeError as error:
-        raise InputError(f"is not a calibration: {error}", file=str(file), hint="calibrate again") from None
+        answers = await asyncio.gather(
+            *(answered(declared, call.conversation, {"judge": judge}) for call in calls for judge in judges)
+        )
+    finally:
+        for judge in judges:
+            if hasattr(judge, "aclose"):
+                await judge.aclose()
+    by_judge: dict[str, dict[int, dict[str, Observation]]] = {rubric.judge(judge.identity): {} for judge in judges}
+    for index in range(len(calls)):
+        each = answers[index * len(judges) : (index + 1) * len(judges)]
+        for judge, observations in zip(judges, each, strict=True):
+            by_judge[rubric.judge(judge.identity)][index] = {one.subject.id: one for one in observations}
+        for score in panel([one for observations in each for one in observations], declared):
+            by_judge.setdefault(score.judge, {}).setdefault(index, {})[score.subject.id] = score
+    return [_agreement(rubric, name, calls, given) for name, given in by_judge.items()]
 
 
-def keep_calibration(result: Agreement, file: Path) -> None:
-    """Add a calibration to the file, in the place of an older one of the same judge."""
-    kept = {**kept_calibrations(file), result.judge: result}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    scratch = file.with_suffix(".tmp")
-    scratch.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
-    scratch.replace(file)
+def _agreement(
+    rubric: Rubric, judge: str, calls: Sequence[LabelledCall], given: Mapping[int, Mapping[str, Observation]]
+) -> Agreement:
+    rated: list[RatedLabel] = []
+    flags: Counter[tuple[str, bool, bool]] = Counter()
+    for index, call in enumerate(calls):
+        by_subject = given.get(index, {})
+        for subject, label in call.labels.items():
+            observation = by_subject.get(subject) or by_subject.get("")
+            pairs = _pairs(rubric, label, observation)
+            rated += [pair._replace(cluster=call.cluster, part=call.part) for pair in pairs]
+            flags.update(_flagged(label, observation))
+    return agreement_of(rubric, judge, rated, flags=_flag_counts(flags))
+
+
+def _pairs(rubric: Rubric, label: CallLabel, observation: Observation | None) -> Iterator[RatedLabel]:
+    """The label and the judge's rating; where entities are labelled, a pair for each of them."""
+    if not label.entities:
+        yield RatedLabel(label.rating, rating_of(rubric, observation), "", _reason(observation))
+        return
+    entities = (observation.details or {}).get("entities", []) if observation is not None else []
+    is_silent = observation is None or observation.status != MEASURED
+    # A turn in which the judge sees no entity is an answer, and a wrong one.
+    reason = _reason(observation) if is_silent and _reason(observation) != "no_entities" else ENTITY_NOT_FOUND
+    for entity, judged in matched_entities(label.entities, entities):
+        correct = None if judged is None else float(bool(judged["correct"]))
+        yield RatedLabel(float(entity.is_correct), correct, "", reason)
+
+
+def rating_of(rubric: Rubric, observation: Observation | None) -> float | None:
+    """A judge's score on the scale of the rubric. Of entities, only all of them are 1."""
+    if observation is None or observation.status != MEASURED or observation.value is None:
+        return None
+    if rubric.name == ENTITIES:
+        return float(observation.value >= 1)
+    return rubric.low + observation.value * (rubric.high - rubric.low)
+
+
+def _reason(observation: Observation | None) -> str:
+    return NOT_JUDGED if observation is None else observation.reason
+
+
+def matched_entities(
+    labelled: Sequence[LabelledEntity], judged: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[LabelledEntity, Mapping[str, Any] | None]]:
+    """Each labelled entity with the judge's that is most like it, if any is; none of them twice."""
+    likeness = [
+        (_likeness(one.value, str(other.get("value", ""))), i, j)
+        for i, one in enumerate(labelled)
+        for j, other in enumerate(judged)
+    ]
+    matches: dict[int, int] = {}
+    for likely, i, j in sorted(likeness, key=lambda entry: (-entry[0], entry[1], entry[2])):
+        if likely > LEAST_SIMILARITY and i not in matches and j not in matches.values():
+            matches[i] = j
+    for i, entity in enumerate(labelled):
+        yield entity, judged[matches[i]] if i in matches else None
+
+
+def _likeness(first: str, second: str) -> float:
+    a, b = (folded(visible(text)).replace(" ", "") for text in (first, second))
+    if not a or not b:
+        return 0.0
+    return 1.0 if a in b or b in a else SequenceMatcher(None, a, b).ratio()
+
+
+def _flagged(label: CallLabel, observation: Observation | None) -> Iterator[tuple[str, bool, bool]]:
+    """For each kind of fault: whether people flag it, and whether the judge does."""
+    details = observation.details if observation is not None and observation.status == MEASURED else None
+    if label.flags is None or details is None:
+        return
+    if isinstance(details.get("dimensions"), Mapping):
+        judged = {name for name, dimension in details["dimensions"].items() if dimension["flagged"]}
+    elif "failure_modes" in details:
+        judged = set(details["failure_modes"])
+    else:
+        return
+    for name in sorted(label.flags | judged):
+        yield name, name in label.flags, name in judged
+
+
+def _flag_counts(flags: Mapping[tuple[str, bool, bool], int]) -> dict[str, FlagCounts]:
+    names = sorted({name for name, _, _ in flags})
+    return {
+        name: FlagCounts(
+            flags.get((name, True, True), 0), flags.get((name, True, False), 0), flags.get((name, False, True), 0)
+        )
+        for name in names
+    }
+
+
+class PeopleAgreement(NamedTuple):
+    """How far people agree with each other about a rubric, over what two of them labelled."""
+
+    rubric: str
+    labels: int
+    accuracy: float
+    kappa: float | None
+
+
+class RunCalibration(NamedTuple):
+    """The judges of a run compared with labels of its conversations."""
+
+    judges: list[Agreement]
+    """One for each judge and judged metric of the run; without labels, one of no labels."""
+    people: list[PeopleAgreement]
+    raters: int
+    used: int
+    """Labels that speak of something in the run."""
+    left_out: dict[str, int]
+    """Labels that do not, by reason."""
+
+
+def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) -> RunCalibration:
+    """Compare what judges said in a run with labels of its conversations. Nothing is asked."""
+    clusters = _clusters(run)
+    left_out = Counter(labels.left_out)
+    by_rubric: dict[str, list[RunLabel]] = {}
+    for label in labels.labels:
+        if label.conversation not in clusters:
+            left_out["conversation is not in the run"] += 1
+        else:
+            by_rubric.setdefault(label.rubric, []).append(label)
+    judges: list[Agreement] = []
+    people: list[PeopleAgreement] = []
+    for rubric in rubrics(folders).values():
+        by_judge = scores_by_judge(run, rubric)
+        given = by_rubric.get(rubric.name, [])
+        if not by_judge and given:
+            left_out[f"no judge was asked about {rubric.name}"] += len(given)
+            del by_rubric[rubric.name]
+            continue
+        if (among := people_agreement(rubric, given)) is not None:
+            people.append(among)
+        ratings = people_ratings(given)
+        for judge, scores in by_judge.items():
+            pairs = [
+                RatedLabel(rating, rating_of(rubric, scores.get(key)), clusters[key[0]], _reason(scores.get(key)))
+                for key, rating in ratings.items()
+            ]
+            judges.append(agreement_of(rubric, judge, pairs))
+    used = [label for given in by_rubric.values() for label in given]
+    if not judges:
+        raise UsageError(f"no judge was asked in {run.folder}", hint="score the logs with --judge")
+    raters = {label.rater for label in used}
+    return RunCalibration(judges, people, len(raters), len(used), dict(left_out))
+
+
+def _clusters(run: Run) -> dict[str, str]:
+    """What is independent: the scenario of a conversation, else the conversation itself."""
+    with connect(run.folder) as connection:
+        rows = connection.execute(f"SELECT conversation, scenario_id FROM {run.table(CONVERSATIONS)}").fetchall()
+    return {id: f"scenario {scenario}" if scenario else f"conversation {id}" for id, scenario in rows}
+
+
+Key = tuple[str, str]
+"""A conversation, and the turn in it; "" for the whole."""
+
+
+def scores_by_judge(run: Run, rubric: Rubric) -> dict[str, dict[Key, Observation]]:
+    """What each judge said of the metric of a rubric. Labels that came with the logs are of people, not of a judge."""
+    by_judge: dict[str, dict[Key, Observation]] = {}
+    if rubric.measures not in run.summary.by_key:
+        return by_judge
+    for score in run.scores(rubric.measures):
+        if score.judge != COMPUTED and not score.judge.startswith("human:"):
+            by_judge.setdefault(score.judge, {})[score.conversation, score.subject.id] = score.observation
+    return by_judge
+
+
+def people_ratings(labels: Iterable[RunLabel]) -> dict[Key, float]:
+    """One rating for each conversation or turn: of several people the middle one, of two the lower."""
+    given: dict[Key, list[float]] = {}
+    for label in labels:
+        given.setdefault((label.conversation, label.turn), []).append(label.rating)
+    return {key: sorted(ratings)[(len(ratings) - 1) // 2] for key, ratings in given.items()}
+
+
+def people_agreement(rubric: Rubric, labels: Iterable[RunLabel]) -> PeopleAgreement | None:
+    """How far the first two people who labelled the same thing agree; None where no thing has two labels."""
+    given: dict[Key, dict[str, float]] = {}
+    for label in labels:
+        given.setdefault((label.conversation, label.turn), {})[label.rater] = label.rating
+    confusion = np.zeros((rubric.high - rubric.low + 1,) * 2, dtype=np.int64)
+    for by_rater in given.values():
+        if len(by_rater) > 1:
+            first, second = (int(by_rater[name]) - rubric.low for name in sorted(by_rater)[:2])
+            confusion[first, second] += 1
+    count = int(confusion.sum())
+    return PeopleAgreement(rubric.name, count, float(np.trace(confusion) / count), kappa(confusion)) if count else None

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from convoscope.analysis.gate import FAILED, PASSED, UNDETERMINED, GateFigure, Limit, Outcome, RuleVerdict, evaluate
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.words import counted, name_text, reason_text, value_text
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
@@ -73,15 +74,18 @@ class Check(NamedTuple):
 _ACROSS = "the interval reaches across it"
 
 
-def check(figure: Figure, target: Target) -> RuleVerdict:
-    """Compare one figure with one target. Without a value nothing is met, and nothing is missed."""
-    doubt = reason_text(figure.reason or "no_value") if figure.value is None else _undecided(figure, target)
-    return evaluate(GateFigure(figure.value, doubt, interval=figure.interval), Limit(target))
+def check(figure: Figure, target: Target, doubt: str = "") -> RuleVerdict:
+    """Compare one figure with one target. Without a value, or with a doubt, nothing is met, and nothing is missed."""
+    if figure.value is None:
+        doubt = reason_text(figure.reason or "no_value")
+    return evaluate(
+        GateFigure(figure.value, doubt or _undecided(figure, target), interval=figure.interval), Limit(target)
+    )
 
 
 def _undecided(figure: Figure, target: Target) -> str:
     """Why a judge's figure decides nothing: verdicts that are undetermined or missing could be on either side."""
-    if kind_of(figure.judge) != "model" or figure.bounds is None:
+    if figure.value is None or kind_of(figure.judge) != "model" or figure.bounds is None:
         return ""
     low, high = figure.bounds
     if target.is_met_by(low) == target.is_met_by(high):
@@ -90,12 +94,13 @@ def _undecided(figure: Figure, target: Target) -> str:
     return f"with the verdicts that are missing, it is between {ends}"
 
 
-def checks(summary: Summary, given: Sequence[str] = ()) -> list[Check]:
+def checks(summary: Summary, given: Sequence[str] = (), *, trust_judges: bool = False) -> list[Check]:
     """Every target over the figures of a summary: the declared ones, and those given as text.
 
     Where judges are on a panel, the panel's figure is compared with the target; without a panel, each judge's is.
+    What a judge says that is not calibrated decides nothing, unless judges are trusted.
     """
-    return _checks(summary, [(target, GIVEN) for target in _given(summary, given)])
+    return _checks(summary, [(target, GIVEN) for target in _given(summary, given)], trust_judges)
 
 
 def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
@@ -104,7 +109,7 @@ def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
     replaced = {(target.figure, target.by) for target in fresh}
     recorded = [kept_target(text) for text in run.receipt.config.get("targets", ())]
     sources = [(target, RECORDED) for target in recorded if (target.figure, target.by) not in replaced]
-    return _checks(run.summary, [*sources, *((target, GIVEN) for target in fresh)])
+    return _checks(run.summary, [*sources, *((target, GIVEN) for target in fresh)], run.trusts_judges)
 
 
 def tally_text(checks: Sequence[Check]) -> str:
@@ -150,7 +155,7 @@ def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
     return targets
 
 
-def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> list[Check]:
+def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]], trust_judges: bool) -> list[Check]:
     named = {target.figure for target, _ in given if not target.by}
     declared = [
         (FigureTarget(metric.metric, metric.target), DECLARED)
@@ -159,11 +164,23 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]]) -> l
     ]
     positions = {name_text(figure): position for position, figure in enumerate(summary.figures)}
     checks = [
-        Check(figure, wanted.target, check(figure, wanted.target), source, wanted.by)
+        Check(
+            figure,
+            wanted.target,
+            check(figure, wanted.target, "" if trust_judges else _judge_doubt(summary, figure)),
+            source,
+            wanted.by,
+        )
         for wanted, source in (*declared, *given)
         for figure in _meant(summary, wanted)
     ]
     return sorted(checks, key=lambda check: positions.get(name_text(check.figure), len(positions)))
+
+
+def _judge_doubt(summary: Summary, figure: Figure) -> str:
+    """Why the judge behind a figure cannot decide a gate; empty where it can, or where there is none."""
+    judged = reliability(summary, figure)
+    return f"{judged.doubt} (--trust-judge decides it anyway)" if judged is not None and judged.doubt else ""
 
 
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:

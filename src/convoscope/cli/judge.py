@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -9,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 import typer
 
-from convoscope.cli.options import Json, SettingsOption
+from convoscope.cli.options import Json, LeastKappa, LeastLabels, RunPath, SettingsOption
 from convoscope.cli.options import Rubrics as RubricFolders
 from convoscope.errors import UsageError
 
 if TYPE_CHECKING:
+    from convoscope.analysis.calibration import RunCalibration
+    from convoscope.judging.calibrations import Agreement
     from convoscope.judging.instrument import Instrument, JudgeSettings
 
 app = typer.Typer(
@@ -30,39 +34,49 @@ JudgeOption = Annotated[
 ]
 
 
-class OneJudge(NamedTuple):
-    """The judge that a command asks, and what of `convoscope.toml` is for it."""
+class NamedJudges(NamedTuple):
+    """The judges that a command asks, and what of `convoscope.toml` is for them."""
 
-    name: str
+    names: Sequence[str]
     settings: JudgeSettings
     calibration: Path | None
 
-    def make(self) -> Instrument:
+    def make(self) -> list[Instrument]:
         from convoscope.judging.instrument import Instrument, checked_name
 
-        return Instrument(checked_name(self.name), self.settings)
+        return [Instrument(checked_name(name), self.settings) for name in self.names]
 
 
-def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool) -> OneJudge:
-    """The judge of the command line, else that of the settings."""
+def named_judges(
+    judges: Sequence[str], file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool
+) -> NamedJudges:
+    """The judges of the command line, else those of the settings."""
     from convoscope.judging.instrument import JudgeSettings, checked_name
     from convoscope.judging.limits import check_budget
     from convoscope.settings_file import find_settings, judge_options
 
-    given = {"judge": judge and [judge], "rubrics": rubrics}
-    options = judge_options(find_settings(file), given)
+    options = judge_options(find_settings(file), {"judge": list(judges), "rubrics": rubrics})
     names = options.pop("judge", [])
-    if len(names) != 1:
-        which = f"the settings name {len(names)}" if names else "none is named"
-        raise UsageError(f"one judge is asked here, and {which}", hint="--judge openai:MODEL")
+    if not names:
+        raise UsageError("no judge is named", hint="--judge openai:MODEL")
     calibration = options.pop("calibration", None)
     options["rubrics"] = tuple(str(Path(folder).resolve()) for folder in options.get("rubrics", ()))
     options["redact_patterns"] = tuple(options.get("redact_patterns", ()))
     options["max_dollars"] = options.pop("budget", None)
     fields = {name: value for name, value in options.items() if name in JudgeSettings.__struct_fields__}
     settings = JudgeSettings(use_cache=use_cache, **fields)
-    check_budget(settings.max_dollars, [checked_name(names[0]).priced_as])
-    return OneJudge(names[0], settings, None if calibration is None else Path(calibration))
+    check_budget(settings.max_dollars, [checked_name(name).priced_as for name in names])
+    return NamedJudges(names, settings, None if calibration is None else Path(calibration))
+
+
+def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool) -> NamedJudges:
+    """The judge of the command line, else that of the settings, where a command asks one."""
+    named = named_judges([judge] if judge else (), file, rubrics, use_cache=use_cache)
+    if len(named.names) != 1:
+        raise UsageError(
+            f"one judge is asked here, and the settings name {len(named.names)}", hint="--judge openai:MODEL"
+        )
+    return named
 
 
 @app.command("rubrics")
@@ -136,10 +150,10 @@ def check_command(
     from convoscope.report.table import TableColumn, number_column, print_table, text_table
 
     asked = one_judge(judge, settings, rubrics, use_cache=use_cache)
-    judge, folders = asked.name, asked.settings.rubrics
+    judge, folders = asked.names[0], asked.settings.rubrics
     for name in rubric or ():
         rubric_named(name, folders)
-    pairs = check_judge(asked.make(), rubric or (), folders)
+    pairs = check_judge(asked.make()[0], rubric or (), folders)
     screen = Screen()
     if json:
         screen.json({"judge": judge, "rubrics": by_rubric(pairs), "pairs": pairs})
@@ -161,65 +175,147 @@ def check_command(
 
 @app.command("calibrate")
 def calibrate_command(
-    labels: Annotated[Path, typer.Argument(help="Labels that carry their texts: one JSON object a line.")],
-    judge: JudgeOption = None,
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LABELS|RUN",
+            help="Labels that carry their texts, one JSON object a line; or, with --labels, the folder of a run.",
+        ),
+    ],
+    judge: Annotated[
+        list[str] | None,
+        typer.Option("--judge", help="Who is asked about LABELS. Named several times, also their panel is compared."),
+    ] = None,
     settings: SettingsOption = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option("--labels", help="Labels of conversations of RUN, CSV or JSON lines. Nothing is asked."),
+    ] = None,
     rubric: Annotated[
-        str | None, typer.Option("--rubric", help="What the labels are about. Default: the name of the file.")
+        str | None, typer.Option("--rubric", help="What LABELS are about. Default: the name of the file.")
     ] = None,
     rubrics: RubricFolders = None,
-    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls of LABELS.", min=1)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Keep it in this file. Default: in your data folder.")
     ] = None,
+    least_labels: LeastLabels = None,
+    least_kappa: LeastKappa = None,
     use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")] = True,
+    full: Annotated[bool, typer.Option("--full", help="Of a run: also the tables of ratings.")] = False,
     json: Json = False,
 ) -> None:
     """Compare a judge with people, and keep how far they agree."""
-    from convoscope.analysis.calibration import (
-        LEAST_KAPPA,
-        LEAST_LABELS,
-        calibrate,
-        calibration_file,
-        keep_calibration,
-        read_labels,
-    )
+    from convoscope.judging.calibrations import calibration_file, held_to, keep_calibrations
+    from convoscope.report.calibration import print_agreements, print_marks, print_people, print_tables
     from convoscope.report.screen import Screen
-    from convoscope.report.table import number_column, print_table, text_table
 
-    named = one_judge(judge, settings, rubrics, use_cache=use_cache)
-    judge = named.name
-    asked, calls = read_labels(labels, rubric)
-    result = calibrate(named.make(), asked, calls[:limit])
-    file = calibration or named.calibration or calibration_file()
-    keep_calibration(result, file)
+    folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
+    compared, kept_in = None, None
+    if labels is not None:
+        if judge or rubric or limit:
+            raise UsageError("--judge, --rubric and --limit are for LABELS", hint="with --labels nothing is asked")
+        compared = _calibrate_run(source, labels, folders)
+        results = compared.judges
+    else:
+        if source.is_dir():
+            raise UsageError(f"{source} is a folder", hint="--labels FILE names the labels of a run")
+        named = named_judges(judge or (), settings, rubrics, use_cache=use_cache)
+        kept_in = named.calibration
+        results = _calibrate_calls(source, named, rubric, limit)
+    results = [held_to(one, least_labels, least_kappa) for one in results]
+    file = calibration or kept_in or calibration_file()
+    is_kept = bool(keep_calibrations(results, file))
+    if labels is not None:
+        _keep_in_run(source, results)
     screen = Screen()
     if json:
-        screen.json({"calibrated": result.is_calibrated, "file": str(file), **msgspec.to_builtins(result)})
+        screen.json(
+            {
+                "file": str(file) if is_kept else None,
+                **({} if compared is None else compared._asdict()),
+                "judges": [{"calibrated": one.is_calibrated, **msgspec.to_builtins(one)} for one in results],
+            }
+        )
         return
+    print_agreements(screen, results, folders)
+    if compared is not None:
+        print_people(screen, compared, folders)
+    if compared is None or full:
+        print_tables(screen, results, folders)
+    print_marks(screen, results)
+    files = [*([str(source)] if labels is not None else []), *([str(file)] if is_kept else [])]
+    screen.line(f"kept in {' and '.join(files)}" if files else "nothing was kept: no label has an answer")
+    if labels is not None and not all(one.is_calibrated for one in results):
+        screen.line(f"next  convoscope judge label {shlex.quote(str(source))}")
 
-    def share(value: float | None, scale: float = 100.0) -> str:
-        return "·" if value is None else f"{value * scale:.{1 if scale > 1 else 2}f}"
 
-    def interval(ends: tuple[float, float] | None, scale: float = 100.0) -> str:
-        return "·" if ends is None else f"{share(ends[0], scale)} to {share(ends[1], scale)}"
+def _calibrate_calls(path: Path, named: NamedJudges, rubric: str | None, limit: int | None) -> list[Agreement]:
+    from convoscope.analysis.calibration import calibrate_panel
+    from convoscope.analysis.labelled_calls import read_labels
 
-    verdict = "can be relied on" if result.is_calibrated else "is not calibrated"
-    screen.line(f'{judge} {verdict} for "{asked.title}".')
-    rows = [
-        ("agrees, %", share(result.accuracy), interval(result.accuracy_interval)),
-        ("macro F1, %", share(result.macro_f1), ""),
-        ("kappa", share(result.kappa, 1.0), interval(result.kappa_interval, 1.0)),
-        ("always the commonest, %", share(result.majority), ""),
-    ]
-    print_table(screen, text_table(("", number_column("value"), "95 % interval"), rows))
-    lost = ", ".join(f"{count:,} {reason}" for reason, count in sorted(result.unanswered.items()))
-    screen.line(f"{result.labels:,} labels" + (f"; without an answer: {lost}" if lost else ""))
-    heads = [number_column(f"judge {rating:g}") for rating in result.ratings]
-    table = [
-        (f"people {rating:g}", *(f"{count:,}" for count in row))
-        for rating, row in zip(result.ratings, result.confusion, strict=True)
-    ]
-    print_table(screen, text_table(["", *heads], table))
-    screen.line(f"calibrated: {LEAST_LABELS} labels, and the whole interval of kappa above {LEAST_KAPPA}")
-    screen.line(f"kept in {file}")
+    asked, calls = read_labels(path, rubric, named.settings.rubrics)
+    return calibrate_panel(named.make(), asked, calls[:limit])
+
+
+def _calibrate_run(path: Path, labels: Path, folders: tuple[str, ...]) -> RunCalibration:
+    from convoscope.analysis.calibration import calibrate_run
+    from convoscope.analysis.run_labels import read_run_labels
+    from convoscope.runs.run import Run
+
+    run = Run.open(path)
+    return calibrate_run(run, read_run_labels(labels, folders), folders)
+
+
+def _keep_in_run(path: Path, results: Sequence[Agreement]) -> None:
+    """The run says it from now on, and so does its page."""
+    from convoscope.report.page import write_page
+    from convoscope.runs.calibrations import recalibrate
+    from convoscope.runs.run import PAGE, Run
+
+    run = Run.open(path)
+    recalibrate(run, lambda: [one for one in results if one.labels])
+    if not (run.folder / PAGE).exists():
+        write_page(run)
+
+
+@app.command("label")
+def label_command(
+    run: RunPath,
+    count: Annotated[int, typer.Option("--count", help="How many labels to ask for.", min=1)] = 30,
+    seed: Annotated[int, typer.Option("--seed", help="Which are drawn at random; the same seed, the same rows.")] = 0,
+    rubric: Annotated[list[str] | None, typer.Option("--rubric", help="Only this rubric. May be repeated.")] = None,
+    rubrics: RubricFolders = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="Labels that were given before: these are not asked for again.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the sheet. Default: labels in the run.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write a sheet of conversations worth labelling: CSV, and a page to click through."""
+    from convoscope.analysis.labelling import choose_rows
+    from convoscope.analysis.run_labels import read_run_labels
+    from convoscope.report.label import write_sheet
+    from convoscope.report.screen import Screen
+    from convoscope.runs.run import Run
+
+    folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
+    opened = Run.open(run)
+    given = [] if labels is None else read_run_labels(labels, folders).labels
+    without = {(label.conversation, label.turn, label.rubric) for label in given}
+    rows = choose_rows(opened, count, seed=seed, names=rubric or (), folders=folders, without=without)
+    files = write_sheet(opened, rows, out or opened.folder / "labels")
+    reasons = Counter(row.chosen for row in rows)
+    screen = Screen()
+    if json:
+        counts = Counter(row.rubric.name for row in rows)
+        screen.json({"csv": str(files.csv), "page": str(files.page), "chosen": reasons, "rubrics": counts})
+        return
+    screen.line(f"{len(rows):,} rows: {', '.join(f'{reason} {number:,}' for reason, number in reasons.items())}")
+    if len(rows) < count:
+        screen.line(f"the run has no more than these; {count:,} were asked for")
+    screen.line(f"page  {files.page}")
+    screen.line(f"sheet {files.csv}")
+    screen.line(f"next  convoscope judge calibrate {shlex.quote(str(run))} --labels labels.csv")

@@ -141,6 +141,20 @@ MaxQuestions = Annotated[
 BudgetOption = Annotated[
     float | None, typer.Option("--budget", metavar="USD", help="Spend at most this on judges.", min=0)
 ]
+Calibration = Annotated[
+    Path | None,
+    typer.Option("--calibration", help="The file that says how far judges agree with people. Default: yours."),
+]
+LeastLabels = Annotated[
+    int | None, typer.Option("--least-labels", help="Labels that a calibrated judge needs. Default: 50.", min=1)
+]
+LeastKappa = Annotated[
+    float | None,
+    typer.Option("--least-kappa", help="What the whole interval of κ of a calibrated judge is above. Default: 0.4."),
+]
+TrustJudge = Annotated[
+    bool, typer.Option("--trust-judge", help="Decide targets also by judges that are not calibrated.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and its cost. Send nothing.")]
 
 
@@ -252,7 +266,8 @@ OPTION_GROUPS = {
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",
     "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions "
-    "--max-concurrency --rubrics --redact --redact-pattern --cache",
+    "--max-concurrency --rubrics --redact --redact-pattern --cache --calibration --least-labels --least-kappa "
+    "--trust-judge",
 }
 
 

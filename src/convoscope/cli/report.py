@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Contexts, Json, Junit, Markdown, RunPath, Targets, split
+from convoscope.cli.options import Contexts, Json, Junit, Markdown, RunPath, Targets, TrustJudge, split
 from convoscope.cli.targets import ReportFiles, exit_by
 
 
@@ -21,6 +21,7 @@ def report(
     ] = 400,
     max_mb: Annotated[float, typer.Option("--max-mb", help="How large the page may become.")] = 5.0,
     target: Targets = None,
+    trust_judge: TrustJudge = False,
     junit: Junit = None,
     markdown: Markdown = None,
     contexts: Contexts = False,
@@ -40,6 +41,7 @@ def report(
 
     given = target or []
     opened = Run.open(run)
+    opened.trusts_judges = opened.trusts_judges or trust_judge
     files = ReportFiles(junit, markdown)
     files.check(out or opened.folder / PAGE)
     checks = run_checks(opened, given)

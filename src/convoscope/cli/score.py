@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 from convoscope.cli.options import (
     BudgetOption,
     Cache,
+    Calibration,
     Contexts,
     DryRun,
     Full,
     Json,
     Judges,
     Junit,
+    LeastKappa,
+    LeastLabels,
     Markdown,
     MaxQuestions,
     Metrics,
@@ -37,6 +40,7 @@ from convoscope.cli.options import (
     SecondLook,
     SettingsOption,
     Targets,
+    TrustJudge,
     split,
     with_read_options,
 )
@@ -91,6 +95,10 @@ def score_command(
     cache: Cache = True,
     max_questions: MaxQuestions = None,
     budget: BudgetOption = None,
+    calibration: Calibration = None,
+    least_labels: LeastLabels = None,
+    least_kappa: LeastKappa = None,
+    trust_judge: TrustJudge = False,
     dry_run: DryRun = False,
     target: Targets = None,
     junit: Junit = None,
@@ -131,9 +139,9 @@ def score_command(
             "max_questions": max_questions,
             "budget": budget,
             "max_concurrency": max_concurrency,
+            "calibration": calibration,
         },
     )
-    judging.pop("calibration", None)
     with progress_bar() as progress:
         run_settings = ScoreSettings(
             metrics=_chosen(metrics, metrics_from or (), k),
@@ -147,6 +155,9 @@ def score_command(
             annotate=annotate,
             targets=target or (),
             judge_cache=cache,
+            least_labels=least_labels,
+            least_kappa=least_kappa,
+            trust_judge=trust_judge,
             progress=progress,
             **judging,
             **reading.arguments,

@@ -258,6 +258,18 @@ _FIELDS: Mapping[str, Callable[[_Shown, MetricContext], str | None]] = {
 }
 
 
+def found_quote(quote: str, text: str) -> str:
+    """The words of a text that a quote means, as the text has them; empty where they are not in it."""
+    wanted = _plain(quote)
+    plain, positions = "", []
+    for position, character in enumerate(text):
+        kept = _plain(character)
+        plain += kept
+        positions += [position] * len(kept)
+    at = plain.find(wanted) if len(wanted) >= _LEAST_QUOTE else -1
+    return text[positions[at] : positions[at + len(wanted) - 1] + 1] if at >= 0 else ""
+
+
 def _plain(text: str) -> str:
     """A text for comparison: as a person sees it, in lower case, without blanks and quotation marks."""
     return _QUOTE_MARKS.sub("", folded(visible(text)))

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import msgspec
 
+from convoscope.analysis.judges import has_judges
 from convoscope.report.table import ReportTable
 from convoscope.runs.run import Run
 
@@ -41,6 +42,7 @@ PanelMaker = Callable[[Run], PagePanel | None]
 FacetMaker = Callable[[Run], ListFacet | None]
 _DECLARED_IN: Mapping[str, Callable[[Run], bool]] = {
     "convoscope.report.dialogue": lambda run: _measures(run, "dialogue"),
+    "convoscope.report.judged": lambda run: has_judges(run.summary),
     "convoscope.report.unresolved": lambda run: _measures(run, "semantic"),
     "convoscope.report.vacuity": lambda run: (run.folder / "audit.json").exists(),
 }
@@ -63,15 +65,20 @@ def facet(make: FacetMaker) -> FacetMaker:
 
 def panels(run: Run) -> tuple[PagePanel, ...]:
     """The panels of a run, in the order in which they were declared."""
-    for module, is_needed in _DECLARED_IN.items():
-        if is_needed(run):
-            import_module(module)
+    _import_needed(run)
     return tuple(made for make in _PANELS if (made := make(run)) is not None)
 
 
 def facets(run: Run) -> Iterator[ListFacet]:
     """The facets of a run, in the order in which they were declared."""
+    _import_needed(run)
     return (made for make in _FACETS if (made := make(run)) is not None)
+
+
+def _import_needed(run: Run) -> None:
+    for module, is_needed in _DECLARED_IN.items():
+        if is_needed(run):
+            import_module(module)
 
 
 def _measures(run: Run, family: str) -> bool:

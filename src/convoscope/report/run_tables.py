@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from convoscope.analysis.answer.figures import few_clusters
 from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, observed
 from convoscope.analysis.words import (
     NOTHING,
@@ -151,12 +152,19 @@ def interval_and_clusters(figure: Figure, summary: Summary, noun: Noun = "conver
     return ", ".join(filter(None, (interval_text(figure), few_clusters(figure, summary.clusters, noun))))
 
 
+def calibration_text(summary: Summary, figure: Figure) -> str:
+    """`κ 0.61 (0.48 to 0.72), 69 labels`, `not calibrated`; nothing where no judge is behind a figure."""
+    judged = reliability(summary, figure) if figure.value is not None else None
+    return judged.text if judged is not None else ""
+
+
 class FigureRows:
     """Figures as rows: with points of ten where one of them has any, with targets where one is held against them."""
 
     def __init__(self, summary: Summary, figures: Sequence[Figure], checks: Sequence[Check]) -> None:
         self._summary = summary
         self._has_points = any(figure.ten is not None for figure in figures)
+        self._judged = {name_text(figure): calibration_text(summary, figure) for figure in figures}
         self._targets: dict[str, str] = {}
         for check in checks:
             before = self._targets.get(check.name)
@@ -174,6 +182,7 @@ class FigureRows:
             number_column("coverage"),
             TableColumn("better"),
             *([TableColumn("target")] if self._targets else []),
+            *([TableColumn("judge against people")] if any(self._judged.values()) else []),
             TableColumn("not measured"),
         ]
 
@@ -193,6 +202,7 @@ class FigureRows:
             TableCell(coverage_text(figure, observes)),
             TableCell("" if figure.better == "neither" else figure.better),
             *([TableCell(self._targets.get(name, ""))] if self._targets else []),
+            *([TableCell(self._judged.get(name, ""))] if any(self._judged.values()) else []),
             TableCell(unmeasured),
         ]
 

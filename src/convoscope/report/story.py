@@ -203,8 +203,9 @@ class StoryMaker:
         turns = {str(turn.id) for turn in _turns(conversation)}
 
         def is_wanted(row: ScoreRow) -> bool:
-            _, metric, variant, kind, subject, _, _, _, status, value, *_ = row
-            return kind != "turn" or subject not in turns or self.is_bad(key_text(metric, variant), status, value)
+            _, metric, variant, kind, subject, _, judge, _, status, value, *_ = row
+            is_shown = kind != "turn" or subject not in turns or judge != COMPUTED
+            return is_shown or self.is_bad(key_text(metric, variant), status, value)
 
         return is_wanted
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from convoscope.analysis.answer import noun_of, rank_reasons, rank_texts
+from convoscope.analysis.judges import has_judges
 from convoscope.analysis.words import EXTREMES, ORDERS, counted, cut_text, percent_text, reason_text, seconds_text
 from convoscope.conversation import ASSISTANT, SYSTEM, USER
 from convoscope.harmless import one_line
@@ -18,6 +20,9 @@ from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import RankedConversation, rank
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
+
+if TYPE_CHECKING:
+    from convoscope.report.judged import JudgedCall
 
 WIDTH = 80
 _BRIEF_INDENT = " " * 15
@@ -55,15 +60,53 @@ def print_conversation(screen: Screen, run: Run, record: KeptConversation, *, fu
     made = story(record, run.summary, ranked.reasons)
     order = rank(run).order.tolist()
     rank_text = f"{order.index(record.number) + 1:,} of {len(order):,}, {ORDERS[rank(run).basis]}"
+    judged = _judged(run, record, made)
     if full:
         print_story(screen, made, rank_text)
+        screen.line()
+        _print_judged(screen, judged)
         return
     user = "caller" if noun_of(run) == "call" else "user"
     _print_brief(screen, made, rank_text, {USER: user, ASSISTANT: "agent", SYSTEM: "system"}, ranked.event)
+    _print_judged(screen, judged)
     names = run.summary.whole_metrics
     measured = {score.metric for score in record.reduced if score.status == MEASURED}.intersection(names)
     notes = f", {counted(len(record.notes), 'note')} of reading" if record.notes else ""
     screen.line(f"{len(measured):,} of {counted(len(names), 'metric')} measured{notes} (--full)")
+
+
+def _judged(run: Run, record: KeptConversation, made: Story) -> JudgedCall | None:
+    """What judges say; most runs have none, and need no module for it."""
+    if not has_judges(run.summary):
+        return None
+    from convoscope.report.judged import JudgedMaker
+
+    return JudgedMaker(run.summary, trust_judges=run.trusts_judges).of(record, made)
+
+
+def _print_judged(screen: Screen, judged: JudgedCall | None) -> None:
+    """The opinions as the page has them: score, verdict, quote, reason, judge."""
+    if judged is None:
+        return
+    screen.line(f"judged: {judged.line}", "bold")
+    for addressed in judged.addressed:
+        screen.line(f"  the log addresses the judge in {addressed.where}; the judges did not get that text", "yellow")
+    for score in judged.scores:
+        style = {"bad": "red", "good": "green"}.get(score.tone, "")
+        _print_wrapped(screen, f"  {score.label}: {score.value}, {score.verdict}", style)
+        quotes = [f"{quote.where} “{quote.text}”" if quote.text else quote.where for quote in score.quotes]
+        reasons = [": ".join(filter(None, (quote.judge, quote.reason))) for quote in score.quotes]
+        for quote, reason in zip(quotes, reasons, strict=True):
+            _print_wrapped(screen, f"    {'; '.join(filter(None, (quote.strip(), reason)))}")
+        for line in filter(None, (score.asked, *score.by)):
+            _print_wrapped(screen, f"    {line}", "dim")
+    screen.line()
+
+
+def _print_wrapped(screen: Screen, text: str, style: str = "") -> None:
+    indent = " " * (len(text) - len(text.lstrip()))
+    for line in textwrap.wrap(one_line(text.strip(), None), WIDTH - len(indent) - 2):
+        screen.line(indent + line, style)
 
 
 def _print_brief(screen: Screen, story: Story, rank_text: str, roles: Mapping[str, str], event: int | None) -> None:

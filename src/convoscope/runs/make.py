@@ -29,6 +29,7 @@ from convoscope.metrics.semantic.findings import GOLD_LABELS
 from convoscope.metrics.signatures import signature, table_signature
 from convoscope.resources.registry import JUDGE
 from convoscope.runs.audit import audit
+from convoscope.runs.calibrations import calibrations_for, recalibrate, with_calibrations
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
@@ -153,6 +154,8 @@ class _RunBuilder:
             self.config["annotate"] = job.annotator.identity
         if targets:
             self.config["targets"] = list(targets)
+        if self.settings.trust_judge:
+            self.config["trust_judge"] = True
         if job.session.resources:
             self.config["resources"] = job.session.identities()
         if self.settings.repeats != 1:
@@ -219,6 +222,8 @@ class _RunBuilder:
             raise RunError(f"{out} holds another run: {', '.join(changed)} changed", hint=hint)
         self._refuse_problems(run.read_report)
         tidy(out)
+        # People may have labelled since.
+        recalibrate(run, lambda: calibrations_for(self.settings))
         return run
 
     def _make(self, unfinished: Partial) -> None:
@@ -322,6 +327,7 @@ class _RunBuilder:
             self.settings.report("looking again", report.conversations)
             judging = judging_summary(tables, self.metrics, self.job.session)
             summary = msgspec.structs.replace(summary, judging=judging)
+        summary = with_calibrations(summary, lambda: calibrations_for(self.settings))
         report.warnings += _without_groups(tables, summary, self.by or ())
         timings = {
             **{name: getattr(self.timings, name) for name in Timings.__struct_fields__},

@@ -110,6 +110,8 @@ class Run:
     def __init__(self, folder: Path, receipt: Receipt) -> None:
         self.folder = folder
         self.receipt = receipt
+        self.trusts_judges: bool = receipt.config.get("trust_judge", False)
+        """Targets on figures of judges that are not calibrated are decided."""
         self.held: dict[int, Conversation] = {}
         """The conversations of a small run that this process has just made, by number, as they were scored.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from convoscope.judging.calibrations import Agreement
 from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
 from convoscope.metrics.registry import Declared, whole_metrics
 from convoscope.runs.judging import JudgingSummary
@@ -146,6 +147,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dic
     groups: list[Group] = []
     small_groups: list[SmallGroups] = []
     declared: list[DeclaredMetric]
+    calibrations: list[Agreement] = []
+    """How far the judges of the run agree with people, as far as that is known."""
 
     @cached_property
     def by_key(self) -> dict[str, DeclaredMetric]:

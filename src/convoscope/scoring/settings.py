@@ -56,7 +56,9 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     `panel` says how they come to one score, with `panel_weights` by judge and `require_consensus`. Each is asked
     `repeats` times. `second_look` is a judge that is asked again about a tenth of what was judged.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
-    against them. `engine` does the work, by default `workers` processes on this machine.
+    against them. A target on a figure of a judge that is not calibrated is undetermined, unless `trust_judge`;
+    `calibration` is the file that says how far judges agree with people, `least_labels` and `least_kappa` are what
+    they need. `engine` does the work, by default `workers` processes on this machine.
     """
 
     metrics: str | Declared | Iterable[str | Declared] | None = None
@@ -75,6 +77,10 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     judge_cache: bool = True
     max_questions: int | None = None
     budget: float | None = None
+    calibration: PathLike | None = None
+    least_labels: int | None = None
+    least_kappa: float | None = None
+    trust_judge: bool = False
     out: PathLike | None = None
     limit: int | None = None
     workers: int | None = None

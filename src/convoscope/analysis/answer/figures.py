@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, name_text, value_text
+from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
 from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.summary import DeclaredMetric, Summary
@@ -90,17 +92,27 @@ class _Candidate(NamedTuple):
         return self.declared.importance + (TARGET_COUNTS if self.named else 0)
 
 
-def chosen_figures(summary: Summary, checks: Sequence[Check], noun: Noun) -> ChosenFigures:
-    """At most eight: all that is bad, then what has a target, then the most important."""
+def chosen_figures(
+    summary: Summary, checks: Sequence[Check], noun: Noun, *, trust_judges: bool = False
+) -> ChosenFigures:
+    """At most eight: all that is bad, then what has a target, then the most important.
+
+    What a judge says that is not calibrated is neither good nor bad, unless judges are trusted.
+    """
     targets = {check.name: check for check in checks}
-    candidates = _without_twins(list(_candidates(summary, targets)))
+    judged = {} if trust_judges else {name_text(one): reliability(summary, one) for one in summary.figures}
+    doubtful = {name for name, one in judged.items() if one is not None and not one.is_reliable}
+    candidates = _without_twins(list(_candidates(summary, targets, doubtful)))
     must = [one for one in candidates if one.named or one.notable or (one.bad and not one.is_minor)]
     must.sort(key=lambda one: (not one.bad, -one.importance, -one.weight))
     kept = must[:MOST]
     kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
     kept.sort(key=lambda one: (-one.importance, not one.bad, -one.weight))
     hidden = [one for one in candidates if one.bad and one not in kept]
-    figures = tuple(_with_inferred(_key_figure(one, targets, noun, summary.clusters), summary) for one in kept)
+    figures = tuple(
+        _with_judge(_with_inferred(_key_figure(one, targets, noun, summary.clusters), summary), one.figure, summary)
+        for one in kept
+    )
     return ChosenFigures(figures, _more_bad(hidden, summary, noun))
 
 
@@ -145,7 +157,7 @@ def _twin(key: str) -> object:
     return next((twins for twins in TWINS if key in twins), key)
 
 
-def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[_Candidate]:
+def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collection[str]) -> Iterator[_Candidate]:
     """Headlines with a direction, of waits the slowest; notable shares without one; bad parts of good wholes."""
     known = {declared.name for declared in summary.declared}
     slowest = {one.key: one for one in summary.figures if one.reduction == SLOWEST and one.value is not None}
@@ -155,7 +167,11 @@ def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[_Candid
         if declared is not None and figure.value is not None:
             measured.append((figure, declared))
     values = {declared.metric for _, declared in measured}
-    bad = {figure.key for figure, declared in measured if not figure.reduction and _is_bad(figure, declared, targets)}
+    bad = {
+        figure.key
+        for figure, declared in measured
+        if not figure.reduction and name_text(figure) not in doubtful and _is_bad(figure, declared, targets)
+    }
     for figure, declared in measured:
         named = name_text(figure) in targets
         if named:
@@ -170,7 +186,9 @@ def _candidates(summary: Summary, targets: dict[str, Check]) -> Iterator[_Candid
         elif not wholes:
             slow = slowest.get(figure.key) if figure.unit == SECONDS else None
             is_shown = slow is not None and figure.key not in bad and name_text(slow) not in targets
-            yield _candidate(slow if slow is not None and is_shown else figure, declared, targets)
+            shown = slow if slow is not None and is_shown else figure
+            made = _candidate(shown, declared, targets)
+            yield made._replace(bad=False) if name_text(shown) in doubtful else made
         elif figure.key in bad and bad.isdisjoint(wholes):
             yield _candidate(figure, declared, targets)
 
@@ -276,6 +294,26 @@ def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun, ki
     )
 
 
+def _with_judge(figure: KeyFigure, source: Figure, summary: Summary) -> KeyFigure:
+    """With who judged it, and what is known of them."""
+    judged = reliability(summary, source)
+    if judged is None:
+        return figure
+    remark = ", ".join(filter(None, (figure.remark, "" if judged.is_reliable else NOT_CALIBRATED)))
+    return msgspec.structs.replace(figure, judge=judged.judge, calibration=judged.text, remark=remark)
+
+
+def judge_lines(figures: Sequence[KeyFigure]) -> Iterator[str]:
+    """For each judge, what is known of how far it agrees with people in the figures of an answer."""
+    models: dict[str, dict[str, list[str]]] = {}
+    for figure in figures:
+        if figure.judge and figure.calibration:
+            texts = models.setdefault(figure.judge.partition("@")[0], {})
+            texts.setdefault(figure.calibration, []).append(figure.label)
+    for model, texts in models.items():
+        yield f"judged by {model}: " + "; ".join(f"{', '.join(labels)} {text}" for text, labels in texts.items())
+
+
 def _with_inferred(figure: KeyFigure, summary: Summary) -> KeyFigure:
     """`17 of 30 inferred`: of the tool calls that count, those whose success only the data show."""
     part = next((one for one in summary.figures if one.key == f"{figure.name}.{INFERRED_PART}"), None)
@@ -322,7 +360,7 @@ def few_clusters(figure: Figure, kind: str, noun: Noun) -> str:
 
 def _verdict(check: Check) -> Verdict:
     if check.verdict.outcome == "undetermined":
-        return ""
+        return "undetermined"
     if not check.verdict.sure:
         return "too close"
     return "met" if check.label == "met" else "missed"

@@ -23,7 +23,7 @@ from convoscope.analysis.answer.causes import (
     cause_of,
 )
 from convoscope.analysis.answer.differences import compare_versions, groups_apart
-from convoscope.analysis.answer.figures import chosen_figures, mark_text
+from convoscope.analysis.answer.figures import chosen_figures, judge_lines, mark_text
 from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
 from convoscope.analysis.answer.notes import hint_of, notes_on, unread_languages, without_doubtful
 from convoscope.analysis.answer.samples import Samples
@@ -73,7 +73,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     checks = [check for check in checks if not check.by]
     samples = Samples(run)
     versions = compare_versions(summary, samples)
-    figures = chosen_figures(summary, checks, noun)
+    figures = chosen_figures(summary, checks, noun, trust_judges=run.trusts_judges)
     notes = notes_on(run, figures.figures, samples, noun)
     hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
     return Answer(
@@ -93,7 +93,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
         outcomes=outcomes,
         figures=without_doubtful(figures.figures, notes),
         more_bad=figures.more_bad,
-        notes=notes.lines,
+        notes=(*judge_lines(figures.figures), *notes.lines),
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
         order=ORDERS[ranking.basis],

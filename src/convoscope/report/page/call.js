@@ -146,12 +146,48 @@ function findingsOf({ findings = [], lines = [] }) {
   });
 }
 
+// ------------------------------------------------------------------ opinions of judges
+
+// Each rating is a dot on the scale; equal ones are beside each other.
+function dotsOf(dots, mark, tone) {
+  const track = node("span", { class: "tr" });
+  const put = (name, left) => { const made = node("i", { class: name }); made.style.left = left; track.append(made); };
+  if (mark !== undefined) put("mk", `${mark}%`);
+  dots.slice(0, 40).forEach((at, place) => {
+    const equal = dots.filter((one) => one === at).length;
+    const before = dots.slice(0, place).filter((one) => one === at).length;
+    put(`d ${tone ? (at < mark ? "x" : "ok") : ""}`, `calc(${at}% + ${Math.max(-3, Math.min(3, before - (equal - 1) / 2)) * 7}px)`);
+  });
+  return track;
+}
+
+function judgedOf({ judged, lines = [] }) {
+  if (!judged) return null;
+  const jump = (seq) => aim(lines.findIndex((line) => (line.kind === "words" || line.kind === "tool") && line.seq === seq));
+  const quote = (one) => [
+    one.text ? (one.seq >= 0 ? node("button", { type: "button", class: "quo", onclick: () => jump(one.seq) }, "“", bdi(one.text), "” ", node("span", { class: "mono" }, one.where || "")) : node("p", { class: "quo" }, "“", bdi(one.text), "”")) : null,
+    one.reason ? node("p", { class: "mut" }, one.judge ? node("b", {}, bdi(one.judge), ": ") : null, bdi(one.reason)) : null];
+  const opinion = (one, place) => {
+    const made = fold([bdi(one.label), node("b", { class: `v ${one.tone || ""}` }, one.value), node("span", { class: "st" }, one.tone ? node("b", { class: one.tone }, one.tone === "bad" ? "✕ " : "✓ ") : null, bdi(one.verdict))], () => [
+      node("div", { class: "pnl", role: "img", "aria-label": one.judges.map((each) => `${each.judge} ${each.rating}`).join(", ") }, one.judges.map((each) => [one.judges.length > 1 ? bdi(each.judge) : node("span", {}, one.low), dotsOf(each.dots, one.mark, one.tone), node("span", { class: "n" }, one.judges.length > 1 ? each.rating : one.high)])),
+      node("p", { class: "dim" }, [one.mark_text, one.asked].filter(Boolean).join("; ")),
+      (one.quotes || []).map(quote),
+      (one.by || []).map((words) => node("p", { class: "by dim" }, bdi(words)))], { class: "jd" });
+    if (!place) { made.fill(); made.open = true; }
+    return made;
+  };
+  return node("section", { class: "judged", "aria-label": "Judged" }, node("h2", {}, "Judged ", node("span", { class: "dim" }, judged.line)),
+    (judged.addressed || []).length ? node("div", { class: "warn" }, node("b", {}, "The log addresses the judge"), " in ", judged.addressed.map((one, place) => [place ? ", " : "", one.seq >= 0 ? node("button", { type: "button", class: "lnk", onclick: () => jump(one.seq) }, one.where) : one.where]), ". The judges did not get that text.") : null,
+    judged.scores.map(opinion));
+}
+
 function scoresOf(call) {
   const { bad = [], fine = [], silent = [], notes = [], about = [], context = [] } = call;
   const score = (one) => node("div", { class: "s1" }, node("div", { class: "h" }, bdi(one.label), one.value === "·" ? dot(one.note) : node("b", { class: bad.includes(one) ? "bad" : "" }, one.value)), one.note ? node("p", { class: "e" }, bdi(one.note)) : null, (one.facts || []).length ? fold("evidence", () => pairs(one.facts), { class: "small" }) : null);
   const many = (rows) => () => { const more = rows.length - 80; return [...rows.slice(0, 80).map(score), more > 0 ? node("p", { class: "dim" }, `and ${number(more)} more`) : null]; };
   const verb = (count) => (count === 1 ? "is" : "are");
   return node("aside", { class: "card scs", "aria-label": "Scores" },
+    judgedOf(call),
     findingsOf(call),
     node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : "No score is bad"),
     bad.slice(0, 7).map(score),

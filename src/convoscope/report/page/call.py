@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from convoscope.analysis.answer import RankReasons, metric_label, sentence_start
 from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.judges import has_judges
 from convoscope.analysis.words import FAILED, cut_text, reason_text, seconds_text
 from convoscope.harmless import one_line
 from convoscope.report.speech_lanes import SpeechLanes, clock_text
@@ -28,6 +29,9 @@ from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import RankedMetric
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import ERROR, MEASURED
+
+if TYPE_CHECKING:
+    from convoscope.report.judged import JudgedCall, JudgedMaker
 
 SILENCE = 2.0
 """Seconds from which on a silence is worth a line."""
@@ -125,6 +129,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     silent: tuple[ScoreLine, ...] = ()
     silent_line: str = ""
     findings: tuple[FindingLine, ...] = ()
+    judged: JudgedCall | None = None
     notes: tuple[str, ...] = ()
     about: tuple[StoryFact, ...] = ()
     context: tuple[StoryFact, ...] = ()
@@ -138,11 +143,21 @@ class CallRank(NamedTuple):
     because: Sequence[RankedMetric]
 
 
+def judged_maker(summary: Summary, trust_judges: bool) -> JudgedMaker | None:
+    """What makes the opinions of judges; most runs have none, and need no module for them."""
+    if not has_judges(summary):
+        return None
+    from convoscope.report.judged import JudgedMaker
+
+    return JudgedMaker(summary, trust_judges=trust_judges)
+
+
 class CallMaker:
     """Makes the conversations of one page."""
 
-    def __init__(self, summary: Summary, noun: Noun) -> None:
+    def __init__(self, summary: Summary, noun: Noun, *, trust_judges: bool = False) -> None:
         self.stories = StoryMaker(summary, only_bad=True)
+        self._judged = judged_maker(summary, trust_judges)
         self._noun = noun
         self._labels: dict[str, str] = {}
         self._declared = summary.by_key
@@ -154,6 +169,7 @@ class CallMaker:
         silences = tuple(_silences(lanes))
         entries = story.entries
         bad, fine, silent = self._scores(story, rank.because)
+        judged = self._judged.of(record, story) if self._judged is not None else None
         reasons = Counter(line.note.partition(": ")[0] for line in silent).most_common()
         # A result is shown with its call.
         answered = {result.seq: call for call, result in record.conversation.tool_results.items()}
@@ -173,7 +189,8 @@ class CallMaker:
             caption=lanes.caption if lanes else "Nothing that was said or done has a time, so there is no timeline.",
             silences=silences,
             failed=tuple(entry.seq for entry in entries if entry.bad and entry.kind != "utterance"),
-            lines=tuple(self._lines(story, silences, rank.why, shown)),
+            lines=tuple(_with_quotes(self._lines(story, silences, rank.why, shown), judged)),
+            judged=judged,
             findings=tuple(_finding_lines(story.findings, entries)),
             bad=bad,
             fine=fine,
@@ -268,7 +285,9 @@ class CallMaker:
         """The scores of the whole: bad, fine, silent. In what it is furthest behind comes first."""
         behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
         lines: dict[str, list[ScoreLine]] = {"bad": [], "fine": [], "silent": []}
-        marks = [*story.scores, *(mark for mark in story.elsewhere if mark.status in (MEASURED, ERROR))]
+        every = [*story.scores, *(mark for mark in story.elsewhere if mark.status in (MEASURED, ERROR))]
+        judged = self._judged
+        marks = [mark for mark in every if judged is None or not judged.is_judged(mark.metric, mark.judge)]
         ranks = {key: rank for rank, key in enumerate(behind)}
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
             ranked = behind.get(mark.metric) if not mark.subject else None
@@ -282,6 +301,22 @@ class CallMaker:
             )
             lines["silent" if is_silent else "bad" if mark.bad or ranked is not None else "fine"].append(line)
         return tuple(map(tuple, lines.values()))
+
+
+def _with_quotes(lines: Iterable[Line], judged: JudgedCall | None) -> Iterator[Line]:
+    """The lines, with what judges quote from each beside it; the page marks the words."""
+    quoted: dict[int, dict[tuple[str, bool], list[str]]] = {}
+    for score in judged.scores if judged is not None else ():
+        for quote in score.quotes:
+            if quote.seq >= 0 and quote.exact:
+                who = f"{quote.judge}, " if quote.judge else ""
+                words = (f"quote: {quote.exact}", *([f"{who}because: {quote.reason}"] if quote.reason else []))
+                name = _short(f"{score.label}: {quote.rating or score.verdict}")
+                quoted.setdefault(quote.seq, {}).setdefault((name, score.tone == "bad"), []).extend(words)
+    for line in lines:
+        texts = quoted.get(line.seq, {}) if line.kind in ("words", "tool") else {}
+        chips = [Chip(name, is_bad, tuple(dict.fromkeys(words))) for (name, is_bad), words in texts.items()]
+        yield msgspec.structs.replace(line, chips=(*line.chips, *chips)) if chips else line
 
 
 def _compared(behind: RankedMetric) -> str:

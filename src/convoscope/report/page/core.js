@@ -49,7 +49,7 @@ const coded = (text) => text.split("`").map((part, place) => (place % 2 ? node("
 // A dot is no number: its reason is there for whoever points, tabs or listens.
 const dot = (reason) => node("span", { class: "na", tabindex: "0", "data-tip": reason || "not measured", "aria-label": `not measured: ${reason || "no value"}` }, "·");
 
-const SIGNS = { missed: "✕ missed", met: "✓ met", "too close": "too close to call" };
+const SIGNS = { missed: "✕ missed", met: "✓ met", "too close": "too close to call", undetermined: "undetermined" };
 const TONES = { missed: "bad", met: "good" };
 const verdictOf = (verdict) => (verdict ? node("b", { class: TONES[verdict] || "" }, SIGNS[verdict]) : null);
 
@@ -129,4 +129,14 @@ function tips() {
   document.addEventListener("focusin", ({ target }) => { const box = target.getBoundingClientRect(); show(target, box.left, box.bottom - 10); });
   document.addEventListener("focusout", () => { tip.hidden = true; });
   document.addEventListener("scroll", () => { tip.hidden = true; }, { passive: true, capture: true });
+}
+
+function theme() {
+  const themes = ["auto", "light", "dark"];
+  $("theme").addEventListener("click", () => {
+    const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "auto") + 1) % 3];
+    if (next === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    $("theme").textContent = `Theme: ${next}`;
+  });
 }

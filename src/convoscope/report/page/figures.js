@@ -80,6 +80,7 @@ function figurePanel(row) {
     row.target ? node("p", {}, `target ${row.target} `, verdictOf(row.verdict)) : null,
     row.points ? node("p", { class: "dim" }, `of 10 points: ${row.points}`) : null,
     row.question ? section("What it measures", node("p", { class: "mut" }, bdi(row.question), row.better ? ` ${capital(row.better)} is better.` : "")) : null,
+    row.judged ? section("The judge", node("p", { class: "mut" }, bdi(row.judged))) : null,
     row.skipped ? section("Not measured", node("p", { class: "mut" }, bdi(row.skipped))) : null,
     row.spread ? section(`How the ${nouns()} spread`, spreadOf(row.spread, true), node("p", { class: "ends dim" }, node("span", {}, row.spread.first || ""), node("span", {}, row.spread.middle), node("span", {}, row.spread.last || ""))) : null,
     (row.groups || []).length ? section("By group", node("div", { class: "mult" }, row.groups.map(bars))) : null,

@@ -10,6 +10,8 @@ import msgspec
 from convoscope.analysis.answer import metric_label
 from convoscope.analysis.answer.figures import SLOWEST
 from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.gate import UNDETERMINED
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import (
     coverage_text,
@@ -175,7 +177,9 @@ class FigureRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     better: str = ""
     target: str = ""
     verdict: str = ""
-    """`met`, `missed`, `too close`."""
+    """`met`, `missed`, `too close`, `undetermined`."""
+    judged: str = ""
+    """Who judged it, and how far they agree with people."""
     points: str = ""
     question: str = ""
     skipped: str = ""
@@ -240,7 +244,9 @@ class FigureData:
         checks = self.checks.get(name, ())
         observes = declared.observes if declared else "subject"
         # The gravest of what came of the targets; `too close` where an interval reaches across one.
-        outcomes = {one.label if one.verdict.sure else "too close" for one in checks}
+        outcomes = {
+            one.label if one.verdict.sure or one.verdict.outcome == UNDETERMINED else "too close" for one in checks
+        }
         return FigureRow(
             name=name,
             label=figure_label(figure, declared, self.noun),
@@ -254,14 +260,21 @@ class FigureData:
             covered=(figure.coverage or 0.0) >= 1 and not figure.has_gaps,
             better=_BETTER.get(figure.better, ""),
             target=", ".join(target_text(one.target, figure.unit) for one in checks),
-            verdict=next((one for one in ("missed", "too close", "met") if one in outcomes), ""),
+            verdict=next((one for one in ("missed", UNDETERMINED, "too close", "met") if one in outcomes), ""),
             points=points_text(figure.ten, declared),
             question=declared.question if declared else "",
             skipped=reasons_text(figure, observes),
+            judged=self._judged(figure),
             spread=self.spread(figure),
             groups=list(self._by_group(name)),
             worst=[] if figure.reduction else self.worst.get(figure.key, []),
         )
+
+    def _judged(self, figure: Figure) -> str:
+        judged = reliability(self.summary, figure)
+        if judged is None:
+            return ""
+        return f"By {judged.judge}: {judged.text or 'a person, with whom judges are compared'}."
 
     def _by_group(self, name: str) -> list[GroupFigures]:
         made = []
@@ -335,7 +348,7 @@ def dimension_key(name: str) -> str:
     return f"by.{name}" if name in _TAKEN or name.startswith("by.") else name
 
 
-_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in"))
+_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in", "judges", "repeats", "answers"))
 
 
 def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) -> str:

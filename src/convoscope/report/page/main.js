@@ -70,16 +70,6 @@ function keys(event) {
   else if (screen === "breaks" && event.key === "Escape") location.hash = "#/overview";
 }
 
-function theme() {
-  const themes = ["auto", "light", "dark"];
-  $("theme").addEventListener("click", () => {
-    const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "auto") + 1) % 3];
-    if (next === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-    $("theme").textContent = `Theme: ${next}`;
-  });
-}
-
 let title;
 async function start() {
   title = document.title;

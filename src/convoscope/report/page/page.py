@@ -84,7 +84,7 @@ def _index(index: Index, full: Sequence[int]) -> str:
 def _fill(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    calls = CallMaker(run.summary, data.noun)
+    calls = CallMaker(run.summary, data.noun, trust_judges=run.trusts_judges)
     for position, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
         number = record.number
         rank = CallRank(data.outcomes[number], data.why[number], ranking.because([number])[0])
@@ -238,32 +238,44 @@ def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], st
 
 
 def _render(answer: Answer, data: PageData, folded: str, packed: Packed) -> str:
-    css = _file("page.css")
     # All scripts as one, in a scope of its own.
-    js = '"use strict";\n(() => {\n' + "".join(_file(f"{name}.js") for name in _SCRIPTS) + "})();\n"
-    parts = {
-        "policy": escape(_policy(css, js)),
-        "title": escape(f"{data.name}: {counted(data.total, data.noun)} · Convoscope"),
-        "headline": escape(answer.headline),
-        "place": escape(data.folder),
-        "css": css,
-        "js": js,
-        "facts": folded,
-        "index": packed.listing,
-        "bounds": fold(msgspec.json.encode(packed.bounds)),
-        "stories": "\n".join(
-            f'<script type="text/plain" id="story-{position}">{story}</script>'
-            for position, story in packed.stories.items()
+    js = '"use strict";\n(() => {\n' + "".join(page_file(f"{name}.js") for name in _SCRIPTS) + "})();\n"
+    return fill_page(
+        page_file("page.html"),
+        page_file("page.css"),
+        js,
+        title=f"{data.name}: {counted(data.total, data.noun)} · Convoscope",
+        headline=answer.headline,
+        place=data.folder,
+        facts=folded,
+        index=packed.listing,
+        bounds=fold(msgspec.json.encode(packed.bounds)),
+        stories=_Markup(
+            "\n".join(
+                f'<script type="text/plain" id="story-{position}">{story}</script>'
+                for position, story in packed.stories.items()
+            )
         ),
-    }
+    )
+
+
+class _Markup(str):
+    """Text that is put into a page as it is."""
+
+
+def fill_page(template: str, css: str, js: str, **parts: str) -> str:
+    """A page of its parts, which are escaped, with a policy that allows its own script and style only."""
+    whole = {"policy": escape(_policy(css, js)), "css": css, "js": js}
+    whole |= {name: part if isinstance(part, _Markup) else escape(part) for name, part in parts.items()}
     # In one pass: what is put in is not looked at again.
-    text = re.sub(r"@(\w+)@", lambda match: parts[match[1]], _file("page.html"))
+    text = re.sub(r"@(\w+)@", lambda match: whole[match[1]], template)
     # A file name may hold bytes that are no text.
     return text.encode("utf-8", errors="replace").decode()
 
 
 @cache
-def _file(name: str) -> str:
+def page_file(name: str) -> str:
+    """A file of the page's shell."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
