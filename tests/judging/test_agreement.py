@@ -87,10 +87,10 @@ class TestRepeats:
         run = score(tmp_path, 2, judge=server.openai, repeats=2)
         # The call that is left has 1.0; the other may be worth 0: then the mean is 0.5.
         assert run[FAITHFULNESS].value == 1.0
-        [high] = checks(run.summary, [f"{FAITHFULNESS} >= 0.8"])
+        [high] = checks(run.summary, [f"{FAITHFULNESS} >= 0.8"], trust_judges=True)
         assert high.verdict.outcome == "undetermined"
         assert "between 0.500 and 1.000" in high.result
-        [low] = checks(run.summary, [f"{FAITHFULNESS} >= 0.5"])
+        [low] = checks(run.summary, [f"{FAITHFULNESS} >= 0.5"], trust_judges=True)
         assert low.verdict.outcome == "passed"
 
     def test_workers_ask_as_often(self, server: JudgeServer, tmp_path: Path) -> None:
