@@ -341,7 +341,7 @@ def disagreements(run: Run) -> ListFacet | None:
 @facet
 def waverings(run: Run) -> ListFacet | None:
     """Conversations that one judge both passes and fails."""
-    return _marked(run, "repeats", "Asked again", {"waver": "Repeats on both sides of the mark"}, 1)
+    return _marked(run, "repeats", "Asked again", {"waver": "Repeats straddle the mark"}, 1)
 
 
 @facet

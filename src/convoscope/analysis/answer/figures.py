@@ -20,6 +20,7 @@ from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
 from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.summary import DeclaredMetric, Summary
+from convoscope.scores.judges import PANEL
 from convoscope.statistics.summary import Figure
 
 MOST = 8
@@ -166,6 +167,9 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
         declared = summary.by_key.get(figure.key)
         if declared is not None and figure.value is not None:
             measured.append((figure, declared))
+    # A panel speaks for its judges.
+    panels = {figure.key for figure, _ in measured if figure.judge.startswith(PANEL)}
+    measured = [pair for pair in measured if pair[0].key not in panels or pair[0].judge.startswith(PANEL)]
     values = {declared.metric for _, declared in measured}
     bad = {
         figure.key
@@ -308,7 +312,8 @@ def judge_lines(figures: Sequence[KeyFigure]) -> Iterator[str]:
     models: dict[str, dict[str, list[str]]] = {}
     for figure in figures:
         if figure.judge and figure.calibration:
-            texts = models.setdefault(figure.judge.partition("@")[0], {})
+            model = "a panel" if figure.judge.startswith(PANEL) else figure.judge.partition("@")[0]
+            texts = models.setdefault(model, {})
             texts.setdefault(figure.calibration, []).append(figure.label)
     for model, texts in models.items():
         yield f"judged by {model}: " + "; ".join(f"{', '.join(labels)} {text}" for text, labels in texts.items())
