@@ -34,7 +34,7 @@ JudgeOption = Annotated[
 ]
 
 
-class NamedJudges(NamedTuple):
+class AskedJudges(NamedTuple):
     """The judges that a command asks, and what of `convoscope.toml` is for them."""
 
     names: Sequence[str]
@@ -49,7 +49,7 @@ class NamedJudges(NamedTuple):
 
 def named_judges(
     judges: Sequence[str], file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool
-) -> NamedJudges:
+) -> AskedJudges:
     """The judges of the command line, else those of the settings."""
     from convoscope.judging.instrument import JudgeSettings, checked_name
     from convoscope.judging.limits import check_budget
@@ -66,10 +66,10 @@ def named_judges(
     fields = {name: value for name, value in options.items() if name in JudgeSettings.__struct_fields__}
     settings = JudgeSettings(use_cache=use_cache, **fields)
     check_budget(settings.max_dollars, [checked_name(name).priced_as for name in names])
-    return NamedJudges(names, settings, None if calibration is None else Path(calibration))
+    return AskedJudges(names, settings, None if calibration is None else Path(calibration))
 
 
-def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool) -> NamedJudges:
+def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool) -> AskedJudges:
     """The judge of the command line, else that of the settings, where a command asks one."""
     named = named_judges([judge] if judge else (), file, rubrics, use_cache=use_cache)
     if len(named.names) != 1:
@@ -250,7 +250,7 @@ def calibrate_command(
         screen.line(f"next  convoscope judge label {shlex.quote(str(source))}")
 
 
-def _calibrate_calls(path: Path, named: NamedJudges, rubric: str | None, limit: int | None) -> list[Agreement]:
+def _calibrate_calls(path: Path, named: AskedJudges, rubric: str | None, limit: int | None) -> list[Agreement]:
     from convoscope.analysis.calibration import calibrate_panel
     from convoscope.analysis.labelled_calls import read_labels
 
