@@ -179,7 +179,7 @@ class TestCommands:
         written(tmp_path, f'[judge]\nmodel = ["{server.openai}", "{server.anthropic}"]\n')
         silent: list[tuple[Any, ...]] = [("judge", "check"), ("judge", "check", "--judge", "settings")]
         messages = [command(*arguments, cwd=tmp_path).err for arguments in silent]
-        assert "one judge is asked here, and none is named" in messages[0]
+        assert "no judge is named" in messages[0]
         assert "one judge is asked here, and the settings name 2" in messages[1]
         assert server.prompts == []
 

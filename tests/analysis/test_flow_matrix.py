@@ -191,9 +191,9 @@ class TestHumanness:
             JudgeVerdict(judge="human:eve", score=pytest.approx(6.0), n=2),  # (8 + 4) ÷ 2
             JudgeVerdict(judge="human:joe", score=pytest.approx(6.0), n=2),
         ]
-        # Medians 8 and 5: 6.5. Spreads 9 − 6 = 3 and 6 − 4 = 2: 2.5. The broken one counts for nobody.
-        assert panel.judge.startswith("panel:")
-        assert (panel.score, panel.n, panel.spread) == (pytest.approx(6.5), 2, pytest.approx(2.5))
+        # Of people alone: 8 and 6, 4 and 6. Medians 7 and 5: 6. Spreads 2 and 2. The broken one counts for nobody.
+        assert panel.judge.startswith("panel:human:")
+        assert (panel.score, panel.n, panel.spread) == (pytest.approx(6.0), 2, pytest.approx(2.0))
 
     def test_nobody_judged(self, run: Run) -> None:
         assert row(run, "booking", "bob").humanness == ()

@@ -139,6 +139,31 @@ class TestPanel:
         )
         assert run[FAITHFULNESS].value == 0.75  # (1 × 0 + 3 × 1) ÷ 4
 
+    def test_workers_know_the_rule(self, server: JudgeServer, tmp_path: Path) -> None:
+        for number in range(3):
+            messages = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": f"Desk {number}."}]
+            (tmp_path / f"{number}.json").write_text(json.dumps({"messages": messages}))
+
+        def by_model(prompt: str, schema: dict[str, Any]) -> Any:
+            is_tiny = json.loads(server.bodies[-1])["model"] == "tiny"
+            return rating(1 if is_tiny else 3)(prompt, schema)
+
+        server.answer = by_model
+        other = server.openai.replace(":tiny@", ":large@")
+        run = convoscope.score(
+            [tmp_path / f"{number}.json" for number in range(3)],
+            judge=[server.openai, other],
+            panel="weighted_mean",
+            panel_weights={server.openai: 0, other: 1},
+            metrics=FAITHFULNESS,
+            out=tmp_path / "run",
+            workers=2,
+            part_bytes=1,
+        )
+        # The judge that says 0 has no weight; the median would be 0.5.
+        assert [figure.value for figure in run.summary.figures] == [1.0, 0.0, 1.0]
+        assert len(server.prompts) == 6
+
     def test_too_little_consensus_is_undetermined(self, tmp_path: Path) -> None:
         run = score(tmp_path, judge=[rating(1), rating(3)], require_consensus=0.8)
         figure = run[FAITHFULNESS]
@@ -220,6 +245,17 @@ class TestPanel:
         judges = [f"openai:{name}@http://localhost:1/v1" for name in "ab"]
         with pytest.raises(UsageError, match=f"openai/{message}"):
             score(tmp_path, judge=judges, panel="weighted_mean", panel_weights=names)
+
+
+def test_a_judge_that_no_metric_of_the_run_asks_is_refused(server: JudgeServer, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    (tmp_path / "chat.json").write_text(json.dumps({"messages": messages}))
+    for more in ((), ("--dry-run",)):
+        ended = command("score", "chat.json", "--judge", server.openai, "-m", "agent", *more, cwd=tmp_path)
+        assert ended.code == 2
+        assert f"no metric of this run asks for {server.openai}, which is a Judge" in ended.err
+    assert server.prompts == []
+    assert not (tmp_path / "runs").exists()
 
 
 class TestSecondLook:

@@ -260,15 +260,10 @@ def test_with_all_judges_down_every_other_figure_is_the_same_to_the_byte(
     assert computed(down) == computed(without)
     assert len(computed(down)) > 10_000
     judged = [row for row in down.scores() if is_judged(row.metric) and row.judge != "(computed)"]
-    assert len(judged) >= 3 * 3 * 4  # three calls, four questions, two judges and their panel
+    assert len(judged) >= 3 * 3 * 3  # three calls, three questions, two judges and their panel
     assert all(row.value is None for row in judged)
-    assert {row.reason for row in judged} <= {
-        "judge_failed",
-        "judge_missing",
-        "no_scenario",
-        "no_user_turns",
-        "not_a_call",
-    }
+    not_asked = {row.reason for row in judged if row.status == "not_applicable"}
+    assert {row.reason for row in judged} - not_asked == {"judge_failed", "judge_missing", "no_user_turns"}
     # And what is made of verdicts has none.
     assert all(one.value is None for one in down.summary.figures if is_judged(one.key))
 
@@ -330,8 +325,7 @@ def test_a_killed_run_pays_only_for_what_is_missing(server: JudgeServer, tmp_pat
     until = threading.Event()
     server.always = held(until, first=5)
     out = tmp_path / "run"
-    arguments = [sys.executable, "-c", SCRIPT, server.openai, str(out), kept]
-    process = subprocess.Popen(arguments, start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, server.openai, str(out), kept], start_new_session=True)
     deadline = time.monotonic() + 60
     while _kept(out, kept) < 5 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -341,12 +335,12 @@ def test_a_killed_run_pays_only_for_what_is_missing(server: JudgeServer, tmp_pat
     until.set()
     server.always = None
     paid = len(server.prompts)
-    subprocess.run(arguments, check=True, timeout=120)
+    calls = [example("user: Hello?", f"assistant: This is desk {number}.", id=f"call-{number}") for number in range(12)]
+    run = score(tmp_path, calls, judge=server.openai, judge_cache=kept == "cache")
     # Twelve calls, of which five have an answer.
     assert len(server.prompts) - paid == 7
-    run = Run.open(out)
     assert (run[FAITHFULNESS].value, run[FAITHFULNESS].samples_measured) == (1.0, 12)
-    subprocess.run([*arguments[:-2], str(tmp_path / "again"), "cache"], check=True, timeout=120)
+    score(tmp_path, calls, "again", judge=server.openai)
     # The same run again asks nothing; without a cache nothing was kept of the first.
     assert len(server.prompts) - paid == (7 if kept == "cache" else 19)
 
@@ -408,7 +402,7 @@ def test_no_planted_address_phone_or_card_is_on_the_wire(server: JudgeServer, tm
     if wire == "anthropic":
         server.answer = lambda prompt, schema: {}
     run = score(tmp_path, [leaking()], judge=getattr(server, wire), metrics="judged", redact=True)
-    assert len(server.bodies) >= 8  # each of four questions, and its repair
+    assert len(server.bodies) >= 6  # each of three questions, and its repair
     for raw in server.bodies:
         sent = raw.lower() + json.loads(raw)["messages"][0]["content"].lower()
         assert "example.org" not in sent
