@@ -233,7 +233,8 @@ def _percent(rating: float, low: float, high: float) -> float:
 def _dots(voice: _Voice, low: float, high: float) -> JudgeDots:
     """The repeats, else one dot for each turn, else one."""
     whole = [one for one in voice.observations if one.value is not None]
-    repeats = _details(voice).get("repeats") if len(whole) == 1 else None
+    # Repeats that straddle the mark come to no value.
+    repeats = _details(voice).get("repeats") if len(voice.observations) == 1 else None
     values = repeats if isinstance(repeats, list) else [one.value for one in whole]
     value = voice.reduced.value
     rating = NOTHING if value is None else f"{low + value * (high - low):.3g}"
