@@ -21,7 +21,7 @@ from convoscope.judging.rubrics import Rubric, rubric_named, rubrics
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.examples import example
 from convoscope.metrics.registry import known
-from convoscope.resources.judge import Judge
+from convoscope.resources.judge import Judge, close
 from convoscope.scores.observation import MEASURED
 from convoscope.scoring.evaluate import answered
 
@@ -150,7 +150,14 @@ def _event(entry: Mapping[str, Any]) -> str | Mapping[str, Any]:
 
 def calibrate(judge: Judge, rubric: Rubric, calls: Sequence[LabelledCall]) -> Agreement:
     """Ask a judge about calls that people have labelled, and compare."""
-    return asyncio.run(_calibrated(judge, rubric, calls))
+
+    async def asked() -> Agreement:
+        try:
+            return await _calibrated(judge, rubric, calls)
+        finally:
+            await close(judge)
+
+    return asyncio.run(asked())
 
 
 async def _calibrated(judge: Judge, rubric: Rubric, calls: Sequence[LabelledCall]) -> Agreement:

@@ -15,7 +15,7 @@ from convoscope.judging.rubrics import Rubric, rubrics
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.examples import example
 from convoscope.metrics.registry import known
-from convoscope.resources.judge import Judge
+from convoscope.resources.judge import Judge, close
 from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import answered
 
@@ -89,7 +89,14 @@ def pairs_of(rubric: str) -> list[WrittenPair]:
 def check_judge(judge: Judge, names: Sequence[str] = (), folders: tuple[str, ...] = ()) -> list[CheckedPair]:
     """Ask a judge about all pairs of the rubrics that are named, or of all."""
     chosen = [rubric for name, rubric in rubrics(folders).items() if not names or name in names]
-    return asyncio.run(_checked(judge, chosen))
+
+    async def asked() -> list[CheckedPair]:
+        try:
+            return await _checked(judge, chosen)
+        finally:
+            await close(judge)
+
+    return asyncio.run(asked())
 
 
 async def _checked(judge: Judge, chosen: Sequence[Rubric]) -> list[CheckedPair]:

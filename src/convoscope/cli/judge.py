@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import Json, JudgeForm, MaxAnswerTokens
 from convoscope.cli.options import Rubrics as RubricFolders
 
 app = typer.Typer(
@@ -82,11 +82,14 @@ def check_command(
     judge: JudgeOption,
     rubric: Annotated[list[str] | None, typer.Option("--rubric", help="Only this rubric. May be repeated.")] = None,
     rubrics: RubricFolders = None,
+    judge_form: JudgeForm = "scores",
+    max_answer_tokens: MaxAnswerTokens = None,
     use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")] = True,
     json: Json = False,
 ) -> None:
     """Ask a judge about good and bad calls that were written for each rubric: can it do the job?"""
     from convoscope.analysis.judge_check import by_rubric, check_judge
+    from convoscope.judging.backends import MAX_ANSWER_TOKENS
     from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
     from convoscope.judging.rubrics import rubric_named
     from convoscope.report.screen import Screen
@@ -95,7 +98,12 @@ def check_command(
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
     for name in rubric or ():
         rubric_named(name, folders)
-    settings = JudgeSettings(use_cache=use_cache, rubrics=folders)
+    settings = JudgeSettings(
+        use_cache=use_cache,
+        rubrics=folders,
+        form=judge_form,
+        max_answer_tokens=max_answer_tokens or MAX_ANSWER_TOKENS,
+    )
     pairs = check_judge(Instrument(checked_name(judge), settings), rubric or (), folders)
     screen = Screen()
     if json:
@@ -124,6 +132,8 @@ def calibrate_command(
         str | None, typer.Option("--rubric", help="What the labels are about. Default: the name of the file.")
     ] = None,
     rubrics: RubricFolders = None,
+    judge_form: JudgeForm = "scores",
+    max_answer_tokens: MaxAnswerTokens = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls.", min=1)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Keep it in this file. Default: in your data folder.")
@@ -140,13 +150,19 @@ def calibrate_command(
         keep_calibration,
         read_labels,
     )
+    from convoscope.judging.backends import MAX_ANSWER_TOKENS
     from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
     from convoscope.report.screen import Screen
     from convoscope.report.table import number_column, print_table, text_table
 
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
     asked, calls = read_labels(labels, rubric)
-    settings = JudgeSettings(use_cache=use_cache, rubrics=folders)
+    settings = JudgeSettings(
+        use_cache=use_cache,
+        rubrics=folders,
+        form=judge_form,
+        max_answer_tokens=max_answer_tokens or MAX_ANSWER_TOKENS,
+    )
     result = calibrate(Instrument(checked_name(judge), settings), asked, calls[:limit])
     file = calibration or calibration_file()
     keep_calibration(result, file)

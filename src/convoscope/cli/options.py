@@ -96,6 +96,17 @@ Judges = Annotated[
         "Conversations are sent to it. Named several times, the judges are a panel.",
     ),
 ]
+JudgeForm = Annotated[
+    str,
+    typer.Option(
+        "--judge-form",
+        metavar="FORM",
+        help="scores; or yesno, for small models: yes/no questions, read from log-probabilities, without quotes.",
+    ),
+]
+MaxAnswerTokens = Annotated[
+    int | None, typer.Option("--max-answer-tokens", help="Cut an answer of a judge here. Default: 4,096.", min=1)
+]
 Repeats = Annotated[int, typer.Option("--repeats", help="Ask each judge the same so often.", min=1)]
 Rubrics = Annotated[
     list[Path] | None,
@@ -230,7 +241,8 @@ class PlainGroup(PlainParams, TyperGroup):
 OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
-    "Judges": "--judge --dry-run --repeats --budget --max-questions --rubrics --redact --redact-pattern --cache",
+    "Judges": "--judge --judge-form --dry-run --repeats --budget --max-questions --max-answer-tokens --rubrics "
+    "--redact --redact-pattern --cache",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --max-concurrency --workers",
 }
 

@@ -14,6 +14,13 @@ from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.judging.names import JudgeName
 
 MAX_ANSWER_TOKENS = 4096
+SCORES, YES_NO = "scores", "yesno"
+"""The forms of a question: an answer of a given shape, or the probabilities of yes and no as its first word."""
+FORMS = (SCORES, YES_NO)
+CANDIDATES = 20
+"""First words that a server is asked for; most give no more."""
+_AROUND = " \t\n\"'*_.,:`▁Ġ"
+"""What a first word may have around it: blanks as tokens show them, quotation marks, Markdown."""
 SECONDS = 120.0
 """How long one request may take."""
 
@@ -56,12 +63,26 @@ class Backend(Protocol):
         """No question will follow."""
 
 
-def backend_for(name: JudgeName, *, temperature: float = 0.0, seconds: float = SECONDS) -> Backend:
+def backend_for(
+    name: JudgeName,
+    *,
+    temperature: float = 0.0,
+    seconds: float = SECONDS,
+    form: str = SCORES,
+    max_tokens: int = MAX_ANSWER_TOKENS,
+) -> Backend:
     """The client of a named judge. The SDK is imported only here."""
+    if form == YES_NO and name.provider != "openai":
+        raise UsageError(
+            f"{name}: the yes/no form needs log-probabilities, which {name.provider} does not give",
+            hint="openai:MODEL@http://HOST:PORT/v1 can, or --judge-form scores",
+        )
     try:
+        if name.provider == "openai" and form == YES_NO:
+            return YesNoBackend(name, temperature, seconds)
         if name.provider == "openai":
-            return OpenAIBackend(name, temperature, seconds)
-        return AnthropicBackend(name, temperature, seconds)
+            return OpenAIBackend(name, temperature, seconds, max_tokens)
+        return AnthropicBackend(name, temperature, seconds, max_tokens)
     except ModuleNotFoundError as error:
         raise UsageError(
             f"--judge {name} needs the package {error.name}", hint="pip install 'convoscope[judge]'"
@@ -71,7 +92,7 @@ def backend_for(name: JudgeName, *, temperature: float = 0.0, seconds: float = S
 class OpenAIBackend:
     """OpenAI chat completions: OpenAI, vLLM, Ollama, llama.cpp, Gemini's compatible endpoint."""
 
-    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+    def __init__(self, name: JudgeName, temperature: float, seconds: float, max_tokens: int) -> None:
         import openai
 
         self._api = openai
@@ -86,24 +107,25 @@ class OpenAIBackend:
         self.name = f"openai/{name.model}"
         self.address = name.shown_url
         self.has_own_address = bool(name.address)
-        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self.is_local = name.is_local
         self._has_schemas = True
         """The server takes a JSON Schema, until it refuses one."""
-        self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": MAX_ANSWER_TOKENS}
+        self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         try:
             response = await self._create(prompt, schema)
-            message = response.choices[0].message
+            text = self._text(response.choices[0])
+        except JudgeFailed:
+            raise
         except Exception as error:  # what a server sends can break the SDK in any way
             raise _failure(self._api, error) from None
         usage = response.usage
-        return ModelAnswer(
-            message.content or "",
-            usage.prompt_tokens if usage else None,
-            usage.completion_tokens if usage else None,
-        )
+        return ModelAnswer(text, usage.prompt_tokens if usage else None, usage.completion_tokens if usage else None)
+
+    def _text(self, choice: Any) -> str:
+        return choice.message.content or ""
 
     async def _create(self, prompt: str, schema: Mapping[str, Any]) -> Any:
         """Ask with a schema and the newest parameters; a server that refuses one of them is asked without it."""
@@ -138,12 +160,41 @@ class OpenAIBackend:
         await self._client.close()
 
 
+class YesNoBackend(OpenAIBackend):
+    """The same wire: how likely yes and no are as the first word, by the log-probabilities that come with it."""
+
+    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+        super().__init__(name, temperature, seconds, max_tokens=1)
+        self._has_schemas = False
+        self._options |= {"logprobs": True, "top_logprobs": CANDIDATES}
+        self.parameters = {**self.parameters, "form": YES_NO, "candidates": CANDIDATES}
+
+    def _text(self, choice: Any) -> str:
+        first = choice.logprobs.content[:1] if choice.logprobs and choice.logprobs.content else []
+        if not first or not first[0].top_logprobs:
+            raise JudgeFailed(_NO_PROBABILITIES, is_final=True)
+        chances = {one.token: math.exp(one.logprob) for one in first[0].top_logprobs}
+        words = {"yes": 0.0, "no": 0.0}
+        for token, chance in chances.items():
+            if (word := token.strip(_AROUND).casefold()) in words:
+                words[word] += chance
+        return json.dumps({**words, "candidates": chances}, ensure_ascii=False)
+
+    def _does_without(self, complaint: str) -> bool:
+        if "logprobs" in complaint:
+            raise JudgeFailed(_NO_PROBABILITIES, is_final=True)
+        return super()._does_without(complaint)
+
+
+_NO_PROBABILITIES = "the judge gives no log-probabilities, which the yes/no form needs; --judge-form scores does not"
+
+
 class AnthropicBackend:
     """Anthropic messages. The schema is given to the model as a tool that it has to use."""
 
     _TOOL = "answer"
 
-    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+    def __init__(self, name: JudgeName, temperature: float, seconds: float, max_tokens: int) -> None:
         import anthropic
 
         self._api = anthropic
@@ -156,7 +207,7 @@ class AnthropicBackend:
         self.name = f"anthropic/{name.model}"
         self.address = name.shown_url
         self.has_own_address = bool(name.address)
-        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self.is_local = name.is_local
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
@@ -180,7 +231,7 @@ class AnthropicBackend:
             try:
                 return await self._client.messages.create(
                     model=self._model,
-                    max_tokens=MAX_ANSWER_TOKENS,
+                    max_tokens=self.parameters["max_tokens"],
                     messages=[{"role": "user", "content": prompt}],
                     tools=[tool],
                     tool_choice={"type": "tool", "name": self._TOOL},

@@ -14,12 +14,23 @@ import msgspec
 
 from convoscope.errors import UsageError
 from convoscope.judging.answers import UnusableAnswer, read_answer
-from convoscope.judging.backends import Backend, FunctionBackend, JudgeFailed, ModelAnswer, backend_for
+from convoscope.judging.backends import (
+    FORMS,
+    MAX_ANSWER_TOKENS,
+    SCORES,
+    YES_NO,
+    Backend,
+    FunctionBackend,
+    JudgeFailed,
+    ModelAnswer,
+    backend_for,
+)
 from convoscope.judging.cache import AnswerCache, CachedAnswer, cache_file, cache_key
 from convoscope.judging.limits import Budget, Price, Retries, Throttle, price_of
 from convoscope.judging.names import JudgeName, judge_name
 from convoscope.judging.redaction import Redaction
 from convoscope.judging.rubrics import rubrics
+from convoscope.judging.yes_no import NO_FORM, SCHEMA
 from convoscope.resources.judge import Judge, Verdict
 
 CHARACTERS_PER_TOKEN = 4
@@ -31,6 +42,9 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a named judge is asked."""
 
     temperature: float = 0.0
+    form: str = SCORES
+    """`yesno`: rubrics are asked as yes/no questions, read from log-probabilities. For small models."""
+    max_answer_tokens: int = MAX_ANSWER_TOKENS
     seconds: float = 120.0
     """How long one request may take."""
     max_concurrency: int = 200
@@ -45,6 +59,10 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     rubrics: tuple[str, ...] = ()
     """Folders of rubrics that replace ours."""
 
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise UsageError(f"--judge-form {self.form}: unknown form", hint=f"there is {' and '.join(FORMS)}")
+
 
 _DEFAULTS = JudgeSettings()
 
@@ -56,6 +74,8 @@ class ExpectedQuestion(NamedTuple):
     characters: int
     price: Price | None
     hidden: dict[str, int]
+    answer_tokens: int
+    """About."""
 
 
 class Instrument(Judge):
@@ -72,7 +92,13 @@ class Instrument(Judge):
         name = judge_name(judge) if isinstance(judge, str) else judge
         if backend is None:
             backend = (
-                backend_for(name, temperature=settings.temperature, seconds=settings.seconds)
+                backend_for(
+                    name,
+                    temperature=settings.temperature,
+                    seconds=settings.seconds,
+                    form=settings.form,
+                    max_tokens=settings.max_answer_tokens,
+                )
                 if isinstance(name, JudgeName)
                 else FunctionBackend(name)
             )
@@ -89,10 +115,12 @@ class Instrument(Judge):
         self._price = price_of(backend.name) if not backend.has_own_address else None
         self._in_flight: dict[str, asyncio.Future[CachedAnswer]] = {}
         self.rubric_folders = settings.rubrics
+        self.form = settings.form
         own = [rubric.hash for rubric in rubrics(settings.rubrics).values()] if settings.rubrics else []
         whole = json.dumps([dict(backend.parameters), own], sort_keys=True)
         digest = hashlib.sha256(whole.encode()).hexdigest()
-        self.identity = f"{backend.name}@{digest[:8]}"
+        # A person sees the form: without quotes its verdicts are another thing.
+        self.identity = f"{backend.name}{f'+{YES_NO}' if self.form == YES_NO else ''}@{digest[:8]}"
 
     def repeated(self, repeat: int) -> Instrument:
         """The same judge asked once more: its answers to this repeat are kept apart."""
@@ -116,10 +144,13 @@ class Instrument(Judge):
         sent = prompt if hidden is None else hidden.text
         key = cache_key(self.identity, sent, schema, self._repeat)
         is_cached = self._cache is not None and self._cache.get(key) is not None
-        return ExpectedQuestion(is_cached, len(sent), self._price, {} if hidden is None else hidden.counts)
+        tokens = 1 if self.form == YES_NO else EXPECTED_ANSWER_TOKENS
+        return ExpectedQuestion(is_cached, len(sent), self._price, {} if hidden is None else hidden.counts, tokens)
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         """The answer in the shape of a schema. Raises `UnusableAnswer` and `JudgeFailed`."""
+        if self.form == YES_NO and schema != SCHEMA:
+            raise UnusableAnswer(NO_FORM, "this question cannot be answered with yes or no")
         hidden = self._redaction.hide(prompt) if self._redaction is not None else None
         sent = prompt if hidden is None else hidden.text
         key = cache_key(self.identity, sent, schema, self._repeat)
@@ -186,6 +217,8 @@ class Instrument(Judge):
         try:
             read_answer(first.text, schema)
         except UnusableAnswer as unusable:
+            if self.form == YES_NO:  # probabilities do not change by asking again
+                return CachedAnswer(first.text, first.input_tokens, first.output_tokens, perf_counter() - began)
             again = await self._complete(_repair(prompt, first.text, unusable), schema)
             tokens = _sum(first.input_tokens, again.input_tokens), _sum(first.output_tokens, again.output_tokens)
             return CachedAnswer(first.text, *tokens, perf_counter() - began, again.text or "(empty)")

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Label
 from convoscope.judging.answers import UnusableAnswer
-from convoscope.judging.backends import JudgeFailed
+from convoscope.judging.backends import SCORES, YES_NO, JudgeFailed
 from convoscope.judging.limits import BudgetSpent
 from convoscope.judging.questions import MissingField, Question, question
 from convoscope.judging.rubrics import Rubric, rubric_named
+from convoscope.judging.yes_no import form_of, yes_no_verdict
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric
 from convoscope.metrics.needs import JUDGE, Need
 from convoscope.resources.judge import Judge, Verdict
@@ -44,6 +45,11 @@ class RubricAnswer(NamedTuple):
     rubric: Rubric
     question: Question
     verdict: Verdict
+    form: str = SCORES
+
+    def rests_on(self, quote: str) -> bool:
+        """Whether the words are in the conversation. An answer of one word has none: its score says so."""
+        return self.form == YES_NO or self.question.has_quote(quote)
 
     def scored(self, what: Subjectlike, rating: float | None, details: Mapping[str, Any]) -> Observation:
         """A rating of the rubric's scale as a score from 0 to 1. Without a rating the score is unmeasured."""
@@ -70,6 +76,8 @@ class RubricAnswer(NamedTuple):
             "withheld": list(self.question.withheld) or None,
             "without": list(self.question.absent) or None,
             "repaired": verdict.is_repaired or None,
+            "form": YES_NO if self.form == YES_NO else None,
+            "evidence": "none" if self.form == YES_NO else None,
         }
         return {name: value for name, value in taken.items() if value is not None}
 
@@ -92,14 +100,24 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
         return _without(WHOLE, NOT_APPLICABLE, "no_scenario", "", name)
     if isinstance(asked, MissingField):
         return _without(WHOLE, UNMEASURED, f"no_{asked.name}", "", name)
+    form = form_of(judge)
     try:
-        return RubricAnswer(rubric, asked, await judge.ask(asked.prompt, asked.schema))
+        if form == YES_NO:
+            verdict = await yes_no_verdict(judge, rubric, asked, _unanswerable(asked))
+        else:
+            verdict = await judge.ask(asked.prompt, asked.schema)
+        return RubricAnswer(rubric, asked, verdict, form)
     except UnusableAnswer as unusable:
         return _without(WHOLE, UNMEASURED, unusable.reason, unusable.detail, name, {"raw": unusable.raw})
     except BudgetSpent as spent:
         return _without(WHOLE, UNMEASURED, "budget_spent", spent.message, name)
     except JudgeFailed as failure:
         return _without(WHOLE, ERROR, "judge_failed", failure.message, name)
+
+
+def _unanswerable(asked: Question) -> tuple[str, ...]:
+    """Dimensions that cannot be judged: without instructions there is nothing to break."""
+    return ("violating_policies",) if "instructions" in asked.absent else ()
 
 
 Reading = Callable[[RubricAnswer, Conversation], Iterator[Observation]]
@@ -124,20 +142,19 @@ def _by_dimensions(
     answer: RubricAnswer, conversation: Conversation, overall: Callable[[list[int]], int]
 ) -> Observation:
     answered = answer.verdict.answer["dimensions"]
+    asked = answer.rubric.schema["properties"]["dimensions"]["properties"]
     dimensions: dict[str, dict[str, Any]] = {}
     inconsistent = 0
     for name, dimension in answered.items():
-        if name not in answer.rubric.schema["properties"]["dimensions"]["properties"]:
-            continue
-        if name == "violating_policies" and "instructions" in answer.question.absent:
+        if name not in asked or name in _unanswerable(answer.question):
             continue
         flagged = dimension["rating"] < answer.rubric.high
         inconsistent += flagged != dimension["flagged"]
-        if flagged and not answer.question.has_quote(dimension["quote"]):
+        if flagged and not answer.rests_on(dimension["quote"]):
             return answer.unfounded(conversation, dimension["quote"])
         dimensions[name] = {**dimension, "flagged": flagged}
     rating = overall([dimension["rating"] for dimension in dimensions.values()])
-    details = {"dimensions": dimensions, "inconsistent": inconsistent, "partial": len(dimensions) < len(answered)}
+    details = {"dimensions": dimensions, "inconsistent": inconsistent, "partial": len(dimensions) < len(asked)}
     worst = min(dimensions.values(), key=lambda dimension: dimension["rating"])
     return answer.scored(conversation, rating, {**details, "quote": worst["quote"], "reasoning": worst["explanation"]})
 
@@ -159,11 +176,13 @@ def _by_turn(answer: RubricAnswer, conversation: Conversation) -> Iterator[Obser
         else:
             turn = by_id[number]
             flagged = turn["rating"] < answer.rubric.high
-            if flagged and not answer.question.has_quote(turn["quote"]):
+            if flagged and not answer.rests_on(turn["quote"]):
                 yield answer.unfounded(subject, turn["quote"])
             else:
                 modes = turn.get("failure_modes", []) if flagged else []
                 details = {"quote": turn["quote"], "reasoning": turn["explanation"], "failure_modes": modes}
+                if "probability" in turn:
+                    details["probability"] = turn["probability"]
                 yield answer.scored(subject, turn["rating"], {**details, "unknown_turns": unknown})
 
 
@@ -200,7 +219,7 @@ def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[O
     analysis = answer.verdict.answer["corruption_analysis"]
     detected = {name: corruption for name, corruption in analysis.items() if corruption["detected"]}
     for corruption in detected.values():
-        if not answer.question.has_quote(corruption["quote"]):
+        if not answer.rests_on(corruption["quote"]):
             yield answer.unfounded(conversation, corruption["quote"])
             return
     first = next(iter(detected.values()), {"quote": "", "analysis": ""})

@@ -64,6 +64,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     redact: bool | None = None
     redact_patterns: str | Sequence[str] = ()
     judge_cache: bool = True
+    judge_form: str = "scores"
+    max_answer_tokens: int | None = None
     max_questions: int | None = None
     budget: float | None = None
     out: PathLike | None = None
@@ -106,6 +108,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The judges that were named, as resources of the run."""
         if not self.judge:
             return ()
+        from convoscope.judging.backends import MAX_ANSWER_TOKENS
         from convoscope.judging.instrument import JudgeSettings
         from convoscope.judging.named import judge_resources
 
@@ -116,6 +119,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             redact=self.redact,
             redact_patterns=patterns,
             use_cache=self.judge_cache,
+            form=self.judge_form,
+            max_answer_tokens=self.max_answer_tokens or MAX_ANSWER_TOKENS,
             max_questions=self.max_questions,
             max_dollars=self.budget,
             rubrics=tuple(str(Path(folder).resolve()) for folder in self.rubrics),
