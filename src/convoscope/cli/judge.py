@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from convoscope.cli.options import Json, JudgeForm, MaxAnswerTokens
 from convoscope.cli.options import Rubrics as RubricFolders
+from convoscope.errors import UsageError
 
 app = typer.Typer(
     help="The judge: its rubrics, its cache, and how far it can be relied on.",
@@ -20,6 +22,12 @@ app = typer.Typer(
 JudgeOption = Annotated[
     str, typer.Option("--judge", help="openai:MODEL, anthropic:MODEL, or one of them @http://HOST:PORT.")
 ]
+
+Concurrency = Annotated[
+    int,
+    typer.Option("--max-concurrency", help="Questions in flight. A server of your own may do one at a time.", min=1),
+]
+Timeout = Annotated[float, typer.Option("--timeout", help="Seconds that one answer may take.", min=1)]
 
 
 @app.command("rubrics")
@@ -83,45 +91,45 @@ def check_command(
     rubric: Annotated[list[str] | None, typer.Option("--rubric", help="Only this rubric. May be repeated.")] = None,
     rubrics: RubricFolders = None,
     judge_form: JudgeForm = "scores",
-    max_answer_tokens: MaxAnswerTokens = None,
+    max_answer_tokens: Annotated[
+        int, typer.Option("--max-answer-tokens", help="Cut an answer here. Small models do not come to an end.", min=1)
+    ] = 1000,
+    max_concurrency: Concurrency = 200,
+    timeout: Timeout = 120.0,
     use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")] = True,
     json: Json = False,
 ) -> None:
     """Ask a judge about good and bad calls that were written for each rubric: can it do the job?"""
-    from convoscope.analysis.judge_check import by_rubric, check_judge
-    from convoscope.judging.backends import MAX_ANSWER_TOKENS
+    from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
     from convoscope.judging.instrument import Instrument, JudgeSettings, checked_name
     from convoscope.judging.rubrics import rubric_named
-    from convoscope.report.screen import Screen
-    from convoscope.report.table import TableColumn, number_column, print_table, text_table
+    from convoscope.judging.rubrics import rubrics as known_rubrics
+    from convoscope.report.judge_check import print_check
+    from convoscope.report.screen import Screen, counting_bar
 
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
-    for name in rubric or ():
-        rubric_named(name, folders)
+    names = [rubric_named(name, folders).name for name in rubric or known_rubrics(folders)]
     settings = JudgeSettings(
         use_cache=use_cache,
         rubrics=folders,
         form=judge_form,
-        max_answer_tokens=max_answer_tokens or MAX_ANSWER_TOKENS,
+        max_answer_tokens=max_answer_tokens,
+        max_concurrency=max_concurrency,
+        seconds=timeout,
     )
-    pairs = check_judge(Instrument(checked_name(judge), settings), rubric or (), folders)
-    screen = Screen()
+    instrument = Instrument(checked_name(judge), settings)
+    calls = 2 * sum(len(pairs_of(name)) for name in names)
+    Screen(sys.stderr).line(f"asking {instrument.address} about {calls} invented calls; nothing of yours is sent")
+    with counting_bar("calls") as progress:
+        pairs = check_judge(instrument, names, folders, progress)
+    failed = [pair for pair in pairs if pair.reason == "judge_failed"]
+    if pairs and len(failed) == len(pairs):
+        raise UsageError(f"{judge}: {failed[0].detail}", hint=f"{instrument.address} gave no answer at all")
+    checked, screen = by_rubric(pairs, folders), Screen()
     if json:
-        screen.json({"judge": judge, "rubrics": by_rubric(pairs), "pairs": pairs})
-        return
-    right = sum(pair.is_right for pair in pairs)
-    screen.line(f"{judge} is right about {right} of {len(pairs)} pairs of a good and a bad call.")
-    numbers = [number_column(title) for title in ("right", "in order", "no answer", "pairs")]
-    columns: list[str | TableColumn] = ["the agent …", *numbers]
-    rows = [
-        (checked.title, f"{checked.right}", f"{checked.ordered}", f"{checked.unanswered}", f"{checked.pairs}")
-        for checked in by_rubric(pairs)
-    ]
-    print_table(screen, text_table(columns, rows))
-    for pair in pairs:
-        if pair.reason:
-            screen.line(f"no answer  {pair.rubric}, {pair.about}: {pair.reason}")
-    screen.line("right: the good call passes, and the bad one is rated lower")
+        screen.json({"judge": judge, "rubrics": checked, "pairs": pairs})
+    else:
+        print_check(screen, judge, judge_form, pairs, checked)
 
 
 @app.command("calibrate")
@@ -134,6 +142,8 @@ def calibrate_command(
     rubrics: RubricFolders = None,
     judge_form: JudgeForm = "scores",
     max_answer_tokens: MaxAnswerTokens = None,
+    max_concurrency: Concurrency = 200,
+    timeout: Timeout = 120.0,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls.", min=1)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Keep it in this file. Default: in your data folder.")
@@ -162,6 +172,8 @@ def calibrate_command(
         rubrics=folders,
         form=judge_form,
         max_answer_tokens=max_answer_tokens or MAX_ANSWER_TOKENS,
+        max_concurrency=max_concurrency,
+        seconds=timeout,
     )
     result = calibrate(Instrument(checked_name(judge), settings), asked, calls[:limit])
     file = calibration or calibration_file()

@@ -31,6 +31,8 @@ class ModelAnswer(NamedTuple):
     text: str
     input_tokens: int | None = None
     output_tokens: int | None = None
+    seconds: float = 0.0
+    """From the question to the answer, without waiting for its turn."""
 
 
 class JudgeFailed(ConvoscopeError):
@@ -138,7 +140,10 @@ class OpenAIBackend:
                 }
             messages = [{"role": "user", "content": prompt}]
             try:
-                return await self._client.chat.completions.create(model=self._model, messages=messages, **options)
+                # As they are: the SDK walks a schema that it takes as a parameter, a third of the cost of a question.
+                return await self._client.chat.completions.create(
+                    model=self._model, messages=messages, extra_body=options
+                )
             except self._api.BadRequestError as error:
                 if not self._does_without(str(error)):
                     raise
@@ -233,9 +238,11 @@ class AnthropicBackend:
                     model=self._model,
                     max_tokens=self.parameters["max_tokens"],
                     messages=[{"role": "user", "content": prompt}],
-                    tools=[tool],
-                    tool_choice={"type": "tool", "name": self._TOOL},
-                    extra_body=self._body or None,
+                    extra_body={
+                        "tools": [tool],
+                        "tool_choice": {"type": "tool", "name": self._TOOL},
+                        **self._body,
+                    },
                 )
             except self._api.BadRequestError as error:
                 if "temperature" not in str(error) or not self._body:
@@ -249,8 +256,9 @@ class AnthropicBackend:
 def _failure(api: Any, error: Exception) -> JudgeFailed:
     """What an SDK raised, as one error. Its text may hold the question, so only its kind and status are kept."""
     status = getattr(error, "status_code", None)
-    if isinstance(error, api.APITimeoutError):
-        return JudgeFailed("the judge did not answer in time")
+    if isinstance(error, api.APITimeoutError) and not _is_refused(error):
+        # A server that works off one question after the other gets fewer at a time.
+        return JudgeFailed("the judge did not answer in time", throttled=True)
     if isinstance(error, api.APIConnectionError):
         return JudgeFailed("the judge cannot be reached")
     if status is None:
@@ -260,6 +268,15 @@ def _failure(api: Any, error: Exception) -> JudgeFailed:
     return JudgeFailed(
         f"the judge answered with HTTP status {status}", wait=wait, is_final=not throttled, throttled=throttled
     )
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Nothing listens there. One of the transports calls that a timeout."""
+    while error is not None:
+        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:

@@ -78,6 +78,13 @@ class ExpectedQuestion(NamedTuple):
     """About."""
 
 
+class _Answered(NamedTuple):
+    """What a model wrote, and what was read of it already."""
+
+    kept: CachedAnswer
+    answer: dict[str, Any] | None
+
+
 class Instrument(Judge):
     """A judge with a name. Two that have the same identity give the same answers."""
 
@@ -113,7 +120,7 @@ class Instrument(Judge):
         if settings.max_questions is not None or settings.max_dollars is not None:
             self._budget = Budget(Path(settings.ledger or ":memory:"), settings.max_questions, settings.max_dollars)
         self._price = price_of(backend.name) if not backend.has_own_address else None
-        self._in_flight: dict[str, asyncio.Future[CachedAnswer]] = {}
+        self._in_flight: dict[str, asyncio.Future[_Answered]] = {}
         self.rubric_folders = settings.rubrics
         self.form = settings.form
         own = [rubric.hash for rubric in rubrics(settings.rubrics).values()] if settings.rubrics else []
@@ -155,15 +162,15 @@ class Instrument(Judge):
         sent = prompt if hidden is None else hidden.text
         key = cache_key(self.identity, sent, schema, self._repeat)
         kept = self._cache.get(key) if self._cache is not None else None
-        is_cached = kept is not None
+        is_cached, answer = kept is not None, None
         if kept is None:
-            kept = await self._once(key, sent, schema)
+            kept, answer = await self._once(key, sent, schema)
         text = kept.repair or kept.text
         cost = None
         if self._price is not None and kept.input_tokens is not None and kept.output_tokens is not None:
             cost = self._price.of(kept.input_tokens, kept.output_tokens)
         try:
-            answer = read_answer(text, schema)
+            answer = answer or read_answer(text, schema)
         except UnusableAnswer as unusable:
             unusable.raw = text if hidden is None else str(hidden.undone(text))
             raise
@@ -187,17 +194,17 @@ class Instrument(Judge):
         if self._budget is not None:
             self._budget.close()
 
-    async def _once(self, key: str, prompt: str, schema: Mapping[str, Any]) -> CachedAnswer:
+    async def _once(self, key: str, prompt: str, schema: Mapping[str, Any]) -> _Answered:
         """Ask; the same question that is in flight already is not asked again."""
         waiting = self._in_flight.get(key)
         if waiting is not None:
             return await asyncio.shield(waiting)
-        future: asyncio.Future[CachedAnswer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[_Answered] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = future
         try:
             answer = await self._answered(prompt, schema)
             if self._cache is not None:
-                self._cache.put(key, self.identity, answer)
+                self._cache.put(key, self.identity, answer.kept)
             future.set_result(answer)
         except BaseException as error:
             if isinstance(error, Exception):
@@ -210,30 +217,36 @@ class Instrument(Judge):
             del self._in_flight[key]
         return answer
 
-    async def _answered(self, prompt: str, schema: Mapping[str, Any]) -> CachedAnswer:
+    async def _answered(self, prompt: str, schema: Mapping[str, Any]) -> _Answered:
         """What the model writes; where that is unusable, what it writes when it is asked again, once."""
-        began = perf_counter()
         first = await self._complete(prompt, schema)
+        tokens, seconds = (first.input_tokens, first.output_tokens), first.seconds
+        answer, repair = None, ""
         try:
-            read_answer(first.text, schema)
+            answer = read_answer(first.text, schema)
         except UnusableAnswer as unusable:
-            if self.form == YES_NO:  # probabilities do not change by asking again
-                return CachedAnswer(first.text, first.input_tokens, first.output_tokens, perf_counter() - began)
-            again = await self._complete(_repair(prompt, first.text, unusable), schema)
-            tokens = _sum(first.input_tokens, again.input_tokens), _sum(first.output_tokens, again.output_tokens)
-            return CachedAnswer(first.text, *tokens, perf_counter() - began, again.text or "(empty)")
-        return CachedAnswer(first.text, first.input_tokens, first.output_tokens, perf_counter() - began)
+            if self.form != YES_NO:  # probabilities do not change by asking again
+                again = await self._complete(_repair(prompt, first.text, unusable), schema)
+                tokens = _sum(tokens[0], again.input_tokens), _sum(tokens[1], again.output_tokens)
+                seconds += again.seconds
+                repair = again.text or "(empty)"
+        return _Answered(CachedAnswer(first.text, *tokens, seconds, repair), answer)
 
     async def _complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         reserved = self._reserve(prompt)
         try:
-            completion = await self._retries.ask(lambda: self._backend.complete(prompt, schema))
+            completion = await self._retries.ask(lambda: self._timed(prompt, schema))
         except JudgeFailed:
             if self._budget is not None:
                 self._budget.charge(reserved, 0.0)
             raise
         self._charge(reserved, completion)
         return completion
+
+    async def _timed(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        began = perf_counter()
+        answer = await self._backend.complete(prompt, schema)
+        return answer._replace(seconds=perf_counter() - began)
 
     def _reserve(self, prompt: str) -> float:
         """Set aside what a question may cost at most."""
