@@ -82,6 +82,8 @@ def test_a_probability_is_that_of_yes_among_yes_and_no(server: JudgeServer, tmp_
         ({"state_a_fact": YES, "Does_the_agent_get_money": YES}, 0.0),
         # As likely as no is no yes.
         ({"state_a_fact": {"yes": 0.4, "no": 0.4}}, 1.0),
+        # Above 1 by rounding only.
+        ({"state_a_fact": {"yes": 1.0, " Yes": 1e-9}}, 0.5),
         # The other word may be missing.
         ({"state_a_fact": {"yes": 0.4}}, 0.5),
     ],
@@ -152,6 +154,12 @@ def test_a_probability_above_one_is_no_probability(server: JudgeServer, tmp_path
     run = score(tmp_path / "run", server.openai, "judged.faithfulness")
     assert rows(run) == [("", "unmeasured", None, "verdict_unusable")]
     assert len(server.prompts) == 5
+
+
+def test_no_number_is_no_probability() -> None:
+    judge = Instrument(lambda prompt, schema: '{"yes": NaN, "no": 0.5}', JudgeSettings(use_cache=False, form=YES_NO))
+    pairs = check_judge(judge, ["user_behavioral_fidelity"])
+    assert {(pair.good, pair.bad, pair.reason) for pair in pairs} == {(None, None, "verdict_unusable")}
 
 
 def test_what_has_no_yes_no_form_is_not_asked(server: JudgeServer, tmp_path: Path) -> None:

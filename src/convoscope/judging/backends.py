@@ -6,6 +6,7 @@ import email.utils
 import inspect
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
@@ -178,12 +179,15 @@ class YesNoBackend(OpenAIBackend):
         first = choice.logprobs.content[:1] if choice.logprobs and choice.logprobs.content else []
         if not first or not first[0].top_logprobs:
             raise JudgeFailed(_NO_PROBABILITIES, is_final=True)
-        chances = {one.token: math.exp(one.logprob) for one in first[0].top_logprobs}
-        words = {"yes": 0.0, "no": 0.0}
-        for token, chance in chances.items():
-            if (word := token.strip(_AROUND).casefold()) in words:
+        words, candidates = {"yes": 0.0, "no": 0.0}, defaultdict[str, float](float)
+        for one in first[0].top_logprobs:
+            chance = math.exp(one.logprob)
+            candidates[one.token] += chance
+            if (word := one.token.strip(_AROUND).casefold()) in words:
                 words[word] += chance
-        return json.dumps({**words, "candidates": chances}, ensure_ascii=False)
+        # What is above 1 by rounding is 1; what is above it by more is no probability, and the schema refuses it.
+        words = {word: min(chance, 1.0) if chance < 1.001 else chance for word, chance in words.items()}
+        return json.dumps({**words, "candidates": candidates}, ensure_ascii=False)
 
     def _does_without(self, complaint: str) -> bool:
         if "logprobs" in complaint:

@@ -7,6 +7,7 @@ server can keep what it read. An answer of one word has no quote: what comes of 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -51,7 +52,7 @@ def probability(answer: Mapping[str, Any]) -> float:
     0.75
     """
     both = answer["yes"] + answer["no"]
-    if both < LEAST_ANSWERED:
+    if not math.isfinite(both) or both < LEAST_ANSWERED:
         first = next(iter(answer.get("candidates", {})), "")
         raise UnusableAnswer(
             UNUSABLE, f"the model says yes or no with {both:.0%}" + (f", first {first!r}" * bool(first))
