@@ -18,7 +18,7 @@ from convoscope.judging.calibrations import Agreement, FlagCounts
 from convoscope.judging.rubrics import Rubric, rubrics
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import known
-from convoscope.resources.judge import Judge
+from convoscope.resources.judge import Judge, close
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.run import Run
 from convoscope.scores.observation import COMPUTED, MEASURED, Observation
@@ -56,8 +56,7 @@ async def _calibrated(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[L
         )
     finally:
         for judge in judges:
-            if hasattr(judge, "aclose"):
-                await judge.aclose()
+            await close(judge)
     by_judge: dict[str, dict[int, dict[str, Observation]]] = {rubric.judge(judge.identity): {} for judge in judges}
     for index in range(len(calls)):
         each = answers[index * len(judges) : (index + 1) * len(judges)]
