@@ -195,6 +195,8 @@ def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) ->
     for rubric in rubrics(folders).values():
         by_judge = scores_by_judge(run, rubric)
         given = by_rubric.get(rubric.name, [])
+        if rubric.measures != f"judged.{rubric.name}" and not given:
+            continue  # another rubric has the name of the metric
         if not by_judge and given:
             left_out[f"no judge was asked about {rubric.name}"] += len(given)
             del by_rubric[rubric.name]
