@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+MODEL   = $(or $(CONVOSCOPE_WEIGHTS),$(VENV)/weights)/smollm2-135m.gguf
 
 # Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
 export PYTHONDONTWRITEBYTECODE =
@@ -14,7 +15,7 @@ demo: $(VENV)/demo
 	@echo 'run   $(BIN)/convoscope, or `. $(BIN)/activate` and then `convoscope`'
 
 # mypy needs one core only: it runs next to the tests, and what it says is printed after them.
-test: style $(VENV)/browser
+test: style $(VENV)/browser $(MODEL)
 	@echo '$(BIN)/mypy && $(BIN)/lint-imports, and meanwhile $(BIN)/pytest -n 2 --dist worksteal'
 	@{ $(BIN)/mypy && $(BIN)/lint-imports; } > $(VENV)/types.txt 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 2 --dist worksteal; tests=$$?; \
@@ -80,6 +81,10 @@ $(VENV)/browser: $(VENV)/ready
 	  (apt-get install -qy --no-install-recommends chromium-headless-shell fonts-dejavu-core || \
 	   apt-get install -qy --no-install-recommends chromium fonts-dejavu-core))
 	@touch $@
+
+# Judges are tested with a real model, the smallest there is; `make bench FULL=1` fetches a larger one in the same way.
+$(MODEL): | $(VENV)/ready
+	$(BIN)/python tests/support/weights.py $(basename $(notdir $@))
 
 clean:
 	rm -rf $(VENV) runs

@@ -25,6 +25,8 @@ from benchmarks import (
     faults,
     intervals,
     items,
+    judging,
+    labels,
     mutations,
     page,
     road,
@@ -52,9 +54,14 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         state_event_mutations.run(20_000 if full else 500)
         voice_mutations.run(5_000 if full else 200)
 
-    def labels() -> None:
+    def semantics() -> None:
         semantic.run(folder / "semantic", 10_000 if full else 500)
         annotation.run(1_000_000 if full else 20_000)
+
+    def judges() -> None:
+        judging.run(folder, 20_000 if full else 2_000)
+        if full:
+            labels.run()
 
     return {
         "startup": startup.run,
@@ -65,9 +72,10 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         "dialogues": lambda: dialogues.run(rounds=5 if full else 1),
         "states": lambda: states.cost(folder, 1_000_000 if full else 5_000),
         "long-conversation": lambda: states.long_conversation(folder, 5_000 if full else 500),
-        "semantic": labels,
+        "semantic": semantics,
         "words": lambda: words.run(rounds=30 if full else 5),
         "waiting": lambda: waiting.run(folder, 20_000 if full else 2_000),
+        "judge": judges,
         "page": lambda: page.run(folder),
         "planted": lambda: states.rates(50 if full else 10),
         "causes": lambda: causes.run(calls=120 if full else 20),

@@ -1,6 +1,7 @@
 """A web server that answers every question after 50 ms, in a process of its own, and remembers who asked.
 
-`python -m benchmarks.slow_server` prints its port. `POST /ask` gets an answer late, `GET /asked` all questions at once.
+`python -m benchmarks.slow_server` prints its port. `POST /ask` gets an answer late, and so does a question in OpenAI's
+wire format, `POST /v1/chat/completions`. `GET /asked` gets all questions at once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,17 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 DELAY = 0.05
+_ANSWER = {"role": "assistant", "content": '{"reasoning": "It is fine.", "score": 7}'}
+_COMPLETION = {
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "slow",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": _ANSWER}],
+    "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+}
+_ANSWERS = {True: json.dumps(_COMPLETION).encode(), False: b'{"score": 7}'}
+"""In OpenAI's wire format, or not."""
 
 
 class _Server(asyncio.Protocol):
@@ -44,6 +56,7 @@ class _Server(asyncio.Protocol):
         if len(rest) < length:
             return
         self.held = b""
+        self.is_completion = head.startswith(b"POST /v1/chat/completions ")
         _Server.first = _Server.first or time.perf_counter()
         _Server.questions.append(rest.decode())
         _Server.in_flight += 1
@@ -53,11 +66,13 @@ class _Server(asyncio.Protocol):
     def answer_late(self) -> None:
         _Server.in_flight -= 1
         _Server.last = time.perf_counter()
-        self.answer(b'{"score": 7}')
+        self.answer(_ANSWERS[self.is_completion])
 
     def answer(self, body: bytes) -> None:
         if not self.transport.is_closing():
-            self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            self.transport.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+            )
 
 
 async def _serve() -> None:

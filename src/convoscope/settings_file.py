@@ -42,6 +42,9 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     redact_patterns: str | list[str] = []
     rubrics: str | list[str] = []
     max_concurrency: AtLeastOne | None = None
+    form: str | None = None
+    max_answer_tokens: AtLeastOne | None = None
+    timeout: Annotated[float, Meta(gt=0)] | None = None
     calibration: str | None = None
 
 
@@ -161,6 +164,9 @@ def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: boo
         "max_questions": table.max_questions,
         "budget": table.budget,
         "max_concurrency": table.max_concurrency,
+        "judge_form": table.form,
+        "max_answer_tokens": table.max_answer_tokens,
+        "timeout": table.timeout,
         "redact": table.redact if is_trusted or table.redact else None,
         "redact_patterns": _listed(table.redact_patterns),
         "rubrics": [file_settings.path(folder) for folder in _listed(table.rubrics)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import convoscope
 from convoscope.judging.questions import found_quote
 from convoscope.metrics import example
 from convoscope.report.judged import JudgedCall, JudgedMaker, JudgedScore, judge_signs
+from convoscope.report.run_markdown import markdown
 from convoscope.report.story import story
 from convoscope.runs.conversations import records
-from convoscope.runs.run import Run
+from convoscope.runs.run import PAGE, Run
 from support.command_line import convoscope_here as command
 from support.judge_server import JudgeServer, judge_server
 from support.judged_runs import QUOTE, by_grade, call, judged_run, write_labels
+from support.pages import page_facts
 
 ALL = [1 + index % 3 for index in range(60)]
 
@@ -113,7 +116,48 @@ def test_a_panel_that_disagrees_says_so(server: JudgeServer, tmp_path: Path) -> 
     assert {(one.judge, one.rating) for one in score.judges} == {("openai/tiny", "3"), ("openai/small", "1")}
     assert only(run, "call-01", trust_judges=True).verdict == "passes, the mark is 2"
     assert judge_signs(run) == ({0}, frozenset(), frozenset())
-    assert "the panel's score is the median: not calibrated" in score.by
+    # Of two, the middle is their mean.
+    assert "the panel's score is the mean: not calibrated" in score.by
+
+
+def test_a_panel_says_what_its_score_is(server: JudgeServer, tmp_path: Path) -> None:
+    with judge_server() as other:
+        other.answer = lambda prompt, schema: by_grade(prompt, schema, lambda _: -2)
+        judges = [server.openai, other.openai.replace("tiny", "small")]
+        run = judged_run(tmp_path / "run", judges, [3], panel="max")
+    # 3 and 1: the highest is 3.
+    score = only(run, "call-00", trust_judges=True)
+    assert score.value == "3 of 3"
+    assert "the panel's score is the highest: not calibrated" in score.by
+
+
+def test_an_answer_without_a_quote_is_marked(server: JudgeServer, tmp_path: Path) -> None:
+    server.chances = lambda prompt: {"Yes": 0.9, "No": 0.1} if "state a fact" in prompt else {"No": 1.0}
+    run = judged_run(tmp_path / "run", server.openai, [3], judge_form="yesno")
+    score = only(run, "call-00", trust_judges=True)
+    assert score.value == "2 of 3"
+    (by,) = score.by
+    assert by.startswith("openai/tiny+yesno@")
+    assert by.endswith("yes/no questions, without a quote")
+    (quote,) = score.quotes
+    assert (quote.text, quote.reason.partition(":")[0]) == ("", "90% yes")
+    shown = " ".join(command("show", tmp_path / "run", "call-00").out.split())
+    assert "yes/no questions, without a quote" in shown
+
+
+def test_how_far_judges_agree_is_on_the_page_and_in_markdown(server: JudgeServer, tmp_path: Path) -> None:
+    with judge_server() as other:
+        other.answer = lambda prompt, schema: by_grade(prompt, schema, lambda call: -2 if call == "call-00" else 0)
+        run = judged_run(tmp_path / "run", [server.openai, other.openai.replace("tiny", "small")], [3, 3])
+    # One of two calls gets 3 and 1; the mark is 2.
+    line = "judged.faithfulness differs in 1 of 2 (50 %), 1 on both sides of the pass mark"
+    text = markdown(run)
+    assert "How far judges agree:\n" in text
+    assert f"panel: {line}" in text
+    assert "no second look: " in text
+    folds = json.loads(page_facts(run.folder / PAGE))["overview"]["folds"]
+    (fold,) = [fold for fold in folds if "differs" in fold["line"]]
+    assert (fold["line"], len(fold["lines"])) == (f"Panel: {line}; 1 more", 2)
 
 
 def test_the_worst_turn_speaks_first(server: JudgeServer, tmp_path: Path) -> None:

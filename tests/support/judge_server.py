@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ class JudgeServer:
 
     def __init__(self) -> None:
         self.answer: Answering = best
+        self.chances: Callable[[str], dict[str, float] | None] = lambda prompt: {"Yes": 0.1, "No": 0.9}
+        """How likely each first word is, where log-probabilities are asked for; None: the server gives none."""
         self.prompts: list[str] = []
         self.bodies: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -55,8 +58,12 @@ class JudgeServer:
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         if (failed := await self._failed(request)) is not None:
             return failed
-        text = self._text(body["messages"][0]["content"], schema)
-        message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        prompt = body["messages"][0]["content"]
+        if body.get("logprobs"):
+            message = _first_word(self.chances(prompt))
+        else:
+            text = self._text(prompt, schema)
+            message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
         usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
         whole = {"id": "1", "object": "chat.completion", "created": 1, "model": "tiny", "choices": [message]}
         return web.json_response({**whole, "usage": usage})
@@ -96,6 +103,17 @@ class JudgeServer:
     def _text(self, prompt: str, schema: dict[str, Any]) -> str:
         answer = self.answer(prompt, schema)
         return answer if isinstance(answer, str) else json.dumps(answer)
+
+
+def _first_word(chances: dict[str, float] | None) -> dict[str, Any]:
+    """One word as OpenAI's wire has it, with the likelihood of others."""
+    word = next(iter(chances or {"yes": 1.0}))
+    logprobs = None
+    if chances is not None:
+        words = [{"token": token, "logprob": math.log(chance), "bytes": None} for token, chance in chances.items()]
+        logprobs = {"content": [{**words[0], "top_logprobs": words}], "refusal": None}
+    message = {"role": "assistant", "content": word}
+    return {"index": 0, "finish_reason": "length", "message": message, "logprobs": logprobs}
 
 
 def status(code: int, **headers: str) -> Callable[[web.Request], web.Response]:

@@ -18,7 +18,7 @@ from convoscope.judging.calibrations import Agreement, FlagCounts
 from convoscope.judging.rubrics import Rubric, rubrics
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import known
-from convoscope.resources.judge import Judge
+from convoscope.resources.judge import Judge, close
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.run import Run
 from convoscope.scores.observation import COMPUTED, MEASURED, Observation
@@ -56,8 +56,7 @@ async def _calibrated(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[L
         )
     finally:
         for judge in judges:
-            if hasattr(judge, "aclose"):
-                await judge.aclose()
+            await close(judge)
     by_judge: dict[str, dict[int, dict[str, Observation]]] = {rubric.judge(judge.identity): {} for judge in judges}
     for index in range(len(calls)):
         each = answers[index * len(judges) : (index + 1) * len(judges)]
@@ -196,6 +195,8 @@ def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) ->
     for rubric in rubrics(folders).values():
         by_judge = scores_by_judge(run, rubric)
         given = by_rubric.get(rubric.name, [])
+        if rubric.measures != f"judged.{rubric.name}" and not given:
+            continue  # another rubric has the name of the metric
         if not by_judge and given:
             left_out[f"no judge was asked about {rubric.name}"] += len(given)
             del by_rubric[rubric.name]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
@@ -15,7 +15,7 @@ from convoscope.judging.rubrics import Rubric, rubrics
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.examples import example
 from convoscope.metrics.registry import known
-from convoscope.resources.judge import Judge
+from convoscope.resources.judge import Judge, close
 from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import answered
 
@@ -31,6 +31,8 @@ class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
     passes_at: float
     reason: str = ""
     """Why there is no value."""
+    detail: str = ""
+    """More on that, in words."""
 
     @property
     def is_ordered(self) -> bool:
@@ -51,7 +53,11 @@ class CheckedRubric(msgspec.Struct, frozen=True):
     pairs: int
     right: int
     ordered: int
+    same: int
+    """Pairs of which both calls get the same rating."""
     unanswered: int
+    guess: float
+    """Pairs that a judge is right about on average if it draws its ratings."""
 
 
 class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,54 +95,99 @@ def pairs_of(rubric: str) -> list[WrittenPair]:
     return msgspec.convert(yaml.safe_load(file.read_text()), list[WrittenPair]) if file.is_file() else []
 
 
-def check_judge(judge: Judge, names: Sequence[str] = (), folders: tuple[str, ...] = ()) -> list[CheckedPair]:
-    """Ask a judge about all pairs of the rubrics that are named, or of all."""
+def check_judge(
+    judge: Judge,
+    names: Sequence[str] = (),
+    folders: tuple[str, ...] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> list[CheckedPair]:
+    """Ask a judge about all pairs of the rubrics that are named, or of all. `progress` gets calls done, and all."""
     chosen = [rubric for name, rubric in rubrics(folders).items() if not names or name in names]
-    return asyncio.run(_checked(judge, chosen))
+
+    async def asked() -> list[CheckedPair]:
+        try:
+            return await _checked(judge, chosen, progress)
+        finally:
+            await close(judge)
+
+    return asyncio.run(asked())
 
 
-async def _checked(judge: Judge, chosen: Sequence[Rubric]) -> list[CheckedPair]:
+async def _checked(
+    judge: Judge, chosen: Sequence[Rubric], progress: Callable[[int, int], None] | None
+) -> list[CheckedPair]:
     asked = [(rubric, pair) for rubric in chosen for pair in pairs_of(rubric.name)]
+    done = 0
+
+    async def value(rubric: Rubric, call: Conversation) -> _Value:
+        nonlocal done
+        rated = await _value(judge, rubric, call)
+        done += 1
+        if progress is not None:
+            progress(done, 2 * len(asked))
+        return rated
+
     values = await asyncio.gather(
-        *(_value(judge, rubric, pair.conversation(which)) for rubric, pair in asked for which in ("good", "bad"))
+        *(value(rubric, pair.conversation(which)) for rubric, pair in asked for which in ("good", "bad"))
     )
+    lacking = [
+        next((value for value in values[at : at + 2] if value.reason), values[at]) for at in range(0, len(values), 2)
+    ]
     return [
         CheckedPair(
             rubric=rubric.name,
             about=pair.about,
-            good=values[2 * index][0],
-            bad=values[2 * index + 1][0],
+            good=values[2 * index].value,
+            bad=values[2 * index + 1].value,
             passes_at=rubric.value(rubric.passes_at),
-            reason=values[2 * index][1] or values[2 * index + 1][1],
+            reason=lacking[index].reason,
+            detail=lacking[index].detail,
         )
         for index, (rubric, pair) in enumerate(asked)
     ]
 
 
-async def _value(judge: Judge, rubric: Rubric, conversation: Conversation) -> tuple[float | None, str]:
+class _Value(NamedTuple):
+    """What a judge says of a call, or why it says nothing."""
+
+    value: float | None
+    reason: str = ""
+    detail: str = ""
+
+
+async def _value(judge: Judge, rubric: Rubric, conversation: Conversation) -> _Value:
     """The value of a call: of several turns, the lowest."""
     declared = known(rubric.measures)
     assert isinstance(declared, Metric)
     observations: Sequence[Observation] = await answered(declared, conversation, {"judge": judge})
     lacking = next((one for one in observations if one.status != MEASURED), None)
-    if lacking is not None or not observations:
-        return None, lacking.reason if lacking else "nothing_to_observe"
-    return min(one.value for one in observations if one.value is not None), ""
+    if lacking is not None:
+        return _Value(None, lacking.reason, lacking.detail)
+    if not observations:
+        return _Value(None, "nothing_to_observe")
+    return _Value(min(one.value for one in observations if one.value is not None))
 
 
-def by_rubric(pairs: Sequence[CheckedPair]) -> list[CheckedRubric]:
+def by_rubric(pairs: Sequence[CheckedPair], folders: tuple[str, ...] = ()) -> list[CheckedRubric]:
     """How a judge does, rubric by rubric."""
-    titles = {name: rubric.title for name, rubric in rubrics().items()}
-    names = list(dict.fromkeys(pair.rubric for pair in pairs))
-    grouped = {name: [pair for pair in pairs if pair.rubric == name] for name in names}
     return [
-        CheckedRubric(
-            name,
-            titles.get(name, name),
-            len(of_rubric),
-            sum(pair.is_right for pair in of_rubric),
-            sum(pair.is_ordered for pair in of_rubric),
-            sum(bool(pair.reason) for pair in of_rubric),
-        )
-        for name, of_rubric in grouped.items()
+        _of_rubric(rubric, of_rubric)
+        for name, rubric in rubrics(folders).items()
+        if (of_rubric := [pair for pair in pairs if pair.rubric == name])
     ]
+
+
+def _of_rubric(rubric: Rubric, pairs: Sequence[CheckedPair]) -> CheckedRubric:
+    # Of k ratings by chance, k × (k - 1) / 2 of the k × k pairs are in the right order.
+    ratings = rubric.high - rubric.low + 1
+    answered_pairs = [pair for pair in pairs if not pair.reason]
+    return CheckedRubric(
+        rubric.name,
+        rubric.title,
+        len(pairs),
+        right=sum(pair.is_right for pair in pairs),
+        ordered=sum(pair.is_ordered for pair in pairs),
+        same=sum(pair.good == pair.bad for pair in answered_pairs),
+        unanswered=len(pairs) - len(answered_pairs),
+        guess=len(answered_pairs) * (ratings - 1) / (2 * ratings),
+    )

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
 
-from convoscope.cli.options import Json, LeastKappa, LeastLabels, RunPath, SettingsOption
+from convoscope.cli.options import (
+    Json,
+    JudgeForm,
+    LeastKappa,
+    LeastLabels,
+    MaxAnswerTokens,
+    MaxConcurrency,
+    RunPath,
+    SettingsOption,
+    Timeout,
+)
 from convoscope.cli.options import Rubrics as RubricFolders
 from convoscope.errors import UsageError
 
@@ -32,6 +43,8 @@ JudgeOption = Annotated[
         "--judge", help="openai:MODEL, anthropic:MODEL, one of them @http://HOST:PORT, or settings: as the file says."
     ),
 ]
+_CHECK_TOKENS = 1000
+"""Where an answer is cut in a check, unless the user says otherwise: small models do not come to an end."""
 
 
 class AskedJudges(NamedTuple):
@@ -48,30 +61,41 @@ class AskedJudges(NamedTuple):
 
 
 def named_judges(
-    judges: Sequence[str], file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool
+    judges: Sequence[str],
+    file: Path | None,
+    given: Mapping[str, Any],
+    *,
+    use_cache: bool,
+    most_tokens: int | None = None,
 ) -> AskedJudges:
-    """The judges of the command line, else those of the settings."""
+    """The judges of the command line, else those of the settings. `given` has the names of `ScoreSettings`."""
     from convoscope.judging.instrument import JudgeSettings, checked_name
     from convoscope.judging.limits import check_budget
     from convoscope.settings_file import find_settings, judge_options
 
-    options = judge_options(find_settings(file), {"judge": list(judges), "rubrics": rubrics})
+    options = judge_options(find_settings(file), {"judge": list(judges), **given})
     names = options.pop("judge", [])
     if not names:
         raise UsageError("no judge is named", hint="--judge openai:MODEL")
     calibration = options.pop("calibration", None)
     options["rubrics"] = tuple(str(Path(folder).resolve()) for folder in options.get("rubrics", ()))
     options["redact_patterns"] = tuple(options.get("redact_patterns", ()))
-    options["max_dollars"] = options.pop("budget", None)
+    if most_tokens is not None:
+        options.setdefault("max_answer_tokens", most_tokens)
+    for name, field in {"budget": "max_dollars", "judge_form": "form", "timeout": "seconds"}.items():
+        if name in options:
+            options[field] = options.pop(name)
     fields = {name: value for name, value in options.items() if name in JudgeSettings.__struct_fields__}
     settings = JudgeSettings(use_cache=use_cache, **fields)
     check_budget(settings.max_dollars, [checked_name(name).priced_as for name in names])
     return AskedJudges(names, settings, None if calibration is None else Path(calibration))
 
 
-def one_judge(judge: str | None, file: Path | None, rubrics: Sequence[Path] | None, *, use_cache: bool) -> AskedJudges:
+def one_judge(
+    judge: str | None, file: Path | None, given: Mapping[str, Any], *, use_cache: bool, most_tokens: int
+) -> AskedJudges:
     """The judge of the command line, else that of the settings, where a command asks one."""
-    named = named_judges([judge] if judge else (), file, rubrics, use_cache=use_cache)
+    named = named_judges([judge] if judge else (), file, given, use_cache=use_cache, most_tokens=most_tokens)
     if len(named.names) != 1:
         raise UsageError(
             f"one judge is asked here, and the settings name {len(named.names)}", hint="--judge openai:MODEL"
@@ -140,37 +164,51 @@ def check_command(
     settings: SettingsOption = None,
     rubric: Annotated[list[str] | None, typer.Option("--rubric", help="Only this rubric. May be repeated.")] = None,
     rubrics: RubricFolders = None,
+    judge_form: JudgeForm = None,
+    max_answer_tokens: Annotated[
+        int | None,
+        typer.Option("--max-answer-tokens", metavar="N", help="Cut an answer of a judge here. Default: 1,000.", min=1),
+    ] = None,
+    max_concurrency: MaxConcurrency = None,
+    timeout: Timeout = None,
     use_cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers, and use those kept.")] = True,
     json: Json = False,
 ) -> None:
     """Ask a judge about good and bad calls that were written for each rubric: can it do the job?"""
-    from convoscope.analysis.judge_check import by_rubric, check_judge
+    from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
     from convoscope.judging.rubrics import rubric_named
-    from convoscope.report.screen import Screen
-    from convoscope.report.table import TableColumn, number_column, print_table, text_table
+    from convoscope.judging.rubrics import rubrics as known_rubrics
+    from convoscope.report.judge_check import print_check
+    from convoscope.report.screen import Screen, counting_bar
 
-    asked = one_judge(judge, settings, rubrics, use_cache=use_cache)
+    asked = one_judge(
+        judge,
+        settings,
+        {
+            "rubrics": rubrics,
+            "judge_form": judge_form,
+            "max_answer_tokens": max_answer_tokens,
+            "max_concurrency": max_concurrency,
+            "timeout": timeout,
+        },
+        use_cache=use_cache,
+        most_tokens=_CHECK_TOKENS,
+    )
     judge, folders = asked.names[0], asked.settings.rubrics
-    for name in rubric or ():
-        rubric_named(name, folders)
-    pairs = check_judge(asked.make()[0], rubric or (), folders)
-    screen = Screen()
+    names = [rubric_named(name, folders).name for name in rubric or known_rubrics(folders)]
+    (instrument,) = asked.make()
+    calls = 2 * sum(len(pairs_of(name)) for name in names)
+    Screen(sys.stderr).line(f"asking {instrument.address} about {calls} invented calls; nothing of yours is sent")
+    with counting_bar("calls") as progress:
+        pairs = check_judge(instrument, names, folders, progress)
+    failed = [pair for pair in pairs if pair.reason == "judge_failed"]
+    if pairs and len(failed) == len(pairs):
+        raise UsageError(f"{judge}: {failed[0].detail}", hint=f"{instrument.address} gave no answer at all")
+    checked, screen = by_rubric(pairs, folders), Screen()
     if json:
-        screen.json({"judge": judge, "rubrics": by_rubric(pairs), "pairs": pairs})
-        return
-    right = sum(pair.is_right for pair in pairs)
-    screen.line(f"{judge} is right about {right} of {len(pairs)} pairs of a good and a bad call.")
-    numbers = [number_column(title) for title in ("right", "in order", "no answer", "pairs")]
-    columns: list[str | TableColumn] = ["the agent …", *numbers]
-    rows = [
-        (checked.title, f"{checked.right}", f"{checked.ordered}", f"{checked.unanswered}", f"{checked.pairs}")
-        for checked in by_rubric(pairs)
-    ]
-    print_table(screen, text_table(columns, rows))
-    for pair in pairs:
-        if pair.reason:
-            screen.line(f"no answer  {pair.rubric}, {pair.about}: {pair.reason}")
-    screen.line("right: the good call passes, and the bad one is rated lower")
+        screen.json({"judge": judge, "rubrics": checked, "pairs": pairs})
+    else:
+        print_check(screen, judge, asked.settings.form, pairs, checked)
 
 
 @app.command("calibrate")
@@ -195,6 +233,10 @@ def calibrate_command(
         str | None, typer.Option("--rubric", help="What LABELS are about. Default: the name of the file.")
     ] = None,
     rubrics: RubricFolders = None,
+    judge_form: JudgeForm = None,
+    max_answer_tokens: MaxAnswerTokens = None,
+    max_concurrency: MaxConcurrency = None,
+    timeout: Timeout = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Only the first N calls of LABELS.", min=1)] = None,
     calibration: Annotated[
         Path | None, typer.Option("--calibration", help="Keep it in this file. Default: in your data folder.")
@@ -213,14 +255,23 @@ def calibrate_command(
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
     compared, kept_in = None, None
     if labels is not None:
-        if judge or rubric or limit:
-            raise UsageError("--judge, --rubric and --limit are for LABELS", hint="with --labels nothing is asked")
+        if judge or rubric or limit or judge_form:
+            raise UsageError(
+                "--judge, --judge-form, --rubric and --limit are for LABELS", hint="with --labels nothing is asked"
+            )
         compared = _calibrate_run(source, labels, folders)
         results = compared.judges
     else:
         if source.is_dir():
             raise UsageError(f"{source} is a folder", hint="--labels FILE names the labels of a run")
-        named = named_judges(judge or (), settings, rubrics, use_cache=use_cache)
+        given = {
+            "rubrics": rubrics,
+            "judge_form": judge_form,
+            "max_answer_tokens": max_answer_tokens,
+            "max_concurrency": max_concurrency,
+            "timeout": timeout,
+        }
+        named = named_judges(judge or (), settings, given, use_cache=use_cache)
         kept_in = named.calibration
         results = _calibrate_calls(source, named, rubric, limit)
     results = [held_to(one, least_labels, least_kappa) for one in results]

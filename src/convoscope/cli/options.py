@@ -119,6 +119,32 @@ SettingsOption = Annotated[
         help="Also what this convoscope.toml says, its judge included. Without it, the file of this folder or above.",
     ),
 ]
+JudgeForm = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-form",
+        metavar="FORM",
+        help="scores; or yesno, for small models: yes/no questions, read from log-probabilities, without quotes.",
+    ),
+]
+MaxAnswerTokens = Annotated[
+    int | None,
+    typer.Option("--max-answer-tokens", metavar="N", help="Cut an answer of a judge here. Default: 4,096.", min=1),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", help="What one answer of a judge may take. Default: 120.", min=1),
+]
+MaxConcurrency = Annotated[
+    int | None,
+    typer.Option(
+        "--max-concurrency",
+        "--at-once",
+        metavar="N",
+        help="Questions in flight to a judge. Default: 200.",
+        min=1,
+    ),
+]
 Rubrics = Annotated[
     list[Path] | None,
     typer.Option("--rubrics", metavar="FOLDER", help="Rubrics that replace the installed ones. Repeatable."),
@@ -266,8 +292,8 @@ OPTION_GROUPS = {
     "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",
     "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions "
-    "--max-concurrency --rubrics --redact --redact-pattern --cache --calibration --least-labels --least-kappa "
-    "--trust-judge",
+    "--max-concurrency --timeout --judge-form --max-answer-tokens --rubrics --redact --redact-pattern --cache "
+    "--calibration --least-labels --least-kappa --trust-judge",
 }
 
 

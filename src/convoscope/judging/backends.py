@@ -6,6 +6,7 @@ import email.utils
 import inspect
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +15,13 @@ from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.judging.names import JudgeName
 
 MAX_ANSWER_TOKENS = 4096
+SCORES, YES_NO = "scores", "yesno"
+"""The forms of a question: an answer of a given shape, or the probabilities of yes and no as its first word."""
+FORMS = (SCORES, YES_NO)
+CANDIDATES = 20
+"""First words that a server is asked for; most give no more."""
+_AROUND = " \t\n\"'*_.,:`▁Ġ"
+"""What a first word may have around it: blanks as tokens show them, quotation marks, Markdown."""
 SECONDS = 120.0
 """How long one request may take."""
 
@@ -24,6 +32,8 @@ class ModelAnswer(NamedTuple):
     text: str
     input_tokens: int | None = None
     output_tokens: int | None = None
+    seconds: float = 0.0
+    """From the question to the answer, without waiting for its turn."""
 
 
 class JudgeFailed(ConvoscopeError):
@@ -56,12 +66,26 @@ class Backend(Protocol):
         """No question will follow."""
 
 
-def backend_for(name: JudgeName, *, temperature: float = 0.0, seconds: float = SECONDS) -> Backend:
+def backend_for(
+    name: JudgeName,
+    *,
+    temperature: float = 0.0,
+    seconds: float = SECONDS,
+    form: str = SCORES,
+    max_tokens: int = MAX_ANSWER_TOKENS,
+) -> Backend:
     """The client of a named judge. The SDK is imported only here."""
+    if form == YES_NO and name.provider != "openai":
+        raise UsageError(
+            f"{name}: the yes/no form needs log-probabilities, which {name.provider} does not give",
+            hint="openai:MODEL@http://HOST:PORT/v1 can, or --judge-form scores",
+        )
     try:
+        if name.provider == "openai" and form == YES_NO:
+            return YesNoBackend(name, temperature, seconds)
         if name.provider == "openai":
-            return OpenAIBackend(name, temperature, seconds)
-        return AnthropicBackend(name, temperature, seconds)
+            return OpenAIBackend(name, temperature, seconds, max_tokens)
+        return AnthropicBackend(name, temperature, seconds, max_tokens)
     except ModuleNotFoundError as error:
         raise UsageError(
             f"--judge {name} needs the package {error.name}", hint="pip install 'convoscope[judge]'"
@@ -79,7 +103,7 @@ def _http_options(name: JudgeName, seconds: float) -> dict[str, Any]:
 class OpenAIBackend:
     """OpenAI chat completions: OpenAI, vLLM, Ollama, llama.cpp, Gemini's compatible endpoint."""
 
-    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+    def __init__(self, name: JudgeName, temperature: float, seconds: float, max_tokens: int) -> None:
         import openai
 
         self._api = openai
@@ -94,24 +118,26 @@ class OpenAIBackend:
         self.name = f"openai/{name.model}"
         self.address = name.shown_url
         self.has_own_address = name.has_own_address
-        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self.is_local = name.is_local
         self._has_schemas = True
         """The server takes a JSON Schema, until it refuses one."""
-        self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": MAX_ANSWER_TOKENS}
+        self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         try:
             response = await self._create(prompt, schema)
-            message = response.choices[0].message
+            text = self._text(response.choices[0])
+        except JudgeFailed:
+            raise
         except Exception as error:  # what a server sends can break the SDK in any way
             raise _failure(self._api, error) from None
         usage = response.usage
-        return ModelAnswer(
-            message.content if isinstance(message.content, str) else "",
-            _tokens(usage, "prompt_tokens"),
-            _tokens(usage, "completion_tokens"),
-        )
+        return ModelAnswer(text, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
+
+    def _text(self, choice: Any) -> str:
+        content = choice.message.content
+        return content if isinstance(content, str) else ""
 
     async def _create(self, prompt: str, schema: Mapping[str, Any]) -> Any:
         """Ask with a schema and the newest parameters; a server that refuses one of them is asked without it."""
@@ -124,7 +150,10 @@ class OpenAIBackend:
                 }
             messages = [{"role": "user", "content": prompt}]
             try:
-                return await self._client.chat.completions.create(model=self._model, messages=messages, **options)
+                # As they are: the SDK walks a schema that it takes as a parameter, a third of the cost of a question.
+                return await self._client.chat.completions.create(
+                    model=self._model, messages=messages, extra_body=options
+                )
             except self._api.BadRequestError as error:
                 if not self._does_without(str(error)):
                     raise
@@ -146,12 +175,44 @@ class OpenAIBackend:
         await self._client.close()
 
 
+class YesNoBackend(OpenAIBackend):
+    """The same wire: how likely yes and no are as the first word, by the log-probabilities that come with it."""
+
+    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+        super().__init__(name, temperature, seconds, max_tokens=1)
+        self._has_schemas = False
+        self._options |= {"logprobs": True, "top_logprobs": CANDIDATES}
+        self.parameters = {**self.parameters, "form": YES_NO, "candidates": CANDIDATES}
+
+    def _text(self, choice: Any) -> str:
+        first = choice.logprobs.content[:1] if choice.logprobs and choice.logprobs.content else []
+        if not first or not first[0].top_logprobs:
+            raise JudgeFailed(_NO_PROBABILITIES, is_final=True)
+        words, candidates = {"yes": 0.0, "no": 0.0}, defaultdict[str, float](float)
+        for candidate in first[0].top_logprobs:
+            chance = math.exp(candidate.logprob)
+            candidates[candidate.token] += chance
+            if (word := candidate.token.strip(_AROUND).casefold()) in words:
+                words[word] += chance
+        # What is above 1 by rounding is 1; what is above it by more is no probability, and the schema refuses it.
+        words = {word: min(chance, 1.0) if chance < 1.001 else chance for word, chance in words.items()}
+        return json.dumps({**words, "candidates": candidates}, ensure_ascii=False)
+
+    def _does_without(self, complaint: str) -> bool:
+        if "logprobs" in complaint:
+            raise JudgeFailed(_NO_PROBABILITIES, is_final=True)
+        return super()._does_without(complaint)
+
+
+_NO_PROBABILITIES = "the judge gives no log-probabilities, which the yes/no form needs; --judge-form scores does not"
+
+
 class AnthropicBackend:
     """Anthropic messages. The schema is given to the model as a tool that it has to use."""
 
     _TOOL = "answer"
 
-    def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
+    def __init__(self, name: JudgeName, temperature: float, seconds: float, max_tokens: int) -> None:
         import anthropic
 
         self._api = anthropic
@@ -172,7 +233,7 @@ class AnthropicBackend:
         self.name = f"anthropic/{name.model}"
         self.address = name.shown_url
         self.has_own_address = name.has_own_address
-        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": MAX_ANSWER_TOKENS}
+        self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self.is_local = name.is_local
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
@@ -196,11 +257,13 @@ class AnthropicBackend:
             try:
                 return await self._client.messages.create(
                     model=self._model,
-                    max_tokens=MAX_ANSWER_TOKENS,
+                    max_tokens=self.parameters["max_tokens"],
                     messages=[{"role": "user", "content": prompt}],
-                    tools=[tool],
-                    tool_choice={"type": "tool", "name": self._TOOL},
-                    extra_body=self._body or None,
+                    extra_body={
+                        "tools": [tool],
+                        "tool_choice": {"type": "tool", "name": self._TOOL},
+                        **self._body,
+                    },
                 )
             except self._api.BadRequestError as error:
                 if "temperature" not in str(error) or not self._body:
@@ -220,8 +283,9 @@ def _tokens(usage: Any, name: str) -> int | None:
 def _failure(api: Any, error: Exception) -> JudgeFailed:
     """What an SDK raised, as one error. Its text may hold the question, so only its kind and status are kept."""
     status = getattr(error, "status_code", None)
-    if isinstance(error, api.APITimeoutError):
-        return JudgeFailed("the judge did not answer in time")
+    if isinstance(error, api.APITimeoutError) and not _is_refused(error):
+        # A server that works off one question after the other gets fewer at a time.
+        return JudgeFailed("the judge did not answer in time", throttled=True)
     if isinstance(error, api.APIConnectionError):
         return JudgeFailed("the judge cannot be reached")
     if status is None:
@@ -231,6 +295,15 @@ def _failure(api: Any, error: Exception) -> JudgeFailed:
     return JudgeFailed(
         f"the judge answered with HTTP status {status}", wait=wait, is_final=not throttled, throttled=throttled
     )
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Nothing listens there. One of the transports calls that a timeout."""
+    while error is not None:
+        if isinstance(error, OSError) and not isinstance(error, TimeoutError):
+            return True
+        error = error.__cause__
+    return False
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:

@@ -14,13 +14,25 @@ import msgspec
 
 from convoscope.errors import UsageError
 from convoscope.judging.answers import UnusableAnswer, read_answer
-from convoscope.judging.backends import Backend, FunctionBackend, JudgeFailed, ModelAnswer, backend_for
+from convoscope.judging.backends import (
+    FORMS,
+    MAX_ANSWER_TOKENS,
+    SCORES,
+    YES_NO,
+    Backend,
+    FunctionBackend,
+    JudgeFailed,
+    ModelAnswer,
+    backend_for,
+)
 from convoscope.judging.cache import AnswerCache, CachedAnswer, cache_file, cache_key
 from convoscope.judging.limits import IN_MEMORY, Budget, Price, Retries, Throttle, price_of
 from convoscope.judging.names import JudgeName, judge_name
 from convoscope.judging.redaction import Redaction
 from convoscope.judging.rubrics import rubrics
+from convoscope.judging.yes_no import NO_FORM, SCHEMA
 from convoscope.resources.judge import Judge, Verdict
+from convoscope.scores.judges import YES_NO_MARK
 
 CHARACTERS_PER_TOKEN = 4
 """For an estimate before anything is asked: English has about four, other languages fewer."""
@@ -31,6 +43,9 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How a named judge is asked."""
 
     temperature: float = 0.0
+    form: str = SCORES
+    """`yesno`: rubrics are asked as yes/no questions, read from log-probabilities. For small models."""
+    max_answer_tokens: int = MAX_ANSWER_TOKENS
     seconds: float = 120.0
     """How long one request may take."""
     max_concurrency: int = 200
@@ -45,6 +60,10 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True):
     rubrics: tuple[str, ...] = ()
     """Folders of rubrics that replace ours."""
 
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise UsageError(f"--judge-form {self.form}: unknown form", hint=f"there is {' and '.join(FORMS)}")
+
 
 _DEFAULTS = JudgeSettings()
 
@@ -56,6 +75,15 @@ class ExpectedQuestion(NamedTuple):
     characters: int
     price: Price | None
     hidden: dict[str, int]
+    answer_tokens: int
+    """About."""
+
+
+class _Answered(NamedTuple):
+    """What a model wrote, and what was read of it already."""
+
+    kept: CachedAnswer
+    answer: dict[str, Any] | None
 
 
 class Instrument(Judge):
@@ -72,7 +100,13 @@ class Instrument(Judge):
         name = judge_name(judge) if isinstance(judge, str) else judge
         if backend is None:
             backend = (
-                backend_for(name, temperature=settings.temperature, seconds=settings.seconds)
+                backend_for(
+                    name,
+                    temperature=settings.temperature,
+                    seconds=settings.seconds,
+                    form=settings.form,
+                    max_tokens=settings.max_answer_tokens,
+                )
                 if isinstance(name, JudgeName)
                 else FunctionBackend(name)
             )
@@ -87,12 +121,14 @@ class Instrument(Judge):
         if settings.max_questions is not None or settings.max_dollars is not None:
             self._budget = Budget(Path(settings.ledger or IN_MEMORY), settings.max_questions, settings.max_dollars)
         self._price = price_of(backend.name) if not backend.has_own_address else None
-        self._in_flight: dict[str, asyncio.Future[CachedAnswer]] = {}
+        self._in_flight: dict[str, asyncio.Future[_Answered]] = {}
         self.rubric_folders = settings.rubrics
+        self.form = settings.form
         own = [rubric.hash for rubric in rubrics(settings.rubrics).values()] if settings.rubrics else []
         whole = json.dumps([dict(backend.parameters), own], sort_keys=True)
         digest = hashlib.sha256(whole.encode()).hexdigest()
-        self.identity = f"{backend.name}@{digest[:8]}"
+        # A person sees the form: without quotes its verdicts are another thing.
+        self.identity = f"{backend.name}{YES_NO_MARK if self.form == YES_NO else ''}@{digest[:8]}"
 
     def repeated(self, repeat: int) -> Instrument:
         """The same judge asked once more: its answers to this repeat are kept apart."""
@@ -116,23 +152,26 @@ class Instrument(Judge):
         sent = prompt if hidden is None else hidden.text
         key = cache_key(self.identity, sent, schema, self._repeat)
         is_cached = self._cache is not None and self._cache.get(key) is not None
-        return ExpectedQuestion(is_cached, len(sent), self._price, {} if hidden is None else hidden.counts)
+        tokens = 1 if self.form == YES_NO else EXPECTED_ANSWER_TOKENS
+        return ExpectedQuestion(is_cached, len(sent), self._price, {} if hidden is None else hidden.counts, tokens)
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         """The answer in the shape of a schema. Raises `UnusableAnswer` and `JudgeFailed`."""
+        if self.form == YES_NO and schema != SCHEMA:
+            raise UnusableAnswer(NO_FORM, "this question cannot be answered with yes or no")
         hidden = self._redaction.hide(prompt) if self._redaction is not None else None
         sent = prompt if hidden is None else hidden.text
         key = cache_key(self.identity, sent, schema, self._repeat)
         kept = self._cache.get(key) if self._cache is not None else None
-        is_cached = kept is not None
+        is_cached, answer = kept is not None, None
         if kept is None:
-            kept = await self._once(key, sent, schema)
+            kept, answer = await self._once(key, sent, schema)
         text = kept.repair or kept.text
         cost = None
         if self._price is not None and kept.input_tokens is not None and kept.output_tokens is not None:
             cost = self._price.of(kept.input_tokens, kept.output_tokens)
         try:
-            answer = read_answer(text, schema)
+            answer = answer or read_answer(text, schema)
         except UnusableAnswer as unusable:
             unusable.raw = text if hidden is None else str(hidden.undone(text))
             raise
@@ -156,17 +195,17 @@ class Instrument(Judge):
         if self._budget is not None:
             self._budget.close()
 
-    async def _once(self, key: str, prompt: str, schema: Mapping[str, Any]) -> CachedAnswer:
+    async def _once(self, key: str, prompt: str, schema: Mapping[str, Any]) -> _Answered:
         """Ask; the same question that is in flight already is not asked again."""
         waiting = self._in_flight.get(key)
         if waiting is not None:
             return await asyncio.shield(waiting)
-        future: asyncio.Future[CachedAnswer] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[_Answered] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = future
         try:
             answer = await self._answered(prompt, schema)
             if self._cache is not None:
-                self._cache.put(key, self.identity, answer)
+                self._cache.put(key, self.identity, answer.kept)
             future.set_result(answer)
         except BaseException as error:
             if isinstance(error, Exception):
@@ -179,28 +218,36 @@ class Instrument(Judge):
             del self._in_flight[key]
         return answer
 
-    async def _answered(self, prompt: str, schema: Mapping[str, Any]) -> CachedAnswer:
+    async def _answered(self, prompt: str, schema: Mapping[str, Any]) -> _Answered:
         """What the model writes; where that is unusable, what it writes when it is asked again, once."""
-        began = perf_counter()
         first = await self._complete(prompt, schema)
+        tokens, seconds = (first.input_tokens, first.output_tokens), first.seconds
+        answer, repair = None, ""
         try:
-            read_answer(first.text, schema)
+            answer = read_answer(first.text, schema)
         except UnusableAnswer as unusable:
-            again = await self._complete(_repair(prompt, first.text, unusable), schema)
-            tokens = _sum(first.input_tokens, again.input_tokens), _sum(first.output_tokens, again.output_tokens)
-            return CachedAnswer(first.text, *tokens, perf_counter() - began, again.text or "(empty)")
-        return CachedAnswer(first.text, first.input_tokens, first.output_tokens, perf_counter() - began)
+            if self.form != YES_NO:  # probabilities do not change by asking again
+                again = await self._complete(_repair(prompt, first.text, unusable), schema)
+                tokens = _sum(tokens[0], again.input_tokens), _sum(tokens[1], again.output_tokens)
+                seconds += again.seconds
+                repair = again.text or "(empty)"
+        return _Answered(CachedAnswer(first.text, *tokens, seconds, repair), answer)
 
     async def _complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
         reserved = self._reserve(prompt)
         try:
-            completion = await self._retries.ask(lambda: self._backend.complete(prompt, schema))
+            completion = await self._retries.ask(lambda: self._timed(prompt, schema))
         except JudgeFailed:
             if self._budget is not None:
                 self._budget.charge(reserved, 0.0)
             raise
         self._charge(reserved, completion)
         return completion
+
+    async def _timed(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        began = perf_counter()
+        answer = await self._backend.complete(prompt, schema)
+        return answer._replace(seconds=perf_counter() - began)
 
     def _reserve(self, prompt: str) -> float:
         """Set aside what a question may cost at most."""

@@ -39,6 +39,15 @@ ALWAYS = ("turns", "heard", "spoken", "marks")
 """What is filled in for every rubric that has a place for it."""
 
 
+class YesNoQuestions(NamedTuple):
+    """A rubric as questions that one word answers."""
+
+    flags: Mapping[str, str]
+    """By the dimension that a yes flags; of a rubric by turn, one question with a place for `{turn}`."""
+    severe: str
+    """Whether what is flagged gets the lowest rating, and not only a lower one; empty where there is no between."""
+
+
 class Rubric(NamedTuple):
     """One question to a judge: its text, the shape of the answer, the scale."""
 
@@ -58,6 +67,7 @@ class Rubric(NamedTuple):
     hash: str
     source: str
     """The file as it was written."""
+    yes_no: YesNoQuestions | None = None
 
     def value(self, rating: float) -> float:
         """A rating from 0 to 1."""
@@ -69,9 +79,19 @@ class Rubric(NamedTuple):
         both = hashlib.sha256(f"{parameters}\n{self.hash}".encode()).hexdigest()
         return f"{model or identity}@{both[:8]}"
 
-    def filled(self, values: Mapping[str, str]) -> str:
-        """The text with values in its places. What a value holds is not looked at for placeholders."""
-        return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), self.text)
+    @property
+    def is_by_turn(self) -> bool:
+        """It rates turns, not the whole conversation."""
+        return "turns" in self.schema.get("required", ())
+
+    def filled(self, values: Mapping[str, str]) -> tuple[str, str]:
+        """What it asks and what it shows, from its first heading on, with values in their places.
+
+        What a value holds is not looked at for placeholders.
+        """
+        asks, heading, shows = self.text.partition("\n## ")
+        filled = [_PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), part) for part in (asks, shows)]
+        return f"{filled[0]}\n" if heading else filled[0], f"## {filled[1]}" if heading else ""
 
 
 def read_rubric(text: str, source: str) -> Rubric:
@@ -104,6 +124,7 @@ def read_rubric(text: str, source: str) -> Rubric:
             )
     if unlisted := sorted(used - {*required, *optional, *ALWAYS}):
         raise InputError(f"{{{unlisted[0]}}} is not among its fields", file=source, field="fields")
+    yes_no = _yes_no(front, match[2], source)
     digest = hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()[:12]
     return Rubric(
         name=str(front["name"]),
@@ -119,7 +140,37 @@ def read_rubric(text: str, source: str) -> Rubric:
         text=match[2].strip() + "\n",
         hash=digest,
         source=text,
+        yes_no=yes_no,
     )
+
+
+def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions | None:
+    """The questions of the yes/no form, where a rubric has it."""
+    written = front.get("yes_no")
+    if written is None:
+        return None
+    flags = written.get("flags") if isinstance(written, dict) else None
+    if not isinstance(flags, dict) or not flags or not all(isinstance(one, str) for one in flags.values()):
+        hint = "yes_no: {flags: {DIMENSION: A question that yes answers where it is bad?}, severe: …}"
+        raise InputError("has no questions", file=source, field="yes_no.flags", hint=hint)
+    shape = front["schema"].get("properties", {})
+    by_turn = "turns" in front["schema"].get("required", ())
+    if by_turn and list(flags) != ["turn"]:
+        raise InputError("asks one question of each turn: `turn`", file=source, field="yes_no.flags")
+    inner: Mapping[str, Any] = next(
+        (one["properties"] for one in shape.values() if isinstance(one, dict) and "properties" in one), {}
+    )
+    if not by_turn and set(flags) != set(inner):
+        raise InputError(f"asks about {', '.join(inner)}, each once", file=source, field="yes_no.flags")
+    if "\n## " not in text:
+        hint = "the yes/no form shows what follows the first heading"
+        raise InputError("has no heading", file=source, field="yes_no", hint=hint)
+    low, high = front["scale"]
+    severe = str(written.get("severe") or "")
+    if bool(severe) != (high - low > 1):
+        hint = "a scale of more than two ratings needs it, one of two has none"
+        raise InputError("does not fit the scale", file=source, field="yes_no.severe", hint=hint)
+    return YesNoQuestions({str(name): one.strip() for name, one in flags.items()}, severe.strip())
 
 
 @lru_cache(8)

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.judging.answers import UnusableAnswer
-from convoscope.judging.backends import JudgeFailed
+from convoscope.judging.backends import SCORES, YES_NO, JudgeFailed
 from convoscope.judging.limits import BudgetSpent
 from convoscope.judging.questions import MissingField, Question, question
 from convoscope.judging.rubrics import Rubric, rubric_named
+from convoscope.judging.yes_no import form_of, yes_no_verdict
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric
 from convoscope.metrics.items import error_text
 from convoscope.metrics.needs import JUDGE, Need
@@ -48,6 +49,11 @@ class RubricAnswer(NamedTuple):
     rubric: Rubric
     question: Question
     verdict: Verdict
+    form: str = SCORES
+
+    def rests_on(self, quote: str) -> bool:
+        """Whether the words are in the conversation. An answer of one word has none: its score says so."""
+        return self.form == YES_NO or self.question.has_quote(quote)
 
     def scored(self, what: Subjectlike, rating: float | None, details: Mapping[str, Any]) -> Observation:
         """A rating of the rubric's scale as a score from 0 to 1. Without a rating the score is unmeasured."""
@@ -80,6 +86,8 @@ class RubricAnswer(NamedTuple):
             "withheld": list(self.question.withheld) or None,
             "without": list(self.question.absent) or None,
             "repaired": verdict.is_repaired or None,
+            "form": YES_NO if self.form == YES_NO else None,
+            "evidence": "none" if self.form == YES_NO else None,
         }
         return {name: value for name, value in taken.items() if value is not None}
 
@@ -102,8 +110,13 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
         return _without(WHOLE, NOT_APPLICABLE, "no_scenario", "", name)
     if isinstance(asked, MissingField):
         return _without(WHOLE, UNMEASURED, f"no_{asked.name}", "", name)
+    form = form_of(judge)
     try:
-        return RubricAnswer(rubric, asked, await judge.ask(asked.prompt, asked.schema))
+        if form == YES_NO:
+            verdict = await yes_no_verdict(judge, rubric, asked, _unasked(asked))
+        else:
+            verdict = await judge.ask(asked.prompt, asked.schema)
+        return RubricAnswer(rubric, asked, verdict, form)
     except UnusableAnswer as unusable:
         return _without(WHOLE, UNMEASURED, unusable.reason, unusable.detail, name, {"raw": unusable.raw})
     except BudgetSpent as spent:
@@ -112,6 +125,12 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
         return _without(WHOLE, ERROR, "judge_failed", failure.message, name)
     except Exception as error:  # whatever a judge of the user's own raises is its answer, and no other judge's
         return _without(WHOLE, ERROR, "judge_failed", error_text(error), name)
+
+
+def _unasked(asked: Question) -> set[str]:
+    """Dimensions without a question: there are no instructions to break, or no tool was called."""
+    without_rules = {"violating_policies"} if "instructions" in asked.absent else set()
+    return without_rules | (set() if asked.has_calls else set(_ABOUT_CALLS))
 
 
 Reading = Callable[[RubricAnswer, Conversation], Iterator[Observation]]
@@ -154,9 +173,13 @@ def rated_dimensions(answer: RubricAnswer) -> RatedDimensions:
     """The dimensions of an answer, by the rules that the judge is given too."""
     names = answer.rubric.schema["properties"]["dimensions"]["properties"]
     is_without_rules = "violating_policies" in names and "instructions" in answer.question.absent
+    answered = dict(answer.verdict.answer["dimensions"])
+    if not answer.question.has_calls:
+        fine = {"explanation": "no tool was called", "quote": "", "flagged": False, "rating": answer.rubric.high}
+        answered |= {name: fine for name in _ABOUT_CALLS if name in names and name not in answered}
     by_name: dict[str, dict[str, Any]] = {}
     inconsistent = 0
-    for name, dimension in answer.verdict.answer["dimensions"].items():
+    for name, dimension in answered.items():
         if name not in names or (name == "violating_policies" and is_without_rules):
             continue
         rating = dimension["rating"]
@@ -166,7 +189,7 @@ def rated_dimensions(answer: RubricAnswer) -> RatedDimensions:
             rating = answer.rubric.low
         flagged = rating < answer.rubric.high
         inconsistent += flagged != dimension["flagged"] or rating != dimension["rating"]
-        if flagged and not answer.question.has_quote(dimension["quote"]):
+        if flagged and not answer.rests_on(dimension["quote"]):
             return RatedDimensions({}, inconsistent, is_without_rules, dimension["quote"])
         by_name[name] = {**dimension, "rating": rating, "flagged": flagged}
     return RatedDimensions(by_name, inconsistent, is_without_rules)
@@ -194,12 +217,15 @@ def _by_turn(answer: RubricAnswer, conversation: Conversation) -> Iterator[Obser
             yield turn
             continue
         flagged = turn["rating"] < answer.rubric.high
-        if flagged and not answer.question.has_quote(turn["quote"]):
+        if flagged and not answer.rests_on(turn["quote"]):
             yield answer.unfounded(subject, turn["quote"])
         else:
-            modes = turn.get("failure_modes", []) if flagged else []
-            details = {"quote": turn["quote"], "reasoning": turn["explanation"], "failure_modes": modes}
-            yield answer.scored(subject, turn["rating"], {**details, "unknown_turns": turn["unknown_turns"]})
+            details = {"quote": turn["quote"], "reasoning": turn["explanation"], "unknown_turns": turn["unknown_turns"]}
+            if "failure_modes" in turn:
+                details["failure_modes"] = turn["failure_modes"] if flagged else []
+            if "probability" in turn:
+                details["probability"] = turn["probability"]
+            yield answer.scored(subject, turn["rating"], details)
 
 
 def rated_turns(answer: RubricAnswer) -> Iterator[tuple[int, Mapping[str, Any] | Observation]]:
@@ -279,7 +305,7 @@ def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[O
     """1 where the caller did nothing of what the rubric names."""
     detected = corruptions_of(answer)
     for corruption in detected.values():
-        if not answer.question.has_quote(corruption["quote"]):
+        if not answer.rests_on(corruption["quote"]):
             yield answer.unfounded(conversation, corruption["quote"])
             return
     first = next(iter(detected.values()), {"quote": "", "analysis": ""})

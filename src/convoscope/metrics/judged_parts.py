@@ -9,6 +9,8 @@ from functools import partial
 import msgspec
 
 from convoscope.conversation import Conversation
+from convoscope.judging.backends import YES_NO
+from convoscope.judging.yes_no import NO_FORM
 from convoscope.metrics.declaration import (
     CONVERSATION,
     HIGHER,
@@ -65,6 +67,10 @@ def _dimensions(answer: RubricAnswer, conversation: Conversation) -> Iterator[Ob
 
 def _modes(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observation]:
     """Of each failure mode: the turns that have it ÷ the turns that are rated. A turn with the best rating has none."""
+    if answer.form == YES_NO:
+        judge = answer.rubric.judge(answer.verdict.judge)
+        yield unmeasured(conversation, NO_FORM, "yes/no questions do not name failure modes", judge=judge)
+        return
     names = answer.rubric.schema["properties"]["turns"]["items"]["properties"]["failure_modes"]["items"]["enum"]
     counts: Counter[str] = Counter()
     rated = 0
@@ -72,7 +78,7 @@ def _modes(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observa
         if isinstance(turn, Observation):
             continue
         flagged = turn["rating"] < answer.rubric.high
-        if flagged and not answer.question.has_quote(turn["quote"]):
+        if flagged and not answer.rests_on(turn["quote"]):
             continue
         rated += 1
         counts.update(set(turn["failure_modes"]) if flagged else ())
@@ -87,7 +93,7 @@ def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[O
     """Of each kind of fault of the caller: 1 where it is detected, else 0."""
     detected = corruptions_of(answer)
     for corruption in detected.values():
-        if not answer.question.has_quote(corruption["quote"]):
+        if not answer.rests_on(corruption["quote"]):
             yield answer.unfounded(conversation, corruption["quote"])
             return
     for name in answer.rubric.schema["properties"]["corruption_analysis"]["properties"]:

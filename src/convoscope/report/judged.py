@@ -24,10 +24,20 @@ from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED, MEASURED, NOT_APPLICABLE, Observation
+from convoscope.statistics.panels import REPEATS_STRADDLE
 
 _PANEL = "panel:"
 _MOST_QUOTES = 3
 _LONGEST = 600
+_AGGREGATIONS = {
+    "median": "the median",
+    "mean": "the mean",
+    "weighted_mean": "the weighted mean",
+    "majority_vote": "what more than half of the judges say",
+    "consensus": "the lowest, if all judges let it pass",
+    "min": "the lowest",
+    "max": "the highest",
+}
 CANNOT_TELL = "cannot tell: the repeats are on both sides of the mark"
 
 
@@ -97,8 +107,12 @@ class _Voice(NamedTuple):
 
 
 def judged_metrics() -> dict[str, Rubric]:
-    """The rubrics by the metrics that they serve."""
-    return {rubric.measures: rubric for rubric in rubrics().values()}
+    """The rubrics by the metrics that they serve; of two for one metric, the one with its name."""
+    known = list(rubrics().values())
+    return {
+        **{rubric.measures: rubric for rubric in known},
+        **{rubric.measures: rubric for rubric in known if rubric.measures == f"judged.{rubric.name}"},
+    }
 
 
 class JudgedMaker:
@@ -195,10 +209,17 @@ class JudgedMaker:
             f"${cost:.4f}" if cost is not None else f"{tokens:,.0f} tokens" if tokens else "",
             f"{seconds:.1f} s" if seconds is not None else "",
             "answered at the second try" if _details(voice).get("repaired") else "",
+            "yes/no questions, without a quote" if _details(voice).get("evidence") == "none" else "",
         ]
         parts = [known.text if known is not None else "", ", ".join(filter(None, taken))]
-        name = "the panel's score is the median" if voice.name.startswith(_PANEL) else voice.reduced.judge
+        name = _panel_text(voice) if voice.name.startswith(_PANEL) else voice.reduced.judge
         return f"{name}: {'; '.join(filter(None, parts))}" if any(parts) else name
+
+
+def _panel_text(panel: _Voice) -> str:
+    """`the panel's score is the median`, as its rule is; a panel without any value has none to say."""
+    rule = _AGGREGATIONS.get(str(_details(panel).get("aggregation")), "")
+    return f"the panel's score is {rule}" if rule else "the panel"
 
 
 def _scale(rubric: Rubric, voices: Sequence[_Voice]) -> tuple[float, float]:
@@ -232,10 +253,9 @@ def _percent(rating: float, low: float, high: float) -> float:
 
 def _dots(voice: _Voice, low: float, high: float) -> JudgeDots:
     """The repeats, else one dot for each turn, else one."""
-    whole = [one for one in voice.observations if one.value is not None]
-    # Repeats that straddle the mark come to no value.
-    repeats = _details(voice).get("repeats") if len(voice.observations) == 1 else None
-    values = repeats if isinstance(repeats, list) else [one.value for one in whole]
+    rated = [one for one in voice.observations if one.value is not None or one.reason == REPEATS_STRADDLE]
+    repeats = (rated[0].details or {}).get("repeats") if len(rated) == 1 else None
+    values = repeats if isinstance(repeats, list) else [one.value for one in rated]
     value = voice.reduced.value
     rating = NOTHING if value is None else f"{low + value * (high - low):.3g}"
     return JudgeDots(
@@ -326,7 +346,9 @@ def judge_signs(run: Run) -> JudgeSigns:
                 if not judge.startswith(_PANEL):
                     by_subject.setdefault(key, {})[judge] = observation
         for (conversation, _), each in by_subject.items():
-            is_silent = any(one.status not in (MEASURED, NOT_APPLICABLE) for one in each.values())
+            is_silent = any(
+                one.status not in (MEASURED, NOT_APPLICABLE) and one.reason != REPEATS_STRADDLE for one in each.values()
+            )
             holds = (disagreement(rubric, each), wavering(rubric, each), is_silent)
             for sign in (sign for sign, is_there in zip(signs, holds, strict=True) if is_there):
                 sign.add(numbers[conversation])

@@ -17,13 +17,17 @@ _NAMED = 3
 
 def print_judging(screen: Screen, summary: Summary, *, full: bool = False) -> None:
     """What judges do not agree about; with `full` also that nothing is known of it."""
-    if summary.judging is None:
-        return
-    lines = [*_disagreements(summary.judging), *(_absent(summary.judging) if full else ())]
+    lines = judging_lines(summary, full=full)
     if lines:
         screen.line()
     for line in lines:
         print_words(screen, one_line(line, None), "", "  ")
+
+
+def judging_lines(summary: Summary, *, full: bool = True) -> list[str]:
+    """The same, a sentence each; empty where no judge was asked."""
+    judging = summary.judging
+    return [] if judging is None else [*_disagreements(judging), *(_absent(judging) if full else ())]
 
 
 def _disagreements(judging: JudgingSummary) -> Iterator[str]:

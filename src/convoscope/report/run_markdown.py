@@ -20,6 +20,7 @@ from convoscope.analysis.words import ORDERS, counted
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
 from convoscope.report.gate import target_lines
+from convoscope.report.judging import judging_lines
 from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.run_terminal import print_reading
 from convoscope.report.screen import Screen
@@ -63,6 +64,7 @@ def markdown(run: Run, targets: Sequence[str] = ()) -> str:
         _figures(run.summary, [check for check in checks if not check.by]),
         *_worst(run),
         *_groups(run.summary),
+        _judging(run.summary),
         _reading(run),
     ]
     receipt = run.receipt
@@ -161,6 +163,11 @@ def _groups(summary: Summary) -> Iterator[Block]:
         yield Block(head, lines.rows, ["", *notes, "</details>", ""])
     small = [f"- {plain(small_text(groups))}" for groups in summary.small_groups]
     yield Block([], small, [""] if small else [])
+
+
+def _judging(summary: Summary) -> Block:
+    lines = [f"- {plain(line)}" for line in judging_lines(summary)]
+    return Block(["How far judges agree:", ""], lines, [""]) if lines else Block([], [])
 
 
 def _reading(run: Run) -> Block:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
@@ -108,6 +108,21 @@ def progress_bar(stream: IO[str] | None = None) -> Iterator[Any]:
 
         show.seen = seen  # type: ignore[attr-defined]
         yield show
+
+
+@contextmanager
+def counting_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar of so many of so many on a terminal, nothing elsewhere. Yields what to call with both."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 def _line(text: str) -> str:

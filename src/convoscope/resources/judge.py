@@ -52,8 +52,14 @@ class JudgePanel:
 
     async def aclose(self) -> None:
         for judge, is_managed in zip(self.judges, self._are_managed, strict=True):
-            if is_managed and hasattr(judge, "aclose"):
-                await judge.aclose()
+            if is_managed:
+                await close(judge)
+
+
+async def close(judge: Judge) -> None:
+    """No question will follow. One of the user's own need not care."""
+    if hasattr(judge, "aclose"):
+        await judge.aclose()
 
 
 class AskedOnce(Judge):
@@ -86,4 +92,4 @@ def judges_of(resource: Judge | JudgePanel) -> tuple[Judge, ...]:
     return resource.judges if isinstance(resource, JudgePanel) else (resource,)
 
 
-__all__ = ["AskedOnce", "Judge", "JudgePanel", "Verdict", "judges_of"]
+__all__ = ["AskedOnce", "Judge", "JudgePanel", "Verdict", "close", "judges_of"]

@@ -12,6 +12,8 @@ Kind = Literal["computed", "external", "human", "model"]
 every conversation; people are more than programs of others."""
 _ORDER: tuple[Kind, ...] = ("computed", "external", "human", "model")
 PANEL = "panel:"
+YES_NO_MARK = "+yesno"
+"""Follows the model in the name of a judge that was asked yes/no questions."""
 
 
 def is_panel(judge: str) -> bool:

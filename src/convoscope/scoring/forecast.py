@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import Conversation
-from convoscope.judging.instrument import CHARACTERS_PER_TOKEN, EXPECTED_ANSWER_TOKENS, Instrument
+from convoscope.judging.instrument import CHARACTERS_PER_TOKEN, Instrument
+from convoscope.judging.yes_no import form_of
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
 from convoscope.resources.judge import Judge, Verdict, judges_of
@@ -72,6 +73,7 @@ class _Counting(Judge):
         self._seen = seen
         self.identity = judge.identity
         self.rubric_folders = getattr(judge, "rubric_folders", ())
+        self.form = form_of(judge)
         self._judge = judge
         self._repeats = repeats
         self.asked = AskedMetric("")
@@ -97,7 +99,7 @@ class _Counting(Judge):
             if price is None or self.asked.dollars is None:
                 self.asked.dollars = None
             else:
-                self.asked.dollars += price.of(expected.characters // CHARACTERS_PER_TOKEN, EXPECTED_ANSWER_TOKENS)
+                self.asked.dollars += price.of(expected.characters // CHARACTERS_PER_TOKEN, expected.answer_tokens)
         return Verdict(least(schema), self.identity)
 
 

@@ -54,7 +54,9 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     `annotate` names an annotator, such as `rules`: what it finds is kept with each conversation, and metrics see it.
     `judge` names models that are asked, or is a function or an object that answers; several are a panel, whose
     `panel` says how they come to one score, with `panel_weights` by judge and `require_consensus`. Each is asked
-    `repeats` times. `second_look` is a judge that is asked again about a tenth of what was judged.
+    `repeats` times. `judge_form` is `scores`, or `yesno` for small models; `max_answer_tokens` cuts an answer, and
+    `timeout` is how many seconds one may take. `second_look` is a judge that is asked again
+    about a tenth of what was judged.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. A target on a figure of a judge that is not calibrated is undetermined, unless `trust_judge`;
     `calibration` is the file that says how far judges agree with people, `least_labels` and `least_kappa` are what
@@ -75,6 +77,9 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     redact: bool | None = None
     redact_patterns: str | Sequence[str] = ()
     judge_cache: bool = True
+    judge_form: str = "scores"
+    max_answer_tokens: int | None = None
+    timeout: float | None = None
     max_questions: int | None = None
     budget: float | None = None
     calibration: PathLike | None = None
@@ -108,6 +113,10 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"--max-concurrency must be at least 1, not {self.max_concurrency}")
         if self.repeats < 1:
             raise UsageError(f"--repeats must be at least 1, not {self.repeats}")
+        if self.max_answer_tokens is not None and self.max_answer_tokens < 1:
+            raise UsageError(f"--max-answer-tokens must be at least 1, not {self.max_answer_tokens}")
+        if self.timeout is not None and self.timeout <= 0:
+            raise UsageError(f"--timeout must be above 0, not {self.timeout}")
         self._check_panel()
         if any(not dimensions for dimensions in self.by or ()):
             raise UsageError("a group needs a dimension", hint="for example flow, or flow,agent")
@@ -154,6 +163,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         """The judges that were named, as resources of the run; None where no judge was."""
         if not self.judges:
             return None
+        from convoscope.judging.backends import MAX_ANSWER_TOKENS, SECONDS
         from convoscope.judging.instrument import JudgeSettings
         from convoscope.judging.named import named_judges
 
@@ -164,6 +174,9 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             redact=self.redact,
             redact_patterns=patterns,
             use_cache=self.judge_cache,
+            form=self.judge_form,
+            max_answer_tokens=self.max_answer_tokens or MAX_ANSWER_TOKENS,
+            seconds=self.timeout or SECONDS,
             max_questions=self.max_questions,
             max_dollars=self.budget,
             rubrics=tuple(str(Path(folder).resolve()) for folder in self.rubrics),

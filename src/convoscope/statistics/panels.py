@@ -13,7 +13,7 @@ import msgspec
 
 from convoscope.errors import UsageError, nearest_names
 from convoscope.metrics.declaration import LOWER, RATIO, SHARE, Derived, Metric
-from convoscope.scores.judges import PANEL, kind_of
+from convoscope.scores.judges import PANEL, YES_NO_MARK, kind_of
 from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
@@ -229,8 +229,8 @@ def _combined(voices: Mapping[str, float], rule: PanelRule) -> float:
 
 
 def model_of(judge: str) -> str:
-    """`provider/model` of a judge's identity."""
-    return judge.rpartition("@")[0] or judge
+    """`provider/model` of a judge's identity, in whichever form it was asked."""
+    return (judge.rpartition("@")[0] or judge).removesuffix(YES_NO_MARK)
 
 
 def panel_name(judges: Sequence[str], rule: PanelRule = MEDIAN) -> str:

@@ -33,6 +33,13 @@ _PARAGRAPH = re.compile(r"\n\n|\n(?=- )")
 _BOLD = re.compile(r"(?:- )?\*\*([^*]+)\*\*:?\s*(.*)", re.DOTALL)
 _LONGEST = 20_000
 """Characters of one text; whatever is longer is cut, and says so."""
+_FOR_PEOPLE = {
+    "turns": "the one that is marked",
+    "heard": "as the agent got them",
+    "spoken": "The agent's words are as the log has them.",
+    "language": "as you see",
+}
+"""What a person is shown where a judge gets what the log says."""
 
 
 class CallText(msgspec.Struct, frozen=True, array_like=True):
@@ -156,8 +163,7 @@ def _file(name: str) -> str:
 
 
 def _rubric(rubric: Rubric) -> LabelRubric:
-    asked = rubric._replace(text=rubric.text.partition("\n## ")[0])
-    text = asked.filled({"turns": "the one that is marked", "heard": "as the agent got them"})
+    text, _ = rubric.filled(_FOR_PEOPLE)
     paragraphs = [" ".join(paragraph.split()) for paragraph in _PARAGRAPH.split(text) if paragraph.strip()]
     criteria = next((paragraph for paragraph in paragraphs if paragraph.startswith(_RATINGS)), "")
     declared = known(rubric.measures)

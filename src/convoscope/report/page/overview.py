@@ -20,6 +20,7 @@ from convoscope.analysis.words import (
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE
 from convoscope.metrics.registry import whole_metrics
+from convoscope.report.judging import judging_lines
 from convoscope.report.page.figures import FigureData, ScaledInterval, Spread
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.run import Run
@@ -129,6 +130,7 @@ def overview(run: Run, answer: Answer, data: FigureData, links: Mapping[tuple[st
     if banner:
         by = f" Superseded by {receipt.superseded_by}." if receipt.superseded_by else ""
         banner += f"{receipt.invalid_reason}.{by}"
+    judging = judging_lines(run.summary)
     return Overview(
         verdict=answer.verdict,
         meta=f"{outcomes.done:,} of {counted(outcomes.known, noun)} completed{unknown}." if is_known else "",
@@ -151,6 +153,7 @@ def overview(run: Run, answer: Answer, data: FigureData, links: Mapping[tuple[st
         folds=[
             Fold(sentence_start(line), _cut(list(lines)))
             for line, lines in (
+                (_in_short(judging), judging),
                 (answer.not_measured, _not_measured(run)),
                 (answer.reading, _reading_lines(run.read_report)),
             )
@@ -209,6 +212,13 @@ def event_link(id: str, seq: int) -> str:
 def call_link(id: str, seconds: float | None = None) -> str:
     """Where the page shows one conversation, at a moment of it."""
     return f"#/call/{quote(id, safe='')}" + ("" if seconds is None else f"/{seconds:g}")
+
+
+def _in_short(lines: Sequence[str]) -> str:
+    """The first of some lines, and how many follow."""
+    if not lines:
+        return ""
+    return lines[0] if len(lines) == 1 else f"{lines[0]}; {len(lines) - 1:,} more"
 
 
 def _not_measured(run: Run) -> Iterator[str]:

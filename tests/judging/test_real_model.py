@@ -1,0 +1,146 @@
+"""The instrument with a real language model, over both wires.
+
+SmolLM2 has 135 million parameters. What it says of a call is near chance. So nothing here is about what it thinks:
+the tests say that whatever a real model answers, over a real server, becomes a verdict on the scale or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import convoscope
+from convoscope.analysis.judge_check import by_rubric, check_judge
+from convoscope.judging.cache import AnswerCache, cache_file
+from convoscope.judging.instrument import Instrument, JudgeSettings
+from convoscope.metrics import example
+from convoscope.runs.run import Run
+from support.model_server import ModelServer, model_server
+from support.weights import weights_file
+
+MODEL = "smollm2-135m"
+RUBRIC = """---
+name: speakability
+version: 1
+measures: judged.speakability
+scale: [0, 1]
+passes_at: 1
+fields: agent_turns
+yes_no:
+  flags:
+    turn: Does it hold Markdown?
+schema:
+  type: object
+  required: [turns]
+  properties:
+    turns:
+      type: array
+      minItems: 1
+      maxItems: 1
+      items:
+        type: object
+        required: [turn_id, explanation, quote, rating]
+        properties:
+          turn_id: {type: integer, minimum: 1, maximum: 1}
+          explanation: {type: string, maxLength: 12}
+          quote: {type: string, maxLength: 12}
+          rating: {type: integer, minimum: 0, maximum: 1}
+---
+Rate turn {turns}: 0 with Markdown, else 1.
+
+## Text
+{agent_turns}
+"""
+CALLS = [
+    example("user: Cost?", f"assistant: {text}", id=text, pipeline="cascade")
+    for text in ("Forty euros.", "**Total:** - 40 EUR")
+]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    """Loaded in half a second: each worker of the tests may have its own."""
+    if not weights_file(MODEL).exists():
+        pytest.skip(f"no weights of {MODEL}: `make test` fetches them")
+    with model_server(weights_file(MODEL), context=2048) as server:
+        yield server
+
+
+@pytest.fixture
+def rubrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A short rubric, and a cache of this test only."""
+    monkeypatch.setenv("CONVOSCOPE_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "rubrics"
+    folder.mkdir()
+    (folder / "speakability.md").write_text(RUBRIC)
+    return folder
+
+
+def score(out: Path, judge: str, rubrics: Path, **more: Any) -> Run:
+    metrics = "judged.speakability"
+    return convoscope.score(
+        CALLS, judge=judge, metrics=metrics, rubrics=[rubrics], out=out, workers=1, max_answer_tokens=80, **more
+    )
+
+
+def test_held_to_a_schema_a_model_gives_a_rating_of_the_scale(
+    model: ModelServer, rubrics: Path, tmp_path: Path
+) -> None:
+    run = score(tmp_path / "run", model.openai, rubrics)
+    found = list(run.scores())
+    assert [row.subject.id for row in found] == ["1", "1"]
+    for row in found:
+        # A rating below the best needs a quote: an invented one is no evidence. Everything else is on the scale.
+        assert (row.value, row.reason) in ((1.0, ""), (0.0, ""), (None, "evidence_not_found"))
+        assert row.judge.startswith(f"openai/{MODEL}@")
+        assert row.observation.details["input_tokens"] > 0
+        assert 0 < row.observation.details["output_tokens"] <= 80
+        assert row.observation.details["seconds"] > 0
+    kept = AnswerCache(cache_file()).size().answers
+    assert kept == 2
+    again = score(tmp_path / "again", model.openai, rubrics)
+    assert AnswerCache(cache_file()).size().answers == kept
+    assert (run.folder / "summary.json").read_bytes() == (again.folder / "summary.json").read_bytes()
+
+
+def test_without_a_schema_it_is_read_as_strictly(model: ModelServer, rubrics: Path, tmp_path: Path) -> None:
+    """This server does not hold a model to a schema over Anthropic's wire: the model writes what it likes."""
+    for row in score(tmp_path / "run", model.anthropic, rubrics).scores():
+        assert row.judge.startswith(f"anthropic/{MODEL}@")
+        if row.value is None:
+            assert (row.status, row.reason) in (
+                ("unmeasured", "verdict_unusable"),
+                ("unmeasured", "not_on_scale"),
+                ("unmeasured", "not_judged"),
+                ("unmeasured", "evidence_not_found"),
+            )
+            assert row.reason in ("not_judged", "evidence_not_found") or row.observation.details["raw"]
+        else:
+            assert row.value in (0.0, 1.0)
+
+
+def test_probabilities_of_a_real_model(model: ModelServer, rubrics: Path, tmp_path: Path) -> None:
+    run = score(tmp_path / "run", model.openai, rubrics, judge_form="yesno")
+    found = list(run.scores())
+    assert [row.status for row in found] == ["measured", "measured"]
+    chances = [row.observation.details["probability"] for row in found]
+    assert all(0 < chance < 1 for chance in chances)
+    # Other words, another probability: it is read from this answer.
+    assert chances[0] != chances[1]
+    # Yes flags: the rating is 0 where yes is the likelier word.
+    assert [row.value for row in found] == [0.0 if chance > 0.5 else 1.0 for chance in chances]
+    assert [row.observation.details["output_tokens"] for row in found] == [1, 1]
+    assert {row.observation.details["evidence"] for row in found} == {"none"}
+
+
+def test_a_check_says_what_it_is_worth(model: ModelServer, rubrics: Path) -> None:
+    """Near chance means: sometimes right. What counts is that each pair is accounted for."""
+    settings = JudgeSettings(form="yesno", rubrics=(str(rubrics),), max_concurrency=1)
+    pairs = check_judge(Instrument(model.openai, settings), ["speakability"], (str(rubrics),))
+    [checked] = by_rubric(pairs)
+    assert checked.pairs == 4
+    assert 0 <= checked.right <= checked.ordered <= checked.pairs - checked.unanswered
+    assert all((pair.good is None or pair.bad is None) == bool(pair.reason) for pair in pairs)
