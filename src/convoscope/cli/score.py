@@ -103,7 +103,6 @@ def score_command(
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
-    from convoscope.report.forecast import print_forecast
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
     from convoscope.scoring.settings import ScoreSettings
@@ -135,6 +134,8 @@ def score_command(
             **reading.arguments,
         )
         if judge or dry_run:
+            from convoscope.report.forecast import print_forecast
+
             print_forecast(paths, settings, dry_run=dry_run, json=json)
         if dry_run:
             return

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation, Label
 from convoscope.judging.answers import UnusableAnswer
-from convoscope.judging.backends import JudgeFailed
-from convoscope.judging.limits import BudgetSpent
+from convoscope.judging.backends import BudgetSpent, JudgeFailed
 from convoscope.judging.questions import MissingField, Question, question
 from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import GeneratorType
@@ -161,6 +160,9 @@ async def answered(
     declared: Metric, conversation: Conversation, given: Mapping[str, Any] = _NO_RESOURCES
 ) -> Sequence[Observation]:
     """The same of a metric that waits."""
+    # Only what waits needs it.
+    import asyncio
+
     try:
         observations = await declared.ask(conversation, **given)
         if odd := next((one for one in observations if not isinstance(one, Observation)), None):
