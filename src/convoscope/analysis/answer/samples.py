@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, quoted
+from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, further_dimensions, quoted
 from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -66,8 +66,9 @@ class Samples:
         self._run = run
         self._connection: duckdb.DuckDBPyConnection = connect(run.folder)
         self.count = run.summary.conversations
-        self.dimension = cache(self._read_dimension)
-        self.sample = cache(self._read_sample)
+        # No cache of methods: that would point back at this object, whose arrays are large, and keep it alive.
+        self._dimensions: dict[str, Dimension] = {}
+        self._samples: dict[tuple[str, ...], FigureSample | None] = {}
 
     @cached_property
     def scenarios(self) -> Codes:
@@ -121,15 +122,13 @@ class Samples:
     @cached_property
     def dimension_names(self) -> list[str]:
         """Every dimension that some conversation has."""
-        query = (
-            "SELECT DISTINCT unnest(json_keys(dimensions)) AS name "
-            f"FROM {self._run.table(CONVERSATIONS)} WHERE dimensions IS NOT NULL ORDER BY name"
-        )
-        further = [name for (name,) in self._connection.execute(query).fetchall()]
+        further = sorted(further_dimensions(self._connection, self._run.table(CONVERSATIONS)))
         return [*DIMENSIONS, *[name for name in further if name not in DIMENSIONS][:MAX_DIMENSIONS]]
 
-    def _read_dimension(self, name: str) -> Dimension:
-        return self._coded(dimension_column(name))
+    def dimension(self, name: str) -> Dimension:
+        if name not in self._dimensions:
+            self._dimensions[name] = self._coded(dimension_column(name))
+        return self._dimensions[name]
 
     def _coded(self, column: str) -> Dimension:
         rows = self._connection.execute(
@@ -139,6 +138,12 @@ class Samples:
         codes = np.full(self.count, -1, dtype=np.int64)
         codes[np.asarray(rows["number"], dtype=np.int64)] = indices
         return Dimension(values.tolist(), codes)
+
+    def sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
+        key = (metric, variant, judge, across)
+        if key not in self._samples:
+            self._samples[key] = self._read_sample(*key)
+        return self._samples[key]
 
     def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         if across not in ACROSS:
