@@ -73,11 +73,12 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     causes = _causes(lost, noun)
     telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
     checks = [check for check in checks if not check.by]
+    # It holds conversations for a moment, and goes before the arrays are there.
+    hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
     samples = Samples(run)
     versions = compare_versions(summary, samples)
     figures = chosen_figures(summary, checks, noun)
     notes = notes_on(run, figures.figures, samples, noun)
-    hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
     return Answer(
         noun=noun,
         conversations=summary.conversations,

@@ -31,6 +31,8 @@ MAX_FIELDS = 200
 MAX_VALUES = 40
 """A fact of more values is no kind of conversations."""
 NO_VALUE = "none"
+_MOST_KEPT = 2_000_000
+"""Pairs of numbers of samples that are in memory at the same time, about."""
 
 
 class Dimension(NamedTuple):
@@ -74,6 +76,8 @@ class Samples:
     def scenarios(self) -> Codes:
         """The scenario of each conversation; -1 for none."""
         codes = self.dimension("scenario_id").codes
+        if not self.dimension("scenario_id").values:
+            return codes
         for name in ("dataset", "domain"):  # scenarios of one name are others in another data set
             other = self.dimension(name)
             codes = np.where(codes >= 0, codes * (len(other.values) + 1) + other.codes + 1, -1)
@@ -93,7 +97,7 @@ class Samples:
     def users(self) -> Codes:
         """The user of each conversation; -1 for none, and where the run has a single one."""
         users = self.user_names
-        return users.codes if len(users.values) > 1 else np.full(self.count, -1, dtype=np.int64)
+        return users.codes if len(users.values) > 1 else self._none
 
     @cached_property
     def user_names(self) -> Dimension:
@@ -125,6 +129,11 @@ class Samples:
         further = sorted(further_dimensions(self._connection, self._run.table(CONVERSATIONS)))
         return [*DIMENSIONS, *[name for name in further if name not in DIMENSIONS][:MAX_DIMENSIONS]]
 
+    @property
+    def _none(self) -> Codes:
+        """No value for any conversation; it takes no memory."""
+        return np.broadcast_to(np.int64(-1), self.count)
+
     def dimension(self, name: str) -> Dimension:
         if name not in self._dimensions:
             self._dimensions[name] = self._coded(dimension_column(name))
@@ -134,6 +143,8 @@ class Samples:
         rows = self._connection.execute(
             f"SELECT number, {column} AS v FROM {self._run.table(CONVERSATIONS)} WHERE v IS NOT NULL"
         ).fetchnumpy()
+        if not len(rows["number"]):
+            return Dimension([], self._none)
         values, indices = np.unique(np.asarray(rows["v"], dtype=object).astype(str), return_inverse=True)
         codes = np.full(self.count, -1, dtype=np.int64)
         codes[np.asarray(rows["number"], dtype=np.int64)] = indices
@@ -142,6 +153,9 @@ class Samples:
     def sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         key = (metric, variant, judge, across)
         if key not in self._samples:
+            # Of very many conversations, few at a time: figures are gone through one after the other.
+            while len(self._samples) * self.count >= _MOST_KEPT:
+                del self._samples[next(iter(self._samples))]
             self._samples[key] = self._read_sample(*key)
         return self._samples[key]
 
