@@ -37,7 +37,7 @@ class HeldConversations:
     """
 
     MOST = 400
-    MOST_CHARACTERS = 8_000_000
+    MOST_CHARACTERS = 16_000_000
 
     def __init__(self) -> None:
         self.by_row: dict[tuple[int, int], Conversation] = {}
