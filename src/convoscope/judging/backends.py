@@ -180,10 +180,10 @@ class YesNoBackend(OpenAIBackend):
         if not first or not first[0].top_logprobs:
             raise JudgeFailed(_NO_PROBABILITIES, is_final=True)
         words, candidates = {"yes": 0.0, "no": 0.0}, defaultdict[str, float](float)
-        for one in first[0].top_logprobs:
-            chance = math.exp(one.logprob)
-            candidates[one.token] += chance
-            if (word := one.token.strip(_AROUND).casefold()) in words:
+        for candidate in first[0].top_logprobs:
+            chance = math.exp(candidate.logprob)
+            candidates[candidate.token] += chance
+            if (word := candidate.token.strip(_AROUND).casefold()) in words:
                 words[word] += chance
         # What is above 1 by rounding is 1; what is above it by more is no probability, and the schema refuses it.
         words = {word: min(chance, 1.0) if chance < 1.001 else chance for word, chance in words.items()}
