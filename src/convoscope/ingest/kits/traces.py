@@ -1,0 +1,525 @@
+"""Conversations from traces: the spans of a session, in the order of time, and of each what was not said before.
+
+A reader of traces is a `TraceReader`. It says which spans it knows, and what a span logs: a call of a model, a run of
+a tool, a retrieval. Everything else happens here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from convoscope.conversation import (
+    ASSISTANT,
+    SYSTEM,
+    USER,
+    Agent,
+    Clock,
+    ComponentMetric,
+    Conversation,
+    Label,
+    Outcome,
+    Retrieval,
+    Source,
+    Text,
+    Time,
+    ToolResult,
+)
+from convoscope.conversation.events import ClockKind
+from convoscope.conversation.model import Pipeline
+from convoscope.errors import InputError
+from convoscope.ingest.control_text import without_control
+from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.kits.shapes import embedded, signature
+from convoscope.ingest.kits.spans import Span, spans_in
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+from convoscope.ingest.timeline_builder import TimelineBuilder
+
+SUBAGENT = "subagent"
+"""The role of an agent that works for another one, through a tool: its talk is not with the user."""
+SESSIONS = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "conversation.id",
+    "langfuse.session.id",
+    "traceloop.association.properties.session_id",
+    "ai.telemetry.metadata.sessionId",
+    "thread_id",
+)
+"""Attributes that hold the id of a session, the surest first."""
+_SINCE_1970 = 1e8
+USERS = ("user.id", "langfuse.user.id", "enduser.id")
+
+
+class ModelCall(msgspec.Struct, kw_only=True):
+    """A call of a model: what it was sent, what it answered, as plain messages."""
+
+    inputs: list[JsonObject] = []
+    outputs: list[JsonObject] = []
+    model: str = ""
+    tools: Sequence[Any] | None = None
+    usage: JsonObject = {}
+    """Tokens, costs and times under the names of component metrics."""
+    is_spoken: bool = False
+    """The texts are transcripts of what was said."""
+    is_cut_off: bool = False
+    """The user interrupted the answer."""
+
+
+class ToolRun(msgspec.Struct, kw_only=True):
+    """A tool that ran."""
+
+    name: str
+    call_id: str = ""
+    arguments: Any = None
+    result: Any = None
+    error: str = ""
+
+
+class Lookup(msgspec.Struct, kw_only=True):
+    """A query to a store, and what came back."""
+
+    query: str | None = None
+    chunks: tuple[str, ...] = ()
+
+
+Logged = ModelCall | ToolRun | Lookup
+
+
+class Step(NamedTuple):
+    """What a span logs, and by which agent."""
+
+    span: Span
+    logged: Logged
+    agent: str
+    is_inside: bool
+    """It happened inside a tool: the agent works for another one."""
+
+
+class TraceReader(Reader):
+    """Reads traces of one convention."""
+
+    title = ""
+    sessions: Sequence[str] = SESSIONS
+    confidence = 0.9
+    pipeline: Pipeline = "text"
+    """Of conversations without sound in the log."""
+
+    def knows(self, span: Span) -> bool:
+        """Is this span of my convention?"""
+        raise NotImplementedError
+
+    def logged(self, span: Span) -> Logged | None:
+        """What a span logs; None for one that says nothing of its own."""
+        raise NotImplementedError
+
+    def agent(self, span: Span) -> str:
+        """The agent that a span is about; "" where it is not about one."""
+        return span.text("gen_ai.agent.name", "agent.name", "graph.node.id")
+
+    def spans(self, value: Any) -> Iterable[Span]:
+        """The spans of a record."""
+        return spans_in(value)
+
+    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+        """Verdicts that came with the trace."""
+        del spans
+        yield from ()
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            for span in self.spans(value):
+                if self.knows(span):
+                    return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
+        return None
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        spans = [span for record in group.records for span in self.spans(record.value)]
+        if not spans:
+            raise InputError("no spans here", hint="expected OTLP JSON, or objects with a trace id and attributes")
+        logged = {id(span): found for span in spans if (found := self.logged(span)) is not None}
+        for twice in _echoes(spans, logged):
+            notes.ignored("call_logged_twice", twice.name[:80])
+            del logged[id(twice)]
+        for name, of_session in _by_session(spans, self.sessions).items():
+            steps = _steps(of_session, logged, self)
+            if any(_says(step.logged) for step in steps):
+                yield self._conversation(name or group.name, of_session, steps, group, notes)
+            elif any(id(span) in logged for span in of_session) or len(spans) == len(of_session):
+                notes.refuse(_no_content(of_session, steps, name))
+
+    def _conversation(
+        self, id: str, spans: Sequence[Span], steps: Sequence[Step], group: RecordGroup, notes: Notes
+    ) -> Conversation:
+        timeline = TraceTimeline(notes)
+        for step, is_end in _moments(steps):
+            timeline.end(step) if is_end else timeline.start(step)
+        calls = [step.logged for step in steps if isinstance(step.logged, ModelCall)]
+        models = list(dict.fromkeys(call.model for call in calls if call.model))
+        agents = list(dict.fromkeys(name for span in _in_time(spans) if (name := self.agent(span))))
+        tools = next((call.tools for call in calls if call.tools), None)
+        errors = [span.error for span in spans if span.error and not span.parent]
+        user = next((text for span in spans if (text := span.text(*USERS))), "")
+        agent = agents[0] if agents else ""
+        dims = {**timeline.dimensions, **filled({"agent": agent, "model": models[0] if models else ""})}
+        return Conversation(
+            id=id,
+            dimensions=dims,
+            source=Source(format=self.name, files=group.file_names, record=group.name),
+            pipeline="s2s" if self.pipeline == "text" and any(call.is_spoken for call in calls) else self.pipeline,
+            participants=timeline.participants,
+            clocks=timeline.clocks,
+            agent=Agent(
+                name=agent,
+                instructions="\n\n".join(timeline.instructions),
+                tools=None if tools is None else read_tools(tools),
+                models={"llm": models[0]} if models else {},
+                extras=filled({"models": models[1:], "agents": agents[1:]}),
+            ),
+            timeline=tuple(timeline.events),
+            labels=tuple(self.labels(spans)),
+            outcome=Outcome(error=errors[0] if errors else ""),
+            extras=filled(
+                {
+                    "traces": list(dict.fromkeys(span.trace for span in spans if span.trace)),
+                    "spans": len(spans),
+                    "user": user,
+                    "resource": spans[0].resource,
+                }
+            ),
+        )
+
+
+def _by_session(spans: Sequence[Span], names: Sequence[str]) -> dict[str, list[Span]]:
+    """Spans of one session, else of one trace; a session that any span of a trace names holds the whole trace."""
+    session_of = {span.trace: session for span in spans if (session := span.text(*names))}
+    groups: dict[str, list[Span]] = {}
+    for span in spans:
+        groups.setdefault(session_of.get(span.trace) or span.trace, []).append(span)
+    return groups
+
+
+def _in_time(spans: Iterable[Span]) -> list[Span]:
+    """By start; a span without a time stays behind the one before it."""
+    latest, timed = float("-inf"), []
+    for index, span in enumerate(spans):
+        latest = latest if span.start is None else span.start
+        timed.append((latest, index, span))
+    return [span for _, _, span in sorted(timed, key=lambda one: one[:2])]
+
+
+def _steps(spans: Sequence[Span], logged: Mapping[int, Logged], reader: TraceReader) -> list[Step]:
+    """What the spans log, by time. A call that wraps another call is left out: the inner one says the same."""
+    by_id = {span.id: span for span in spans if span.id}
+    wrapped: set[int] = set()
+    steps: list[Step] = []
+    for span in _in_time(spans):
+        found = logged.get(id(span))
+        above = list(_ancestors(span, by_id))
+        if isinstance(found, ModelCall) and _says(found):
+            wrapped.update(id(one) for one in above if isinstance(logged.get(id(one)), ModelCall))
+        if found is not None:
+            agent = next((name for one in (span, *above) if (name := reader.agent(one))), "")
+            is_inside = any(isinstance(logged.get(id(one)), ToolRun) for one in above)
+            steps.append(Step(span, found, agent, is_inside))
+    return [step for step in steps if id(step.span) not in wrapped]
+
+
+def _ancestors(span: Span, by_id: dict[str, Span]) -> Iterator[Span]:
+    seen = {span.id}
+    while (parent := by_id.get(span.parent)) is not None and parent.id not in seen:
+        seen.add(parent.id)
+        yield parent
+        span = parent
+
+
+def _says(logged: Logged) -> bool:
+    return not isinstance(logged, ModelCall) or bool(logged.inputs or logged.outputs)
+
+
+def _echoes(spans: Sequence[Span], logged: Mapping[int, Logged]) -> list[Span]:
+    """Calls that another span of another trace logs too: with the answer, or at the same time with the same answer."""
+    alike: dict[str, list[tuple[Span, ModelCall]]] = {}
+    for span in spans:
+        call = logged.get(id(span))
+        if isinstance(call, ModelCall) and call.inputs and not span.error:
+            alike.setdefault(_sent(call), []).append((span, call))
+    echoes: list[Span] = []
+    for same in alike.values():
+        same.sort(key=lambda one: (not one[1].outputs, _length(one[0])))
+        for index, (span, call) in enumerate(same):
+            if any(_is_echo(span, call, *other) for other in same[:index]):
+                echoes.append(span)
+    return echoes
+
+
+def _is_echo(span: Span, call: ModelCall, other: Span, other_call: ModelCall) -> bool:
+    if span.trace == other.trace:
+        return False
+    if not call.outputs:
+        return bool(other_call.outputs)
+    same_answer = list(map(signature, call.outputs)) == list(map(signature, other_call.outputs))
+    times = (span.start, span.end, other.start, other.end)
+    overlap = None not in times and span.start <= other.end and other.start <= span.end  # type: ignore[operator]
+    return same_answer and overlap
+
+
+def _length(span: Span) -> float:
+    return 0.0 if span.start is None or span.end is None else span.end - span.start
+
+
+def _sent(call: ModelCall) -> str:
+    return "\n".join(map(signature, call.inputs))
+
+
+def _moments(steps: Sequence[Step]) -> list[tuple[Step, bool]]:
+    """The starts and ends of steps in the order of time; of one moment, an end comes before a start."""
+    moments: list[tuple[float, int, int, Step, bool]] = []
+    latest = float("-inf")
+    for index, step in enumerate(steps):
+        span = step.span
+        latest = latest if span.start is None else span.start
+        ends = latest if span.end is None else max(span.end, latest)
+        moments.append((latest, 2 if ends > latest else 1, 2 * index, step, False))
+        moments.append((ends, 0 if ends > latest else 1, 2 * index + 1, step, True))
+    return [(step, is_end) for _, _, _, step, is_end in sorted(moments, key=lambda one: one[:3])]
+
+
+def _no_content(spans: Sequence[Span], steps: Sequence[Step], id: str) -> InputError:
+    calls = sum(isinstance(step.logged, ModelCall) for step in steps)
+    what = f"{calls} calls of models" if calls else f"{len(spans)} spans"
+    return InputError(
+        f"trace {id or '(no id)'}: {what} without any message",
+        hint="switch on the capture of message content in the instrumentation",
+    )
+
+
+class TraceTimeline(TimelineBuilder):
+    """Adds the steps of a trace; what an earlier step said is not added again."""
+
+    def __init__(self, notes: Notes) -> None:
+        super().__init__(notes, "span")
+        self.instructions: list[str] = []
+        self.dimensions: dict[str, str] = {}
+        self._trace = ""
+        self._said: list[tuple[str, str]] = []
+        """Of each message so far: what it says, and its trace."""
+        self._open: deque[tuple[str, str, str]] = deque()
+        """Calls of tools without a result: id, name, arguments."""
+        self._answered: set[str] = set()
+        """Ids of calls whose result is there."""
+        self._running: dict[str, str] = {}
+        """By span of a tool, the id of its call."""
+
+    def at(self, seconds: float | None) -> Time | None:
+        """A time of a span. Seconds since 1970 are of the wall clock, smaller numbers count from some start."""
+        if seconds is None:
+            return None
+        kind: ClockKind = "wall" if seconds > _SINCE_1970 else "relative"
+        self._clocks.setdefault(kind, Clock(id=kind, kind=kind, source="span"))
+        return Time(seconds, kind)
+
+    def start(self, step: Step) -> None:
+        """A step begins: messages that were sent; a tool is called."""
+        if isinstance(step.logged, ModelCall):
+            self._send(step, step.logged)
+        elif isinstance(step.logged, ToolRun):
+            self._run(step, step.logged)
+
+    def end(self, step: Step) -> None:
+        """A step ends: the model answered, the tool gave its result."""
+        logged, at = step.logged, self.at(step.span.end)
+        if isinstance(logged, ModelCall):
+            for message in logged.outputs:
+                self._said.append((signature(message), step.span.trace))
+                self._add(message, step, at)
+            self._measure(step, logged)
+        elif isinstance(logged, ToolRun):
+            self._finish(step, logged, at)
+        else:
+            self.add(Retrieval, query=logged.query, chunks=logged.chunks, time=at, id=step.span.id)
+
+    def _send(self, step: Step, call: ModelCall) -> None:
+        at = self.at(step.span.start)
+        trace = step.span.trace
+        known = self._known(call.inputs, trace)
+        for message, is_known in zip(call.inputs, known, strict=True):
+            if message["role"] == SYSTEM:
+                self._instruct(message)
+            elif not is_known:
+                self._said.append((signature(message), trace))
+                self._add(message, step, at)
+
+    def _known(self, inputs: Sequence[JsonObject], trace: str) -> list[bool]:
+        """Which messages were said before: those of a history that a call repeats, in their order.
+
+        A call of another trace repeats the history only if it repeats an answer of the model: a user may say the same
+        words twice.
+        """
+        index, known = 0, [False] * len(inputs)
+        first = next((at for at, (_, where) in enumerate(self._said) if where == trace), len(self._said))
+        for start in dict.fromkeys((0, first)):
+            index, found = start, [False] * len(inputs)
+            for number, message in enumerate(inputs):
+                wanted = signature(message)
+                at = next((at for at in range(index, len(self._said)) if self._said[at][0] == wanted), -1)
+                if at >= 0:
+                    found[number], index = True, at + 1
+            repeats = start == first or any(
+                is_found and message["role"] == ASSISTANT for is_found, message in zip(found, inputs, strict=True)
+            )
+            if repeats and sum(found) > sum(known):
+                known = found
+        return known
+
+    def _instruct(self, message: JsonObject) -> None:
+        text = "\n".join(as_text(block.get("text")) for block in message["content"])
+        if text and text not in self.instructions:
+            if self.instructions:
+                self.notes.inferred("several_instructions", text[:60], self.seq)
+            self.instructions.append(text)
+
+    def _add(self, message: JsonObject, step: Step, at: Time | None) -> None:
+        """A message, block by block; results of tools that are there already are left out."""
+        role = message["role"]
+        role = (
+            SUBAGENT
+            if step.is_inside and role == ASSISTANT
+            else "orchestrator"
+            if step.is_inside and role == "user"
+            else role
+        )
+        name = as_text(message.get("name")) or (step.agent if role in (ASSISTANT, SUBAGENT) else "")
+        call = step.logged if isinstance(step.logged, ModelCall) else ModelCall()
+        kind_of_text = "intended" if not call.is_spoken else "spoken" if role == ASSISTANT else "heard"
+        cut_off_by = self.participant(USER) if call.is_cut_off and role == ASSISTANT else ""
+        once: JsonObject = filled({"id": as_text(message.get("id"))})
+        texts: list[str] = []
+
+        def say() -> None:
+            text, control = without_control("\n".join(texts), role)
+            texts.clear()
+            if text.strip():
+                speaker = self.participant(role, name)
+                self.say(speaker, **{kind_of_text: Text(text, "message")}, cut_off_by=cut_off_by, time=at, **once)
+                once.clear()
+            if control:
+                self.control(self.participant(role, name), control, at)
+
+        for block in message["content"]:
+            kind = block["type"]
+            if kind == "text":
+                texts.append(as_text(block.get("text")))
+                continue
+            say()
+            if kind == "tool_use":
+                self._call(block, step, at)
+            elif kind == "tool_result":
+                self._result(block, at)
+            elif kind == "thinking":
+                self.notes.ignored("thinking", "", self.seq)
+                self.mark("reasoning", block, at)
+            else:
+                self.notes.ignored(f"{kind}_not_read", "", self.seq)
+                self.mark("content", block, at)
+        say()
+
+    def _call(self, block: JsonObject, step: Step, at: Time | None) -> None:
+        id, name = as_text(block.get("id")), as_text(block.get("name"))
+        caller = self.participant(SUBAGENT, step.agent) if step.is_inside else ""
+        self.call(name, block.get("input"), call_id=id, time=at, caller=caller)
+        self._open.append((id, name, _canonical(block.get("input"))))
+
+    def _result(self, block: JsonObject, at: Time | None) -> None:
+        id, name = as_text(block.get("tool_use_id")), as_text(block.get("name"))
+        if id in self._answered and id:
+            return
+        held = self._taken(id, name, None)
+        id, name = id or (held[0] if held else ""), name or (held[1] if held else "")
+        if (
+            not held
+            and not id
+            and any(
+                isinstance(event, ToolResult) and event.result == embedded(block.get("content"))
+                for event in self.events
+            )
+        ):
+            return
+        self._answered.add(id)
+        failed = block.get("is_error")
+        worked = not failed if isinstance(failed, bool) else None
+        self.result(block.get("content"), call_id=id, name=name, time=at, success=worked)
+
+    def _run(self, step: Step, run: ToolRun) -> None:
+        """A tool starts. Mostly a model asked for it, and the call is there already."""
+        held = self._taken(run.call_id, run.name, _canonical(run.arguments))
+        if held is None and run.call_id not in self._answered:
+            caller = self.participant(SUBAGENT, step.agent) if step.is_inside else ""
+            at = self.at(step.span.start)
+            id = run.call_id or step.span.id
+            self.call(run.name, run.arguments, call_id=id, time=at, caller=caller)
+            held = (id, run.name, "")
+        self._running[step.span.id] = held[0] if held else run.call_id
+
+    def _finish(self, step: Step, run: ToolRun, at: Time | None) -> None:
+        id = self._running.get(step.span.id, run.call_id)
+        if (id and id in self._answered) or (run.result is None and not run.error):
+            return
+        self._answered.add(id)
+        failed = False if run.error else None
+        self.result(run.result, call_id=id, name=run.name, time=at, success=failed, error=run.error)
+
+    def _taken(self, id: str, name: str, arguments: str | None) -> tuple[str, str, str] | None:
+        """The open call of this id; without one, the first of this name, best with the same arguments."""
+        if id:
+            fits = [one for one in self._open if one[0] == id]
+        else:
+            fits = [one for one in self._open if one[1] == name or not name]
+            fits = [one for one in fits if arguments is not None and one[2] == arguments] or fits
+        if not fits:
+            return None
+        self._open.remove(fits[0])
+        return fits[0]
+
+    def _measure(self, step: Step, call: ModelCall) -> None:
+        span = step.span
+        values = dict(call.usage)
+        if not call.model and not call.outputs:
+            return
+        if span.start is not None and span.end is not None and span.end >= span.start:
+            values["duration"] = round(span.end - span.start, 6)
+        if values:
+            self.add(ComponentMetric, component="llm", values=values, label=call.model, time=self.at(span.end))
+
+
+def _canonical(value: Any) -> str:
+    return msgspec.json.encode(embedded(value), order="deterministic").decode()
+
+
+def usage_of(span: Span, names: dict[str, Sequence[str]]) -> JsonObject:
+    """Numbers of a span under the names of component metrics."""
+    found = {name: span.first(*attributes) for name, attributes in names.items()}
+    return {
+        name: value for name, value in found.items() if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def chunks_of(documents: Any) -> tuple[str, ...]:
+    """The texts of retrieved documents, however they are written."""
+    names = ("document.content", "content", "page_content", "text", "document")
+    texts: list[str] = []
+    for one in as_list(embedded(documents)):
+        held = as_object(one)
+        inner = as_object(held.get("document")) or held
+        text = (
+            one
+            if isinstance(one, str)
+            else next((inner[name] for name in names if isinstance(inner.get(name), str)), "")
+        )
+        texts.append(text)
+    return tuple(text for text in texts if text)
