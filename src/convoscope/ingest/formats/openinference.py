@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Label
 from convoscope.ingest.kits.shapes import embedded, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span
-from convoscope.ingest.kits.traces import Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.kits.traces import Handoff, Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_object, as_text
 
 KIND = "openinference.span.kind"
@@ -34,7 +34,8 @@ class OpenInferenceReader(TraceReader):
     def logged(self, span: Span) -> Logged | None:
         kind = span.text(KIND)
         if kind == "TOOL":
-            return _tool(span)
+            is_handoff = span.name.startswith("handoff to ") and "tool.name" not in span.attributes
+            return Handoff(agent=span.name.removeprefix("handoff to ")) if is_handoff else _tool(span)
         if kind == "RETRIEVER":
             chunks = chunks_of(_listed(span, "retrieval.documents"))
             return Lookup(query=span.text("input.value") or None, chunks=chunks)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from convoscope.ingest.kits.shapes import is_message, plain_messages, unflattened
-from convoscope.ingest.kits.spans import Span
-from convoscope.ingest.kits.traces import Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of, usage_of
-from convoscope.ingest.record import JsonObject, as_object
+from convoscope.ingest.kits.spans import Span, SpanEvent
+from convoscope.ingest.kits.traces import Handoff, Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
 USAGE = {
     "prompt_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
@@ -28,7 +29,6 @@ _EVENT_ROLES = {
     "gen_ai.tool.message": "tool",
 }
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
-_TOOL_KINDS = ("tool",)
 
 
 class OTelGenAIReader(TraceReader):
@@ -43,6 +43,8 @@ class OTelGenAIReader(TraceReader):
     def logged(self, span: Span) -> Logged | None:
         operation = span.text("gen_ai.operation.name", "llm.request.type")
         kind = span.text("traceloop.span.kind")
+        if operation == "handoff":
+            return Handoff(agent=span.text("gen_ai.handoff.to_agent") or span.name)
         if operation == "execute_tool" or kind == "tool":
             return tool_run(span)
         if operation == "retrieval" or "gen_ai.retrieval.documents" in span.attributes:
@@ -104,7 +106,7 @@ def answered(span: Span) -> list[JsonObject]:
 def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
     """Messages of the generation that logs each as an event of the span."""
     messages: list[JsonObject] = []
-    for event in span.events:
+    for event in (*span.events, *_events_attribute(span, outputs=outputs)):
         body: Any = event.attributes.get("event_body") or event.attributes.get("body") or event.attributes
         if event.name == "gen_ai.choice" and outputs:
             held = as_object(body).get("message", body)
@@ -117,6 +119,16 @@ def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
             value = {"content": None, **as_object(body), "role": role}
             messages += plain_messages(value, role) if is_message(value) else []
     return messages
+
+
+def _events_attribute(span: Span, *, outputs: bool) -> Iterator[SpanEvent]:
+    """Events as a list in an attribute, where the answer is the last message of the assistant."""
+    listed = [as_object(one) for one in as_list(span.first("events", "gen_ai.events"))]
+    names = [as_text(one.get("event.name")) for one in listed]
+    for index, (name, one) in enumerate(zip(names, listed, strict=True)):
+        is_answer = name == "gen_ai.choice" or (name == "gen_ai.assistant.message" and index == len(names) - 1)
+        if is_answer == outputs:
+            yield SpanEvent("gen_ai.choice" if outputs else name, one)
 
 
 READER = OTelGenAIReader()

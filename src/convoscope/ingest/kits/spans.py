@@ -116,8 +116,8 @@ def _span(value: JsonObject, resource: JsonObject) -> Span:
         id=_id(context, "spanId", "span_id", "context.span_id"),
         parent=_id(parent, "spanId", "span_id") or _id(value, *_PARENTS),
         name=as_text(value.get("name")) or as_text(value.get("span_name")),
-        start=_seconds(value, _STARTS),
-        end=_seconds(value, _ENDS),
+        start=seconds(value, _STARTS),
+        end=seconds(value, _ENDS),
         attributes=attributes,
         events=tuple(map(_event, map(as_object, as_list(embedded(value.get("events")))))),
         error=_error(value),
@@ -129,7 +129,7 @@ def _event(value: JsonObject) -> SpanEvent:
     return SpanEvent(
         as_text(value.get("name")),
         attributes_of(value.get(_ATTRIBUTES)),
-        _seconds(value, ("timeUnixNano", "time_unix_nano", "timestamp", "time")),
+        seconds(value, ("timeUnixNano", "time_unix_nano", "timestamp", "time")),
     )
 
 
@@ -145,7 +145,7 @@ def _id(value: JsonObject, *names: str) -> str:
     return text
 
 
-def _seconds(value: JsonObject, names: Sequence[str]) -> float | None:
+def seconds(value: JsonObject, names: Sequence[str]) -> float | None:
     """A time in any notation; a pair is seconds and nanoseconds."""
     for name in names:
         time = value.get(name)

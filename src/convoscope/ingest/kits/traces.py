@@ -81,6 +81,12 @@ class ToolRun(msgspec.Struct, kw_only=True):
     error: str = ""
 
 
+class Handoff(msgspec.Struct, kw_only=True):
+    """One agent hands over to another."""
+
+    agent: str
+
+
 class Lookup(msgspec.Struct, kw_only=True):
     """A query to a store, and what came back."""
 
@@ -88,7 +94,7 @@ class Lookup(msgspec.Struct, kw_only=True):
     chunks: tuple[str, ...] = ()
 
 
-Logged = ModelCall | ToolRun | Lookup
+Logged = ModelCall | ToolRun | Lookup | Handoff
 
 
 class Step(NamedTuple):
@@ -126,6 +132,10 @@ class TraceReader(Reader):
         """The spans of a record."""
         return spans_in(value)
 
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        """The spans of all records."""
+        return [span for record in group.records for span in self.spans(record.value)]
+
     def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
         """Verdicts that came with the trace."""
         del spans
@@ -139,7 +149,7 @@ class TraceReader(Reader):
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        spans = [span for record in group.records for span in self.spans(record.value)]
+        spans = self.spans_of(group)
         if not spans:
             raise InputError("no spans here", hint="expected OTLP JSON, or objects with a trace id and attributes")
         logged = {id(span): found for span in spans if (found := self.logged(span)) is not None}
@@ -222,7 +232,11 @@ def _steps(spans: Sequence[Span], logged: Mapping[int, Logged], reader: TraceRea
         found = logged.get(id(span))
         above = list(_ancestors(span, by_id))
         if isinstance(found, ModelCall) and _says(found):
-            wrapped.update(id(one) for one in above if isinstance(logged.get(id(one)), ModelCall))
+            for one in above:
+                outer = logged.get(id(one))
+                if isinstance(outer, ModelCall):
+                    wrapped.add(id(one))
+                    found.outputs = found.outputs or outer.outputs
         if found is not None:
             agent = next((name for one in (span, *above) if (name := reader.agent(one))), "")
             is_inside = any(isinstance(logged.get(id(one)), ToolRun) for one in above)
@@ -239,7 +253,10 @@ def _ancestors(span: Span, by_id: dict[str, Span]) -> Iterator[Span]:
 
 
 def _says(logged: Logged) -> bool:
-    return not isinstance(logged, ModelCall) or bool(logged.inputs or logged.outputs)
+    """Whether it logs more than instructions."""
+    if not isinstance(logged, ModelCall):
+        return not isinstance(logged, Handoff)
+    return any(message["role"] != SYSTEM for message in (*logged.inputs, *logged.outputs))
 
 
 def _echoes(spans: Sequence[Span], logged: Mapping[int, Logged]) -> list[Span]:
@@ -341,6 +358,8 @@ class TraceTimeline(TimelineBuilder):
             self._measure(step, logged)
         elif isinstance(logged, ToolRun):
             self._finish(step, logged, at)
+        elif isinstance(logged, Handoff):
+            self.mark("handoff", logged.agent, at, step.span.id)
         else:
             self.add(Retrieval, query=logged.query, chunks=logged.chunks, time=at, id=step.span.id)
 
