@@ -20,7 +20,7 @@ from convoscope.user_code import load, names
 ENTRY_POINT_GROUP = "convoscope.readers"
 
 Grouping = Literal["record", "file", "key", "folder", "companion"]
-Container = Literal["lines", "array", "members", "document", "table", "text", "folder"]
+Container = Literal["lines", "array", "members", "document", "table", "text", "yaml", "zip", "folder"]
 
 
 class Record(NamedTuple):

@@ -317,9 +317,9 @@ class _PieceReader:
         except Exception as error:  # a reader that trips over a record must not stop the rest
             message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
             report.problem(Problem(name, line, message, hint="please report this with the record", count=lost))
-        for error in notes.refused:
-            count = max(lost, error.count)
-            report.problem(Problem(name, error.line or line, error.message, error.field, error.hint, count))
+        for refusal in notes.refused:
+            count = max(lost, refusal.count)
+            report.problem(Problem(name, refusal.line or line, refusal.message, refusal.field, refusal.hint, count))
 
     def _with_earlier(self, record: Record) -> Record:
         earlier = self.piece.same.earlier.get(record.number)

@@ -142,9 +142,9 @@ def messages(value: Any, role: str) -> list[JsonObject]:
         return [*system, *plain_messages(held["prompt"], role)]
     if isinstance(value, list) and value and all("toolName" in as_object(one) for one in value):
         return plain_messages([{"role": role, "content": [{"type": "tool-call", **one} for one in value]}], role)
-    system = as_object(held.get("config")).get("system_instruction")
+    instructions = as_object(held.get("config")).get("system_instruction")
     found = plain_messages(value, role)
-    return [*plain_messages(system, "system"), *found] if isinstance(system, str) and found else found
+    return [*plain_messages(instructions, "system"), *found] if isinstance(instructions, str) and found else found
 
 
 def _by_prefix(text: str) -> list[JsonObject]:

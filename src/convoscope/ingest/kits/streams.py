@@ -25,10 +25,15 @@ def is_chunk_list(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(_is_chunk(one) for one in value)
 
 
+def stream_events(text: str) -> list[Any]:
+    """The data of server-sent events, as JSON values."""
+    return [parsed(line[5:].strip()) for line in text.splitlines() if line.startswith("data:")]
+
+
 def message_of(stream: Any) -> JsonObject | None:
     """The message that a stream, or a list of its chunks, makes; None where it cannot be read as one."""
     if isinstance(stream, str):
-        stream = [parsed(line[5:].strip()) for line in stream.splitlines() if line.startswith("data:")]
+        stream = stream_events(stream)
     joined = _Joined()
     for chunk in stream:
         if isinstance(chunk, dict):

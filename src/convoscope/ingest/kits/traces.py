@@ -415,7 +415,8 @@ class TraceTimeline(TimelineBuilder):
         )
         name = as_text(message.get("name")) or (step.agent if role in (ASSISTANT, SUBAGENT) else "")
         call = step.logged if isinstance(step.logged, ModelCall) else ModelCall()
-        kind_of_text = "intended" if not call.is_spoken else "spoken" if role == ASSISTANT else "heard"
+        is_heard = call.is_spoken and role != ASSISTANT
+        is_played = call.is_spoken and role == ASSISTANT
         cut_off_by = self.participant(USER) if call.is_cut_off and role == ASSISTANT else ""
         once: JsonObject = filled({"id": as_text(message.get("id"))})
         texts: list[str] = []
@@ -425,7 +426,16 @@ class TraceTimeline(TimelineBuilder):
             texts.clear()
             if text.strip():
                 speaker = self.participant(role, name)
-                self.say(speaker, **{kind_of_text: Text(text, "message")}, cut_off_by=cut_off_by, time=at, **once)
+                said = Text(text, "message")
+                self.say(
+                    speaker,
+                    intended=None if call.is_spoken else said,
+                    spoken=said if is_played else None,
+                    heard=said if is_heard else None,
+                    cut_off_by=cut_off_by,
+                    time=at,
+                    **once,
+                )
                 once.clear()
             if control:
                 self.control(self.participant(role, name), control, at)
@@ -520,7 +530,7 @@ def _canonical(value: Any) -> str:
     return msgspec.json.encode(embedded(value), order="deterministic").decode()
 
 
-def usage_of(span: Span, names: dict[str, Sequence[str]]) -> JsonObject:
+def usage_of(span: Span, names: Mapping[str, Sequence[str]]) -> JsonObject:
     """Numbers of a span under the names of component metrics."""
     found = {name: span.first(*attributes) for name, attributes in names.items()}
     return {
