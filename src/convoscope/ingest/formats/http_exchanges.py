@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.ingest.kits.exchanges import body_of, is_model_request, request_messages, response_messages, usage_in
 from convoscope.ingest.kits.shapes import signature
 from convoscope.ingest.kits.spans import Span, seconds
-from convoscope.ingest.kits.traces import Logged, ModelCall, TraceReader
+from convoscope.ingest.kits.traces import Logged, LoggedCall, TraceReader
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
@@ -51,7 +51,7 @@ class HttpExchangesReader(TraceReader):
 
     def logged(self, span: Span) -> Logged | None:
         asked, answer = as_object(span.attributes["asked"]), span.attributes["answer"]
-        return ModelCall(
+        return LoggedCall(
             inputs=request_messages(asked),
             outputs=[] if span.error else response_messages(answer),
             model=as_text(asked.get("model")) or span.name.rpartition("/models/")[2].partition(":")[0],
@@ -73,7 +73,7 @@ def _chains(spans: Iterable[Span]) -> Iterator[str]:
     for span in spans:
         asked = [message for message in request_messages(span.attributes["asked"]) if message["role"] != "system"]
         sent = list(map(signature, asked))
-        fits = [number for number, said in enumerate(chains) if sent and sent[0] in said]
+        fits = [number for number, words in enumerate(chains) if sent and sent[0] in words]
         number = fits[-1] if fits else len(chains)
         if not fits:
             chains.append(set())
@@ -83,7 +83,7 @@ def _chains(spans: Iterable[Span]) -> Iterator[str]:
 
 def _tools(asked: JsonObject) -> list[Any] | None:
     tools = as_list(asked.get("tools"))
-    declared = [one for tool in tools for one in as_list(as_object(tool).get("functionDeclarations"))]
+    declared = [entry for tool in tools for entry in as_list(as_object(tool).get("functionDeclarations"))]
     return declared or list(tools) or None
 
 

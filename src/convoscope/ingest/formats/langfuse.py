@@ -9,7 +9,7 @@ from typing import Any
 from convoscope.conversation import Label
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
-from convoscope.ingest.kits.traces import Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of
+from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
 _TURN = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?", re.M)
@@ -39,22 +39,22 @@ class LangfuseReader(TraceReader):
         record = as_object(value)
         for name in ("data", "traces", "items"):
             if isinstance(record.get(name), list) and not is_observation(record):
-                for one in record[name]:
-                    yield from self.spans(one)
+                for entry in record[name]:
+                    yield from self.spans(entry)
                 return
         trace = as_object(record.get("trace"))
         if not trace and isinstance(record.get("observations"), list):
             trace = record
         if isinstance(value, list):
-            for one in value:
-                yield from self.spans(one)
+            for entry in value:
+                yield from self.spans(entry)
         elif is_observation(record):
             yield _span(record, {})
         elif trace:
             inner = as_list(record.get("observations")) or as_list(trace.get("observations"))
-            for one in inner:
-                if is_observation(one):
-                    yield _span(one, trace)
+            for entry in inner:
+                if is_observation(entry):
+                    yield _span(entry, trace)
             if not inner and (trace.get("input") is not None or trace.get("output") is not None):
                 yield _span({**trace, "traceId": trace.get("id"), "type": "GENERATION", "observations": None}, trace)
 
@@ -72,7 +72,7 @@ class LangfuseReader(TraceReader):
             )
         if kind not in _MODELS:
             return None
-        return ModelCall(
+        return LoggedCall(
             inputs=messages(given, "user"),
             outputs=messages(answer, "assistant"),
             model=span.text("model"),
@@ -128,10 +128,10 @@ def messages(value: Any, role: str) -> list[JsonObject]:
     """The messages of an input or output, in the many shapes that integrations write."""
     if isinstance(value, str):
         return _by_prefix(value) or plain_messages(value.strip('"') if value.startswith('"') else value, role)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        return [] if any(one.startswith("role=") for one in value) else plain_messages("\n".join(value), role)
+    if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
+        return [] if any(entry.startswith("role=") for entry in value) else plain_messages("\n".join(value), role)
     held = as_object(value)
-    if isinstance(held.get("messages"), list) and any(isinstance(one, str) for one in held["messages"]):
+    if isinstance(held.get("messages"), list) and any(isinstance(entry, str) for entry in held["messages"]):
         return []  # the objects of a program as it prints them
     if isinstance(held.get("choices"), list) and held["choices"]:
         return plain_messages(as_object(held["choices"][0]).get("message"), "assistant")
@@ -140,11 +140,11 @@ def messages(value: Any, role: str) -> list[JsonObject]:
     if isinstance(held.get("prompt"), str):
         system = plain_messages(as_text(held.get("system")), "system")
         return [*system, *plain_messages(held["prompt"], role)]
-    if isinstance(value, list) and value and all("toolName" in as_object(one) for one in value):
-        return plain_messages([{"role": role, "content": [{"type": "tool-call", **one} for one in value]}], role)
+    if isinstance(value, list) and value and all("toolName" in as_object(entry) for entry in value):
+        return plain_messages([{"role": role, "content": [{"type": "tool-call", **entry} for entry in value]}], role)
     instructions = as_object(held.get("config")).get("system_instruction")
-    found = plain_messages(value, role)
-    return [*plain_messages(instructions, "system"), *found] if isinstance(instructions, str) and found else found
+    matched = plain_messages(value, role)
+    return [*plain_messages(instructions, "system"), *matched] if isinstance(instructions, str) and matched else matched
 
 
 def _by_prefix(text: str) -> list[JsonObject]:
@@ -152,26 +152,26 @@ def _by_prefix(text: str) -> list[JsonObject]:
     starts = list(_TURN.finditer(text))
     if not starts or starts[0].start():
         return []
-    ends = [*(one.start() for one in starts[1:]), len(text)]
-    found = [(one[1], text[one.end() : end].strip()) for one, end in zip(starts, ends, strict=True)]
+    ends = [*(entry.start() for entry in starts[1:]), len(text)]
+    matched = [(entry[1], text[entry.end() : end].strip()) for entry, end in zip(starts, ends, strict=True)]
     return [
         message
-        for role, said in found
-        if said not in ("", "None")
-        for message in plain_messages({"role": role, "content": said})
+        for role, words in matched
+        if words not in ("", "None")
+        for message in plain_messages({"role": role, "content": words})
     ]
 
 
 def _usage(span: Span) -> JsonObject:
     details: Mapping[str, Any] = as_object(span.first("usageDetails", "usage"))
-    found = {
+    matched = {
         name: next((as_number(details[key]) for key in keys if key in details), None) for name, keys in _TOKENS.items()
     }
-    found["cost"] = as_number(as_object(span.first("costDetails")).get("total")) or as_number(
+    matched["cost"] = as_number(as_object(span.first("costDetails")).get("total")) or as_number(
         span.first("totalCost", "calculatedTotalCost")
     )
-    found["ttft"] = as_number(span.first("timeToFirstToken"))
-    return {name: value for name, value in found.items() if value is not None}
+    matched["ttft"] = as_number(span.first("timeToFirstToken"))
+    return {name: value for name, value in matched.items() if value is not None}
 
 
 READER = LangfuseReader()

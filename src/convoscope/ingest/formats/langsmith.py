@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Label
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
-from convoscope.ingest.kits.traces import Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of
+from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 
@@ -45,7 +45,7 @@ class LangSmithReader(TraceReader):
             return Lookup(query=query, chunks=chunks_of(outputs.get("documents", outputs.get("output"))))
         if kind != "llm":
             return None
-        return ModelCall(
+        return LoggedCall(
             inputs=plain_messages(
                 inputs if "messages" in inputs or "contents" in inputs else _inner(inputs, "input", "prompt", "prompts")
             ),
@@ -66,8 +66,8 @@ class LangSmithReader(TraceReader):
 def _runs(value: Any) -> Iterator[JsonObject]:
     record = as_object(value)
     if isinstance(value, list):
-        for one in value:
-            yield from _runs(one)
+        for entry in value:
+            yield from _runs(entry)
     elif "post" in record or "patch" in record:
         for name in ("post", "patch"):
             yield from map(as_object, as_list(record.get(name)))
@@ -126,9 +126,9 @@ def _reply(outputs: JsonObject) -> list[JsonObject]:
 def _usage(outputs: JsonObject, span: Span) -> JsonObject:
     usage = as_object(outputs.get("usage_metadata")) or as_object(outputs.get("usage"))
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
-    found = {name: as_number(usage.get(key, usage.get(name))) for name, key in names.items()}
-    found["cost"] = as_number(span.attributes.get("total_cost"))
-    return {name: value for name, value in found.items() if value is not None}
+    matched = {name: as_number(usage.get(key, usage.get(name))) for name, key in names.items()}
+    matched["cost"] = as_number(span.attributes.get("total_cost"))
+    return {name: value for name, value in matched.items() if value is not None}
 
 
 READER = LangSmithReader()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from convoscope.ingest.formats.otel_genai import OTelGenAIReader
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.spans import Span
-from convoscope.ingest.kits.traces import Logged, ModelCall
+from convoscope.ingest.kits.traces import Logged, LoggedCall
 from convoscope.ingest.record import JsonObject, as_object
 
 
@@ -20,12 +20,12 @@ class LogfireReader(OTelGenAIReader):
         return any(name.startswith("logfire.") for name in span.attributes)
 
     def logged(self, span: Span) -> Logged | None:
-        found = super().logged(span)
+        matched = super().logged(span)
         request = as_object(span.first("request_data"))
-        if found is None and not request:
+        if matched is None and not request:
             return None
-        call = found if found is not None else ModelCall(model=str(request.get("model", "")))
-        if isinstance(call, ModelCall) and request:
+        call = matched if matched is not None else LoggedCall(model=str(request.get("model", "")))
+        if isinstance(call, LoggedCall) and request:
             call.inputs = call.inputs or plain_messages(request)
             call.outputs = call.outputs or _response(span)
         return call

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Label
 from convoscope.ingest.kits.shapes import embedded, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span
-from convoscope.ingest.kits.traces import Handoff, Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_object, as_text
 
 KIND = "openinference.span.kind"
@@ -40,13 +40,13 @@ class OpenInferenceReader(TraceReader):
             chunks = chunks_of(_listed(span, "retrieval.documents"))
             return Lookup(query=span.text("input.value") or None, chunks=chunks)
         if kind == "USER":
-            said = plain_messages(span.text("input.audio.transcript") or span.text("input.value"), "user")
-            return ModelCall(inputs=said, is_spoken="input.audio.transcript" in span.attributes)
+            words = plain_messages(span.text("input.audio.transcript") or span.text("input.value"), "user")
+            return LoggedCall(inputs=words, is_spoken="input.audio.transcript" in span.attributes)
         if kind != "LLM" or _is_speech_service(span):
             return None
         return self.model_call(span)
 
-    def model_call(self, span: Span) -> ModelCall:
+    def model_call(self, span: Span) -> LoggedCall:
         inputs = plain_messages(_messages(span, "llm.input_messages"))
         outputs = plain_messages(_messages(span, "llm.output_messages"), "assistant")
         transcript = span.text("output.audio.transcript")
@@ -54,7 +54,7 @@ class OpenInferenceReader(TraceReader):
             outputs = plain_messages(transcript, "assistant")
         if not inputs and not outputs:  # some instrumentations fill only the values
             inputs, outputs = _plain_values(span)
-        return ModelCall(
+        return LoggedCall(
             inputs=inputs,
             outputs=outputs,
             model=span.text("llm.model_name"),
@@ -68,16 +68,16 @@ class OpenInferenceReader(TraceReader):
         for span in spans:
             for prefix in ("annotations", "session.annotations", "trace.annotations"):
                 for held in unflattened(span.attributes, prefix):
-                    one = as_object(as_object(held).get("annotation", held))
-                    value = one.get("score") if one.get("score") is not None else one.get("label")
-                    if as_text(one.get("name")) and value is not None:
-                        is_human = as_text(one.get("annotator_kind")).upper() == "HUMAN"
+                    entry = as_object(as_object(held).get("annotation", held))
+                    value = entry.get("score") if entry.get("score") is not None else entry.get("label")
+                    if as_text(entry.get("name")) and value is not None:
+                        is_human = as_text(entry.get("annotator_kind")).upper() == "HUMAN"
                         yield Label(
-                            name=as_text(one.get("name")),
+                            name=as_text(entry.get("name")),
                             value=value,
                             rater_kind="human" if is_human else "external",
-                            rater=as_text(one.get("annotator_kind")).lower(),
-                            notes=as_text(one.get("explanation")),
+                            rater=as_text(entry.get("annotator_kind")).lower(),
+                            notes=as_text(entry.get("explanation")),
                         )
 
 
@@ -105,8 +105,8 @@ def _listed(span: Span, prefix: str) -> Any:
 
 def _messages(span: Span, prefix: str) -> list[Any]:
     messages: list[Any] = []
-    for one in _listed(span, prefix):
-        held = as_object(one)
+    for entry in _listed(span, prefix):
+        held = as_object(entry)
         # Exports as a table hold objects with `message.role` instead of `role` inside of `message`.
         nested = {"message": _nested(held)} if any(name.startswith("message.") for name in held) else held
         messages.append(nested)
@@ -127,10 +127,11 @@ def _plain_values(span: Span) -> tuple[list[JsonObject], list[JsonObject]]:
 
 
 def _tools(span: Span) -> list[Any] | None:
-    found = [
-        embedded(as_object(as_object(one).get("tool", one)).get("json_schema")) for one in _listed(span, "llm.tools")
+    matched = [
+        embedded(as_object(as_object(entry).get("tool", entry)).get("json_schema"))
+        for entry in _listed(span, "llm.tools")
     ]
-    return [one for one in found if isinstance(one, dict)] or None
+    return [entry for entry in matched if isinstance(entry, dict)] or None
 
 
 READER = OpenInferenceReader()

@@ -7,7 +7,7 @@ from typing import Any
 
 from convoscope.ingest.kits.shapes import is_message, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span, SpanEvent
-from convoscope.ingest.kits.traces import Handoff, Logged, Lookup, ModelCall, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
 USAGE = {
@@ -55,7 +55,7 @@ class OTelGenAIReader(TraceReader):
         if not is_call and not (operation == "invoke_agent" and (inputs or outputs)):
             return None
         tools = span.first("gen_ai.tool.definitions", "llm.request.functions")
-        return ModelCall(
+        return LoggedCall(
             inputs=inputs,
             outputs=outputs,
             model=span.text(*_MODELS),
@@ -88,7 +88,7 @@ def sent(span: Span) -> list[JsonObject]:
     messages += (
         plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))
     )
-    if not messages or all(one["role"] == "system" for one in messages):
+    if not messages or all(entry["role"] == "system" for entry in messages):
         messages += _from_events(span, outputs=False)
     return messages
 
@@ -98,7 +98,7 @@ def answered(span: Span) -> list[JsonObject]:
     given = span.first("gen_ai.output.messages", "gen_ai.completion")
     flat = unflattened(span.attributes, "gen_ai.completion")
     messages = plain_messages(
-        given if given is not None else [{"role": "assistant", **as_object(one)} for one in flat], "assistant"
+        given if given is not None else [{"role": "assistant", **as_object(entry)} for entry in flat], "assistant"
     )
     return messages or _from_events(span, outputs=True)
 
@@ -123,12 +123,12 @@ def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
 
 def _events_attribute(span: Span, *, outputs: bool) -> Iterator[SpanEvent]:
     """Events as a list in an attribute, where the answer is the last message of the assistant."""
-    listed = [as_object(one) for one in as_list(span.first("events", "gen_ai.events"))]
-    names = [as_text(one.get("event.name")) for one in listed]
-    for index, (name, one) in enumerate(zip(names, listed, strict=True)):
+    listed = [as_object(entry) for entry in as_list(span.first("events", "gen_ai.events"))]
+    names = [as_text(entry.get("event.name")) for entry in listed]
+    for index, (name, entry) in enumerate(zip(names, listed, strict=True)):
         is_answer = name == "gen_ai.choice" or (name == "gen_ai.assistant.message" and index == len(names) - 1)
         if is_answer == outputs:
-            yield SpanEvent("gen_ai.choice" if outputs else name, one)
+            yield SpanEvent("gen_ai.choice" if outputs else name, entry)
 
 
 READER = OTelGenAIReader()

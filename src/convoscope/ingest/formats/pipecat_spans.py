@@ -9,7 +9,7 @@ from convoscope.ingest.formats.openinference import OpenInferenceReader
 from convoscope.ingest.formats.otel_genai import sent
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span, spans_in
-from convoscope.ingest.kits.traces import Logged, ModelCall, ToolRun, TraceReader
+from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader
 
 _INTERRUPTED = ("conversation.was_interrupted", "turn.was_interrupted")
 _CUT = "convoscope.cut_off"
@@ -39,8 +39,8 @@ class PipecatSpansReader(OpenInferenceReader):
     def logged(self, span: Span) -> Logged | None:
         name = span.name.removeprefix("pipecat.")
         if name == "stt" and span.text("transcript", "text"):
-            said = plain_messages(span.text("transcript", "text"), "user")
-            return ModelCall(inputs=said, is_spoken=True)
+            words = plain_messages(span.text("transcript", "text"), "user")
+            return LoggedCall(inputs=words, is_spoken=True)
         if name == "llm":
             call = self.model_call(span)
             if not call.inputs and not call.outputs:
@@ -51,8 +51,8 @@ class PipecatSpansReader(OpenInferenceReader):
             if isinstance(ttft, int | float):
                 call.usage["ttft"] = ttft
             return call
-        found = super().logged(span) if name.startswith("tool") else None
-        return found if isinstance(found, ToolRun) else None
+        matched = super().logged(span) if name.startswith("tool") else None
+        return matched if isinstance(matched, ToolRun) else None
 
 
 READER = PipecatSpansReader()

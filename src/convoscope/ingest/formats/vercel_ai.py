@@ -5,7 +5,7 @@ from __future__ import annotations
 from convoscope.ingest.formats.otel_genai import USAGE
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span
-from convoscope.ingest.kits.traces import Logged, ModelCall, ToolRun, TraceReader, usage_of
+from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
 from convoscope.ingest.record import JsonObject, as_list, as_object
 
 _USAGE = {
@@ -39,7 +39,7 @@ class VercelAIReader(TraceReader):
         given = span.first("ai.prompt.messages", "ai.prompt")
         prompt = as_object(given).get("prompt")
         tools = as_list(span.first("ai.prompt.tools"))
-        return ModelCall(
+        return LoggedCall(
             inputs=plain_messages(prompt if isinstance(prompt, str) else given),
             outputs=_reply(span),
             model=span.text("ai.response.model", "ai.model.id"),
@@ -50,7 +50,7 @@ class VercelAIReader(TraceReader):
 
 def _reply(span: Span) -> list[JsonObject]:
     text = span.attributes.get("ai.response.text") or span.attributes.get("ai.response.object")
-    calls = [{"type": "tool-call", **as_object(one)} for one in as_list(span.first("ai.response.toolCalls"))]
+    calls = [{"type": "tool-call", **as_object(entry)} for entry in as_list(span.first("ai.response.toolCalls"))]
     content = [*([{"type": "text", "text": text}] if isinstance(text, str) and text else []), *calls]
     return plain_messages([{"role": "assistant", "content": content}], "assistant") if content else []
 

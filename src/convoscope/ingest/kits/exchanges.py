@@ -69,7 +69,7 @@ def response_messages(body: Any) -> list[JsonObject]:
             return plain_messages(joined, "assistant")
         return _gemini([as_object(event) for event in stream_events(body)])
     if isinstance(body, list):
-        return _gemini([as_object(one) for one in body])
+        return _gemini([as_object(entry) for entry in body])
     response = as_object(body)
     if isinstance(response.get("candidates"), list):
         return _gemini([response])
@@ -110,5 +110,5 @@ def usage_in(body: Any) -> JsonObject:
             inner = as_object(event.get("response")) or as_object(event.get("message")) or event
             held |= {name: inner[name] for name in ("usage", "usageMetadata") if isinstance(inner.get(name), dict)}
     usage = as_object(held.get("usage")) or as_object(held.get("usageMetadata"))
-    found = {name: next((as_number(usage[key]) for key in keys if key in usage), None) for name, keys in _USAGE.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    matched = {name: next((as_number(usage[key]) for key in keys if key in usage), None) for name, keys in _USAGE.items()}
+    return {name: value for name, value in matched.items() if value is not None}

@@ -47,12 +47,12 @@ def plain_messages(value: Any, role: str = "user") -> list[JsonObject]:
     """
     value = embedded(value)
     if isinstance(value, str):
-        return [{"role": role, "content": [_said(value)]}] if value.strip() else []
+        return [{"role": role, "content": [_text_block(value)]}] if value.strip() else []
     if isinstance(value, list):
-        if value and all(isinstance(one, list) for one in value):  # LangChain: one list for each prompt of a batch
+        if value and all(isinstance(entry, list) for entry in value):  # LangChain: one list for each prompt of a batch
             value = value[0]
-        found = [message for one in value for message in plain_messages(one, role)]
-        return _one_reply(found) if role == "assistant" else found
+        matched = [message for entry in value for message in plain_messages(entry, role)]
+        return _one_reply(matched) if role == "assistant" else matched
     if not isinstance(value, dict):
         return []
     held = next((value[name] for name in _LISTS if _holds_messages(embedded(value.get(name)))), None)
@@ -71,7 +71,7 @@ def is_message(value: Any) -> bool:
 def _holds_messages(value: Any) -> bool:
     if isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0]
-    return isinstance(value, list) and any(is_message(one) for one in value)
+    return isinstance(value, list) and any(is_message(entry) for entry in value)
 
 
 def embedded(value: Any) -> Any:
@@ -132,7 +132,7 @@ def _one_reply(messages: list[JsonObject]) -> list[JsonObject]:
     return joined
 
 
-def _said(text: str) -> JsonObject:
+def _text_block(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
@@ -152,7 +152,7 @@ def _answered(content: Any, id: Any = None, name: Any = None, *, is_error: bool 
 def _blocks_of(content: Any) -> list[JsonObject]:
     """The blocks of a content: a text, a part, or a list of parts in any dialect."""
     if isinstance(content, str):
-        return [_said(content)] if content else []
+        return [_text_block(content)] if content else []
     if isinstance(content, dict):
         content = [content]
     return [block for part in as_list(content) for block in _block(part)]
@@ -160,7 +160,7 @@ def _blocks_of(content: Any) -> list[JsonObject]:
 
 def _block(part: Any) -> Iterator[JsonObject]:
     if isinstance(part, str):
-        yield _said(part)
+        yield _text_block(part)
     elif isinstance(part, dict):
         for test, convert in _PARTS:
             if test(part):
@@ -180,9 +180,9 @@ def _has(*names: str) -> Callable[[JsonObject], bool]:
 def _otel_text(part: JsonObject) -> Iterator[JsonObject]:
     text = part.get("text", part.get("content", part.get("output", "")))
     if isinstance(text, str) and text:
-        yield _said(text)
+        yield _text_block(text)
     elif isinstance(text, dict):  # OpenAI's assistants: {"text": {"value": …}}
-        yield _said(as_text(text.get("value")))
+        yield _text_block(as_text(text.get("value")))
 
 
 def _thinking(part: JsonObject) -> Iterator[JsonObject]:
@@ -196,7 +196,7 @@ def _call_part(part: JsonObject) -> Iterator[JsonObject]:
     name = next((inner[key] for key in ("name", "toolName", "tool_name") if inner.get(key)), "")
     arguments = next((inner[key] for key in ("arguments", "input", "args", "params") if key in inner), None)
     ids = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId")
-    yield _called(name, arguments, next((one[key] for one in (part, inner) for key in ids if one.get(key)), ""))
+    yield _called(name, arguments, next((entry[key] for entry in (part, inner) for key in ids if entry.get(key)), ""))
 
 
 def _result_part(part: JsonObject) -> Iterator[JsonObject]:
@@ -228,13 +228,13 @@ def _gemini_result(part: JsonObject) -> Iterator[JsonObject]:
 
 def _gemini_text(part: JsonObject) -> Iterator[JsonObject]:
     if isinstance(part.get("text"), str) and part["text"]:
-        yield _thought(part["text"]) if part.get("thought") is True else _said(part["text"])
+        yield _thought(part["text"]) if part.get("thought") is True else _text_block(part["text"])
 
 
 def _openinference_part(part: JsonObject) -> Iterator[JsonObject]:
     inner = as_object(part["message_content"])
     if isinstance(inner.get("text"), str):
-        yield _said(inner["text"])
+        yield _text_block(inner["text"])
     elif inner:
         yield {"type": str(inner.get("type", "unknown")), **inner}
 
@@ -275,8 +275,8 @@ def _langchain(value: JsonObject) -> JsonObject:
     blocks = _blocks_of(fields.get("content"))
     if not any(block["type"] == "tool_use" for block in blocks):
         blocks += [
-            _called(one.get("name"), one.get("args"), one.get("id"))
-            for one in map(as_object, as_list(fields.get("tool_calls")))
+            _called(entry.get("name"), entry.get("args"), entry.get("id"))
+            for entry in map(as_object, as_list(fields.get("tool_calls")))
         ]
     if not any(block["type"] == "tool_use" for block in blocks):
         blocks += [block for call in as_list(more.get("tool_calls")) for block in _call_part(as_object(call))]
@@ -328,13 +328,13 @@ def _openai(value: JsonObject) -> JsonObject:
         return {"role": "tool", "content": [answer]}
     blocks = _blocks_of(value.get("content"))
     if isinstance(value.get("refusal"), str) and value["refusal"]:
-        blocks.append(_said(value["refusal"]))
+        blocks.append(_text_block(value["refusal"]))
     thought = value.get("reasoning_content")
     if isinstance(thought, str) and thought:
         blocks.insert(0, _thought(thought))
     audio = as_object(value.get("audio")).get("transcript")
     if isinstance(audio, str) and audio and not blocks:
-        blocks.append(_said(audio))
+        blocks.append(_text_block(audio))
     for call in as_list(value.get("tool_calls")):
         blocks += _call_part(as_object(as_object(call).get("tool_call")) or as_object(call))
     if isinstance(value.get("function_call"), dict):

@@ -63,8 +63,8 @@ def spans_in(value: Any, depth: int = 0) -> Iterator[Span]:
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for one in value:
-            yield from spans_in(one, depth + 1)
+        for entry in value:
+            yield from spans_in(entry, depth + 1)
         return
     if not isinstance(value, dict):
         return
@@ -108,9 +108,9 @@ def _span(value: JsonObject, resource: JsonObject) -> Span:
     context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
     parent = as_object(value.get("parent")) or as_object(value.get("parentSpanContext"))
     attributes = attributes_of(value.get(_ATTRIBUTES))
-    for name, one in value.items():
-        if name.startswith("attributes.") and one is not None:
-            attributes |= _flat({name.removeprefix("attributes."): one})
+    for name, entry in value.items():
+        if name.startswith("attributes.") and entry is not None:
+            attributes |= _flat({name.removeprefix("attributes."): entry})
     return Span(
         trace=_id(context, "traceId", "trace_id", "context.trace_id"),
         id=_id(context, "spanId", "span_id", "context.span_id"),
@@ -174,7 +174,7 @@ def attributes_of(value: Any) -> JsonObject:
     """Attributes by name: of OTLP a list of typed values, elsewhere an object, which may be nested."""
     value = embedded(value)
     if isinstance(value, list):
-        named = ((as_object(one).get("key"), as_object(one).get("value")) for one in value)
+        named = ((as_object(entry).get("key"), as_object(entry).get("value")) for entry in value)
         return {name: any_value(held) for name, held in named if isinstance(name, str)}
     return _flat(value) if isinstance(value, dict) else {}
 
@@ -190,7 +190,7 @@ def any_value(value: Any) -> Any:
     if kind == "intvalue":
         return int(held) if isinstance(held, str) and held.lstrip("-").isdecimal() else held
     if kind == "arrayvalue":
-        return [any_value(one) for one in as_list(as_object(held).get("values"))]
+        return [any_value(entry) for entry in as_list(as_object(held).get("values"))]
     if kind == "kvlistvalue":
         return attributes_of(as_object(held).get("values"))
     return value

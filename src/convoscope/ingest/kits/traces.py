@@ -56,7 +56,7 @@ _SINCE_1970 = 1e8
 USERS = ("user.id", "langfuse.user.id", "enduser.id")
 
 
-class ModelCall(msgspec.Struct, kw_only=True):
+class LoggedCall(msgspec.Struct, kw_only=True):
     """A call of a model: what it was sent, what it answered, as plain messages."""
 
     inputs: list[JsonObject] = []
@@ -94,10 +94,10 @@ class Lookup(msgspec.Struct, kw_only=True):
     chunks: tuple[str, ...] = ()
 
 
-Logged = ModelCall | ToolRun | Lookup | Handoff
+Logged = LoggedCall | ToolRun | Lookup | Handoff
 
 
-class Step(NamedTuple):
+class TraceStep(NamedTuple):
     """What a span logs, and by which agent."""
 
     span: Span
@@ -152,7 +152,7 @@ class TraceReader(Reader):
         spans = self.spans_of(group)
         if not spans:
             raise InputError("no spans here", hint="expected OTLP JSON, or objects with a trace id and attributes")
-        logged = {id(span): found for span in spans if (found := self.logged(span)) is not None}
+        logged = {id(span): matched for span in spans if (matched := self.logged(span)) is not None}
         for twice in _echoes(spans, logged):
             notes.ignored("call_logged_twice", twice.name[:80])
             del logged[id(twice)]
@@ -164,12 +164,12 @@ class TraceReader(Reader):
                 notes.refuse(_no_content(of_session, steps, name))
 
     def _conversation(
-        self, id: str, spans: Sequence[Span], steps: Sequence[Step], group: RecordGroup, notes: Notes
+        self, id: str, spans: Sequence[Span], steps: Sequence[TraceStep], group: RecordGroup, notes: Notes
     ) -> Conversation:
         timeline = TraceTimeline(notes)
         for step, is_end in _moments(steps):
             timeline.end(step) if is_end else timeline.start(step)
-        calls = [step.logged for step in steps if isinstance(step.logged, ModelCall)]
+        calls = [step.logged for step in steps if isinstance(step.logged, LoggedCall)]
         models = list(dict.fromkeys(call.model for call in calls if call.model))
         agents = list(dict.fromkeys(name for span in _in_time(spans) if (name := self.agent(span))))
         tools = next((call.tools for call in calls if call.tools), None)
@@ -220,27 +220,27 @@ def _in_time(spans: Iterable[Span]) -> list[Span]:
     for index, span in enumerate(spans):
         latest = latest if span.start is None else span.start
         timed.append((latest, index, span))
-    return [span for _, _, span in sorted(timed, key=lambda one: one[:2])]
+    return [span for _, _, span in sorted(timed, key=lambda entry: entry[:2])]
 
 
-def _steps(spans: Sequence[Span], logged: Mapping[int, Logged], reader: TraceReader) -> list[Step]:
+def _steps(spans: Sequence[Span], logged: Mapping[int, Logged], reader: TraceReader) -> list[TraceStep]:
     """What the spans log, by time. A call that wraps another call is left out: the inner one says the same."""
     by_id = {span.id: span for span in spans if span.id}
     wrapped: set[int] = set()
-    steps: list[Step] = []
+    steps: list[TraceStep] = []
     for span in _in_time(spans):
-        found = logged.get(id(span))
+        matched = logged.get(id(span))
         above = list(_ancestors(span, by_id))
-        if isinstance(found, ModelCall) and _says(found):
-            for one in above:
-                outer = logged.get(id(one))
-                if isinstance(outer, ModelCall):
-                    wrapped.add(id(one))
-                    found.outputs = found.outputs or outer.outputs
-        if found is not None:
-            agent = next((name for one in (span, *above) if (name := reader.agent(one))), "")
-            is_inside = any(isinstance(logged.get(id(one)), ToolRun) for one in above)
-            steps.append(Step(span, found, agent, is_inside))
+        if isinstance(matched, LoggedCall) and _says(matched):
+            for entry in above:
+                outer = logged.get(id(entry))
+                if isinstance(outer, LoggedCall):
+                    wrapped.add(id(entry))
+                    matched.outputs = matched.outputs or outer.outputs
+        if matched is not None:
+            agent = next((name for entry in (span, *above) if (name := reader.agent(entry))), "")
+            is_inside = any(isinstance(logged.get(id(entry)), ToolRun) for entry in above)
+            steps.append(TraceStep(span, matched, agent, is_inside))
     return [step for step in steps if id(step.span) not in wrapped]
 
 
@@ -254,28 +254,28 @@ def _ancestors(span: Span, by_id: dict[str, Span]) -> Iterator[Span]:
 
 def _says(logged: Logged) -> bool:
     """Whether it logs more than instructions."""
-    if not isinstance(logged, ModelCall):
+    if not isinstance(logged, LoggedCall):
         return not isinstance(logged, Handoff)
     return any(message["role"] != SYSTEM for message in (*logged.inputs, *logged.outputs))
 
 
 def _echoes(spans: Sequence[Span], logged: Mapping[int, Logged]) -> list[Span]:
     """Calls that another span of another trace logs too: with the answer, or at the same time with the same answer."""
-    alike: dict[str, list[tuple[Span, ModelCall]]] = {}
+    alike: dict[str, list[tuple[Span, LoggedCall]]] = {}
     for span in spans:
         call = logged.get(id(span))
-        if isinstance(call, ModelCall) and call.inputs and not span.error:
+        if isinstance(call, LoggedCall) and call.inputs and not span.error:
             alike.setdefault(_sent(call), []).append((span, call))
     echoes: list[Span] = []
     for same in alike.values():
-        same.sort(key=lambda one: (not one[1].outputs, _length(one[0])))
+        same.sort(key=lambda entry: (not entry[1].outputs, _length(entry[0])))
         for index, (span, call) in enumerate(same):
             if any(_is_echo(span, call, *other) for other in same[:index]):
                 echoes.append(span)
     return echoes
 
 
-def _is_echo(span: Span, call: ModelCall, other: Span, other_call: ModelCall) -> bool:
+def _is_echo(span: Span, call: LoggedCall, other: Span, other_call: LoggedCall) -> bool:
     if span.trace == other.trace:
         return False
     if not call.outputs:
@@ -290,13 +290,13 @@ def _length(span: Span) -> float:
     return 0.0 if span.start is None or span.end is None else span.end - span.start
 
 
-def _sent(call: ModelCall) -> str:
+def _sent(call: LoggedCall) -> str:
     return "\n".join(map(signature, call.inputs))
 
 
-def _moments(steps: Sequence[Step]) -> list[tuple[Step, bool]]:
+def _moments(steps: Sequence[TraceStep]) -> list[tuple[TraceStep, bool]]:
     """The starts and ends of steps in the order of time; of one moment, an end comes before a start."""
-    moments: list[tuple[float, int, int, Step, bool]] = []
+    moments: list[tuple[float, int, int, TraceStep, bool]] = []
     latest = float("-inf")
     for index, step in enumerate(steps):
         span = step.span
@@ -304,11 +304,11 @@ def _moments(steps: Sequence[Step]) -> list[tuple[Step, bool]]:
         ends = latest if span.end is None else max(span.end, latest)
         moments.append((latest, 2 if ends > latest else 1, 2 * index, step, False))
         moments.append((ends, 0 if ends > latest else 1, 2 * index + 1, step, True))
-    return [(step, is_end) for _, _, _, step, is_end in sorted(moments, key=lambda one: one[:3])]
+    return [(step, is_end) for _, _, _, step, is_end in sorted(moments, key=lambda entry: entry[:3])]
 
 
-def _no_content(spans: Sequence[Span], steps: Sequence[Step], id: str) -> InputError:
-    calls = sum(isinstance(step.logged, ModelCall) for step in steps)
+def _no_content(spans: Sequence[Span], steps: Sequence[TraceStep], id: str) -> InputError:
+    calls = sum(isinstance(step.logged, LoggedCall) for step in steps)
     what = f"{calls} calls of models" if calls else f"{len(spans)} spans"
     return InputError(
         f"trace {id or '(no id)'}: {what} without any message",
@@ -324,7 +324,7 @@ class TraceTimeline(TimelineBuilder):
         self.instructions: list[str] = []
         self.dimensions: dict[str, str] = {}
         self._trace = ""
-        self._said: list[tuple[str, str]] = []
+        self._history: list[tuple[str, str]] = []
         """Of each message so far: what it says, and its trace."""
         self._open: deque[tuple[str, str, str]] = deque()
         """Calls of tools without a result: id, name, arguments."""
@@ -341,19 +341,19 @@ class TraceTimeline(TimelineBuilder):
         self._clocks.setdefault(kind, Clock(id=kind, kind=kind, source="span"))
         return Time(seconds, kind)
 
-    def start(self, step: Step) -> None:
+    def start(self, step: TraceStep) -> None:
         """A step begins: messages that were sent; a tool is called."""
-        if isinstance(step.logged, ModelCall):
+        if isinstance(step.logged, LoggedCall):
             self._send(step, step.logged)
         elif isinstance(step.logged, ToolRun):
             self._run(step, step.logged)
 
-    def end(self, step: Step) -> None:
+    def end(self, step: TraceStep) -> None:
         """A step ends: the model answered, the tool gave its result."""
         logged, at = step.logged, self.at(step.span.end)
-        if isinstance(logged, ModelCall):
+        if isinstance(logged, LoggedCall):
             for message in logged.outputs:
-                self._said.append((signature(message), step.span.trace))
+                self._history.append((signature(message), step.span.trace))
                 self._add(message, step, at)
             self._measure(step, logged)
         elif isinstance(logged, ToolRun):
@@ -363,7 +363,7 @@ class TraceTimeline(TimelineBuilder):
         else:
             self.add(Retrieval, query=logged.query, chunks=logged.chunks, time=at, id=step.span.id)
 
-    def _send(self, step: Step, call: ModelCall) -> None:
+    def _send(self, step: TraceStep, call: LoggedCall) -> None:
         at = self.at(step.span.start)
         trace = step.span.trace
         known = self._known(call.inputs, trace)
@@ -371,7 +371,7 @@ class TraceTimeline(TimelineBuilder):
             if message["role"] == SYSTEM:
                 self._instruct(message)
             elif not is_known:
-                self._said.append((signature(message), trace))
+                self._history.append((signature(message), trace))
                 self._add(message, step, at)
 
     def _known(self, inputs: Sequence[JsonObject], trace: str) -> list[bool]:
@@ -381,19 +381,19 @@ class TraceTimeline(TimelineBuilder):
         words twice.
         """
         index, known = 0, [False] * len(inputs)
-        first = next((at for at, (_, where) in enumerate(self._said) if where == trace), len(self._said))
+        first = next((at for at, (_, where) in enumerate(self._history) if where == trace), len(self._history))
         for start in dict.fromkeys((0, first)):
-            index, found = start, [False] * len(inputs)
+            index, matched = start, [False] * len(inputs)
             for number, message in enumerate(inputs):
                 wanted = signature(message)
-                at = next((at for at in range(index, len(self._said)) if self._said[at][0] == wanted), -1)
+                at = next((at for at in range(index, len(self._history)) if self._history[at][0] == wanted), -1)
                 if at >= 0:
-                    found[number], index = True, at + 1
+                    matched[number], index = True, at + 1
             repeats = start == first or any(
-                is_found and message["role"] == ASSISTANT for is_found, message in zip(found, inputs, strict=True)
+                is_found and message["role"] == ASSISTANT for is_found, message in zip(matched, inputs, strict=True)
             )
-            if repeats and sum(found) > sum(known):
-                known = found
+            if repeats and sum(matched) > sum(known):
+                known = matched
         return known
 
     def _instruct(self, message: JsonObject) -> None:
@@ -403,7 +403,7 @@ class TraceTimeline(TimelineBuilder):
                 self.notes.inferred("several_instructions", text[:60], self.seq)
             self.instructions.append(text)
 
-    def _add(self, message: JsonObject, step: Step, at: Time | None) -> None:
+    def _add(self, message: JsonObject, step: TraceStep, at: Time | None) -> None:
         """A message, block by block; results of tools that are there already are left out."""
         role = message["role"]
         role = (
@@ -414,7 +414,7 @@ class TraceTimeline(TimelineBuilder):
             else role
         )
         name = as_text(message.get("name")) or (step.agent if role in (ASSISTANT, SUBAGENT) else "")
-        call = step.logged if isinstance(step.logged, ModelCall) else ModelCall()
+        call = step.logged if isinstance(step.logged, LoggedCall) else LoggedCall()
         is_heard = call.is_spoken and role != ASSISTANT
         is_played = call.is_spoken and role == ASSISTANT
         cut_off_by = self.participant(USER) if call.is_cut_off and role == ASSISTANT else ""
@@ -426,12 +426,12 @@ class TraceTimeline(TimelineBuilder):
             texts.clear()
             if text.strip():
                 speaker = self.participant(role, name)
-                said = Text(text, "message")
+                words = Text(text, "message")
                 self.say(
                     speaker,
-                    intended=None if call.is_spoken else said,
-                    spoken=said if is_played else None,
-                    heard=said if is_heard else None,
+                    intended=None if call.is_spoken else words,
+                    spoken=words if is_played else None,
+                    heard=words if is_heard else None,
                     cut_off_by=cut_off_by,
                     time=at,
                     **once,
@@ -458,7 +458,7 @@ class TraceTimeline(TimelineBuilder):
                 self.mark("content", block, at)
         say()
 
-    def _call(self, block: JsonObject, step: Step, at: Time | None) -> None:
+    def _call(self, block: JsonObject, step: TraceStep, at: Time | None) -> None:
         id, name = as_text(block.get("id")), as_text(block.get("name"))
         caller = self.participant(SUBAGENT, step.agent) if step.is_inside else ""
         self.call(name, block.get("input"), call_id=id, time=at, caller=caller)
@@ -484,7 +484,7 @@ class TraceTimeline(TimelineBuilder):
         worked = not failed if isinstance(failed, bool) else None
         self.result(block.get("content"), call_id=id, name=name, time=at, success=worked)
 
-    def _run(self, step: Step, run: ToolRun) -> None:
+    def _run(self, step: TraceStep, run: ToolRun) -> None:
         """A tool starts. Mostly a model asked for it, and the call is there already."""
         held = self._taken(run.call_id, run.name, _canonical(run.arguments))
         if held is None and run.call_id not in self._answered:
@@ -495,7 +495,7 @@ class TraceTimeline(TimelineBuilder):
             held = (id, run.name, "")
         self._running[step.span.id] = held[0] if held else run.call_id
 
-    def _finish(self, step: Step, run: ToolRun, at: Time | None) -> None:
+    def _finish(self, step: TraceStep, run: ToolRun, at: Time | None) -> None:
         id = self._running.get(step.span.id, run.call_id)
         if (id and id in self._answered) or (run.result is None and not run.error):
             return
@@ -506,16 +506,16 @@ class TraceTimeline(TimelineBuilder):
     def _taken(self, id: str, name: str, arguments: str | None) -> tuple[str, str, str] | None:
         """The open call of this id; without one, the first of this name, best with the same arguments."""
         if id:
-            fits = [one for one in self._open if one[0] == id]
+            fits = [entry for entry in self._open if entry[0] == id]
         else:
-            fits = [one for one in self._open if one[1] == name or not name]
-            fits = [one for one in fits if arguments is not None and one[2] == arguments] or fits
+            fits = [entry for entry in self._open if entry[1] == name or not name]
+            fits = [entry for entry in fits if arguments is not None and entry[2] == arguments] or fits
         if not fits:
             return None
         self._open.remove(fits[0])
         return fits[0]
 
-    def _measure(self, step: Step, call: ModelCall) -> None:
+    def _measure(self, step: TraceStep, call: LoggedCall) -> None:
         span = step.span
         values = dict(call.usage)
         if not call.model and not call.outputs:
@@ -532,9 +532,9 @@ def _canonical(value: Any) -> str:
 
 def usage_of(span: Span, names: Mapping[str, Sequence[str]]) -> JsonObject:
     """Numbers of a span under the names of component metrics."""
-    found = {name: span.first(*attributes) for name, attributes in names.items()}
+    matched = {name: span.first(*attributes) for name, attributes in names.items()}
     return {
-        name: value for name, value in found.items() if isinstance(value, int | float) and not isinstance(value, bool)
+        name: value for name, value in matched.items() if isinstance(value, int | float) and not isinstance(value, bool)
     }
 
 
@@ -542,12 +542,12 @@ def chunks_of(documents: Any) -> tuple[str, ...]:
     """The texts of retrieved documents, however they are written."""
     names = ("document.content", "content", "page_content", "text", "document")
     texts: list[str] = []
-    for one in as_list(embedded(documents)):
-        held = as_object(one)
+    for entry in as_list(embedded(documents)):
+        held = as_object(entry)
         inner = as_object(held.get("document")) or held
         text = (
-            one
-            if isinstance(one, str)
+            entry
+            if isinstance(entry, str)
             else next((inner[name] for name in names if isinstance(inner.get(name), str)), "")
         )
         texts.append(text)
