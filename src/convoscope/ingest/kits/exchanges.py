@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.streams import is_stream, message_of, stream_events
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
-_USAGE = {
+_USAGE: Mapping[str, Sequence[str]] = {
     "prompt_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount"),
     "completion_tokens": ("completion_tokens", "output_tokens", "candidatesTokenCount"),
     "total_tokens": ("total_tokens", "totalTokenCount"),
@@ -94,6 +95,14 @@ def _gemini(chunks: list[JsonObject]) -> list[JsonObject]:
     return plain_messages({"role": "model", "parts": parts}, "assistant") if parts else []
 
 
+def numbers_in(values: JsonObject, names: Mapping[str, Sequence[str]]) -> JsonObject:
+    """The numbers of an object, each under the first of its names that is there."""
+    first = {
+        name: next((as_number(values[key]) for key in keys if key in values), None) for name, keys in names.items()
+    }
+    return {name: value for name, value in first.items() if value is not None}
+
+
 def is_model_request(body: Any) -> bool:
     """Whether a body was sent to a model: it holds messages."""
     request = as_object(body)
@@ -110,5 +119,4 @@ def usage_in(body: Any) -> JsonObject:
             inner = as_object(event.get("response")) or as_object(event.get("message")) or event
             held |= {name: inner[name] for name in ("usage", "usageMetadata") if isinstance(inner.get(name), dict)}
     usage = as_object(held.get("usage")) or as_object(held.get("usageMetadata"))
-    matched = {name: next((as_number(usage[key]) for key in keys if key in usage), None) for name, keys in _USAGE.items()}
-    return {name: value for name, value in matched.items() if value is not None}
+    return numbers_in(usage, _USAGE)

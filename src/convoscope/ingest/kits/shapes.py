@@ -335,7 +335,8 @@ def _openai(value: JsonObject) -> JsonObject:
     audio = as_object(value.get("audio")).get("transcript")
     if isinstance(audio, str) and audio and not blocks:
         blocks.append(_text_block(audio))
-    for call in as_list(value.get("tool_calls")):
+    more = as_list(as_object(value.get("additional_kwargs")).get("tool_calls"))  # LangChain, in OpenAI's shape
+    for call in as_list(value.get("tool_calls")) or more:
         blocks += _call_part(as_object(as_object(call).get("tool_call")) or as_object(call))
     if isinstance(value.get("function_call"), dict):
         blocks += _call_part(value["function_call"])

@@ -6,7 +6,7 @@ a tool, a retrieval. Everything else happens here.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,28 +17,23 @@ from convoscope.conversation import (
     SYSTEM,
     USER,
     Agent,
-    Clock,
     ComponentMetric,
     Conversation,
     Label,
     Outcome,
     Retrieval,
     Source,
-    Text,
     Time,
-    ToolResult,
 )
-from convoscope.conversation.events import ClockKind
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.kits.plain_timeline import OpenCall, PlainTimeline, canonical
 from convoscope.ingest.kits.shapes import embedded, signature
 from convoscope.ingest.kits.spans import Span, spans_in
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder
 
 SUBAGENT = "subagent"
 """The role of an agent that works for another one, through a tool: its talk is not with the user."""
@@ -52,7 +47,7 @@ SESSIONS = (
     "thread_id",
 )
 """Attributes that hold the id of a session, the surest first."""
-_SINCE_1970 = 1e8
+_INSIDE = {ASSISTANT: SUBAGENT, USER: "orchestrator"}
 USERS = ("user.id", "langfuse.user.id", "enduser.id")
 
 
@@ -176,7 +171,7 @@ class TraceReader(Reader):
         errors = [span.error for span in spans if span.error and not span.parent]
         user = next((text for span in spans if (text := span.text(*USERS))), "")
         agent = agents[0] if agents else ""
-        dims = {**timeline.dimensions, **filled({"agent": agent, "model": models[0] if models else ""})}
+        dims = filled({"agent": agent, "model": models[0] if models else ""})
         return Conversation(
             id=id,
             dimensions=dims,
@@ -316,30 +311,19 @@ def _no_content(spans: Sequence[Span], steps: Sequence[TraceStep], id: str) -> I
     )
 
 
-class TraceTimeline(TimelineBuilder):
+class TraceTimeline(PlainTimeline):
     """Adds the steps of a trace; what an earlier step said is not added again."""
 
     def __init__(self, notes: Notes) -> None:
         super().__init__(notes, "span")
-        self.instructions: list[str] = []
-        self.dimensions: dict[str, str] = {}
-        self._trace = ""
         self._history: list[tuple[str, str]] = []
         """Of each message so far: what it says, and its trace."""
-        self._open: deque[tuple[str, str, str]] = deque()
-        """Calls of tools without a result: id, name, arguments."""
-        self._answered: set[str] = set()
-        """Ids of calls whose result is there."""
         self._running: dict[str, str] = {}
         """By span of a tool, the id of its call."""
-
-    def at(self, seconds: float | None) -> Time | None:
-        """A time of a span. Seconds since 1970 are of the wall clock, smaller numbers count from some start."""
-        if seconds is None:
-            return None
-        kind: ClockKind = "wall" if seconds > _SINCE_1970 else "relative"
-        self._clocks.setdefault(kind, Clock(id=kind, kind=kind, source="span"))
-        return Time(seconds, kind)
+        self._given: Counter[str] = Counter()
+        """Results that spans of tools gave, by name."""
+        self._unasked: list[OpenCall] = []
+        """Tools that ran before the model's call of them was logged: a span is logged when it ends."""
 
     def start(self, step: TraceStep) -> None:
         """A step begins: messages that were sent; a tool is called."""
@@ -369,7 +353,7 @@ class TraceTimeline(TimelineBuilder):
         known = self._known(call.inputs, trace)
         for message, is_known in zip(call.inputs, known, strict=True):
             if message["role"] == SYSTEM:
-                self._instruct(message)
+                self.instruct(message)
             elif not is_known:
                 self._history.append((signature(message), trace))
                 self._add(message, step, at)
@@ -396,124 +380,63 @@ class TraceTimeline(TimelineBuilder):
                 known = matched
         return known
 
-    def _instruct(self, message: JsonObject) -> None:
-        text = "\n".join(as_text(block.get("text")) for block in message["content"])
-        if text and text not in self.instructions:
-            if self.instructions:
-                self.notes.inferred("several_instructions", text[:60], self.seq)
-            self.instructions.append(text)
-
     def _add(self, message: JsonObject, step: TraceStep, at: Time | None) -> None:
-        """A message, block by block; results of tools that are there already are left out."""
-        role = message["role"]
-        role = (
-            SUBAGENT
-            if step.is_inside and role == ASSISTANT
-            else "orchestrator"
-            if step.is_inside and role == "user"
-            else role
-        )
-        name = as_text(message.get("name")) or (step.agent if role in (ASSISTANT, SUBAGENT) else "")
+        """A message; what is said inside of a tool is between agents."""
         call = step.logged if isinstance(step.logged, LoggedCall) else LoggedCall()
-        is_heard = call.is_spoken and role != ASSISTANT
-        is_played = call.is_spoken and role == ASSISTANT
-        cut_off_by = self.participant(USER) if call.is_cut_off and role == ASSISTANT else ""
-        once: JsonObject = filled({"id": as_text(message.get("id"))})
-        texts: list[str] = []
+        role = _INSIDE.get(message["role"], message["role"]) if step.is_inside else message["role"]
+        self.add_plain(
+            message,
+            at,
+            role=role,
+            name=step.agent if role in (ASSISTANT, SUBAGENT) else "",
+            caller=self._caller(step),
+            is_spoken=call.is_spoken,
+            is_cut_off=call.is_cut_off,
+        )
 
-        def say() -> None:
-            text, control = without_control("\n".join(texts), role)
-            texts.clear()
-            if text.strip():
-                speaker = self.participant(role, name)
-                words = Text(text, "message")
-                self.say(
-                    speaker,
-                    intended=None if call.is_spoken else words,
-                    spoken=words if is_played else None,
-                    heard=words if is_heard else None,
-                    cut_off_by=cut_off_by,
-                    time=at,
-                    **once,
-                )
-                once.clear()
-            if control:
-                self.control(self.participant(role, name), control, at)
+    def _caller(self, step: TraceStep) -> str:
+        return self.participant(SUBAGENT, step.agent) if step.is_inside else ""
 
-        for block in message["content"]:
-            kind = block["type"]
-            if kind == "text":
-                texts.append(as_text(block.get("text")))
-                continue
-            say()
-            if kind == "tool_use":
-                self._call(block, step, at)
-            elif kind == "tool_result":
-                self._result(block, at)
-            elif kind == "thinking":
-                self.notes.ignored("thinking", "", self.seq)
-                self.mark("reasoning", block, at)
-            else:
-                self.notes.ignored(f"{kind}_not_read", "", self.seq)
-                self.mark("content", block, at)
-        say()
-
-    def _call(self, block: JsonObject, step: TraceStep, at: Time | None) -> None:
-        id, name = as_text(block.get("id")), as_text(block.get("name"))
-        caller = self.participant(SUBAGENT, step.agent) if step.is_inside else ""
-        self.call(name, block.get("input"), call_id=id, time=at, caller=caller)
-        self._open.append((id, name, _canonical(block.get("input"))))
-
-    def _result(self, block: JsonObject, at: Time | None) -> None:
-        id, name = as_text(block.get("tool_use_id")), as_text(block.get("name"))
-        if id in self._answered and id:
+    def add_call(self, block: JsonObject, at: Time | None, caller: str = "") -> None:
+        wanted = (as_text(block.get("name")), canonical(block.get("input")))
+        ran = next((call for call in self._unasked if (call.name, call.arguments) == wanted), None)
+        if ran is None:
+            super().add_call(block, at, caller)
             return
-        held = self._taken(id, name, None)
-        id, name = id or (held[0] if held else ""), name or (held[1] if held else "")
-        if (
-            not held
-            and not id
-            and any(
-                isinstance(event, ToolResult) and event.result == embedded(block.get("content"))
-                for event in self.events
-            )
-        ):
-            return
-        self._answered.add(id)
-        failed = block.get("is_error")
-        worked = not failed if isinstance(failed, bool) else None
-        self.result(block.get("content"), call_id=id, name=name, time=at, success=worked)
+        self._unasked.remove(ran)
+        id = as_text(block.get("id"))
+        if ran.id in self._answered:
+            self._answered.add(id)
+        else:
+            self._running |= {span: id for span, call in self._running.items() if call == ran.id}
+
+    def add_result(self, block: JsonObject, at: Time | None) -> None:
+        # A result without an id, of a tool whose span gave it already.
+        name = as_text(block.get("name"))
+        if not block.get("tool_use_id") and self._given[name] and not any(call.name == name for call in self._open):
+            self._given[name] -= 1
+        else:
+            super().add_result(block, at)
 
     def _run(self, step: TraceStep, run: ToolRun) -> None:
         """A tool starts. Mostly a model asked for it, and the call is there already."""
-        held = self._taken(run.call_id, run.name, _canonical(run.arguments))
-        if held is None and run.call_id not in self._answered:
-            caller = self.participant(SUBAGENT, step.agent) if step.is_inside else ""
-            at = self.at(step.span.start)
-            id = run.call_id or step.span.id
-            self.call(run.name, run.arguments, call_id=id, time=at, caller=caller)
-            held = (id, run.name, "")
-        self._running[step.span.id] = held[0] if held else run.call_id
+        call = self.take_call(run.call_id, run.name, canonical(run.arguments))
+        if call is None and run.call_id not in self._answered:
+            call = OpenCall(run.call_id or step.span.id, run.name, canonical(run.arguments))
+            self.call(
+                run.name, run.arguments, call_id=call.id, time=self.at(step.span.start), caller=self._caller(step)
+            )
+            self._unasked.append(call)
+        self._running[step.span.id] = call.id if call else run.call_id
 
     def _finish(self, step: TraceStep, run: ToolRun, at: Time | None) -> None:
         id = self._running.get(step.span.id, run.call_id)
         if (id and id in self._answered) or (run.result is None and not run.error):
             return
         self._answered.add(id)
+        self._given[run.name] += 1
         failed = False if run.error else None
         self.result(run.result, call_id=id, name=run.name, time=at, success=failed, error=run.error)
-
-    def _taken(self, id: str, name: str, arguments: str | None) -> tuple[str, str, str] | None:
-        """The open call of this id; without one, the first of this name, best with the same arguments."""
-        if id:
-            fits = [entry for entry in self._open if entry[0] == id]
-        else:
-            fits = [entry for entry in self._open if entry[1] == name or not name]
-            fits = [entry for entry in fits if arguments is not None and entry[2] == arguments] or fits
-        if not fits:
-            return None
-        self._open.remove(fits[0])
-        return fits[0]
 
     def _measure(self, step: TraceStep, call: LoggedCall) -> None:
         span = step.span
@@ -524,10 +447,6 @@ class TraceTimeline(TimelineBuilder):
             values["duration"] = round(span.end - span.start, 6)
         if values:
             self.add(ComponentMetric, component="llm", values=values, label=call.model, time=self.at(span.end))
-
-
-def _canonical(value: Any) -> str:
-    return msgspec.json.encode(embedded(value), order="deterministic").decode()
 
 
 def usage_of(span: Span, names: Mapping[str, Sequence[str]]) -> JsonObject:
