@@ -76,7 +76,7 @@ def _unpacked(info: zipfile.ZipInfo, stream: IO[bytes]) -> bytes:
         content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, MAX_RECORD_BYTES + 1)
     elif info.compress_type == _ZSTD:
         try:
-            from compression import zstd  # type: ignore[import-not-matched, unused-ignore] # Python 3.14
+            from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14
         except ImportError:
             from backports import zstd
         content = zstd.ZstdDecompressor().decompress(packed, MAX_RECORD_BYTES + 1)

@@ -193,7 +193,7 @@ def _thinking(part: JsonObject) -> Iterator[JsonObject]:
 
 def _call_part(part: JsonObject) -> Iterator[JsonObject]:
     inner = as_object(part.get("function")) or as_object(part.get("toolUse")) or part
-    name = next((inner[key] for key in ("name", "toolName", "tool_name") if inner.get(key)), "")
+    name = next((inner[key] for key in ("name", "toolName", "tool_name", "function") if inner.get(key)), "")
     arguments = next((inner[key] for key in ("arguments", "input", "args", "params") if key in inner), None)
     ids = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId")
     yield _called(name, arguments, next((entry[key] for entry in (part, inner) for key in ids if entry.get(key)), ""))

@@ -383,7 +383,8 @@ class TraceTimeline(PlainTimeline):
     def _add(self, message: JsonObject, step: TraceStep, at: Time | None) -> None:
         """A message; what is said inside of a tool is between agents."""
         call = step.logged if isinstance(step.logged, LoggedCall) else LoggedCall()
-        role = _INSIDE.get(message["role"], message["role"]) if step.is_inside else message["role"]
+        role = as_text(message["role"])
+        role = _INSIDE.get(role, role) if step.is_inside else role
         self.add_plain(
             message,
             at,
