@@ -16,6 +16,8 @@ from convoscope.ingest.report import Notes
 
 _TEXTS = ("output_audio_transcript", "audio_transcript", "output_text", "text")
 """Names that events of what the model says have after `response.`, in both generations."""
+_SETTINGS = ("session.created", "session.updated", "session.update")
+_REALTIME = ("input_audio_buffer.", "conversation.item.", "response.output_audio", "response.audio")
 _LIVE = ("setup", "serverContent", "toolCall", "client_content", "clientContent", "tool_response", "toolResponse")
 
 
@@ -28,7 +30,7 @@ class RealtimeReader(Reader):
     def detect(self, sample: Sample) -> Detection | None:
         events = [event for value in sample.values for event in _events(value)][:200]
         kinds = [as_text(event.get("type")) for event in events]
-        if any(kind.startswith(("session.", "input_audio_buffer.", "conversation.item.")) for kind in kinds):
+        if any(kind in _SETTINGS or kind.startswith(_REALTIME) for kind in kinds):
             return Detection(0.96, "events of a realtime session", "file")
         if sum(any(name in event for name in _LIVE) for event in events) > 1:
             return Detection(0.96, "messages of a Gemini Live session", "file")
@@ -96,7 +98,7 @@ class _Session:
     def _take_event(self, kind: str, event: JsonObject) -> None:
         id = as_text(event.get("item_id"))
         part = kind.removeprefix("response.")
-        if kind in ("session.created", "session.updated", "session.update"):
+        if kind in _SETTINGS:
             self.settings |= filled(as_object(event.get("session")))
             self.id = self.id or as_text(as_object(event.get("session")).get("id"))
         elif kind.startswith("input_audio_buffer.speech_st"):
