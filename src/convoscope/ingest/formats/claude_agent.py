@@ -9,7 +9,7 @@ from convoscope.conversation import Outcome
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import Message, Talk, TalkReader
+from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
 from convoscope.ingest.kits.traces import SUBAGENT
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
@@ -29,15 +29,17 @@ class ClaudeAgentReader(TalkReader):
     def detect(self, sample: Sample) -> Detection | None:
         messages = [message for value in sample.values for message in _messages(value)]
         around = [
-            one
-            for one in messages
-            if one.get("type") in ("user", "assistant") and "role" in as_object(one.get("message"))
+            entry
+            for entry in messages
+            if entry.get("type") in ("user", "assistant") and "role" in as_object(entry.get("message"))
         ]
-        has_session = any("session_id" in one or "sessionId" in one or "parent_tool_use_id" in one for one in around)
+        has_session = any(
+            "session_id" in entry or "sessionId" in entry or "parent_tool_use_id" in entry for entry in around
+        )
         return Detection(0.94, "messages of the Claude Agent SDK", "file") if around and has_session else None
 
-    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[Talk]:
-        talk = Talk()
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        talk = LoggedTalk()
         for message in (message for record in group.records for message in _messages(record.value)):
             kind, inner = as_text(message.get("type")), as_object(message.get("message"))
             if kind == "system" and message.get("subtype") == "init":
@@ -51,7 +53,7 @@ class ClaudeAgentReader(TalkReader):
                     role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
                     usage = numbers_in(as_object(inner.get("usage")), _USAGE)
                     at = seconds(message, ("timestamp",))
-                    talk.messages.append(Message(plain=plain, at=at, role=role, usage=usage))
+                    talk.messages.append(LoggedMessage(plain=plain, at=at, role=role, usage=usage))
             elif kind == "result":
                 talk.outcome = _outcome(message)
                 talk.extras |= {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Expected, ExpectedToolCall
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import Message, Talk, TalkReader
+from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -30,7 +30,7 @@ class GoogleADKReader(TalkReader):
                 return Detection(0.95, '"query" with "expected_tool_use"', "file")
         return None
 
-    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[Talk]:
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         values = [as_object(record.value) for record in group.records]
         if any("query" in value for value in values):
             yield _questions(values)
@@ -48,22 +48,22 @@ def _is_event(value: Any) -> bool:
     return "author" in event and isinstance(as_object(event.get("content")).get("parts"), list)
 
 
-def _session(value: JsonObject) -> Talk:
-    messages: list[Message] = []
+def _session(value: JsonObject) -> LoggedTalk:
+    messages: list[LoggedMessage] = []
     for event in map(as_object, as_list(value.get("events"))):
         author = as_text(event.get("author"))
         for plain in plain_messages(_filled(event.get("content"))):
             # Results of tools have the role user: the author says that no user wrote them.
             role = "user" if author == "user" else "assistant"
             messages.append(
-                Message(
+                LoggedMessage(
                     plain={**plain, "role": role},
                     at=seconds(event, ("timestamp",)),
                     name="" if role == "user" else author,
                 )
             )
     agents = [message.name for message in messages if message.name]
-    return Talk(
+    return LoggedTalk(
         id=as_text(value.get("id")),
         messages=messages,
         agent=as_text(value.get("app_name", value.get("appName"))) or (agents[0] if agents else ""),
@@ -71,8 +71,8 @@ def _session(value: JsonObject) -> Talk:
     )
 
 
-def _case(case: JsonObject) -> Talk:
-    messages: list[Message] = []
+def _case(case: JsonObject) -> LoggedTalk:
+    messages: list[LoggedMessage] = []
     for turn in map(as_object, as_list(case.get("conversation"))):
         at = seconds(turn, ("creation_timestamp",))
         inner = as_object(turn.get("intermediate_data"))
@@ -80,16 +80,18 @@ def _case(case: JsonObject) -> Talk:
         spoken = [*plain_messages(_filled(turn.get("user_content")))]
         spoken += plain_messages([{"role": "assistant", "content": calls}]) if calls else []
         spoken += plain_messages(_filled(turn.get("final_response")), "assistant")
-        messages += [Message(plain=plain, at=at) for plain in spoken]
-    return Talk(id=as_text(case.get("eval_id")), messages=messages)
+        messages += [LoggedMessage(plain=plain, at=at) for plain in spoken]
+    return LoggedTalk(id=as_text(case.get("eval_id")), messages=messages)
 
 
-def _questions(values: list[JsonObject]) -> Talk:
+def _questions(values: list[JsonObject]) -> LoggedTalk:
     """Questions without answers: what should be called and said is expected, and nothing was called."""
     uses = [as_object(use) for value in values for use in as_list(value.get("expected_tool_use"))]
     references = [as_text(value.get("reference")) for value in values]
-    return Talk(
-        messages=[Message(plain=plain) for value in values for plain in plain_messages(as_text(value.get("query")))],
+    return LoggedTalk(
+        messages=[
+            LoggedMessage(plain=plain) for value in values for plain in plain_messages(as_text(value.get("query")))
+        ],
         expected=Expected(
             ground_truth=references[-1] or None,
             tool_calls=tuple(ExpectedToolCall(as_text(use.get("tool_name")), use.get("tool_input")) for use in uses),

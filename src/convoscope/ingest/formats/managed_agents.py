@@ -9,7 +9,7 @@ from convoscope.conversation import Outcome
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import Message, Talk, TalkReader
+from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 from convoscope.ingest.report import Notes
@@ -32,8 +32,8 @@ class ManagedAgentsReader(TalkReader):
             return Detection(0.96, "events of a session of a managed agent", "file")
         return None
 
-    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[Talk]:
-        talk, seen = Talk(), set[str]()
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        talk, seen = LoggedTalk(), set[str]()
         events = [event for record in group.records for event in _events(record.value)]
         streamed = any(event.get("id") for event in events if event.get("type") == "user.message")
         for event in events:
@@ -51,7 +51,9 @@ class ManagedAgentsReader(TalkReader):
                 continue  # what was sent comes back in the stream, with an id
             elif (plain := _message(kind, event)) is not None:
                 seen.add(id)
-                talk.messages += [Message(plain=message, at=seconds(event, ("processed_at",))) for message in plain]
+                talk.messages += [
+                    LoggedMessage(plain=message, at=seconds(event, ("processed_at",))) for message in plain
+                ]
             elif kind == "span.model_request_end" and talk.messages:
                 talk.messages[-1].usage = numbers_in(as_object(event.get("model_usage")), _USAGE)
             elif not kind.startswith(_USUAL):

@@ -35,7 +35,7 @@ class Tau2BenchReader(Reader):
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
             simulations = _simulations(value)
-            if simulations and any(_is_simulation(one) for one in simulations):
+            if simulations and any(_is_simulation(entry) for entry in simulations):
                 return Detection(0.96, '"simulations" with messages, a task and a reward', "record")
         return None
 

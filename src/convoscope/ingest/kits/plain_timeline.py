@@ -110,8 +110,6 @@ class PlainTimeline(TimelineBuilder):
 
     def add_result(self, block: JsonObject, at: Time | None) -> None:
         id, name = as_text(block.get("tool_use_id")), as_text(block.get("name"))
-        if id and id in self._answered:
-            return
         call = self.take_call(id, name)
         id, name = id or (call.id if call else ""), name or (call.name if call else "")
         self._answered.add(id)

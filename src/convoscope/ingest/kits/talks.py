@@ -27,7 +27,7 @@ from convoscope.ingest.record import JsonObject, filled
 from convoscope.ingest.report import Notes
 
 
-class Message(msgspec.Struct, kw_only=True):
+class LoggedMessage(msgspec.Struct, kw_only=True):
     """A plain message (`kits.shapes`) of a talk, and what the log says of it."""
 
     plain: JsonObject
@@ -43,11 +43,11 @@ class Message(msgspec.Struct, kw_only=True):
     """Tokens, costs and times of the call of a model that gave the message, under the names of component metrics."""
 
 
-class Talk(msgspec.Struct, kw_only=True):
+class LoggedTalk(msgspec.Struct, kw_only=True):
     """What a record says of one conversation."""
 
     id: str = ""
-    messages: list[Message] = []
+    messages: list[LoggedMessage] = []
     agent: str = ""
     model: str = ""
     instructions: str = ""
@@ -67,7 +67,7 @@ class TalkReader(Reader):
     clock_source = "message"
     no_messages = "has no messages"
 
-    def talks(self, group: RecordGroup, notes: Notes) -> Iterable[Talk]:
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterable[LoggedTalk]:
         """The talks of a group of records."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class TalkReader(Reader):
                 where = f"{talk.id}: " if talk.id else ""
                 notes.refuse(InputError(f"{where}{self.no_messages}", hint="nothing was said in it"))
 
-    def _conversation(self, talk: Talk, timeline: PlainTimeline, group: RecordGroup) -> Conversation:
+    def _conversation(self, talk: LoggedTalk, timeline: PlainTimeline, group: RecordGroup) -> Conversation:
         instructions = [talk.instructions, *timeline.instructions] if talk.instructions else timeline.instructions
         dimensions = filled({"agent": talk.agent, "model": talk.model}) | filled(talk.dimensions)
         return Conversation(
@@ -107,7 +107,7 @@ class TalkReader(Reader):
         )
 
 
-def _add(message: Message, timeline: PlainTimeline, talk: Talk) -> None:
+def _add(message: LoggedMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
     at = timeline.at(message.at)
     if message.plain["role"] == SYSTEM and not message.role:
         timeline.instruct(message.plain)

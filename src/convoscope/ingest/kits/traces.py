@@ -412,8 +412,10 @@ class TraceTimeline(PlainTimeline):
             self._running |= {span: id for span, call in self._running.items() if call == ran.id}
 
     def add_result(self, block: JsonObject, at: Time | None) -> None:
+        name, id = as_text(block.get("name")), as_text(block.get("tool_use_id"))
+        if id and id in self._answered and not any(call.id == id for call in self._open):
+            return
         # A result without an id, of a tool whose span gave it already.
-        name = as_text(block.get("name"))
         if not block.get("tool_use_id") and self._given[name] and not any(call.name == name for call in self._open):
             self._given[name] -= 1
         else:
