@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -29,7 +29,7 @@ class RunStateReader(TalkReader):
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
             value = as_object(record.value)
-            messages = [LoggedMessage(plain=plain) for plain in plain_messages(value.get("original_input"))]
+            messages = [TalkMessage(plain=plain) for plain in plain_messages(value.get("original_input"))]
             for item in map(as_object, as_list(value.get("generated_items")) or as_list(value.get("session_items"))):
                 agent = as_text(as_object(item.get("agent")).get("name"))
                 raw = _known(as_object(item.get("raw_item")))
@@ -37,7 +37,7 @@ class RunStateReader(TalkReader):
                 if not plain:
                     notes.unknown(f"item.type={raw.get('type')}")
                 messages += [
-                    LoggedMessage(plain=message, name=agent if message["role"] == "assistant" else "")
+                    TalkMessage(plain=message, name=agent if message["role"] == "assistant" else "")
                     for message in plain
                 ]
             yield LoggedTalk(

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -48,7 +48,7 @@ def _is_trajectory(value: Any) -> bool:
 
 def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
     agent = as_object(value.get("agent"))
-    messages: list[LoggedMessage] = []
+    messages: list[TalkMessage] = []
     for step in map(as_object, as_list(value.get("steps"))):
         if step.get("is_copied_context") is True:
             notes.ignored("copied_context")
@@ -61,7 +61,7 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
         )
         usage = numbers_in(as_object(step.get("metrics")), _USAGE)
         messages += [
-            LoggedMessage(plain=entry, at=at, usage=usage if number == 0 else {}) for number, entry in enumerate(plain)
+            TalkMessage(plain=entry, at=at, usage=usage if number == 0 else {}) for number, entry in enumerate(plain)
         ]
     return LoggedTalk(
         id=as_text(value.get("session_id")),

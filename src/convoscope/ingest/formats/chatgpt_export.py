@@ -7,7 +7,7 @@ from typing import Any
 
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -64,7 +64,7 @@ def _metadata(node: JsonObject) -> JsonObject:
     return as_object(as_object(node.get("message")).get("metadata"))
 
 
-def _messages(message: JsonObject, notes: Notes) -> Iterator[LoggedMessage]:
+def _messages(message: JsonObject, notes: Notes) -> Iterator[TalkMessage]:
     if as_object(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
         notes.ignored("hidden_message")
         return
@@ -79,7 +79,7 @@ def _messages(message: JsonObject, notes: Notes) -> Iterator[LoggedMessage]:
     elif role == "assistant" and recipient not in ("", "all"):
         body = [{"type": "tool_use", "name": recipient, "input": "\n".join(map(str, body))}]
     for plain in plain_messages({"role": role, "content": body, "id": message.get("id")}):
-        yield LoggedMessage(plain=plain, at=at)
+        yield TalkMessage(plain=plain, at=at)
 
 
 READER = ChatGPTReader()

@@ -9,7 +9,7 @@ from convoscope.conversation import Outcome
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.kits.traces import SUBAGENT
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
@@ -53,7 +53,7 @@ class ClaudeAgentReader(TalkReader):
                     role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
                     usage = numbers_in(as_object(inner.get("usage")), _USAGE)
                     at = seconds(message, ("timestamp",))
-                    talk.messages.append(LoggedMessage(plain=plain, at=at, role=role, usage=usage))
+                    talk.messages.append(TalkMessage(plain=plain, at=at, role=role, usage=usage))
             elif kind == "result":
                 talk.outcome = _outcome(message)
                 talk.extras |= {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Expected, ExpectedToolCall
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -49,14 +49,14 @@ def _is_event(value: Any) -> bool:
 
 
 def _session(value: JsonObject) -> LoggedTalk:
-    messages: list[LoggedMessage] = []
+    messages: list[TalkMessage] = []
     for event in map(as_object, as_list(value.get("events"))):
         author = as_text(event.get("author"))
         for plain in plain_messages(_filled(event.get("content"))):
             # Results of tools have the role user: the author says that no user wrote them.
             role = "user" if author == "user" else "assistant"
             messages.append(
-                LoggedMessage(
+                TalkMessage(
                     plain={**plain, "role": role},
                     at=seconds(event, ("timestamp",)),
                     name="" if role == "user" else author,
@@ -72,7 +72,7 @@ def _session(value: JsonObject) -> LoggedTalk:
 
 
 def _case(case: JsonObject) -> LoggedTalk:
-    messages: list[LoggedMessage] = []
+    messages: list[TalkMessage] = []
     for turn in map(as_object, as_list(case.get("conversation"))):
         at = seconds(turn, ("creation_timestamp",))
         inner = as_object(turn.get("intermediate_data"))
@@ -80,7 +80,7 @@ def _case(case: JsonObject) -> LoggedTalk:
         spoken = [*plain_messages(_filled(turn.get("user_content")))]
         spoken += plain_messages([{"role": "assistant", "content": calls}]) if calls else []
         spoken += plain_messages(_filled(turn.get("final_response")), "assistant")
-        messages += [LoggedMessage(plain=plain, at=at) for plain in spoken]
+        messages += [TalkMessage(plain=plain, at=at) for plain in spoken]
     return LoggedTalk(id=as_text(case.get("eval_id")), messages=messages)
 
 
@@ -90,7 +90,7 @@ def _questions(values: list[JsonObject]) -> LoggedTalk:
     references = [as_text(value.get("reference")) for value in values]
     return LoggedTalk(
         messages=[
-            LoggedMessage(plain=plain) for value in values for plain in plain_messages(as_text(value.get("query")))
+            TalkMessage(plain=plain) for value in values for plain in plain_messages(as_text(value.get("query")))
         ],
         expected=Expected(
             ground_truth=references[-1] or None,

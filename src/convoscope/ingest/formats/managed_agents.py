@@ -9,7 +9,7 @@ from convoscope.conversation import Outcome
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 from convoscope.ingest.report import Notes
@@ -51,9 +51,7 @@ class ManagedAgentsReader(TalkReader):
                 continue  # what was sent comes back in the stream, with an id
             elif (plain := _message(kind, event)) is not None:
                 seen.add(id)
-                talk.messages += [
-                    LoggedMessage(plain=message, at=seconds(event, ("processed_at",))) for message in plain
-                ]
+                talk.messages += [TalkMessage(plain=message, at=seconds(event, ("processed_at",))) for message in plain]
             elif kind == "span.model_request_end" and talk.messages:
                 talk.messages[-1].usage = numbers_in(as_object(event.get("model_usage")), _USAGE)
             elif not kind.startswith(_USUAL):

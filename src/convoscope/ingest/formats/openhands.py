@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Outcome
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -36,7 +36,7 @@ class OpenHandsReader(TalkReader):
         talk = LoggedTalk(agent="OpenHands")
         for event in (event for record in group.records for event in _events(record.value)):
             at = seconds(event, ("timestamp",))
-            talk.messages += [LoggedMessage(plain=plain, at=at) for plain in _message(event, notes)]
+            talk.messages += [TalkMessage(plain=plain, at=at) for plain in _message(event, notes)]
             if event.get("action") == "finish":
                 talk.outcome = Outcome(finished=True, ended_reason="finish")
             model = as_object(as_object(event.get("tool_call_metadata")).get("model_response")).get("model")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -31,7 +31,7 @@ class RasaReader(TalkReader):
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
             value = as_object(record.value)
-            messages: list[LoggedMessage] = []
+            messages: list[TalkMessage] = []
             for event in map(as_object, as_list(value.get("events"))):
                 kind, at = event.get("event"), seconds(event, ("timestamp",))
                 plain = []
@@ -42,7 +42,7 @@ class RasaReader(TalkReader):
                     plain = plain_messages({"role": "assistant", "content": [call]})
                 else:
                     notes.ignored(f"event_{kind}")
-                messages += [LoggedMessage(plain=entry, at=at) for entry in plain]
+                messages += [TalkMessage(plain=entry, at=at) for entry in plain]
             slots = filled(as_object(value.get("slots")))
             yield LoggedTalk(
                 id=as_text(value.get("sender_id")),

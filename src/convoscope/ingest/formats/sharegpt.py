@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.ingest.kits.shapes import embedded, plain_messages
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -38,20 +38,20 @@ class ShareGPTReader(TalkReader):
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
             value = as_object(record.value)
-            messages: list[LoggedMessage] = []
+            messages: list[TalkMessage] = []
             for turn in map(as_object, as_list(value.get("conversations", value.get("conversation")))):
                 sender = as_text(turn.get("from")).lower()
                 text = as_text(turn.get("value"))
                 if sender == "function_call":
                     call = as_object(_call(text))
                     messages += [
-                        LoggedMessage(plain=entry) for entry in plain_messages({"role": "assistant", "content": [call]})
+                        TalkMessage(plain=entry) for entry in plain_messages({"role": "assistant", "content": [call]})
                     ]
                     continue
                 plain = plain_messages({"role": _ROLES.get(sender, sender), "content": text})
                 if not plain and text.strip():
                     notes.set_aside("role_unknown", repr(sender[:80]))
-                messages += [LoggedMessage(plain=entry) for entry in plain]
+                messages += [TalkMessage(plain=entry) for entry in plain]
             kept = {
                 name: held
                 for name, held in value.items()

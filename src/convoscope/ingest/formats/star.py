@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from convoscope.conversation import Outcome, Scenario
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -34,10 +34,10 @@ class STARReader(TalkReader):
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
             value = as_object(record.value)
-            messages: list[LoggedMessage] = []
+            messages: list[TalkMessage] = []
             for event in map(as_object, as_list(value.get("Events"))):
                 plain = _message(event, notes)
-                messages += [LoggedMessage(plain=entry, at=seconds(event, ("UnixTime",))) for entry in plain]
+                messages += [TalkMessage(plain=entry, at=seconds(event, ("UnixTime",))) for entry in plain]
             level, scenario = as_text(value.get("CompletionLevel")), as_object(value.get("Scenario"))
             domains = [as_text(domain) for domain in as_list(scenario.get("Domains"))]
             yield LoggedTalk(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from convoscope.conversation import Outcome
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -29,12 +29,12 @@ class SWEAgentReader(TalkReader):
         for record in group.records:
             value = as_object(record.value)
             info = as_object(value.get("info"))
-            messages: list[LoggedMessage] = []
+            messages: list[TalkMessage] = []
             for entry in map(as_object, as_list(value.get("history"))):
                 if entry.get("is_demo") is True:
                     notes.ignored("demonstration")
                     continue
-                messages += [LoggedMessage(plain=plain) for plain in plain_messages(_with_call_id(entry))]
+                messages += [TalkMessage(plain=plain) for plain in plain_messages(_with_call_id(entry))]
             status = as_text(info.get("exit_status"))
             yield LoggedTalk(
                 id=as_text(value.get("instance_id")),

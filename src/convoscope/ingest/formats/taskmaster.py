@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.ingest.kits.shapes import embedded, plain_messages
-from convoscope.ingest.kits.talks import LoggedMessage, LoggedTalk, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -28,12 +28,12 @@ class TaskmasterReader(TalkReader):
         del notes
         for record in group.records:
             value = as_object(record.value)
-            messages: list[LoggedMessage] = []
+            messages: list[TalkMessage] = []
             for utterance in map(as_object, as_list(value.get("utterances"))):
                 role = as_text(utterance.get("speaker")).lower()
                 spoken = {"role": role, "content": as_text(utterance.get("text"))}
-                messages += [LoggedMessage(plain=plain) for plain in plain_messages(spoken)]
-                messages += [LoggedMessage(plain=plain) for plain in _api(utterance)]
+                messages += [TalkMessage(plain=plain) for plain in plain_messages(spoken)]
+                messages += [TalkMessage(plain=plain) for plain in _api(utterance)]
             kept = ("instruction_id", "scenario", "vertical", "instructions")
             yield LoggedTalk(
                 id=as_text(value.get("conversation_id")),

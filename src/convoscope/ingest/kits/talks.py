@@ -27,7 +27,7 @@ from convoscope.ingest.record import JsonObject, filled
 from convoscope.ingest.report import Notes
 
 
-class LoggedMessage(msgspec.Struct, kw_only=True):
+class TalkMessage(msgspec.Struct, kw_only=True):
     """A plain message (`kits.shapes`) of a talk, and what the log says of it."""
 
     plain: JsonObject
@@ -47,7 +47,7 @@ class LoggedTalk(msgspec.Struct, kw_only=True):
     """What a record says of one conversation."""
 
     id: str = ""
-    messages: list[LoggedMessage] = []
+    messages: list[TalkMessage] = []
     agent: str = ""
     model: str = ""
     instructions: str = ""
@@ -107,7 +107,7 @@ class TalkReader(Reader):
         )
 
 
-def _add(message: LoggedMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
+def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
     at = timeline.at(message.at)
     if message.plain["role"] == SYSTEM and not message.role:
         timeline.instruct(message.plain)
