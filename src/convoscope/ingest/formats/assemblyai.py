@@ -29,7 +29,7 @@ class AssemblyAIReader(TranscriptReader):
             if value.get("status") == "error":
                 notes.refuse(InputError(f"the recogniser failed: {as_text(value.get('error'))[:200]}", field="status"))
                 continue
-            utterances = [_spoken(as_object(one)) for one in as_list(value.get("utterances"))]
+            utterances = [_spoken(as_object(entry)) for entry in as_list(value.get("utterances"))]
             yield Transcript(
                 id=as_text(value.get("id")),
                 turns=utterances or turns_of(_spoken(as_object(word)) for word in as_list(value.get("words"))),

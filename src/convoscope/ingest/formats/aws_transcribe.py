@@ -75,7 +75,7 @@ def _streamed(value: JsonObject) -> list[Any]:
     transcript = as_object(as_object(inner.get("TranscriptEvent")).get("Transcript")) or as_object(
         inner.get("Transcript")
     )
-    return [one for one in as_list(transcript.get("Results")) if "Alternatives" in as_object(one)]
+    return [entry for entry in as_list(transcript.get("Results")) if "Alternatives" in as_object(entry)]
 
 
 def _stream(results: list[Any], notes: Notes) -> Transcript:

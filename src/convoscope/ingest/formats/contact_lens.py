@@ -41,10 +41,10 @@ class ContactLensReader(Reader):
 
 def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
     roles = {
-        as_text(as_object(one).get("ParticipantId")): _ROLES.get(
-            as_text(as_object(one).get("ParticipantRole")), "unknown"
+        as_text(as_object(entry).get("ParticipantId")): _ROLES.get(
+            as_text(as_object(entry).get("ParticipantRole")), "unknown"
         )
-        for one in as_list(value.get("Participants"))
+        for entry in as_list(value.get("Participants"))
     }
     is_call = as_text(value.get("Channel")).upper() == "VOICE"
     timeline = PlainTimeline(notes, "AbsoluteTime")

@@ -29,9 +29,9 @@ class DeepgramReader(TranscriptReader):
             value = as_object(record.value)
             results, metadata = as_object(value.get("results")), as_object(value.get("metadata"))
             channels = [as_object(channel) for channel in as_list(results.get("channels"))]
-            utterances = [as_object(one) for one in as_list(results.get("utterances"))]
+            utterances = [as_object(entry) for entry in as_list(results.get("utterances"))]
             # The words are in both: of utterances and channels only one is read.
-            turns = [_spoken(one, "transcript", len(channels)) for one in utterances] or _turns(channels)
+            turns = [_spoken(entry, "transcript", len(channels)) for entry in utterances] or _turns(channels)
             yield Transcript(
                 id=as_text(metadata.get("request_id")),
                 turns=sorted(turns, key=lambda turn: turn.start or 0.0),

@@ -283,7 +283,8 @@ def _langchain(value: JsonObject) -> JsonObject:
     return {"role": _LANGCHAIN.get(kind) or fields.get("role", ""), **_kept(fields), "content": blocks}
 
 
-def _is_langchain(value: JsonObject) -> bool:
+def is_langchain(value: JsonObject) -> bool:
+    """Whether an object is a message of LangChain: serialised, as a dictionary, or with its type."""
     if isinstance(value.get("kwargs"), dict) and isinstance(value.get("id"), list):
         return str((value["id"] or [""])[-1]) in _LANGCHAIN_CLASSES
     kind = value.get("type")
@@ -370,7 +371,7 @@ _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Jso
     ),
     (lambda value: isinstance(value.get("parts"), list), _parts),
     (_is_responses, _responses),
-    (_is_langchain, _langchain),
+    (is_langchain, _langchain),
     (
         lambda value: (
             isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value or "audio" in value)
