@@ -320,6 +320,7 @@ class _PieceReader:
         for refusal in notes.refused:
             count = max(lost, refusal.count)
             report.problem(Problem(name, refusal.line or line, refusal.message, refusal.field, refusal.hint, count))
+        notes.refused = []
 
     def _with_earlier(self, record: Record) -> Record:
         earlier = self.piece.same.earlier.get(record.number)
