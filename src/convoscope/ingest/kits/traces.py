@@ -192,12 +192,20 @@ class TraceReader(Reader):
             extras=filled(
                 {
                     "traces": list(dict.fromkeys(span.trace for span in spans if span.trace)),
+                    "root_spans": _roots(spans),
                     "spans": len(spans),
                     "user": user,
                     "resource": spans[0].resource,
                 }
             ),
         )
+
+
+def _roots(spans: Sequence[Span]) -> dict[str, str]:
+    """By trace, its first span: scores of the conversation go back to it."""
+    ids = {span.id for span in spans}
+    tops = [span for span in _in_time(spans) if span.trace and span.id and span.parent not in ids]
+    return {span.trace: span.id for span in reversed(tops)}
 
 
 def _by_session(spans: Sequence[Span], names: Sequence[str]) -> dict[str, list[Span]]:
@@ -449,7 +457,8 @@ class TraceTimeline(PlainTimeline):
         if span.start is not None and span.end is not None and span.end >= span.start:
             values["duration"] = round(span.end - span.start, 6)
         if values:
-            self.add(ComponentMetric, component="llm", values=values, label=call.model, time=self.at(span.end))
+            at = self.at(span.end)
+            self.add(ComponentMetric, component="llm", values=values, label=call.model, time=at, id=span.id)
 
 
 def usage_of(span: Span, names: Mapping[str, Sequence[str]]) -> JsonObject:
