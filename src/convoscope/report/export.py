@@ -192,7 +192,7 @@ def _phoenix(scores: Sequence[TraceScore]) -> list[dict[str, Any]]:
             "name": score.name,
             "annotator_kind": _kind(score.judge),
             **_phoenix_target(score),
-            "result": {"score": score.value, "label": None, "explanation": score.explanation or None},
+            "result": {"score": score.value} | ({"explanation": score.explanation} if score.explanation else {}),
             "metadata": {"judge": score.judge, "conversation": score.conversation},
             "identifier": score.id,
         }
