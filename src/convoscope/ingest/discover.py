@@ -247,7 +247,7 @@ def chosen_readers(installed: Mapping[str, Reader], format: str | None) -> Mappi
         return installed
     if format not in installed:
         raise UsageError(f"unknown format {format!r}", hint=f"the formats are {', '.join(sorted(installed))}")
-    return {format: installed[format]}
+    return {format: installed[format].loaded}
 
 
 def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iterator[tuple[str, Path]]:
