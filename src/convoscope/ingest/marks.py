@@ -70,17 +70,17 @@ def names_in(values: Iterable[Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-_last: tuple[Any, frozenset[str]] = (None, frozenset())
+class _LastSample:
+    """The names of the sample that was asked for last: each reader asks in turn, and it is looked at once."""
 
+    values: Any = None
+    names: frozenset[str] = frozenset()
 
-def _names_of(sample: Sample) -> frozenset[str]:
-    """The names of a sample; it is asked by each reader in turn, and looked at once."""
-    global _last
-    held, names = _last
-    if held is not sample.values:
-        names = names_in(sample.values)
-        _last = (sample.values, names)
-    return names
+    @classmethod
+    def names_of(cls, sample: Sample) -> frozenset[str]:
+        if cls.values is not sample.values:
+            cls.values, cls.names = sample.values, names_in(sample.values)
+        return cls.names
 
 
 class MarkedReader(Reader):
@@ -99,6 +99,6 @@ class MarkedReader(Reader):
         return reader
 
     def detect(self, sample: Sample) -> Detection | None:
-        if sample.container == "text" or self._marks.isdisjoint(_names_of(sample)):
+        if sample.container == "text" or self._marks.isdisjoint(_LastSample.names_of(sample)):
             return None
         return self.loaded.detect(sample)
