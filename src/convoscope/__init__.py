@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from convoscope.ingest.read import read
     from convoscope.metrics.declaration import axis, derived, metric
     from convoscope.metrics.judged import template_scorer
+    from convoscope.report.export import export
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
     from convoscope.report.plot import plot
@@ -50,6 +51,7 @@ __all__ = [
     "audit",
     "axis",
     "derived",
+    "export",
     "make_answer",
     "metric",
     "plot",
@@ -81,6 +83,7 @@ _HOME = {
     "derived": "convoscope.metrics.declaration",
     "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",
+    "export": "convoscope.report.export",
     "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",

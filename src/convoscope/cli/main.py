@@ -43,6 +43,7 @@ COMMANDS = {
     "benchmark": "benchmark.app",
     "judge": "judge.app",
     "sql": "sql.sql",
+    "export": "export.export_command",
     "demo": "score.demo",
 }
 """Where each command lives, in the order of the help. Only what is asked for is imported."""

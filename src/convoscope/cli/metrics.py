@@ -127,7 +127,7 @@ def formats(
         return
     if name is not None and name not in readers.by_name:
         raise UsageError(f"unknown format {name!r}", hint=f"the formats are {', '.join(sorted(readers.by_name))}")
-    chosen = [readers.by_name[one] for one in sorted(readers.by_name) if name in (None, one)]
+    chosen = [readers.by_name[one].loaded for one in sorted(readers.by_name) if name in (None, one)]
     rows = [(one.name, one.title, getdoc(type(one)) or "") for one in chosen]
     if json:
         screen.json([{"format": one[0], "title": one[1], "description": one[2]} for one in rows])

@@ -19,7 +19,7 @@ from convoscope.ingest.companions.companion import companions
 from convoscope.ingest.companions.dialogue_files import VenueTable, VenueTables
 from convoscope.ingest.companions.flows import FlowDefinitions, PathLike, is_yaml
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io import tables
+from convoscope.ingest.io import packed, tables
 from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, SEE_FORMATS, is_binary, legacy_text, not_text
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import (
@@ -247,7 +247,7 @@ def chosen_readers(installed: Mapping[str, Reader], format: str | None) -> Mappi
         return installed
     if format not in installed:
         raise UsageError(f"unknown format {format!r}", hint=f"the formats are {', '.join(sorted(installed))}")
-    return {format: installed[format]}
+    return {format: installed[format].loaded}
 
 
 def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iterator[tuple[str, Path]]:
@@ -416,11 +416,13 @@ def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_
         if not tables.is_parquet(path) and b"\0" in head[:1024]:
             raise InputError("is not a text file", hint="write it again")
         return Sample(path, container, tables.first_rows(path, most))
+    if packed.is_zip(head):
+        with suppress(BadJson):
+            return Sample(path, "zip", _first_of(packed.zip_ranges(path, 1), most))
+        return Sample(path, "zip", ())
     if is_binary(head) or (container != "lines" and not _begins_like_json(path, head)):
         if is_yaml(path):
-            raise InputError(
-                "is YAML that declares no flow", hint="docs/guides/flow-definitions.md shows one that does"
-            )
+            return Sample(path, "yaml", _first_of(packed.yaml_ranges(path, 1), most))
         return Sample(path, "text", _first_lines(head))
     if container == "document" and len(head) >= HEAD_BYTES and any(one.holds_members(head) for one in readers):
         container = "members"
@@ -444,6 +446,11 @@ def _unknown(
     part = next(filter(None, (reader.part_of(path.name) for reader in readers)), "")
     if part:
         return InputError(f"is {part}")
+    if container == "zip":
+        return InputError("is an archive, which is not opened", hint="unpack it")
+    if container == "yaml":
+        hint = f"a flow is shown in docs/guides/flow-definitions.md; {SEE_FORMATS}"
+        return InputError(f"is YAML that declares no flow, and no log that is known; {_describe(values)}", hint=hint)
     if container == "table":
         return tables.UnknownTable(f"unknown table format; {_describe(values)}", hint=_SUGGEST_MAP)
     return InputError(f"unknown JSON format; {_describe(values)}", hint=_SUGGEST_MAP)
@@ -509,8 +516,8 @@ def _is_whole_json(line: bytes) -> bool:
 def _first_values(path: Path, head: bytes, container: Container, most: int) -> list[Any]:
     if container == "document":
         return [decode(head if len(head) < HEAD_BYTES else files.whole(path)).value]
-    values: list[Any] = []
     if container == "lines":
+        values: list[Any] = []
         for line in [line for line in head.split(b"\n") if line.strip()][: max(most, MANY_LINES)]:
             try:
                 values.append(decode(line).value)
@@ -520,7 +527,13 @@ def _first_values(path: Path, head: bytes, container: Container, most: int) -> l
                 break
         return values
     ranges = files.member_ranges if container == "members" else files.element_ranges
-    for element in ranges(path, 1):
+    return _first_of(ranges(path, 1), most)
+
+
+def _first_of(ranges: Iterable[files.ByteRange], most: int) -> list[Any]:
+    """The values of the first records; raises where there is none because the file is broken."""
+    values: list[Any] = []
+    for element in ranges:
         if element.problem:
             if not values:
                 raise BadJson(element.problem)

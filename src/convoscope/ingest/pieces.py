@@ -16,7 +16,7 @@ import msgspec
 from convoscope.errors import InputError
 from convoscope.ingest.discover import Input
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io import tables
+from convoscope.ingest.io import packed, tables
 from convoscope.ingest.io.containers import legacy_text
 from convoscope.ingest.io.json import BadJson, decode, repeated_name
 from convoscope.ingest.reader import Record
@@ -28,8 +28,10 @@ CUTTERS = {
     "array": files.element_ranges,
     "members": files.member_ranges,
     "table": tables.row_ranges,
+    "yaml": packed.yaml_ranges,
+    "zip": packed.zip_ranges,
 }
-MARKS = {"lines": ":", "text": ":", "array": "#", "members": "#", "table": ":"}
+MARKS = {"lines": ":", "text": ":", "array": "#", "members": "#", "table": ":", "yaml": "#", "zip": "#"}
 """What separates the name of a file and the number of a record."""
 TEXT_ENDINGS = (".log", ".txt", ".srt", ".vtt", ".sbv")
 
@@ -97,7 +99,7 @@ class InputPiece(msgspec.Struct, frozen=True):
         data = self.content
         # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
         texts: Iterable[bytes] = BytesIO(data) if data else (data,)
-        if self.input.container in ("array", "members"):
+        if self.input.container in ("array", "members", "yaml", "zip"):
             texts = data.split(files.BETWEEN_ELEMENTS)
         elif self.input.container not in CUTTERS:
             texts = (data,)
@@ -143,7 +145,7 @@ def record_name(item: Input, number: int) -> str:
 
 def stem(name: str, more: Sequence[str] = ()) -> str:
     stem = name
-    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", *more):
+    for ending in (".gz", ".zst", ".zstd", ".json", ".jsonl", ".ndjson", ".yaml", ".yml", ".eval", *more):
         stem = stem.removesuffix(ending)
     return stem or name
 

@@ -20,7 +20,7 @@ from convoscope.user_code import load, names
 ENTRY_POINT_GROUP = "convoscope.readers"
 
 Grouping = Literal["record", "file", "key", "folder", "companion"]
-Container = Literal["lines", "array", "members", "document", "table", "text", "folder"]
+Container = Literal["lines", "array", "members", "document", "table", "text", "yaml", "zip", "folder"]
 
 
 class Record(NamedTuple):
@@ -160,6 +160,11 @@ class Reader:
         if "beside" in cls.__dict__ and "companions" not in cls.__dict__:
             cls.companions = cls.__dict__["beside"]  # type: ignore[method-assign]
 
+    @property
+    def loaded(self) -> Reader:
+        """The reader itself, where this one only waits to be imported."""
+        return self
+
     def detect(self, sample: Sample) -> Detection | None:
         """Is this file of my format?"""
 
@@ -295,17 +300,21 @@ _brought: dict[str, Reader] = {}
 
 def reader_named(name: str) -> Reader:
     """The reader that an input was recognised by."""
-    return installed().by_name.get(name) or _brought[name]
+    reader = installed().by_name.get(name)
+    return _brought[name] if reader is None else reader.loaded
 
 
 @cache
 def installed() -> Readers:
     """The readers that installed packages declare. One that cannot be loaded is a problem, not a crash."""
+    from convoscope.ingest.marks import MARKS, MarkedReader
+
     readers: dict[str, Reader] = {}
     problems: list[str] = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
         try:
-            reader = point.load()
+            is_marked = point.name in MARKS and point.value.startswith("convoscope.ingest.formats.")
+            reader = MarkedReader(point) if is_marked else point.load()
             if not isinstance(reader, Reader) or not reader.name:
                 raise TypeError("is not a convoscope Reader with a name")
         except Exception as error:  # whatever a module of another package raises

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from convoscope.errors import InputError
 from convoscope.harmless import one_line
 
 MAX_PROBLEMS = 200
@@ -184,6 +185,8 @@ class Notes:
         """Records of the group that are in no conversation; what is wrong with them was noted."""
         self.is_session = False
         """The id of the conversation is that of a session, which may go on days later."""
+        self.refused: list[InputError] = []
+        """Why conversations of the group could not be built, while others were."""
 
     def begin(self, file: str, line: int) -> None:
         """Begin another conversation, which is here; nothing is noted of it yet."""
@@ -195,6 +198,11 @@ class Notes:
         self.is_session = False
         if self.unused:
             self.unused = []
+
+    def refuse(self, error: InputError) -> None:
+        """One conversation of a group that holds several cannot be built; the others are read."""
+        self.refused.append(error)
+        self.taken = []
 
     def repaired(self, code: str, detail: str = "", seq: int = -1) -> None:
         """Something was wrong and was put right."""

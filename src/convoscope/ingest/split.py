@@ -311,13 +311,16 @@ class _PieceReader:
                     report.file(file_name, reader.name).conversations += 1
                 yield Read(conversation, taken, origin._replace(part=part) if part else origin, notes.is_session)
         except InputError as error:
-            count = max(lost, error.count)
-            report.problem(Problem(name, error.line or line, error.message, error.field, error.hint, count))
+            notes.refused.append(error)
         except OSError as error:
             report.problem(Problem(name, line, f"cannot be read: {error.strerror or error}", count=lost))
         except Exception as error:  # a reader that trips over a record must not stop the rest
             message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
             report.problem(Problem(name, line, message, hint="please report this with the record", count=lost))
+        for refusal in notes.refused:
+            count = max(lost, refusal.count)
+            report.problem(Problem(name, refusal.line or line, refusal.message, refusal.field, refusal.hint, count))
+        notes.refused = []
 
     def _with_earlier(self, record: Record) -> Record:
         earlier = self.piece.same.earlier.get(record.number)

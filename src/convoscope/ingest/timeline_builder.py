@@ -124,9 +124,13 @@ class TimelineBuilder:
         call_id: str = "",
         time: Time | None = None,
         id: str = "",
+        caller: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
-        """A tool call; arguments that are JSON in a string are read, and kept raw where they are not JSON."""
+        """A tool call, of the agent or of `caller`.
+
+        Arguments that are JSON in a string are read, and kept raw where they are not JSON.
+        """
         value, raw = arguments, None
         if isinstance(arguments, str):
             try:
@@ -143,6 +147,7 @@ class TimelineBuilder:
                 call_id=call_id,
                 time=time,
                 id=id,
+                caller=caller,
                 extras=extras or {},
             )
         )
@@ -155,9 +160,14 @@ class TimelineBuilder:
         name: str = "",
         time: Time | None = None,
         id: str = "",
+        success: bool | None = None,
+        error: str = "",
         extras: dict[str, Any] | None = None,
     ) -> None:
-        """A tool's answer; a string of JSON is read. What it says of success is for `tool_outcome` to read."""
+        """A tool's answer; a string of JSON is read. What it says of success is for `tool_outcome` to read.
+
+        `success` is what the log says beside the answer, `error` with which error.
+        """
         value = content
         if isinstance(content, str) and content.lstrip().startswith(("{", "[")):
             try:
@@ -165,6 +175,8 @@ class TimelineBuilder:
             except BadJson:
                 value = content
         self.add(ToolResult, name=name, call_id=call_id, result=value, time=time, id=id, extras=extras or {})
+        if success is not None:
+            self.set_outcome(success, error=error, error_if_unstated="" if content is None else str(content)[:500])
 
     def set_outcome(self, worked: bool, *, error: str = "", error_if_unstated: str = "") -> None:
         """The log says itself whether the tool worked whose result is the last event, and maybe with which error."""

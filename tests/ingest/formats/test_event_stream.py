@@ -10,7 +10,7 @@ import pytest
 import convoscope
 from convoscope.conversation import ToolCall
 from convoscope.errors import NothingReadable
-from convoscope.ingest.formats.openai.content import is_stream, message_of
+from convoscope.ingest.kits.streams import is_stream, message_of
 
 FORMATS = Path(__file__).parents[4] / "shared" / "data" / "formats"
 STREAMS = [

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,7 @@ from convoscope.ingest.io.json import parsed
 Way = str | list[str]
 """A path such as `chat.events` or `choices.0.text`, or several of which the first that leads to a value counts."""
 
+Plain = str | int | float | bool
 _SEE = "docs/guides/mapping.md has all keys"
 
 
@@ -56,6 +57,14 @@ class MessageMap(_DialogueMap, frozen=True, kw_only=True):
     text: Way | None = None
     texts: dict[str, Way] = {}
     time: Way | None = None
+    time_unit: Literal["s", "ms", "us", "ns"] | None = None
+    """What a number at `time` counts in; without it, large numbers show it themselves."""
+    order: Literal["time", "newest_first"] | None = None
+    """Messages of a list are sorted by their times, or turned round; without it they are as they are."""
+    where: dict[str, Plain | list[Plain]] = {}
+    """Only messages with one of these values at these paths are read: `private = false`."""
+    control: list[str] = []
+    """Texts that steer a program, and are not said."""
     id: Way | None = None
     tool_calls: Way | None = None
 
@@ -69,6 +78,27 @@ class ToolCallMap(_Table, frozen=True, kw_only=True):
     )
     id: Way = msgspec.field(default_factory=lambda: ["id", "call_id"])
     result: Way = msgspec.field(default_factory=lambda: ["result", "output", "response"])
+    caller: Way | None = None
+    """The role of who calls, where that may be the user."""
+
+
+class ToolResultMap(_Table, frozen=True, kw_only=True):
+    """Where in a message of a tool things are. Its text is the result."""
+
+    call_id: Way = msgspec.field(default_factory=lambda: ["tool_call_id", "call_id", "tool_use_id"])
+    name: Way = msgspec.field(default_factory=lambda: ["name", "tool", "tool_name"])
+    error: Way | None = None
+    """True, or a text, where the tool failed."""
+
+
+class OutcomeMap(_Table, frozen=True, kw_only=True):
+    """Where in a record it says how the conversation ended."""
+
+    completed: Way | None = None
+    ended_reason: Way | None = None
+    error: Way | None = None
+    duration: Way | None = None
+    """In seconds."""
 
 
 class PredictedMap(_DialogueMap, frozen=True, kw_only=True):
@@ -92,6 +122,8 @@ class Mapping(_Table, frozen=True, kw_only=True):
     conversation: ConversationMap = ConversationMap()
     message: MessageMap = MessageMap()
     tool_call: ToolCallMap = ToolCallMap()
+    tool_result: ToolResultMap = ToolResultMap()
+    outcome: OutcomeMap = OutcomeMap()
     predicted: PredictedMap = PredictedMap()
     values: ValueMap = ValueMap()
 

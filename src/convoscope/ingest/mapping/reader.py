@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import Conversation, Frame, Label, Scenario, Source, Text, Utterance
+from convoscope.conversation import ASSISTANT, Conversation, Frame, Label, Outcome, Scenario, Source, Text, Utterance
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.companions.predictions import (
@@ -24,12 +24,14 @@ from convoscope.ingest.companions.predictions import (
     names_of,
     state_of,
 )
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.ids import is_session_field
 from convoscope.ingest.io.json import parsed
 from convoscope.ingest.mapping.declaration import (
     Mapping,
     MappingFile,
     MessageMap,
+    OutcomeMap,
     PredictedMap,
     Way,
     find,
@@ -38,13 +40,15 @@ from convoscope.ingest.mapping.declaration import (
     without,
 )
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
-from convoscope.ingest.record import ROLES, JsonObject, as_text, filled, in_order
+from convoscope.ingest.record import ROLES, JsonObject, as_number, as_text, filled, in_order, number_in
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _PREDICTED = dict(zip(("domain", "intent", "state", "requested", "act", "response"), FIELDS, strict=True))
 """The fields of a prediction, by the keys that say where they are."""
 _UNKNOWN_ROLE = "unknown"
+_NOT_PATHS = frozenset({"texts", "time_unit", "order", "where", "control"})
+"""Keys of a message that hold no path."""
 
 
 class LoggedMessage(NamedTuple):
@@ -129,13 +133,14 @@ class MappedReader(Reader):
                 raise self._absent("messages", where.messages)
             messages += [LoggedMessage(parsed(one), record) for one in listed]
         builder = _Builder(self.mapping, notes)
-        for message in _ordered(messages, self.mapping.message.time, is_list=where.messages is not None):
+        for message in _ordered(messages, self.mapping.message, is_list=where.messages is not None):
             builder.add(message.value)
         if not builder.timeline.events:
             raise self._absent("text", self.mapping.message.text, table="message")
         goal = parsed(value_at(first, where.goal))
         # What the record holds that the mapping does not name.
         ways = [where.messages, where.id, where.goal, *where.dimensions.values(), *where.labels.values()]
+        ways += [getattr(self.mapping.outcome, name) for name in self.mapping.outcome.__struct_fields__]
         dimensions = {key: value_at(first, way) for key, way in where.dimensions.items()}
         labels = {name: leaf.value for name, way in where.labels.items() if (leaf := find(first, way)) is not None}
         conversation = Conversation(
@@ -152,6 +157,7 @@ class MappedReader(Reader):
             timeline=tuple(builder.timeline.events),
             frames=tuple(builder.frames),
             labels=tuple(Label(name=name, value=value, rater_kind="external") for name, value in labels.items()),
+            outcome=_outcome(first, self.mapping.outcome, notes),
             extras=_rest(first, ways) if where.messages is not None else {},
         )
         return _with_predictions(conversation, builder, self.mapping.predicted, notes)
@@ -176,15 +182,22 @@ class _Builder:
         """The message of each utterance."""
         self._roles = {word.strip().casefold(): role for word, role in mapping.values.role.items()}
         message, predicted = mapping.message, mapping.predicted
-        fields = [getattr(message, name) for name in message.__struct_fields__ if name != "texts"]
+        fields = [getattr(message, name) for name in message.__struct_fields__ if name not in _NOT_PATHS]
+        fields += [mapping.tool_result.call_id, mapping.tool_result.error]
         self._ways = [*fields, *message.texts.values(), *(getattr(predicted, name) for name in _PREDICTED)]
 
     def add(self, message: Any) -> None:
         """Whatever a message says and calls."""
         where, timeline = self.mapping.message, self.timeline
+        if (path := _filtered_by(message, where)) is not None:
+            timeline.notes.ignored("message_left_out", path, timeline.seq)
+            return
         stamp = find(message, where.time)
-        time = timeline.time(seconds(stamp.value)) if stamp is not None else None
+        time = timeline.time(seconds(stamp.value, where.time_unit)) if stamp is not None else None
         begun = timeline.seq
+        if not where.texts and self._is_result(message):
+            self._result(message, time)
+            return
         extras = _rest(message, self._ways)
         id = as_text(value_at(message, where.id))
         for role, way in self._spoken(message):
@@ -192,6 +205,10 @@ class _Builder:
             if leaf is None:
                 continue
             text = as_text(leaf.value)
+            if text and (spoken_text := self._without_control(text, role, time)) != text:
+                text = spoken_text
+                if not text:
+                    continue
             if not text:
                 timeline.notes.set_aside("text_unreadable", str(way), timeline.seq)
                 extras = {**extras, "text": leaf.value}
@@ -207,6 +224,38 @@ class _Builder:
         spoken = next((one for one in timeline.events[begun:] if isinstance(one, Utterance)), None)
         if spoken is not None and any(getattr(prediction, name) is not None for name in FIELDS):
             self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
+
+    def _is_result(self, message: Any) -> bool:
+        return self._named_role(as_text(value_at(message, self.mapping.message.role))) == "tool"
+
+    def _named_role(self, word: str) -> str:
+        key = word.strip().casefold()
+        return self._roles.get(key) or ROLES.get(key) or ""
+
+    def _result(self, message: Any, time: Any) -> None:
+        """A message of a tool is the result of a call, and no speech."""
+        where = self.mapping.tool_result
+        failed = value_at(message, where.error)
+        worked = None if where.error is None else failed in (None, False, 0)
+        self.timeline.result(
+            value_at(message, self.mapping.message.text),
+            call_id=as_text(value_at(message, where.call_id)),
+            name=as_text(value_at(message, where.name)),
+            time=time,
+            id=as_text(value_at(message, self.mapping.message.id)),
+            success=worked,
+            error=failed if isinstance(failed, str) else "",
+            extras=_rest(message, [*self._ways, where.name]),
+        )
+
+    def _without_control(self, text: str, role: str, time: Any) -> str:
+        """A text without what steers a program; that is marked."""
+        spoken, control = without_control(text, role)
+        if text.strip() in self.mapping.message.control:
+            spoken, control = "", (text,)
+        if control:
+            self.timeline.control(self.timeline.participant(role), control, time)
+        return spoken
 
     def _spoken(self, message: Any) -> Iterator[tuple[str, Way | None]]:
         where = self.mapping.message
@@ -232,7 +281,9 @@ class _Builder:
                 self.timeline.notes.set_aside("tool_call_without_name", str(call)[:80], self.timeline.seq)
                 continue
             id = as_text(value_at(call, where.id))
-            self.timeline.call(name, value_at(call, where.arguments), call_id=id, time=time)
+            caller = self._named_role(as_text(value_at(call, where.caller))) if where.caller is not None else ""
+            by_other = self.timeline.participant(caller) if caller and caller != ASSISTANT else ""
+            self.timeline.call(name, value_at(call, where.arguments), call_id=id, time=time, caller=by_other)
             result = find(call, where.result)
             if result is not None:
                 self.timeline.result(result.value, call_id=id, name=name, time=time)
@@ -275,16 +326,57 @@ def _first(values: Sequence[Any]) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def _ordered(messages: list[LoggedMessage], way: Way | None, *, is_list: bool) -> list[LoggedMessage]:
-    """Messages that are records of their own are ordered by their times; those of a list are as they are."""
-    if is_list or way is None:
+def _filtered_by(message: Any, where: MessageMap) -> str | None:
+    """The path of a condition that a message does not meet; a value that is missing counts as false."""
+    for path, wanted in where.where.items():
+        leaf = find(message, path)
+        value = False if leaf is None else leaf.value
+        if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in _as_list(wanted)):
+            return path
+    return None
+
+
+def _as_list(wanted: Any) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def _outcome(record: Any, where: OutcomeMap, notes: Notes) -> Outcome:
+    """How it ended, as far as the mapping names it. A value of another kind is set aside."""
+    completed, duration = value_at(record, where.completed), value_at(record, where.duration)
+    is_flag = isinstance(completed, bool)
+    if completed is not None and not is_flag:
+        notes.set_aside("completed_is_no_flag", repr(completed)[:80])
+    error = value_at(record, where.error)
+    return Outcome(
+        completed=completed if is_flag else None,
+        ended_reason=as_text(value_at(record, where.ended_reason)),
+        error=as_text(error) if error not in (None, False) else "",
+        duration=as_number(duration),
+    )
+
+
+def _ordered(messages: list[LoggedMessage], where: MessageMap, *, is_list: bool) -> list[LoggedMessage]:
+    """Messages that are records of their own are ordered by their times; those of a list are as the mapping says."""
+    if where.order == "newest_first":
+        return messages[::-1]
+    if where.time is None or (is_list and where.order is None):
         return messages
-    times = [None if (read := moment(seconds(value_at(one.value, way)))) is None else read.at for one in messages]
+    stamps = [seconds(value_at(one.value, where.time), where.time_unit) for one in messages]
+    times = [None if (read := moment(stamp)) is None else read.at for stamp in stamps]
     return [messages[index] for index in in_order(times)]
 
 
-def seconds(value: Any) -> Any:
-    """A clock that runs from the start of a call, such as `00:01:04.5`, in seconds; any other value as it is."""
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def seconds(value: Any, unit: str | None = None) -> Any:
+    """A clock that runs from the start of a call, such as `00:01:04.5`, in seconds; a number in its unit.
+
+    Any other value is as it is.
+    """
+    number = as_number(value) if not isinstance(value, str) else number_in(value)
+    if unit is not None and number is not None:
+        return number / _PER_SECOND[unit]
     clock = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if clock is None:
         return value

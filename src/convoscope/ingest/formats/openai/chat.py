@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from convoscope.conversation import Conversation, Text, Time
-from convoscope.ingest.control_text import without_control
-from convoscope.ingest.formats.openai.content import MessageBlocks, has_blocks, is_chunk_list, is_stream, message_of
+from convoscope.conversation import Conversation
 from convoscope.ingest.formats.openai.messages import (
     ENVELOPES,
-    UNREAD_STREAM,
     OpenAIReader,
     continued,
     one_by_one,
@@ -17,31 +14,19 @@ from convoscope.ingest.formats.openai.messages import (
 )
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
-from convoscope.ingest.ids import CONVERSATION_IDS
+from convoscope.ingest.kits.messages import add_message
+from convoscope.ingest.kits.streams import is_chunk_list, is_stream, message_of, streamed
 from convoscope.ingest.reader import Detection, RawRecord, Sample
 from convoscope.ingest.record import (
-    TIMES,
     Fields,
     JsonObject,
-    answer_of,
-    as_list,
-    as_object,
     filled,
     in_plain_names,
     is_role,
     speaker_field,
-    take_content,
-    take_role,
-    take_time,
-    without_payload,
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
-
-_USUAL_IN_MESSAGE = frozenset(
-    {"refusal", "audio", "annotations", "content", *TIMES, *CONVERSATION_IDS}
-    | {"type", "model", "stop_reason", "stop_sequence", "usage", "container"}
-)
 
 
 class OpenAIChatReader(OpenAIReader):
@@ -114,65 +99,16 @@ class OpenAIChatReader(OpenAIReader):
             elif isinstance(inner, dict) and _is_answer(inner):
                 entries = [*entries, fields.pop(name)]
             elif (stream := _stream_in(inner)) is not None:
-                entries = [*entries, _streamed(stream, notes)]
+                entries = [*entries, streamed(stream, notes)]
                 (inner if isinstance(inner, dict) else fields).pop("body" if isinstance(inner, dict) else name)
         return with_reply(entries, fields)
 
     def from_text(self, text: str, notes: Notes) -> Any:
-        return _streamed(text, notes) if is_stream(text) else None
+        return streamed(text, notes) if is_stream(text) else None
 
     def add(self, entry: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
-        fields = Fields(entry, "message", notes, _USUAL_IN_MESSAGE)
-        role, time, id = take_role(fields, timeline), take_time(fields, timeline), fields.text("id")
-        if role == "tool":
-            answer = answer_of(fields.pop("content", None), notes, timeline.seq)
-            call_id, name = fields.text("tool_call_id"), fields.text("name")
-            timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=fields.rest(timeline.seq))
-            return
-        if has_blocks(fields.get("content")):
-            blocks, name = fields.pop("content"), fields.text("name")
-            fields.pop("type", None)
-            MessageBlocks(timeline, role, name, time, id, fields.rest(timeline.seq)).add(blocks)
-            return
-        if role == "assistant" and is_stream(fields.get("content")):
-            fields |= _streamed(fields.pop("content"), notes)
-            del fields["role"]
-            if has_blocks(fields["content"]):
-                MessageBlocks(timeline, role, fields.text("name"), time, id, {}).add(fields["content"])
-                return
-        self._say(fields, role, time, id, timeline)
-
-    def _say(self, fields: Fields, role: str, time: Time | None, id: str, timeline: TimelineBuilder) -> None:
-        content = take_content(fields, fields.notes, timeline.seq)
-        text = content.text or fields.take("refusal", kind=str) or ""
-        played = _take_transcript(fields, timeline.seq)
-        calls = _take_calls(fields)
-        speech, control = without_control(text, role)
-        name = fields.text("name")
-        if content.parts:
-            fields["content"] = content.parts
-        extras = fields.rest(timeline.seq)
-        is_said = bool(speech.strip() or played or content.parts)
-        if not (is_said or calls or control):
-            timeline.set_message_aside(role, extras | filled({"name": name}), time, id)
-            return
-        speaker = timeline.participant(role, name)
-        if is_said:
-            intended = Text(speech, "message.content") if speech or played is None else None
-            spoken = None if played is None else Text(played, "message.audio.transcript")
-            timeline.say(speaker, intended=intended, spoken=spoken, time=time, id=id, extras=extras)
-            extras, id = {}, ""
-        timeline.control(speaker, control, time)
-        for call in calls:
-            function = call.object("function", "custom")
-            arguments = function.pop("arguments", function.pop("input", None))
-            name, call_id = function.text("name"), call.text("id")
-            more = {key: value for key, value in {**call, **function}.items() if key not in ("type", "index")}
-            for key in more:
-                fields.notes.unknown(f"tool_call.{key}", timeline.seq)
-            extras |= more
-            timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=extras)
-            extras, id = {}, ""
+        del notes
+        add_message(entry, timeline)
 
     def build_typed(self, record: Chat, raw: RawRecord, notes: Notes) -> Conversation | None:
         return conversation_of(record, raw, notes, self.name)
@@ -186,37 +122,6 @@ def _stream_in(value: Any) -> Any:
     """The stream of events, or the chunks, that came back; None where it is something else."""
     body = value.get("body") if isinstance(value, dict) else value
     return body if is_stream(body) or is_chunk_list(body) else None
-
-
-def _streamed(stream: Any, notes: Notes) -> JsonObject:
-    """The message of a stream; where that cannot be read, a message that says so."""
-    message = message_of(stream)
-    if message is not None:
-        notes.inferred("streamed_response_joined")
-        return message
-    return {"role": "assistant", "content": {UNREAD_STREAM: stream}}
-
-
-def _take_transcript(fields: Fields, seq: int) -> str | None:
-    audio = fields.get("audio")
-    if not isinstance(audio, dict):
-        return None
-    unread = Fields(audio, "audio", fields.notes)
-    played: str | None = unread.take("transcript", kind=str)
-    fields["audio"] = without_payload(unread, fields.notes, seq)
-    return played
-
-
-def _take_calls(fields: Fields) -> list[Fields]:
-    """The tool calls of a message, of either generation; what is not shaped like one stays where it is."""
-    calls: list[Any] = []
-    listed = fields.get("tool_calls")
-    objects = [as_object(call) for call in as_list(listed)]
-    if isinstance(listed, list) and all(isinstance(one.get("function") or one.get("custom"), dict) for one in objects):
-        calls = [*fields.pop("tool_calls")]
-    if isinstance(fields.get("function_call"), dict):
-        calls.append({"function": fields.pop("function_call")})
-    return [Fields(call, "tool_call", fields.notes) for call in calls]
 
 
 READER = OpenAIChatReader()

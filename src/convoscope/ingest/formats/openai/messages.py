@@ -6,8 +6,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Json, Marker, Outcome, Source, Tool
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
@@ -25,16 +23,15 @@ from convoscope.ingest.ids import (
     unread_ids,
 )
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.kits.messages import message_signature, role_of
+from convoscope.ingest.kits.streams import UNREAD_STREAM
 from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
-    ROLES,
-    TEXT_FIELDS,
     TIMES,
     Fields,
     JsonObject,
     as_object,
     filled,
-    speaker_field,
     take_content,
     unknown_role,
 )
@@ -42,12 +39,8 @@ from convoscope.ingest.report import Notes
 from convoscope.ingest.time_order import TimedMessage, in_list, in_rows
 from convoscope.ingest.timeline_builder import TimelineBuilder, agent_of, dimensions
 
-_CALL_FIELDS = ("name", "arguments", "input", "call_id", "tool_call_id", "tool_use_id", "output", "refusal", "text")
-_AGENT_ITEMS = ("function_call", "custom_tool_call", "mcp_call")
 _BEFORE, _AFTER = 64, 256
 _USER = b'"user"'
-
-_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def quick_keys(text: bytes, list_name: bytes) -> tuple[bytes, bytes]:
@@ -72,54 +65,7 @@ def _around(text: bytes, start: int, position: int) -> bytes:
     return before + text[position : position + _AFTER].partition(b"}")[0]
 
 
-def message_signature(message: Any) -> int:
-    """A hash of who says what, calls what, or answers what; ids, times and counts of a message do not matter."""
-    if not isinstance(message, dict):
-        return hash(_canonical(message))
-    calls, function = message.get("tool_calls"), message.get("function_call")
-    rest = filled({name: message.get(name) for name in _CALL_FIELDS if name != "text"})
-    if isinstance(calls, list):
-        functions = [as_object(call).get("function") for call in calls]
-        rest["tool_calls"] = [
-            [call.get("id"), one.get("name"), one.get("arguments")] if isinstance(one, dict) else call
-            for call, one in zip(calls, functions, strict=True)
-        ]
-    if isinstance(function, dict):
-        rest["function_call"] = function
-    return hash((role_of(message), _content(message), _canonical(rest)))
-
-
-def role_of(message: JsonObject) -> str:
-    """Whose message or item it is; "" where the role is unknown."""
-    if message.get("type") in _AGENT_ITEMS:
-        return "assistant"
-    field = speaker_field(message) or "role"
-    return ROLES.get(str(message.get(field)).strip().casefold(), "")
-
-
-def _content(message: JsonObject) -> str:
-    content = message.get("content")
-    if content is None:
-        content = next((message[name] for name in TEXT_FIELDS if isinstance(message.get(name), str)), "")
-    if isinstance(content, str):
-        return " ".join(content.split())
-    if not isinstance(content, list):
-        return _canonical(content)
-    parts: list[Any] = []
-    for part in content:
-        # Without what an API adds to it on the way back.
-        fields = filled({name: part.get(name) for name in (*_CALL_FIELDS, "content")}) if isinstance(part, dict) else {}
-        parts.append(fields["text"] if set(fields) == {"text"} else fields or part)
-    return "\n".join(part if isinstance(part, str) else _canonical(part) for part in parts).strip()
-
-
-def _canonical(value: Any) -> str:
-    return _encode(value).decode()
-
-
 _INSTRUCTIONS = ("system", "developer")
-UNREAD_STREAM = "streamed_response"
-"""Names a stream of events in the content of a message, where it could not be read."""
 ENVELOPES = ("request", "response", "body", "input", "output")
 REPLY_FIELDS = (
     *("response", "completion", "output", "reply", "answer", "output_text", "generated_text", "generation"),

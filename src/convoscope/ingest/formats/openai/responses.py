@@ -6,9 +6,9 @@ from typing import Any
 
 from convoscope.conversation import Text, Time
 from convoscope.ingest.control_text import without_control
-from convoscope.ingest.formats.openai.content import MessageBlocks, has_blocks
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one, with_reply
 from convoscope.ingest.ids import CONVERSATION_IDS
+from convoscope.ingest.kits.messages import MessageBlocks, has_blocks
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
     TIMES,

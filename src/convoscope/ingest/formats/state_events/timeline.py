@@ -23,7 +23,6 @@ from convoscope.conversation import (
     ToolCall,
     ToolResult,
 )
-from convoscope.ingest.formats.openai import chat as openai_chat
 from convoscope.ingest.formats.state_events import lines as lines_of
 from convoscope.ingest.formats.state_events.lines import (
     DAY_MS,
@@ -35,6 +34,7 @@ from convoscope.ingest.formats.state_events.lines import (
     truth,
 )
 from convoscope.ingest.formats.state_events.visits import began_before, looked_over, moves_of
+from convoscope.ingest.kits.messages import add_message
 from convoscope.ingest.reader import Record
 from convoscope.ingest.record import ROLES, JsonObject
 from convoscope.ingest.report import Notes
@@ -284,7 +284,7 @@ class EventWalk(TimelineBuilder):
             if role in ("system", "developer") and isinstance(content, str) and not self.participants:
                 self.instructions.append(content)
             elif role in ROLES:
-                openai_chat.READER.add(message, self, self.notes)
+                add_message(message, self)
             else:
                 extras = {name: value for name, value in message.items() if name not in ("role", "content")}
                 self.say(self.participant(role), intended=Text(text_of(content), "message.content"), extras=extras)

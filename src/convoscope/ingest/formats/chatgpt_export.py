@@ -1,0 +1,85 @@
+"""The export of ChatGPT: trees of messages, of which the last branch is the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+
+_DEEPEST = 100_000
+
+
+class ChatGPTReader(TalkReader):
+    """Conversations with a mapping of nodes."""
+
+    name = "chatgpt-export"
+    title = "ChatGPT export"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in map(as_object, sample.values):
+            first = as_object(next(iter(as_object(value.get("mapping")).values()), None))
+            if "message" in first and ("parent" in first or "children" in first):
+                return Detection(0.96, '"mapping" of nodes with messages', "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        for record in group.records:
+            value = as_object(record.value)
+            nodes = {name: as_object(node) for name, node in as_object(value.get("mapping")).items()}
+            path = _branch(nodes, as_text(value.get("current_node")))
+            others = sum(bool(node.get("message")) for name, node in nodes.items() if name not in set(path))
+            if others:
+                notes.ignored("message_of_another_branch", count=others)
+            messages = [message for name in path for message in _messages(as_object(nodes[name].get("message")), notes)]
+            models = [as_text(_metadata(nodes[name]).get("model_slug")) for name in path]
+            yield LoggedTalk(
+                id=as_text(value.get("conversation_id")) or as_text(value.get("id")),
+                messages=messages,
+                model=next(filter(None, reversed(models)), ""),
+                extras=filled({"title": value.get("title"), "gizmo": value.get("gizmo_id")}),
+            )
+
+
+def _branch(nodes: dict[str, JsonObject], leaf: str) -> list[str]:
+    """The names of the nodes from the root to the current one; without one, to the newest leaf."""
+    if leaf not in nodes:
+        leaves = [name for name, node in nodes.items() if not as_list(node.get("children"))]
+        leaf = max(
+            leaves, key=lambda name: seconds(as_object(nodes[name].get("message")), ("create_time",)) or 0.0, default=""
+        )
+    path: list[str] = []
+    while leaf in nodes and leaf not in path and len(path) < _DEEPEST:
+        path.append(leaf)
+        leaf = as_text(nodes[leaf].get("parent"))
+    return path[::-1]
+
+
+def _metadata(node: JsonObject) -> JsonObject:
+    return as_object(as_object(node.get("message")).get("metadata"))
+
+
+def _messages(message: JsonObject, notes: Notes) -> Iterator[TalkMessage]:
+    if as_object(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
+        notes.ignored("hidden_message")
+        return
+    author, content = as_object(message.get("author")), as_object(message.get("content"))
+    role, at = as_text(author.get("role")), seconds(message, ("create_time",))
+    recipient = as_text(message.get("recipient"))
+    parts: list[Any] = [part for part in as_list(content.get("parts")) if part not in ("", None)]
+    text = as_text(content.get("text")) or as_text(content.get("result"))
+    body: Any = parts or ([text] if text else [])
+    if role == "tool":
+        body = [{"type": "tool_result", "name": as_text(author.get("name")), "content": "\n".join(map(str, body))}]
+    elif role == "assistant" and recipient not in ("", "all"):
+        body = [{"type": "tool_use", "name": recipient, "input": "\n".join(map(str, body))}]
+    for plain in plain_messages({"role": role, "content": body, "id": message.get("id")}):
+        yield TalkMessage(plain=plain, at=at)
+
+
+READER = ChatGPTReader()

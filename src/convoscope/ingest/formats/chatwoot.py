@@ -1,0 +1,55 @@
+"""Chatwoot messages: incoming, outgoing, and entries that are no dialogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+from convoscope.ingest.report import Notes
+
+_ROLES = {0: "user", 1: "assistant", "incoming": "user", "outgoing": "assistant"}
+"""By `message_type`. The others are activities (2) and templates (3), which no one wrote in the talk."""
+
+
+class ChatwootReader(TalkReader):
+    """Messages with a conversation and a message type."""
+
+    name = "chatwoot"
+    title = "Chatwoot messages"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if any({"message_type", "inbox_id", "content"} <= entry.keys() for entry in _messages(value)):
+                return Detection(0.95, '"message_type" with "inbox_id"', "file")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        talks: dict[str, list[tuple[float, JsonObject]]] = {}
+        for value in (value for record in group.records for value in _messages(record.value)):
+            id = as_text(value.get("conversation_id"))
+            talks.setdefault(id, []).append((seconds(value, ("created_at",)) or 0.0, value))
+        for id, entries in talks.items():
+            messages: list[TalkMessage] = []
+            for at, value in sorted(entries, key=lambda entry: entry[0]):
+                kind = value.get("message_type")
+                role = _ROLES.get(kind) if isinstance(kind, int | str) else None
+                if value.get("private") is True or role is None:
+                    notes.ignored("private_note" if value.get("private") is True else f"message_type_{kind}")
+                    continue
+                sender = as_text(as_object(value.get("sender")).get("name"))
+                plain = plain_messages({"role": role, "content": as_text(value.get("content")), "id": value.get("id")})
+                messages += [TalkMessage(plain=entry, at=at or None, name=sender) for entry in plain]
+            yield LoggedTalk(id=id, messages=messages)
+
+
+def _messages(value: object) -> list[JsonObject]:
+    record = as_object(value)
+    listed = value if isinstance(value, list) else record.get("payload", record.get("messages", [record]))
+    return [as_object(entry) for entry in as_list(listed)]
+
+
+READER = ChatwootReader()

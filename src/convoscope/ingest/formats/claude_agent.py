@@ -1,0 +1,87 @@
+"""Messages of the Claude Agent SDK, and transcripts of its sessions: one JSON object for each message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.conversation import Outcome
+from convoscope.ingest.kits.exchanges import numbers_in
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.traces import SUBAGENT
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
+from convoscope.ingest.report import Notes
+
+_USAGE = {"prompt_tokens": ("input_tokens",), "completion_tokens": ("output_tokens",)}
+_SPEAKERS = ("user", "assistant")
+_KINDS = frozenset({"user", "assistant", "system", "result", "control_request", "control_response", "stream_event"})
+
+
+class ClaudeAgentReader(TalkReader):
+    """Messages with a type, each around a message of the Messages API."""
+
+    name = "claude-agent-sdk"
+    title = "Claude Agent SDK messages"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        messages = [message for value in sample.values for message in _messages(value)]
+        around = [
+            entry
+            for entry in messages
+            if entry.get("type") in ("user", "assistant") and "role" in as_object(entry.get("message"))
+        ]
+        has_session = any(
+            "session_id" in entry or "sessionId" in entry or "parent_tool_use_id" in entry for entry in around
+        )
+        return Detection(0.94, "messages of the Claude Agent SDK", "file") if around and has_session else None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        talk = LoggedTalk()
+        for message in (message for record in group.records for message in _messages(record.value)):
+            kind, inner = as_text(message.get("type")), as_object(message.get("message"))
+            if kind == "system" and message.get("subtype") == "init":
+                talk.id, talk.model = as_text(message.get("session_id")), as_text(message.get("model"))
+                talk.tools = as_list(message.get("tools")) or None
+            elif kind in ("user", "assistant") and "role" in inner:
+                is_inside = bool(message.get("parent_tool_use_id") or message.get("isSidechain"))
+                talk.id = talk.id or as_text(message.get("session_id", message.get("sessionId")))
+                talk.model = talk.model or as_text(inner.get("model"))
+                for plain in plain_messages(inner):
+                    role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
+                    usage = numbers_in(as_object(inner.get("usage")), _USAGE)
+                    at = seconds(message, ("timestamp",))
+                    talk.messages.append(TalkMessage(plain=plain, at=at, role=role, usage=usage))
+            elif kind == "result":
+                talk.outcome = _outcome(message)
+                talk.extras |= {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}
+            elif kind not in _KINDS:
+                notes.ignored(f"message_{kind or 'without_type'}")
+        yield talk
+
+
+def _messages(value: Any) -> Iterator[JsonObject]:
+    record = as_object(value)
+    if isinstance(record.get("messages"), list):
+        for member in record["messages"]:
+            yield from _messages(member)
+    elif isinstance(record.get("message"), dict) and "direction" in record:
+        yield record["message"]
+    elif isinstance(record.get("type"), str):
+        yield record
+
+
+def _outcome(result: JsonObject) -> Outcome:
+    subtype, duration = as_text(result.get("subtype")), as_number(result.get("duration_ms"))
+    failed = result.get("is_error") is True or subtype.startswith("error_during")
+    return Outcome(
+        finished=subtype == "success" if subtype else None,
+        ended_reason=subtype,
+        error=as_text(result.get("result")) or subtype if failed else "",
+        duration=None if duration is None else duration / 1000,
+    )
+
+
+READER = ClaudeAgentReader()

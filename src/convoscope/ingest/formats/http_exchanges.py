@@ -1,0 +1,90 @@
+"""HTTP exchanges with a model, recorded by VCR (YAML or JSON) or by a browser (HAR)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from convoscope.ingest.kits.exchanges import body_of, is_model_request, request_messages, response_messages, usage_in
+from convoscope.ingest.kits.shapes import signature
+from convoscope.ingest.kits.spans import Span, seconds
+from convoscope.ingest.kits.traces import Logged, LoggedCall, TraceReader
+from convoscope.ingest.reader import RecordGroup
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
+
+
+class HttpExchangesReader(TraceReader):
+    """Recordings whose requests hold messages for a model."""
+
+    name = "http-exchanges"
+    title = "HTTP exchanges with a model"
+    confidence = 0.93
+
+    def knows(self, span: Span) -> bool:
+        return "asked" in span.attributes
+
+    def spans(self, value: Any) -> Iterable[Span]:
+        for number, exchange in enumerate(_exchanges(value)):
+            request, response = as_object(exchange.get("request")), as_object(exchange.get("response"))
+            asked = body_of(request.get("body", request.get("postData")))
+            if not is_model_request(asked):
+                continue
+            answer = body_of(response.get("body", response.get("content")))
+            started = seconds(exchange, ("startedDateTime", "recorded_at"))
+            took = as_number(exchange.get("time"))
+            status = as_object(response.get("status")).get("code", response.get("status"))
+            failed = isinstance(status, int) and status >= 400
+            yield Span(
+                id=str(number),
+                name=as_text(request.get("uri", request.get("url"))),
+                start=started,
+                end=None if started is None or took is None else started + took / 1000,
+                attributes={"asked": asked, "answer": answer},
+                error=f"HTTP status {status}" if failed else "",
+            )
+
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        spans = [span for record in group.records for span in self.spans(record.value)]
+        for span, trace in zip(spans, _chains(spans), strict=True):
+            span.trace = trace
+        return spans
+
+    def logged(self, span: Span) -> Logged | None:
+        asked, answer = as_object(span.attributes["asked"]), span.attributes["answer"]
+        return LoggedCall(
+            inputs=request_messages(asked),
+            outputs=[] if span.error else response_messages(answer),
+            model=as_text(asked.get("model")) or span.name.rpartition("/models/")[2].partition(":")[0],
+            tools=_tools(asked),
+            usage=usage_in(answer),
+        )
+
+
+def _exchanges(value: Any) -> Iterator[JsonObject]:
+    record = as_object(value)
+    log = as_object(record.get("log"))
+    listed = record.get("interactions", record.get("http_interactions", log.get("entries")))
+    yield from map(as_object, as_list(listed))
+
+
+def _chains(spans: Iterable[Span]) -> Iterator[str]:
+    """Which conversation each exchange is of: one that it repeats an answer or the first message of; else a new one."""
+    chains: list[set[str]] = []
+    for span in spans:
+        asked = [message for message in request_messages(span.attributes["asked"]) if message["role"] != "system"]
+        sent = list(map(signature, asked))
+        fits = [number for number, words in enumerate(chains) if sent and sent[0] in words]
+        number = fits[-1] if fits else len(chains)
+        if not fits:
+            chains.append(set())
+        chains[number].update(sent, map(signature, response_messages(span.attributes["answer"])))
+        yield str(number + 1) if number else ""
+
+
+def _tools(asked: JsonObject) -> list[Any] | None:
+    tools = as_list(asked.get("tools"))
+    declared = [entry for tool in tools for entry in as_list(as_object(tool).get("functionDeclarations"))]
+    return declared or list(tools) or None
+
+
+READER = HttpExchangesReader()

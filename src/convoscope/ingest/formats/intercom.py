@@ -1,0 +1,95 @@
+"""Intercom conversations: the first message and the parts that followed; notes and changes are not said."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+from convoscope.conversation import Label, Outcome
+from convoscope.ingest.call_exports import verdicts
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+
+_ROLES = {
+    "user": "user",
+    "lead": "user",
+    "contact": "user",
+    "admin": "assistant",
+    "bot": "assistant",
+    "team": "assistant",
+}
+_SPOKEN = ("comment", "open", "close", "assignment", "note_and_reopen", "quick_reply", "away_mode_assignment")
+"""Parts that may carry a message; of the others a body is a note for colleagues."""
+_BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|h\d|tr)>", re.IGNORECASE)
+_TAG = re.compile(r"<[^>]{0,2000}>")
+
+
+class IntercomReader(TalkReader):
+    """Objects of the type `conversation`."""
+
+    name = "intercom"
+    title = "Intercom conversations"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if any(
+                isinstance(entry.get("source"), dict) and "conversation_parts" in entry
+                for entry in _conversations(value)
+            ):
+                return Detection(0.95, '"source" with "conversation_parts"', "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        for record in group.records:
+            for value in _conversations(record.value):
+                yield _talk(value, notes)
+
+
+def _conversations(value: object) -> list[JsonObject]:
+    record = as_object(value)
+    inner = as_object(as_object(record.get("data")).get("item"))
+    listed = [as_object(entry) for entry in as_list(record.get("conversations"))]
+    return listed or ([inner] if inner else [record])
+
+
+def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
+    source = as_object(value.get("source"))
+    parts = as_list(as_object(value.get("conversation_parts")).get("conversation_parts"))
+    messages = _messages(source, {"created_at": value.get("created_at")})
+    for part in map(as_object, parts):
+        kind = as_text(part.get("part_type"))
+        if kind in _SPOKEN and part.get("body"):
+            messages += _messages(part, part)
+        else:
+            notes.ignored(f"part_{kind}")
+    state, rating = as_text(value.get("state")), as_object(value.get("conversation_rating")).get("rating")
+    labels: tuple[Label, ...] = verdicts("intercom", {"rating": rating})
+    return LoggedTalk(
+        id=as_text(value.get("id")),
+        messages=messages,
+        labels=labels,
+        outcome=Outcome(final_status=state),
+        extras=filled({name: value.get(name) for name in ("title", "custom_attributes", "tags", "priority")}),
+    )
+
+
+def _messages(value: JsonObject, timed: JsonObject) -> list[TalkMessage]:
+    author = as_object(value.get("author"))
+    role, name = _ROLES.get(as_text(author.get("type")), "unknown"), as_text(author.get("name"))
+    text = text_of_html(as_text(value.get("body")))
+    plain = plain_messages({"role": role, "content": text, "id": as_text(value.get("id"))}) if text else []
+    return [TalkMessage(plain=entry, at=seconds(timed, ("created_at",)), name=name) for entry in plain]
+
+
+def text_of_html(body: str) -> str:
+    """The text of a message that is written in HTML."""
+    lines = html.unescape(_TAG.sub("", _BREAK.sub("\n", body))).split("\n")
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+READER = IntercomReader()

@@ -1,0 +1,54 @@
+"""LangChain messages: serialised objects, dictionaries of `messages_to_dict`, and states of LangGraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.ingest.kits.shapes import is_langchain, plain_messages
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import as_list, as_object, as_text
+from convoscope.ingest.report import Notes
+
+
+class LangChainReader(TalkReader):
+    """A list of messages, or an object with one."""
+
+    name = "langchain"
+    title = "LangChain messages"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            if is_langchain(as_object(value)):
+                return Detection(0.94, "each record is a LangChain message", "file")
+            if any(is_langchain(as_object(member)) for member in _listed(value)):
+                return Detection(0.94, "a list of LangChain messages", "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
+        single = [record.value for record in group.records if is_langchain(as_object(record.value))]
+        if single:
+            yield _talk(single, "")
+            return
+        for record in group.records:
+            value = as_object(record.value)
+            config = as_object(as_object(value.get("config")).get("configurable"))
+            yield _talk(_listed(record.value), as_text(value.get("thread_id")) or as_text(config.get("thread_id")))
+
+
+def _listed(value: Any) -> list[Any]:
+    record = as_object(value)
+    inner = as_object(record.get("values")) or as_object(record.get("channel_values")) or record
+    return list(value) if isinstance(value, list) else list(as_list(inner.get("messages")))
+
+
+def _talk(values: list[Any], id: str) -> LoggedTalk:
+    messages = [TalkMessage(plain=plain) for value in values for plain in plain_messages(value)]
+    fields = [as_object(as_object(value).get("kwargs")) or as_object(value) for value in values]
+    models = [as_text(as_object(entry.get("response_metadata")).get("model_name")) for entry in fields]
+    return LoggedTalk(id=id, messages=messages, model=next(filter(None, models), ""))
+
+
+READER = LangChainReader()

@@ -1,0 +1,134 @@
+"""LangSmith runs: batches of `post` and `patch`, which are two halves of one run, and lists of whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from convoscope.conversation import Label
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import Span, seconds
+from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
+from convoscope.ingest.reader import RecordGroup
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
+
+_KINDS = frozenset({"llm", "chain", "tool", "retriever", "prompt", "parser", "embedding"})
+
+
+class LangSmithReader(TraceReader):
+    """Runs with a run type."""
+
+    name = "langsmith"
+    title = "LangSmith"
+    confidence = 0.95
+    sessions = ("session_id", "thread_id", "conversation_id")
+
+    def knows(self, span: Span) -> bool:
+        return span.text("run_type") in _KINDS
+
+    def spans(self, value: Any) -> Iterable[Span]:
+        return _joined(_runs(value))
+
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        # The two halves of a run may be in two records.
+        return list(_joined(run for record in group.records for run in _runs(record.value)))
+
+    def logged(self, span: Span) -> Logged | None:
+        kind = span.text("run_type")
+        inputs, outputs = as_object(span.attributes.get("inputs")), as_object(span.attributes.get("outputs"))
+        if kind == "tool":
+            return ToolRun(
+                name=span.name, arguments=_inner(inputs, "input"), result=_inner(outputs, "output"), error=span.error
+            )
+        if kind == "retriever":
+            query = as_text(inputs.get("query")) or None
+            return Lookup(query=query, chunks=chunks_of(outputs.get("documents", outputs.get("output"))))
+        if kind != "llm":
+            return None
+        return LoggedCall(
+            inputs=plain_messages(
+                inputs if "messages" in inputs or "contents" in inputs else _inner(inputs, "input", "prompt", "prompts")
+            ),
+            outputs=_reply(outputs),
+            model=as_text(_metadata(span).get("ls_model_name")) or as_text(inputs.get("model")),
+            tools=as_list(inputs.get("tools")) or None,
+            usage=_usage(outputs, span),
+        )
+
+    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+        for span in spans:
+            for name, held in as_object(span.attributes.get("feedback_stats")).items():
+                value = as_number(as_object(held).get("avg"))
+                if value is not None and not span.parent:
+                    yield Label(name=name, value=value, rater="langsmith", rater_kind="external")
+
+
+def _runs(value: Any) -> Iterator[JsonObject]:
+    record = as_object(value)
+    if isinstance(value, list):
+        for entry in value:
+            yield from _runs(entry)
+    elif "post" in record or "patch" in record:
+        for name in ("post", "patch"):
+            yield from map(as_object, as_list(record.get(name)))
+    elif isinstance(record.get("runs"), list):
+        yield from map(as_object, record["runs"])
+    elif "run_type" in record or "dotted_order" in record:
+        yield {**record, "child_runs": None}
+        yield from _runs(as_list(record.get("child_runs")))
+
+
+def _joined(runs: Iterable[JsonObject]) -> Iterator[Span]:
+    """Runs, with what came later put over what came first; a patch without an id has the same place in the order."""
+    whole: dict[str, JsonObject] = {}
+    for run in runs:
+        key = as_text(run.get("dotted_order")) or as_text(run.get("id"))
+        whole[key] = whole.get(key, {}) | filled(run)
+    for run in whole.values():
+        metadata = as_object(as_object(run.get("extra")).get("metadata"))
+        threads = {name: metadata.get(name) for name in ("session_id", "thread_id", "conversation_id")}
+        order = as_text(run.get("dotted_order"))
+        yield Span(
+            trace=as_text(run.get("trace_id")) or as_text(run.get("id")),
+            id=as_text(run.get("id")) or order.rpartition("Z")[2],
+            parent=as_text(run.get("parent_run_id")),
+            name=as_text(run.get("name")),
+            start=seconds(run, ("start_time",)),
+            end=seconds(run, ("end_time",)),
+            attributes={**run, **threads},
+            error=as_text(run.get("error")),
+        )
+
+
+def _metadata(span: Span) -> JsonObject:
+    return as_object(as_object(span.attributes.get("extra")).get("metadata"))
+
+
+def _inner(value: JsonObject, *names: str) -> Any:
+    return next((value[name] for name in names if name in value), value)
+
+
+def _reply(outputs: JsonObject) -> list[JsonObject]:
+    choices = as_list(outputs.get("choices"))
+    if choices:
+        return plain_messages(as_object(choices[0]).get("message"), "assistant")
+    generations = as_list(outputs.get("generations"))
+    while generations and isinstance(generations[0], list):
+        generations = generations[0]
+    if generations:
+        first = as_object(generations[0])
+        return plain_messages(first.get("message") or as_text(first.get("text")), "assistant")
+    if isinstance(outputs.get("messages"), list):
+        return plain_messages(outputs["messages"], "assistant")
+    return plain_messages(_inner(outputs, "output", "content") if "role" not in outputs else outputs, "assistant")
+
+
+def _usage(outputs: JsonObject, span: Span) -> JsonObject:
+    usage = as_object(outputs.get("usage_metadata")) or as_object(outputs.get("usage"))
+    names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
+    matched = {name: as_number(usage.get(key, usage.get(name))) for name, key in names.items()}
+    matched["cost"] = as_number(span.attributes.get("total_cost"))
+    return {name: value for name, value in matched.items() if value is not None}
+
+
+READER = LangSmithReader()

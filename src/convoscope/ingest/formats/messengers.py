@@ -1,0 +1,122 @@
+"""Exports of messengers: Telegram, Facebook. They name people, not roles: who is the agent has to be said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.ingest.kits.shapes import UNKNOWN_ROLE
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import role_of
+
+
+class TelegramReader(TalkReader):
+    """A chat, or an export of many."""
+
+    name = "telegram"
+    title = "Telegram exports"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            for chat in _chats(value):
+                first = as_object(next(iter(as_list(chat.get("messages"))), None))
+                if {"type", "date"} <= first.keys() and ("from_id" in first or "actor_id" in first):
+                    return Detection(0.95, '"messages" with "from_id" and "date"', "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        for record in group.records:
+            for chat in _chats(record.value):
+                messages: list[TalkMessage] = []
+                for value in map(as_object, as_list(chat.get("messages"))):
+                    if value.get("type") != "message":
+                        notes.ignored(f"entry_{as_text(value.get('type'))}")
+                        continue
+                    at = seconds(value, ("date_unixtime", "date"))
+                    messages += _message(as_text(value.get("from")), _text(value.get("text")), at, value.get("id"))
+                yield LoggedTalk(
+                    id=as_text(chat.get("id")),
+                    messages=known_roles(messages),
+                    extras=filled({"name": chat.get("name")}),
+                )
+
+
+class FacebookReader(TalkReader):
+    """A thread of Messenger or Instagram, newest first."""
+
+    name = "facebook"
+    title = "Facebook Messenger exports"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in map(as_object, sample.values):
+            first = as_object(next(iter(as_list(value.get("messages"))), None))
+            if {"sender_name", "timestamp_ms"} <= first.keys():
+                return Detection(0.96, '"messages" with "sender_name" and "timestamp_ms"', "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        for record in group.records:
+            thread = as_object(record.value)
+            messages: list[TalkMessage] = []
+            entries = [as_object(value) for value in as_list(thread.get("messages"))]
+            for value in sorted(entries, key=lambda entry: seconds(entry, ("timestamp_ms",)) or 0.0):
+                text = _repaired(as_text(value.get("content")), notes)
+                if not text:
+                    notes.ignored("message_without_text")
+                    continue
+                name = _repaired(as_text(value.get("sender_name")), notes)
+                messages += _message(name, text, seconds(value, ("timestamp_ms",)))
+            yield LoggedTalk(
+                id=as_text(thread.get("thread_path")),
+                messages=known_roles(messages),
+                extras=filled({"title": thread.get("title")}),
+            )
+
+
+def _chats(value: Any) -> list[JsonObject]:
+    record = as_object(value)
+    listed = as_list(as_object(record.get("chats")).get("list"))
+    return [as_object(chat) for chat in listed] or [record]
+
+
+def _message(name: str, text: str, at: float | None, id: Any = None) -> list[TalkMessage]:
+    if not text.strip():
+        return []
+    role = role_of(name) if name else UNKNOWN_ROLE
+    plain = {"role": role, "name": name, "content": [{"type": "text", "text": text}], **filled({"id": as_text(id)})}
+    return [TalkMessage(plain=plain, at=at)]
+
+
+def known_roles(messages: list[TalkMessage]) -> list[TalkMessage]:
+    """Messages with the roles that the names say, where they name both an agent and a user; else with unknown roles."""
+    if not {"user", "assistant"} <= {message.plain["role"] for message in messages}:
+        for message in messages:
+            message.plain["role"] = UNKNOWN_ROLE
+    return messages
+
+
+def _text(value: Any) -> str:
+    """A text, or a list of texts and marked parts."""
+    if isinstance(value, list):
+        return "".join(part if isinstance(part, str) else as_text(as_object(part).get("text")) for part in value)
+    return as_text(value)
+
+
+def _repaired(text: str, notes: Notes) -> str:
+    """Facebook writes the bytes of UTF-8 as if they were Latin-1."""
+    if text.isascii():
+        return text
+    try:
+        repaired = text.encode("latin-1").decode()
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        return text
+    notes.repaired("encoding")
+    return repaired
+
+
+TELEGRAM = TelegramReader()
+FACEBOOK = FacebookReader()

@@ -1,0 +1,81 @@
+"""OpenHands events: messages, actions of the agent, and what it observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.conversation import Outcome
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+
+_SPEECH = ("message", "finish", "system", "recall")
+_QUIET = ("change_agent_state", "agent_state_changed", "null", "recall", "system", "condensation")
+
+
+class OpenHandsReader(TalkReader):
+    """Events with a source, and an action or an observation."""
+
+    name = "openhands"
+    title = "OpenHands events"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        events = [event for value in sample.values for event in _events(value)]
+        fits = sum("source" in event and ("action" in event or "observation" in event) for event in events)
+        return (
+            Detection(0.94, "events with a source, actions and observations", "file")
+            if fits and 2 * fits >= len(events)
+            else None
+        )
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        talk = LoggedTalk(agent="OpenHands")
+        for event in (event for record in group.records for event in _events(record.value)):
+            at = seconds(event, ("timestamp",))
+            talk.messages += [TalkMessage(plain=plain, at=at) for plain in _message(event, notes)]
+            if event.get("action") == "finish":
+                talk.outcome = Outcome(finished=True, ended_reason="finish")
+            model = as_object(as_object(event.get("tool_call_metadata")).get("model_response")).get("model")
+            talk.model = talk.model or as_text(model)
+        yield talk
+
+
+def _events(value: Any) -> list[JsonObject]:
+    record = as_object(value)
+    listed = value if isinstance(value, list) else record.get("history", record.get("trajectory", [record]))
+    return [as_object(member) for member in as_list(listed)]
+
+
+def _message(event: JsonObject, notes: Notes) -> list[JsonObject]:
+    action, observation = as_text(event.get("action")), as_text(event.get("observation"))
+    fields = as_object(event.get("args"))
+    is_user = event.get("source") == "user"
+    role = "user" if is_user else "assistant"
+    if action in _QUIET or observation in _QUIET:
+        notes.ignored(f"event_{action or observation}")
+        return []
+    if action in _SPEECH:
+        text = as_text(fields.get("content")) or as_text(event.get("message")) or as_text(fields.get("final_thought"))
+        return plain_messages({"role": role, "content": text})
+    metadata = as_object(event.get("tool_call_metadata"))
+    id = as_text(metadata.get("tool_call_id"))
+    if action:
+        thought = as_text(fields.get("thought"))
+        given = filled({name: held for name, held in fields.items() if name != "thought"})
+        name = as_text(metadata.get("function_name")) or action
+        call = {"type": "tool_use", "id": id or as_text(event.get("id")), "name": name, "input": given}
+        return plain_messages({"role": role, "content": [*([thought] if thought else []), call]})
+    if observation:
+        cause = id or as_text(event.get("cause"))
+        block: JsonObject = {"type": "tool_result", "tool_use_id": cause, "content": event.get("content")}
+        if observation == "error":
+            block["is_error"] = True
+        return plain_messages({"role": "tool", "content": [block]})
+    return []
+
+
+READER = OpenHandsReader()

@@ -1,0 +1,134 @@
+"""OpenTelemetry spans of generative AI: three generations of the conventions, in attributes and in events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.ingest.kits.shapes import is_message, plain_messages, unflattened
+from convoscope.ingest.kits.spans import Span, SpanEvent
+from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+
+USAGE = {
+    "prompt_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
+    "completion_tokens": (
+        "gen_ai.usage.output_tokens",
+        "gen_ai.usage.completion_tokens",
+        "llm.usage.completion_tokens",
+    ),
+    "total_tokens": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
+    "cost": ("gen_ai.usage.cost", "operation.cost", "gen_ai.cost"),
+    "ttft": ("gen_ai.response.time_to_first_chunk", "gen_ai.server.time_to_first_token"),
+}
+_CALLS = ("chat", "text_completion", "generate_content", "completion", "responses")
+_EVENT_ROLES = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+_MODELS = ("gen_ai.response.model", "gen_ai.request.model")
+
+
+class OTelGenAIReader(TraceReader):
+    """Spans with attributes that begin with `gen_ai.`."""
+
+    name = "otel-genai"
+    title = "OpenTelemetry GenAI"
+
+    def knows(self, span: Span) -> bool:
+        return any(name.startswith("gen_ai.") for name in span.attributes)
+
+    def logged(self, span: Span) -> Logged | None:
+        operation = span.text("gen_ai.operation.name", "llm.request.type")
+        kind = span.text("traceloop.span.kind")
+        if operation == "handoff":
+            return Handoff(agent=span.text("gen_ai.handoff.to_agent") or span.name)
+        if operation == "execute_tool" or kind == "tool":
+            return tool_run(span)
+        if operation == "retrieval" or "gen_ai.retrieval.documents" in span.attributes:
+            query = span.text("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
+            return Lookup(query=query or None, chunks=chunks_of(span.first("gen_ai.retrieval.documents")))
+        inputs, outputs = sent(span), answered(span)
+        is_call = operation in _CALLS or (not operation and bool(span.text(*_MODELS)))
+        if not is_call and not (operation == "invoke_agent" and (inputs or outputs)):
+            return None
+        tools = span.first("gen_ai.tool.definitions", "llm.request.functions")
+        return LoggedCall(
+            inputs=inputs,
+            outputs=outputs,
+            model=span.text(*_MODELS),
+            tools=tools if isinstance(tools, list) else unflattened(span.attributes, "llm.request.functions") or None,
+            usage=usage_of(span, USAGE),
+        )
+
+
+def tool_run(span: Span) -> ToolRun:
+    """A tool that ran, by any generation of its attributes."""
+    given = span.first("gen_ai.tool.call.arguments", "traceloop.entity.input", "input.value", "input")
+    result = span.first("gen_ai.tool.call.result", "traceloop.entity.output", "output.value", "output")
+    return ToolRun(
+        name=span.text("gen_ai.tool.name", "traceloop.entity.name", "tool.name") or span.name,
+        call_id=span.text("gen_ai.tool.call.id"),
+        arguments=given,
+        result=result,
+        error=span.error or span.text("error.type"),
+    )
+
+
+def sent(span: Span) -> list[JsonObject]:
+    """The messages that a model was sent."""
+    messages = (
+        plain_messages(span.first("gen_ai.system_instructions"), "system")
+        if span.first("gen_ai.system_instructions")
+        else []
+    )
+    given = span.first("gen_ai.input.messages", "gen_ai.prompt")
+    messages += (
+        plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))
+    )
+    if not messages or all(entry["role"] == "system" for entry in messages):
+        messages += _from_events(span, outputs=False)
+    return messages
+
+
+def answered(span: Span) -> list[JsonObject]:
+    """The messages that a model answered with."""
+    given = span.first("gen_ai.output.messages", "gen_ai.completion")
+    flat = unflattened(span.attributes, "gen_ai.completion")
+    messages = plain_messages(
+        given if given is not None else [{"role": "assistant", **as_object(entry)} for entry in flat], "assistant"
+    )
+    return messages or _from_events(span, outputs=True)
+
+
+def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
+    """Messages of the generation that logs each as an event of the span."""
+    messages: list[JsonObject] = []
+    for event in (*span.events, *_events_attribute(span, outputs=outputs)):
+        body: Any = event.attributes.get("event_body") or event.attributes.get("body") or event.attributes
+        if event.name == "gen_ai.choice" and outputs:
+            held = as_object(body).get("message", body)
+            messages += plain_messages({"content": None, **as_object(held), "role": "assistant"}, "assistant")
+        elif event.name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
+            if outputs == event.name.endswith("completion"):
+                name = "gen_ai.completion" if outputs else "gen_ai.prompt"
+                messages += plain_messages(event.attributes.get(name), "assistant" if outputs else "user")
+        elif (role := _EVENT_ROLES.get(event.name)) and not outputs:
+            value = {"content": None, **as_object(body), "role": role}
+            messages += plain_messages(value, role) if is_message(value) else []
+    return messages
+
+
+def _events_attribute(span: Span, *, outputs: bool) -> Iterator[SpanEvent]:
+    """Events as a list in an attribute, where the answer is the last message of the assistant."""
+    listed = [as_object(entry) for entry in as_list(span.first("events", "gen_ai.events"))]
+    names = [as_text(entry.get("event.name")) for entry in listed]
+    for index, (name, entry) in enumerate(zip(names, listed, strict=True)):
+        is_answer = name == "gen_ai.choice" or (name == "gen_ai.assistant.message" and index == len(names) - 1)
+        if is_answer == outputs:
+            yield SpanEvent("gen_ai.choice" if outputs else name, entry)
+
+
+READER = OTelGenAIReader()

@@ -1,0 +1,58 @@
+"""Pipecat spans, by OpenInference's instrumentation or its own: a turn of a voice agent with its services below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from convoscope.ingest.formats.openinference import OpenInferenceReader
+from convoscope.ingest.formats.otel_genai import sent
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import Span, spans_in
+from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader
+
+_INTERRUPTED = ("conversation.was_interrupted", "turn.was_interrupted")
+_CUT = "convoscope.cut_off"
+
+
+class PipecatSpansReader(OpenInferenceReader):
+    """Spans of one turn or of a whole call."""
+
+    name = "pipecat-spans"
+    title = "Pipecat"
+    confidence = 0.95
+    sessions = ("conversation.id", *TraceReader.sessions)
+    pipeline = "cascade"
+
+    def knows(self, span: Span) -> bool:
+        is_pipecat = span.name.startswith("pipecat.") or span.text("service.name").endswith("Service#0")
+        return is_pipecat or (span.name in ("stt", "llm", "tts", "turn") and "metrics.ttfb" in span.attributes)
+
+    def spans(self, value: Any) -> Iterable[Span]:
+        spans = list(spans_in(value))
+        cut = {span.id for span in spans if any(span.attributes.get(name) is True for name in _INTERRUPTED)}
+        for span in spans:
+            if span.parent in cut:
+                span.attributes[_CUT] = True
+        return spans
+
+    def logged(self, span: Span) -> Logged | None:
+        name = span.name.removeprefix("pipecat.")
+        if name == "stt" and span.text("transcript", "text"):
+            words = plain_messages(span.text("transcript", "text"), "user")
+            return LoggedCall(inputs=words, is_spoken=True)
+        if name == "llm":
+            call = self.model_call(span)
+            if not call.inputs and not call.outputs:
+                call.inputs = sent(span) or plain_messages(span.first("input"))
+                call.outputs = plain_messages(span.first("output"), "assistant")
+            call.is_cut_off = bool(span.attributes.get(_CUT))
+            ttft = span.first("metrics.ttfb", "gen_ai.server.time_to_first_token")
+            if isinstance(ttft, int | float):
+                call.usage["ttft"] = ttft
+            return call
+        matched = super().logged(span) if name.startswith("tool") else None
+        return matched if isinstance(matched, ToolRun) else None
+
+
+READER = PipecatSpansReader()

@@ -1,0 +1,57 @@
+"""SWE-agent trajectories: the history of messages between an agent and its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convoscope.conversation import Outcome
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+
+
+class SWEAgentReader(TalkReader):
+    """A trajectory with its history."""
+
+    name = "swe-agent"
+    title = "SWE-agent trajectories"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in map(as_object, sample.values):
+            history = as_list(value.get("history"))
+            if isinstance(value.get("trajectory"), list) and any("role" in as_object(entry) for entry in history):
+                return Detection(0.96, '"trajectory" and "history" of messages', "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        for record in group.records:
+            value = as_object(record.value)
+            info = as_object(value.get("info"))
+            messages: list[TalkMessage] = []
+            for entry in map(as_object, as_list(value.get("history"))):
+                if entry.get("is_demo") is True:
+                    notes.ignored("demonstration")
+                    continue
+                messages += [TalkMessage(plain=plain) for plain in plain_messages(_with_call_id(entry))]
+            status = as_text(info.get("exit_status"))
+            yield LoggedTalk(
+                id=as_text(value.get("instance_id")),
+                messages=messages,
+                agent="SWE-agent",
+                outcome=Outcome(
+                    finished=status.startswith("submitted") if status else None,
+                    ended_reason=status,
+                    extras=filled({"submission": info.get("submission")}),
+                ),
+                extras=filled({"environment": value.get("environment"), "model_stats": info.get("model_stats")}),
+            )
+
+
+def _with_call_id(entry: JsonObject) -> JsonObject:
+    ids = as_list(entry.get("tool_call_ids"))
+    return {**entry, "tool_call_id": ids[0]} if entry.get("role") == "tool" and ids else entry
+
+
+READER = SWEAgentReader()

@@ -1,0 +1,61 @@
+"""Taskmaster dialogues (1 to 4): utterances with a speaker; of the fourth, calls of an API as annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from convoscope.ingest.kits.shapes import embedded, plain_messages
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+
+
+class TaskmasterReader(TalkReader):
+    """Dialogues with a conversation id and utterances."""
+
+    name = "taskmaster"
+    title = "Taskmaster dialogues"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in map(as_object, sample.values):
+            first = as_object(next(iter(as_list(value.get("utterances"))), None))
+            if "conversation_id" in value and {"index", "speaker", "text"} <= first.keys():
+                return Detection(0.96, '"utterances" with index, speaker and text', "record")
+        return None
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
+        for record in group.records:
+            value = as_object(record.value)
+            messages: list[TalkMessage] = []
+            for utterance in map(as_object, as_list(value.get("utterances"))):
+                role = as_text(utterance.get("speaker")).lower()
+                spoken = {"role": role, "content": as_text(utterance.get("text"))}
+                messages += [TalkMessage(plain=plain) for plain in plain_messages(spoken)]
+                messages += [TalkMessage(plain=plain) for plain in _api(utterance)]
+            kept = ("instruction_id", "scenario", "vertical", "instructions")
+            yield LoggedTalk(
+                id=as_text(value.get("conversation_id")),
+                messages=messages,
+                dimensions=filled({"domain": as_text(value.get("vertical"))}),
+                extras=filled({name: value.get(name) for name in kept}),
+            )
+
+
+def _api(utterance: JsonObject) -> Iterator[JsonObject]:
+    """The calls that an utterance led to, and their answers: the context numbers them."""
+    calls: dict[str, JsonObject] = {}
+    for annotation in map(as_object, as_list(utterance.get("annotations"))):
+        number = as_text(annotation.get("context")).rpartition("_")[2]
+        if annotation.get("name") in ("api_call", "request", "response"):
+            calls.setdefault(number, {})[str(annotation["name"])] = annotation.get("value")
+    for number, call in calls.items():
+        use = {"type": "tool_use", "id": number, "name": call.get("api_call"), "input": call.get("request")}
+        yield from plain_messages({"role": "assistant", "content": [use]})
+        if "response" in call:
+            result = {"type": "tool_result", "tool_use_id": number, "content": embedded(call["response"])}
+            yield from plain_messages({"role": "tool", "content": [result]})
+
+
+READER = TaskmasterReader()

@@ -1,0 +1,135 @@
+"""τ²-bench results of text: simulations with messages, tools of agent and user, tasks and rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convoscope.conversation import USER, Agent, ComponentMetric, Conversation, Outcome, Scenario, Source
+from convoscope.errors import InputError
+from convoscope.ingest.call_exports import verdicts
+from convoscope.ingest.kits.exchanges import numbers_in
+from convoscope.ingest.kits.plain_timeline import PlainTimeline
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
+from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
+from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled
+from convoscope.ingest.report import Notes
+
+_USAGE = {"prompt_tokens": ("prompt_tokens",), "completion_tokens": ("completion_tokens",)}
+_NATURAL = ("user_stop", "agent_stop")
+_BROKEN = ("agent_error", "user_error", "infrastructure_error", "too_many_errors")
+_USUAL = frozenset(
+    {"timestamp", "seed", "mode", "ticks", "speech_environment", "review", "user_only_review", "auth_classification"}
+    | {"hallucination_retries_used", "hallucination_check", "provider_session_id", "effect_timeline", "user_cost"}
+    | {"info", "start_time", "end_time", "agent_cost"}
+)
+
+
+class Tau2BenchReader(Reader):
+    """A file of results, or one simulation of it."""
+
+    name = "tau2-bench"
+    title = "τ²-bench results"
+
+    def detect(self, sample: Sample) -> Detection | None:
+        for value in sample.values:
+            simulations = _simulations(value)
+            if simulations and any(_is_simulation(entry) for entry in simulations):
+                return Detection(0.96, '"simulations" with messages, a task and a reward', "record")
+        return None
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        for record in group.records:
+            results = as_object(record.value)
+            tasks = {as_text(as_object(task).get("id")): as_object(task) for task in as_list(results.get("tasks"))}
+            info = as_object(results.get("info"))
+            for value in _simulations(record.value):
+                if _is_simulation(value):
+                    yield _conversation(value, tasks, info, group, notes)
+                else:
+                    notes.refuse(InputError("a simulation without messages", field="simulations"))
+
+
+def _simulations(value: Any) -> list[Any]:
+    record = as_object(value)
+    return [record] if _is_simulation(record) else list(as_list(record.get("simulations")))
+
+
+def _is_simulation(value: Any) -> bool:
+    record = as_object(value)
+    return bool(as_list(record.get("messages"))) and "task_id" in record and "termination_reason" in record
+
+
+def _conversation(
+    value: JsonObject, tasks: JsonObject, info: JsonObject, group: RecordGroup, notes: Notes
+) -> Conversation:
+    fields = Fields(value, "simulation", notes, _USUAL)
+    id, task_id, trial = fields.text("id"), fields.text("task_id"), fields.text("trial")
+    timeline = PlainTimeline(notes, "message.timestamp")
+    for message in map(as_object, fields.take("messages", kind=list) or ()):
+        _add(message, timeline)
+    reason = fields.text("termination_reason")
+    reward = as_number(as_object(value.get("reward_info")).get("reward"))
+    agent, task = as_object(info.get("agent_info")), as_object(tasks.get(task_id))
+    environment = as_object(info.get("environment_info"))
+    model = as_text(agent.get("llm"))
+    user = as_object(task.get("user_scenario"))
+    if fields.pop("reward_info", None) is not None:
+        notes.ignored("reward_info_withheld", "it holds the reward and the right actions")
+    labels = () if reward is None else verdicts(Tau2BenchReader.name, {"reward": reward})
+    return Conversation(
+        id=id or f"{task_id}/{trial}" if task_id else group.name,
+        dimensions=filled(
+            {
+                "scenario_id": task_id,
+                "trial": trial,
+                "agent": as_text(agent.get("implementation")),
+                "model": model,
+                "domain": as_text(environment.get("domain_name")),
+            }
+        ),
+        source=Source(format=Tau2BenchReader.name, files=group.file_names, record=group.name),
+        pipeline="text",
+        participants=timeline.participants,
+        clocks=timeline.clocks,
+        agent=Agent(
+            name=as_text(agent.get("implementation")),
+            instructions=fields.text("policy") or as_text(environment.get("policy")),
+            models={"llm": model} if model else {},
+        ),
+        scenario=Scenario(goal=user.get("instructions"), persona=user.get("persona")) if user else None,
+        timeline=tuple(timeline.events),
+        labels=labels,
+        outcome=Outcome(
+            finished=True if reason in _NATURAL else False if reason else None,
+            ended_reason=reason,
+            error=reason if reason in _BROKEN else "",
+            duration=fields.number("duration"),
+        ),
+        extras=fields.rest(),
+    )
+
+
+def _add(message: JsonObject, timeline: PlainTimeline) -> None:
+    """A message. The user has tools, too: `requestor` says whose call it is; a result's `id` is that of its call."""
+    at = timeline.at(seconds(message, ("timestamp",)))
+    results = as_list(message.get("tool_messages")) or ([message] if message.get("role") == "tool" else [])
+    if results:
+        for result in map(as_object, results):
+            failed = result.get("error")
+            block = {"type": "tool_result", "tool_use_id": as_text(result.get("id")), "content": result.get("content")}
+            timeline.add_result(block | ({"is_error": failed} if isinstance(failed, bool) else {}), at)
+        return
+    role = as_text(message.get("role"))
+    caller = timeline.participant(USER) if role == USER else ""
+    for plain in plain_messages({name: message.get(name) for name in ("role", "content", "tool_calls")}):
+        timeline.add_plain(plain, at, caller=caller)
+    usage = numbers_in(as_object(message.get("usage")), _USAGE)
+    if role == "assistant" and usage:
+        cost = as_number(message.get("cost"))
+        values = usage | filled({"cost": cost, "duration": as_number(message.get("generation_time_seconds"))})
+        timeline.add(ComponentMetric, component="llm", values=values, time=at)
+
+
+READER = Tau2BenchReader()

@@ -1,0 +1,58 @@
+"""Spans of the Vercel AI SDK: `ai.generateText`, `ai.streamText`, their calls of a provider, and tool calls."""
+
+from __future__ import annotations
+
+from convoscope.ingest.formats.otel_genai import USAGE
+from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
+from convoscope.ingest.record import JsonObject, as_list, as_object
+
+_USAGE = {
+    **USAGE,
+    "prompt_tokens": ("ai.usage.promptTokens", "ai.usage.inputTokens", *USAGE["prompt_tokens"]),
+    "completion_tokens": ("ai.usage.completionTokens", "ai.usage.outputTokens", *USAGE["completion_tokens"]),
+}
+
+
+class VercelAIReader(TraceReader):
+    """Spans with attributes that begin with `ai.`."""
+
+    name = "vercel-ai"
+    title = "the Vercel AI SDK"
+    confidence = 0.93
+
+    def knows(self, span: Span) -> bool:
+        return any(name in span.attributes for name in ("ai.operationId", "ai.prompt.messages", "ai.toolCall.name"))
+
+    def logged(self, span: Span) -> Logged | None:
+        if "ai.toolCall.name" in span.attributes:
+            return ToolRun(
+                name=span.text("ai.toolCall.name"),
+                call_id=span.text("ai.toolCall.id"),
+                arguments=span.first("ai.toolCall.args", "ai.toolCall.input"),
+                result=span.first("ai.toolCall.result", "ai.toolCall.output"),
+                error=span.error,
+            )
+        if not span.text("ai.operationId").startswith(("ai.generate", "ai.stream")):
+            return None
+        given = span.first("ai.prompt.messages", "ai.prompt")
+        prompt = as_object(given).get("prompt")
+        tools = as_list(span.first("ai.prompt.tools"))
+        return LoggedCall(
+            inputs=plain_messages(prompt if isinstance(prompt, str) else given),
+            outputs=_reply(span),
+            model=span.text("ai.response.model", "ai.model.id"),
+            tools=tools or None,
+            usage=usage_of(span, _USAGE),
+        )
+
+
+def _reply(span: Span) -> list[JsonObject]:
+    text = span.attributes.get("ai.response.text") or span.attributes.get("ai.response.object")
+    calls = [{"type": "tool-call", **as_object(entry)} for entry in as_list(span.first("ai.response.toolCalls"))]
+    content = [*([{"type": "text", "text": text}] if isinstance(text, str) and text else []), *calls]
+    return plain_messages([{"role": "assistant", "content": content}], "assistant") if content else []
+
+
+READER = VercelAIReader()

@@ -1,0 +1,113 @@
+"""Transcripts of recognisers: words with times and speakers, joined to turns of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from convoscope.conversation import ASSISTANT, Clock, Conversation, Outcome, Segment, Source, Text
+from convoscope.errors import InputError
+from convoscope.ingest.reader import Reader, RecordGroup
+from convoscope.ingest.record import JsonObject
+from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import speaker
+from convoscope.ingest.timeline_builder import TimelineBuilder
+
+CLOCK = "audio"
+
+
+class SpokenText(msgspec.Struct, kw_only=True):
+    """A word, or a whole turn, of one speaker. Times are seconds of the recording."""
+
+    text: str
+    speaker: str = ""
+    start: float | None = None
+    end: float | None = None
+    confidence: float | None = None
+    id: str = ""
+    extras: JsonObject = {}
+
+
+def turns_of(words: Iterable[SpokenText], *, glue: Sequence[str] = (",", ".", "?", "!", ":", ";")) -> list[SpokenText]:
+    """Words of one speaker after the other, joined to turns. Punctuation has no time and joins what is before it."""
+    turns: list[list[SpokenText]] = []
+    for word in words:
+        if turns and (word.speaker == turns[-1][0].speaker or (not word.speaker and word.start is None)):
+            turns[-1].append(word)
+        else:
+            turns.append([word])
+    return [_joined(turn, glue) for turn in turns]
+
+
+def _joined(words: Sequence[SpokenText], glue: Sequence[str]) -> SpokenText:
+    text = "".join(word.text if word.text in glue or not index else f" {word.text}" for index, word in enumerate(words))
+    starts = [word.start for word in words if word.start is not None]
+    ends = [word.end for word in words if word.end is not None]
+    sure = [word.confidence for word in words if word.confidence is not None]
+    return SpokenText(
+        text=text,
+        speaker=words[0].speaker,
+        start=min(starts, default=None),
+        end=max(ends, default=None),
+        confidence=sum(sure) / len(sure) if sure else None,
+    )
+
+
+class Transcript(msgspec.Struct, kw_only=True):
+    """What a recogniser wrote of one recording."""
+
+    id: str = ""
+    turns: list[SpokenText] = []
+    language: str = ""
+    duration: float | None = None
+    roles: dict[str, str] = {}
+    """The role of a speaker, by label, where the log says it; otherwise the label may say it."""
+    extras: JsonObject = {}
+
+
+class TranscriptReader(Reader):
+    """Reads transcripts of recognisers."""
+
+    def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
+        """The transcripts of a group of records."""
+        raise NotImplementedError
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        for transcript in self.transcripts(group, notes):
+            timeline = TimelineBuilder(notes)
+            for turn in transcript.turns:
+                if turn.text.strip():
+                    _say(turn, transcript, timeline, self.name)
+            if not timeline.events:
+                notes.refuse(InputError("a transcript without words", hint="nothing was said, or nothing recognised"))
+                continue
+            yield Conversation(
+                id=transcript.id or group.name,
+                source=Source(format=self.name, files=group.file_names, record=group.name),
+                pipeline="cascade",
+                participants=timeline.participants,
+                clocks=(Clock(id=CLOCK, kind="audio", source=self.name),),
+                timeline=tuple(timeline.events),
+                outcome=Outcome(duration=transcript.duration),
+                extras=transcript.extras,
+            )
+
+
+def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, source: str) -> None:
+    role = transcript.roles.get(turn.speaker)
+    if role:
+        id = timeline.participant(role, "" if turn.speaker.casefold() == role else turn.speaker)
+    else:
+        id = speaker(timeline, turn.speaker or "speaker")
+    is_timed = turn.start is not None and turn.end is not None and turn.end >= turn.start
+    words = Text(turn.text, source, turn.confidence, transcript.language)
+    is_agent = id.partition(":")[0] == ASSISTANT
+    timeline.say(
+        id,
+        spoken=words if is_agent else None,
+        heard=None if is_agent else words,
+        segments=[Segment(turn.start, turn.end, CLOCK)] if is_timed else [],  # type: ignore[arg-type]
+        id=turn.id,
+        extras=turn.extras,
+    )

@@ -1,0 +1,413 @@
+"""Messages in the shapes of many programs, brought into one: `{"role", "content": [blocks]}`.
+
+The blocks are those of Anthropic's Messages API, which keep the order of what is said, called and answered: `text`,
+`tool_use`, `tool_result`, `thinking`. `kits.messages.add_message` puts such a message into a timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from convoscope.ingest.io.json import BadJson, decode, parsed
+from convoscope.ingest.record import ROLES, JsonObject, as_list, as_object, as_text, filled, is_role
+
+UNKNOWN_ROLE = "unknown"
+_LANGCHAIN = {
+    "human": "user",
+    "ai": "assistant",
+    "system": "system",
+    "tool": "tool",
+    "function": "tool",
+    "chat": "",
+    "remove": "",
+}
+_LANGCHAIN_CLASSES = {
+    f"{kind.capitalize() if kind != 'ai' else 'AI'}Message{chunk}": kind
+    for kind in _LANGCHAIN
+    for chunk in ("", "Chunk")
+}
+_RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
+_HOSTED_CALLS = ("web_search_call", "file_search_call", "code_interpreter_call", "computer_call")
+_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input")
+"""Where an object holds a list of messages."""
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def plain_messages(value: Any, role: str = "user") -> list[JsonObject]:
+    """The messages of a value, whatever its shape. A text without a role is said by `role`.
+
+    >>> plain_messages([{"role": "model", "parts": [{"text": "Hi"}, {"functionCall": {"name": "f", "args": {}}}]}])
+    [{'role': 'assistant', 'content': [{'type': 'text', 'text': 'Hi'}, {'type': 'tool_use', 'name': 'f', 'input': {}}]}]
+    >>> plain_messages('[{"type": "human", "content": "Hello"}]')
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}]}]
+    """
+    value = embedded(value)
+    if isinstance(value, str):
+        return [{"role": role, "content": [_text_block(value)]}] if value.strip() else []
+    if isinstance(value, list):
+        if value and all(isinstance(entry, list) for entry in value):  # LangChain: one list for each prompt of a batch
+            value = value[0]
+        matched = [message for entry in value for message in plain_messages(entry, role)]
+        return _one_reply(matched) if role == "assistant" else matched
+    if not isinstance(value, dict):
+        return []
+    held = next((value[name] for name in _LISTS if _holds_messages(embedded(value.get(name)))), None)
+    if held is not None and not is_message(value):
+        system = value.get("system") or value.get("instructions") or value.get("systemInstruction")
+        return [*(plain_messages(system, "system") if system else ()), *plain_messages(held, role)]
+    message = _plain(value, role)
+    return [message] if message is not None else []
+
+
+def is_message(value: Any) -> bool:
+    """Whether an object is one message in a shape that is known."""
+    return isinstance(value, dict) and any(test(value) for test, _ in _SHAPES)
+
+
+def _holds_messages(value: Any) -> bool:
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        value = value[0]
+    return isinstance(value, list) and any(is_message(entry) for entry in value)
+
+
+def embedded(value: Any) -> Any:
+    """A value that is written as JSON inside a text, even twice; other values as they are.
+
+    >>> embedded('"{\\\\"a\\\\": 1}"'), embedded("{no JSON"), embedded("12")
+    ({'a': 1}, '{no JSON', '12')
+    """
+    if isinstance(value, str) and value.startswith(('"{', '"[')):
+        with suppress(BadJson):
+            value = decode(value.encode("utf-8", "replace")).value
+    return parsed(value)
+
+
+def signature(message: JsonObject) -> str:
+    """What a plain message says, calls and answers; ids, thoughts and blanks do not matter."""
+    parts: list[Any] = []
+    for block in message["content"]:
+        if block["type"] == "text":
+            parts.append(" ".join(str(block.get("text", "")).split()))
+        elif block["type"] == "tool_use":
+            parts.append([block.get("name"), embedded(block.get("input"))])
+        elif block["type"] == "tool_result":
+            parts.append(["result", block.get("tool_use_id", ""), _text_of(block.get("content"))])
+    return _encode([message["role"], parts]).decode()
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(as_text(as_object(part).get("text", "")) or _encode(part).decode() for part in content)
+    return content if isinstance(content, str) else _encode(content).decode()
+
+
+def _plain(value: JsonObject, role: str) -> JsonObject | None:
+    for test, convert in _SHAPES:
+        if test(value):
+            message = convert(value)
+            named = as_text(message.get("role")).casefold()
+            message["role"] = ROLES.get(named) or (role if not named else UNKNOWN_ROLE)
+            if message["role"] == UNKNOWN_ROLE:
+                message["name"] = message.get("name") or named
+            return message if message["content"] else None
+    return None
+
+
+def _one_reply(messages: list[JsonObject]) -> list[JsonObject]:
+    """The items of one reply, which some APIs list apart, as one message."""
+    joined: list[JsonObject] = []
+    for message in messages:
+        if (
+            joined
+            and message["role"] == joined[-1]["role"] == "assistant"
+            and message.get("name") == joined[-1].get("name")
+        ):
+            joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *message["content"]]}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _text_block(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _thought(text: Any) -> JsonObject:
+    return {"type": "thinking", "thinking": text}
+
+
+def _called(name: Any, arguments: Any, id: Any = None) -> JsonObject:
+    return {"type": "tool_use", **filled({"id": as_text(id), "name": as_text(name)}), "input": embedded(arguments)}
+
+
+def _answered(content: Any, id: Any = None, name: Any = None, *, is_error: bool | None = None) -> JsonObject:
+    block = {"type": "tool_result", **filled({"tool_use_id": as_text(id), "name": as_text(name)}), "content": content}
+    return block if is_error is None else {**block, "is_error": is_error}
+
+
+def _blocks_of(content: Any) -> list[JsonObject]:
+    """The blocks of a content: a text, a part, or a list of parts in any dialect."""
+    if isinstance(content, str):
+        return [_text_block(content)] if content else []
+    if isinstance(content, dict):
+        content = [content]
+    return [block for part in as_list(content) for block in _block(part)]
+
+
+def _block(part: Any) -> Iterator[JsonObject]:
+    if isinstance(part, str):
+        yield _text_block(part)
+    elif isinstance(part, dict):
+        for test, convert in _PARTS:
+            if test(part):
+                yield from convert(part)
+                return
+        yield part if isinstance(part.get("type"), str) else {"type": "unknown", **part}
+
+
+def _kind(*kinds: str) -> Callable[[JsonObject], bool]:
+    return lambda part: part.get("type") in kinds
+
+
+def _has(*names: str) -> Callable[[JsonObject], bool]:
+    return lambda part: any(name in part for name in names)
+
+
+def _otel_text(part: JsonObject) -> Iterator[JsonObject]:
+    text = part.get("text", part.get("content", part.get("output", "")))
+    if isinstance(text, str) and text:
+        yield _text_block(text)
+    elif isinstance(text, dict):  # OpenAI's assistants: {"text": {"value": …}}
+        yield _text_block(as_text(text.get("value")))
+
+
+def _thinking(part: JsonObject) -> Iterator[JsonObject]:
+    text = next((part[name] for name in ("thinking", "text", "content", "reasoning", "data") if part.get(name)), None)
+    if text:
+        yield _thought(text)
+
+
+def _call_part(part: JsonObject) -> Iterator[JsonObject]:
+    inner = as_object(part.get("function")) or as_object(part.get("toolUse")) or part
+    name = next((inner[key] for key in ("name", "toolName", "tool_name", "function") if inner.get(key)), "")
+    arguments = next((inner[key] for key in ("arguments", "input", "args", "params") if key in inner), None)
+    ids = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId")
+    yield _called(name, arguments, next((entry[key] for entry in (part, inner) for key in ids if entry.get(key)), ""))
+
+
+def _result_part(part: JsonObject) -> Iterator[JsonObject]:
+    inner = as_object(part.get("toolResult")) or part
+    content = next((inner[key] for key in ("response", "result", "output", "content") if key in inner), None)
+    failed: bool | None = next(
+        (inner[key] for key in ("is_error", "isError") if isinstance(inner.get(key), bool)), None
+    )
+    if inner.get("status") == "error":
+        failed = True
+    if isinstance(content, dict) and set(content) <= {"type", "value", "reason"} and "type" in content:  # Vercel
+        failed = True if str(content["type"]).startswith("error") else failed
+        content = content.get("value", content.get("reason"))
+    ids = ("id", "toolCallId", "tool_call_id", "tool_use_id", "toolUseId", "call_id")
+    id = next((inner[key] for key in ids if inner.get(key)), "")
+    name = next((inner[key] for key in ("name", "toolName", "tool_name") if inner.get(key)), "")
+    yield _answered(content, id, name, is_error=failed)
+
+
+def _gemini_call(part: JsonObject) -> Iterator[JsonObject]:
+    call = as_object(part.get("functionCall", part.get("function_call")))
+    yield _called(call.get("name"), call.get("args"), call.get("id"))
+
+
+def _gemini_result(part: JsonObject) -> Iterator[JsonObject]:
+    answer = as_object(part.get("functionResponse", part.get("function_response")))
+    yield _answered(answer.get("response"), answer.get("id"), answer.get("name"))
+
+
+def _gemini_text(part: JsonObject) -> Iterator[JsonObject]:
+    if isinstance(part.get("text"), str) and part["text"]:
+        yield _thought(part["text"]) if part.get("thought") is True else _text_block(part["text"])
+
+
+def _openinference_part(part: JsonObject) -> Iterator[JsonObject]:
+    inner = as_object(part["message_content"])
+    if isinstance(inner.get("text"), str):
+        yield _text_block(inner["text"])
+    elif inner:
+        yield {"type": str(inner.get("type", "unknown")), **inner}
+
+
+_PARTS: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Iterator[JsonObject]]]] = (
+    (_kind("tool_call", "tool-call", "tool_use", "server_tool_use", "mcp_tool_use", "function"), _call_part),
+    (_kind("tool_call_response", "tool-result", "tool_result", "function_response"), _result_part),
+    (_kind("reasoning", "thinking", "redacted_thinking", "reasoning_content", "redacted-reasoning"), _thinking),
+    (_kind("text", "input_text", "output_text", "refusal", "input", "output"), _otel_text),
+    (_has("toolUse"), _call_part),
+    (_has("toolResult"), _result_part),
+    (_has("functionCall", "function_call"), _gemini_call),
+    (_has("functionResponse", "function_response"), _gemini_result),
+    (_has("message_content"), _openinference_part),
+    (lambda part: "text" in part and "type" not in part, _gemini_text),
+)
+"""What a part of a message is, by its type or its fields, and its blocks. The first that fits counts."""
+
+
+def _kept(value: JsonObject, *names: str) -> JsonObject:
+    """Fields of a message that its plain form keeps under the same name."""
+    return filled({name: value.get(name) for name in ("id", "name", "timestamp", "created_at", *names)})
+
+
+def _langchain(value: JsonObject) -> JsonObject:
+    fields = value
+    kind = as_text(value.get("type"))
+    if isinstance(value.get("kwargs"), dict):
+        fields, kind = value["kwargs"], _LANGCHAIN_CLASSES.get(str((as_list(value.get("id")) or [""])[-1]), "")
+    elif isinstance(value.get("data"), dict):
+        fields = value["data"]
+    kind = _LANGCHAIN_CLASSES.get(kind, kind)
+    more = as_object(fields.get("additional_kwargs"))
+    if kind in ("tool", "function"):
+        failed = {"error": True, "success": False}.get(as_text(fields.get("status")))
+        answer = _answered(fields.get("content"), fields.get("tool_call_id"), fields.get("name"), is_error=failed)
+        return {"role": "tool", **filled({"id": fields.get("id")}), "content": [answer]}
+    blocks = _blocks_of(fields.get("content"))
+    if not any(block["type"] == "tool_use" for block in blocks):
+        blocks += [
+            _called(entry.get("name"), entry.get("args"), entry.get("id"))
+            for entry in map(as_object, as_list(fields.get("tool_calls")))
+        ]
+    if not any(block["type"] == "tool_use" for block in blocks):
+        blocks += [block for call in as_list(more.get("tool_calls")) for block in _call_part(as_object(call))]
+    return {"role": _LANGCHAIN.get(kind) or fields.get("role", ""), **_kept(fields), "content": blocks}
+
+
+def is_langchain(value: JsonObject) -> bool:
+    """Whether an object is a message of LangChain: serialised, as a dictionary, or with its type."""
+    if isinstance(value.get("kwargs"), dict) and isinstance(value.get("id"), list):
+        return str((value["id"] or [""])[-1]) in _LANGCHAIN_CLASSES
+    kind = value.get("type")
+    kind = _LANGCHAIN_CLASSES.get(kind, kind) if isinstance(kind, str) else ""
+    return (
+        kind in _LANGCHAIN
+        and ("content" in value or "content" in as_object(value.get("data")))
+        and not is_role(value.get("role"))
+    )
+
+
+def _responses(value: JsonObject) -> JsonObject:
+    kind = value["type"]
+    if kind in _RESPONSES_CALLS:
+        blocks = [
+            _called(value.get("name"), value.get(_RESPONSES_CALLS[kind]), value.get("call_id") or value.get("id"))
+        ]
+        if kind == "mcp_call" and ("output" in value or "error" in value):
+            failed = bool(value.get("error"))
+            blocks.append(_answered(value.get("output") or value.get("error"), value.get("id"), is_error=failed))
+        return {"role": "assistant", "content": blocks}
+    if kind in _HOSTED_CALLS:
+        name = kind.removesuffix("_call")
+        return {
+            "role": "assistant",
+            "content": [_called(name, value.get("action", value.get("queries")), value.get("id"))],
+        }
+    if kind == "reasoning":
+        return {"role": "assistant", "content": [_thought(value.get("summary") or value.get("content") or "(hidden)")]}
+    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"))]}
+
+
+def _is_responses(value: JsonObject) -> bool:
+    kind = value.get("type")
+    outputs = ("function_call_output", "custom_tool_call_output", "reasoning", *_HOSTED_CALLS)
+    return isinstance(kind, str) and (kind in _RESPONSES_CALLS or kind in outputs)
+
+
+def _openai(value: JsonObject) -> JsonObject:
+    if value.get("role") in ("tool", "function") and not _has_result_parts(value.get("content")):
+        answer = _answered(value.get("content"), value.get("tool_call_id") or value.get("id"), value.get("name"))
+        return {"role": "tool", "content": [answer]}
+    blocks = _blocks_of(value.get("content"))
+    if isinstance(value.get("refusal"), str) and value["refusal"]:
+        blocks.append(_text_block(value["refusal"]))
+    thought = value.get("reasoning_content")
+    if isinstance(thought, str) and thought:
+        blocks.insert(0, _thought(thought))
+    audio = as_object(value.get("audio")).get("transcript")
+    if isinstance(audio, str) and audio and not blocks:
+        blocks.append(_text_block(audio))
+    more = as_list(as_object(value.get("additional_kwargs")).get("tool_calls"))  # LangChain, in OpenAI's shape
+    for call in as_list(value.get("tool_calls")) or more:
+        blocks += _call_part(as_object(as_object(call).get("tool_call")) or as_object(call))
+    if isinstance(value.get("function_call"), dict):
+        blocks += _call_part(value["function_call"])
+    return {"role": value.get("role"), **_kept(value), "content": blocks}
+
+
+def _has_result_parts(content: Any) -> bool:
+    kinds = ("tool-result", "tool_result", "tool_call_response")
+    return isinstance(content, list) and any(
+        as_object(part).get("type") in kinds or "toolResult" in as_object(part) for part in content
+    )
+
+
+def _openinference(value: JsonObject) -> JsonObject:
+    inner = dict(as_object(value["message"]))
+    if "contents" in inner and not inner.get("content"):
+        inner["content"] = inner.pop("contents")
+    return _openai(inner)
+
+
+def _parts(value: JsonObject) -> JsonObject:
+    return {"role": value.get("role"), **_kept(value), "content": _blocks_of(value["parts"])}
+
+
+_SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], JsonObject]]] = (
+    (
+        lambda value: (
+            isinstance(value.get("message"), dict) and ("role" in value["message"] or "tool_calls" in value["message"])
+        ),
+        _openinference,
+    ),
+    (lambda value: isinstance(value.get("parts"), list), _parts),
+    (_is_responses, _responses),
+    (is_langchain, _langchain),
+    (
+        lambda value: (
+            isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value or "audio" in value)
+        ),
+        _openai,
+    ),
+)
+"""The shapes of a message, and its plain form, but for the role as the model names it. The first that fits counts."""
+
+
+def unflattened(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+    """The list that attributes hold under a prefix, one attribute for each value: `prefix.0.role`, `prefix.0.content`.
+
+    >>> unflattened({"p.0.role": "user", "p.1.role": "assistant", "p.1.calls.0.name": "f"}, "p")
+    [{'role': 'user'}, {'role': 'assistant', 'calls': [{'name': 'f'}]}]
+    """
+    tree: JsonObject = {}
+    for name, value in attributes.items():
+        if not name.startswith(f"{prefix}."):
+            continue
+        node, *rest = tree, *name[len(prefix) + 1 :].split(".")
+        for key in rest[:-1]:
+            inner = node.setdefault(key, {})
+            node = inner if isinstance(inner, dict) else node
+        node[rest[-1]] = value
+    listed = _as_lists(tree)
+    return listed if isinstance(listed, list) else [listed] if listed else []
+
+
+def _as_lists(node: Any) -> Any:
+    """Objects whose keys are all numbers, as lists in the order of the numbers."""
+    if not isinstance(node, dict):
+        return node
+    if node and all(key.isdecimal() for key in node):
+        return [_as_lists(node[key]) for key in sorted(node, key=int)]
+    return {key: _as_lists(value) for key, value in node.items()}
+
+
+__all__ = ["UNKNOWN_ROLE", "embedded", "is_message", "plain_messages", "signature", "unflattened"]

@@ -1,0 +1,230 @@
+"""Spans of traces, read from any envelope: OTLP JSON, protobuf as JSON, console exporters, rows of a table."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation.events import moment
+from convoscope.ingest.kits.shapes import embedded
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+
+_LISTS = ("spans", "data", "batches", "traces", "results", "items", "rows")
+_STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "start_timestamp", "timestamp")
+_ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
+_PARENTS = ("parentSpanId", "parent_span_id", "parent_id", "parentId")
+_ATTRIBUTES = "attributes"
+_DEEPEST = 6
+_BARE = ("gen_ai.", "openinference.", "llm.input_messages.", "ai.prompt")
+
+
+class SpanEvent(msgspec.Struct, frozen=True):
+    """Something that a span logs on the way."""
+
+    name: str
+    attributes: JsonObject
+    at: float | None = None
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """One step of a trace. Times are seconds since 1970, or from any start."""
+
+    trace: str = ""
+    id: str = ""
+    parent: str = ""
+    name: str = ""
+    start: float | None = None
+    end: float | None = None
+    attributes: JsonObject = {}
+    events: tuple[SpanEvent, ...] = ()
+    error: str = ""
+    """What went wrong; "" where the span ended well."""
+    resource: JsonObject = {}
+
+    def first(self, *names: str) -> Any:
+        """The first of these attributes that has a value; JSON in a text is read."""
+        for name in names:
+            value = self.attributes.get(name)
+            if value not in (None, "", [], {}):
+                return embedded(value)
+        return None
+
+    def text(self, *names: str) -> str:
+        """The first of these attributes that is a text or a number, as text."""
+        return next((text for name in names if (text := as_text(self.attributes.get(name)))), "")
+
+
+def spans_in(value: Any, depth: int = 0) -> Iterator[Span]:
+    """The spans of a record: of OTLP JSON, of protobuf as JSON, of console exporters, or rows of a table."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for entry in value:
+            yield from spans_in(entry, depth + 1)
+        return
+    if not isinstance(value, dict):
+        return
+    batches = value.get("resourceSpans", value.get("resource_spans"))
+    if isinstance(batches, list):
+        for batch in map(as_object, batches):
+            yield from _otlp_batch(batch)
+    elif is_span(value):
+        yield _span(value, {})
+        for name in ("child_spans", "children"):
+            yield from spans_in(as_list(value.get(name)), depth + 1)
+    elif any(name.startswith(_BARE) for name in value):
+        yield Span(attributes=_flat(value))  # the attributes of a span alone
+    else:
+        for name in _LISTS:
+            if isinstance(value.get(name), list | dict):
+                yield from spans_in(value[name], depth + 1)
+
+
+def is_span(value: Any) -> bool:
+    """Whether an object is one span: it has ids, or attributes and a start."""
+    if not isinstance(value, dict):
+        return False
+    context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
+    has_ids = any(name in context for name in ("spanId", "span_id", "context.span_id"))
+    has_attributes = isinstance(embedded(value.get(_ATTRIBUTES)), dict | list) or any(
+        name.startswith("attributes.") for name in value
+    )
+    return has_attributes and (has_ids or any(name in value for name in _STARTS))
+
+
+def _otlp_batch(batch: JsonObject) -> Iterator[Span]:
+    resource = attributes_of(as_object(batch.get("resource")).get(_ATTRIBUTES))
+    scopes = batch.get("scopeSpans", batch.get("scope_spans", batch.get("instrumentationLibrarySpans")))
+    for scope in map(as_object, as_list(scopes)):
+        for span in map(as_object, as_list(scope.get("spans"))):
+            yield _span(span, resource)
+
+
+def _span(value: JsonObject, resource: JsonObject) -> Span:
+    context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
+    parent = as_object(value.get("parent")) or as_object(value.get("parentSpanContext"))
+    attributes = attributes_of(value.get(_ATTRIBUTES))
+    for name, entry in value.items():
+        if name.startswith("attributes.") and entry is not None:
+            attributes |= _flat({name.removeprefix("attributes."): entry})
+    return Span(
+        trace=_id(context, "traceId", "trace_id", "context.trace_id"),
+        id=_id(context, "spanId", "span_id", "context.span_id"),
+        parent=_id(parent, "spanId", "span_id") or _id(value, *_PARENTS),
+        name=as_text(value.get("name")) or as_text(value.get("span_name")),
+        start=seconds(value, _STARTS),
+        end=seconds(value, _ENDS),
+        attributes=attributes,
+        events=tuple(map(_event, map(as_object, as_list(embedded(value.get("events")))))),
+        error=_error(value),
+        resource=resource or attributes_of(as_object(value.get("resource")).get(_ATTRIBUTES)),
+    )
+
+
+def _event(value: JsonObject) -> SpanEvent:
+    return SpanEvent(
+        as_text(value.get("name")),
+        attributes_of(value.get(_ATTRIBUTES)),
+        seconds(value, ("timeUnixNano", "time_unix_nano", "timestamp", "time")),
+    )
+
+
+def _id(value: JsonObject, *names: str) -> str:
+    """An id as hexadecimal text: protobuf as JSON has base64, Python's console exporter 0x before it."""
+    text = next((text for name in names if (text := as_text(value.get(name)))), "")
+    text = text.removeprefix("0x")
+    if len(text) in (12, 24) and not all(character in "0123456789abcdefABCDEF-" for character in text):
+        try:
+            return base64.b64decode(text, validate=True).hex()
+        except (binascii.Error, ValueError):
+            return text
+    return text
+
+
+def seconds(value: JsonObject, names: Sequence[str]) -> float | None:
+    """A time in any notation; a pair is seconds and nanoseconds."""
+    for name in names:
+        time = value.get(name)
+        if isinstance(time, list) and len(time) == 2 and all(type(part) in (int, float) for part in time):
+            return float(time[0]) + float(time[1]) / 1e9
+        read = moment(time) if time is not None else None
+        if read is not None:
+            # Tests of exporters count nanoseconds from 0: no trace of years ago has such a number.
+            return read.at / 1e9 if read.kind == "relative" and "nano" in name.casefold() else read.at
+    return None
+
+
+def _error(value: JsonObject) -> str:
+    status = value.get("status")
+    code = as_object(status).get("code", as_object(status).get("status_code")) if isinstance(status, dict) else status
+    code = value.get("status_code") if code is None else code
+    if code in (2, "2", "ERROR", "STATUS_CODE_ERROR", "error"):
+        message = (
+            as_object(status).get("message") or as_object(status).get("description") or value.get("status_message")
+        )
+        return as_text(message) or "the span has the status error"
+    return ""
+
+
+def attributes_of(value: Any) -> JsonObject:
+    """Attributes by name: of OTLP a list of typed values, elsewhere an object, which may be nested."""
+    value = embedded(value)
+    if isinstance(value, list):
+        named = ((as_object(entry).get("key"), as_object(entry).get("value")) for entry in value)
+        return {name: any_value(held) for name, held in named if isinstance(name, str)}
+    return _flat(value) if isinstance(value, dict) else {}
+
+
+def any_value(value: Any) -> Any:
+    """A value of OTLP, which names its type: `{"stringValue": "a"}`; other values as they are."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, held),) = value.items()
+    kind = kind.replace("_", "").casefold()
+    if kind in ("stringvalue", "boolvalue", "doublevalue", "bytesvalue"):
+        return held
+    if kind == "intvalue":
+        return int(held) if isinstance(held, str) and held.lstrip("-").isdecimal() else held
+    if kind == "arrayvalue":
+        return [any_value(entry) for entry in as_list(as_object(held).get("values"))]
+    if kind == "kvlistvalue":
+        return attributes_of(as_object(held).get("values"))
+    return value
+
+
+_NESTED = (
+    "gen_ai",
+    "llm",
+    "ai",
+    "openinference",
+    "input",
+    "output",
+    "session",
+    "user",
+    "tool",
+    "retrieval",
+    "metadata",
+)
+
+
+def _flat(attributes: Mapping[str, Any]) -> JsonObject:
+    """Attributes that some exporters nest, under the names that they had: `llm.model_name`."""
+    flat: JsonObject = {}
+    for name, value in attributes.items():
+        if name in _NESTED and isinstance(value, dict):
+            _flatten(name, value, flat)
+        else:
+            flat[name] = value
+    return flat
+
+
+def _flatten(prefix: str, value: Any, flat: JsonObject, depth: int = 0) -> None:
+    if isinstance(value, dict) and depth < _DEEPEST:
+        for name, inner in value.items():
+            _flatten(f"{prefix}.{name}", inner, flat, depth + 1)
+    else:
+        flat[prefix] = value

@@ -1,0 +1,125 @@
+"""Readers of records that hold a list of messages: they say what the messages are, and what else a record says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from convoscope.conversation import (
+    SYSTEM,
+    Agent,
+    ComponentMetric,
+    Conversation,
+    Expected,
+    Label,
+    Outcome,
+    Scenario,
+    Source,
+)
+from convoscope.conversation.model import Pipeline
+from convoscope.errors import InputError
+from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.kits.plain_timeline import PlainTimeline
+from convoscope.ingest.reader import Reader, RecordGroup
+from convoscope.ingest.record import JsonObject, filled
+from convoscope.ingest.report import Notes
+
+
+class TalkMessage(msgspec.Struct, kw_only=True):
+    """A plain message (`kits.shapes`) of a talk, and what the log says of it."""
+
+    plain: JsonObject
+    at: float | None = None
+    role: str = ""
+    """Instead of the role of the message: `subagent`, `orchestrator`."""
+    name: str = ""
+    caller: str = ""
+    """The role of who calls the tools of the message; "" for the agent."""
+    is_spoken: bool = False
+    is_cut_off: bool = False
+    usage: JsonObject = {}
+    """Tokens, costs and times of the call of a model that gave the message, under the names of component metrics."""
+
+
+class LoggedTalk(msgspec.Struct, kw_only=True):
+    """What a record says of one conversation."""
+
+    id: str = ""
+    messages: list[TalkMessage] = []
+    agent: str = ""
+    model: str = ""
+    instructions: str = ""
+    tools: Sequence[Any] | None = None
+    dimensions: dict[str, str] = {}
+    expected: Expected = Expected()
+    scenario: Scenario | None = None
+    labels: Sequence[Label] = ()
+    outcome: Outcome = Outcome()
+    pipeline: Pipeline = "text"
+    extras: JsonObject = {}
+
+
+class TalkReader(Reader):
+    """Reads records that hold talks."""
+
+    clock_source = "message"
+    no_messages = "has no messages"
+
+    def talks(self, group: RecordGroup, notes: Notes) -> Iterable[LoggedTalk]:
+        """The talks of a group of records."""
+        raise NotImplementedError
+
+    def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        for talk in self.talks(group, notes):
+            timeline = PlainTimeline(notes, self.clock_source)
+            for message in talk.messages:
+                _add(message, timeline, talk)
+            if timeline.events:
+                yield self._conversation(talk, timeline, group)
+            else:
+                where = f"{talk.id}: " if talk.id else ""
+                notes.refuse(InputError(f"{where}{self.no_messages}", hint="nothing was said in it"))
+
+    def _conversation(self, talk: LoggedTalk, timeline: PlainTimeline, group: RecordGroup) -> Conversation:
+        instructions = [talk.instructions, *timeline.instructions] if talk.instructions else timeline.instructions
+        dimensions = filled({"agent": talk.agent, "model": talk.model}) | filled(talk.dimensions)
+        return Conversation(
+            id=talk.id or group.name,
+            dimensions=dimensions,
+            source=Source(format=self.name, files=group.file_names, record=group.name),
+            pipeline=talk.pipeline,
+            participants=timeline.participants,
+            clocks=timeline.clocks,
+            agent=Agent(
+                name=talk.agent,
+                instructions="\n\n".join(dict.fromkeys(instructions)),
+                tools=None if talk.tools is None else read_tools(talk.tools),
+                models={"llm": talk.model} if talk.model else {},
+            ),
+            scenario=talk.scenario,
+            expected=talk.expected,
+            timeline=tuple(timeline.events),
+            labels=tuple(talk.labels),
+            outcome=talk.outcome,
+            extras=talk.extras,
+        )
+
+
+def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
+    at = timeline.at(message.at)
+    if message.plain["role"] == SYSTEM and not message.role:
+        timeline.instruct(message.plain)
+        return
+    timeline.add_plain(
+        message.plain,
+        at,
+        role=message.role,
+        name=message.name,
+        caller=timeline.participant(message.caller) if message.caller else "",
+        is_spoken=message.is_spoken,
+        is_cut_off=message.is_cut_off,
+    )
+    if message.usage:
+        timeline.add(ComponentMetric, component="llm", values=message.usage, label=talk.model, time=at)

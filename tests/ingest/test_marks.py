@@ -1,0 +1,59 @@
+"""Readers are imported only for files that may be of their format, and none is missed for that."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convoscope.errors import ConvoscopeError
+from convoscope.ingest.discover import best_claim, sample_of
+from convoscope.ingest.io.json import BadJson
+from convoscope.ingest.marks import MARKS, names_in
+from convoscope.ingest.reader import installed
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_every_example_is_claimed_as_with_all_readers_imported() -> None:
+    readers = installed().by_name
+    loaded = [reader.loaded for reader in readers.values()]
+    compared = 0
+    for path in sorted(path for path in EXAMPLES.rglob("*") if path.is_file()):
+        try:
+            sample = sample_of(path, loaded)
+        except (ConvoscopeError, BadJson):
+            continue
+        claims = best_claim(sample, readers.values()), best_claim(sample, loaded)
+        assert claims[0] == claims[1], path
+        compared += 1
+    assert compared > 20
+
+
+def test_marks_are_of_readers_that_are_there() -> None:
+    assert set(MARKS) <= set(installed().by_name)
+
+
+def test_a_chat_does_not_import_readers_of_other_formats() -> None:
+    code = (
+        "import sys, convoscope; "
+        f"list(convoscope.read({str(EXAMPLES / 'openai-chat' / 'single.json')!r})); "
+        "print(sorted(name for name in sys.modules if name.startswith('convoscope.ingest.formats.langsmith')))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert printed.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([{"a": {"b.c": [{"d": 1}]}}], {"a", "b.c", "b", "d"}),
+        ([["text"], 3, None], set()),
+    ],
+)
+def test_names(values: list[object], names: set[str]) -> None:
+    assert names_in(values) == names
