@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from support.format_facts import NOT_READING, RULES, decide
-from support.format_reading import NO_CONTENT, Reading
+from support.format_reading import NO_CONTENT, Reading, facts_of, folders
 
 Shared = Callable[[str], Path]
 Ran = Callable[[str, int], None]
@@ -27,14 +26,6 @@ class Row(NamedTuple):
     wrong: list[str]
 
 
-def _facts(folder: Path) -> dict[str, dict[str, Any]]:
-    """The facts of the logs of a kind. Files in folders inside are no logs: they hold what others made of one."""
-    held: dict[str, dict[str, Any]] = json.loads((folder / "facts.json").read_text())
-    return {
-        name: facts for name, facts in held.items() if (folder / name).parent == folder and (folder / name).exists()
-    }
-
-
 def _compared(reading: Reading, kind: str) -> Iterator[tuple[str, bool]]:
     for key, fact in reading.facts.items():
         rule = decide(kind, key)
@@ -47,7 +38,7 @@ def _compared(reading: Reading, kind: str) -> Iterator[tuple[str, bool]]:
 def _row(folder: Path) -> Row:
     right = compared = refused = 0
     wrong: list[str] = []
-    facts = _facts(folder)
+    facts = facts_of(folder)
     for name, counted in facts.items():
         reading = Reading(folder / name, counted)
         found = list(_compared(reading, folder.name))
@@ -63,20 +54,16 @@ def _row(folder: Path) -> Row:
     return Row(folder.name, len(facts), right, compared, refused, wrong)
 
 
-def _folders(root: Path) -> list[Path]:
-    return sorted(path.parent for path in root.glob("*/facts.json"))
-
-
 @pytest.fixture(scope="module")
 def rows(shared: Shared) -> list[Row]:
-    return [_row(folder) for folder in _folders(shared("data/formats"))]
+    return [_row(folder) for folder in folders(shared("data/formats"))]
 
 
 def test_every_fact_is_decided(shared: Shared, ran: Ran) -> None:
     keys = {
         (folder.name, key)
-        for folder in _folders(shared("data/formats"))
-        for facts in _facts(folder).values()
+        for folder in folders(shared("data/formats"))
+        for facts in facts_of(folder).values()
         for key in facts
     }
     assert [f"{kind}.{key}" for kind, key in sorted(keys) if decide(kind, key) is None] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -28,6 +29,17 @@ from support.shared_data import begins_with
 
 NO_CONTENT = ("without any message", "has no message", "nothing was said", "no conversation")
 """What a refusal says where a file holds nothing that was said."""
+
+
+def folders(root: Path) -> list[Path]:
+    """The folders of kinds."""
+    return sorted(path.parent for path in root.glob("*/facts.json"))
+
+
+def facts_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """The facts of the logs of a kind. Files in folders inside are no logs: they hold what others made of one."""
+    held: dict[str, dict[str, Any]] = json.loads((folder / "facts.json").read_text())
+    return {name: facts for name, facts in held.items() if "/" not in name and (folder / name).exists()}
 
 
 class Reading:
