@@ -1,64 +1,70 @@
-"""Suggested mappings, on files of kinds that are not read: what one reads is what the facts of the file say."""
+"""Suggested mappings, on every kind of log with its reader switched off: what one reads is what the reader reads.
+
+The reader's own reading is held against the facts by test_format_facts.py. A suggestion is *right* where all that user
+and agent say, and all calls of tools, are the same; *partly* where some of it is missing; *refused*; or *misread*: what
+it reads was not said, not by this side, or not in this order.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import convoscope
+from convoscope.conversation import ASSISTANT, USER, Conversation
 from convoscope.errors import ConvoscopeError
-from convoscope.ingest.discover import find_inputs
 from convoscope.ingest.mapping.suggestion import suggested_map
-from convoscope.ingest.mapping.trial import is_speech
+from support.format_reading import facts_of, folders
 
-_ROLE_COUNTS = ("speakers", "froms", "roles")
-"""Fields that count messages by the log's own word for who speaks."""
+RIGHT, PARTLY, REFUSED, MISREAD = "right", "partly", "refused", "misread"
+Spoken = tuple[str, str]
 
 
-def _unknown(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix in (".json", ".jsonl", ".traj") and path.name != "facts.json":
-            try:
-                known = bool(find_inputs([path]).inputs)
-            except ConvoscopeError:
-                known = False
-            if not known:
-                yield path
+def _spoken(one: Conversation) -> list[Spoken]:
+    """Who says what; blanks do not count."""
+    pairs = [(one.roles[said.speaker], " ".join(said.meant().split())) for said in one.utterances]
+    return [(role, text) for role, text in pairs if text]
+
+
+def _is_within(part: Sequence[Spoken], whole: Sequence[Spoken]) -> bool:
+    """Whether all of a part is in the whole, in its order."""
+    rest = iter(whole)
+    return all(pair in rest for pair in part)
+
+
+def _verdict(path: Path, map_file: Path) -> str:
+    try:
+        map_file.write_text(suggested_map([path]))
+    except ConvoscopeError:
+        return REFUSED
+    mapped = list(convoscope.read(path, format="map", readers_from=map_file))
+    try:
+        known = list(convoscope.read(path))
+    except ConvoscopeError:
+        return MISREAD  # a file in which nothing was said
+    truth = [_spoken(one) for one in known]
+    for one in mapped:
+        spoken = [pair for pair in _spoken(one) if pair[0] in (USER, ASSISTANT)]
+        if not any(_is_within(spoken, each) for each in truth):
+            return MISREAD
+    calls = sum(len(one.tool_calls) for one in mapped) == sum(len(one.tool_calls) for one in known)
+    return RIGHT if calls and [_spoken(one) for one in mapped] == truth else PARTLY
+
+
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
+    for folder in folders(root):
+        yield from ((folder.name, folder / name) for name in facts_of(folder))
 
 
 def test_a_mapping_is_right_or_refused(
     shared: Callable[[str], Path], ran: Callable[[str, int], None], tmp_path: Path
 ) -> None:
-    given = refused = compared = 0
-    for path in _unknown(shared("data/formats")):
-        try:
-            text = suggested_map([path])
-        except ConvoscopeError:
-            refused += 1
-            continue
-        given += 1
-        map_file = tmp_path / "map.toml"
-        map_file.write_text(text)
-        conversations = list(convoscope.read(path, readers_from=map_file))
-        spoken: Counter[str] = Counter()
-        for one in conversations:
-            roles = {speaker.id: speaker.role for speaker in one.participants}
-            said = [(roles[each.speaker], each.meant()) for each in one.utterances if each.meant().strip()]
-            spoken.update(role for role, _ in said)
-            talk = [words for role, words in said if role in ("user", "assistant")]
-            assert sum(map(is_speech, talk)) >= 0.8 * len(talk), path
-        assert spoken["user"] > 0, path
-        assert spoken["assistant"] > 0, path
-        facts_file = path.parent / "facts.json"
-        facts = json.loads(facts_file.read_text()).get(path.name, {}) if facts_file.exists() else {}
-        counts = next((facts[name] for name in _ROLE_COUNTS if isinstance(facts.get(name), dict)), None)
-        if counts and all(isinstance(count, int) for count in counts.values()):
-            compared += 1
-            assert sum(spoken.values()) == sum(counts.values()), path
-    assert given
-    assert refused
-    ran("files with a suggested mapping", given)
-    ran("files refused", refused)
-    ran("mappings compared with facts", compared)
+    verdicts = {(kind, path): _verdict(path, tmp_path / "map.toml") for kind, path in _files(shared("data/formats"))}
+    counts = Counter(verdicts.values())
+    for verdict in (RIGHT, PARTLY, REFUSED):
+        ran(f"suggested maps, {verdict}", counts[verdict])
+    for kind, verdict in sorted({(kind, verdict) for (kind, _), verdict in verdicts.items() if verdict != REFUSED}):
+        number = sum(held == verdict for (other, _), held in verdicts.items() if other == kind)
+        ran(f"suggested maps of {kind}, {verdict}", number)
+    assert [f"{kind}/{path.name}" for (kind, path), verdict in verdicts.items() if verdict == MISREAD] == []

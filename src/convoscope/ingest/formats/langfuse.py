@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
-from convoscope.ingest.kits.shapes import embedded, plain_messages
+from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
+from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
 _TURN = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?", re.M)
 _MODELS = ("GENERATION", "EMBEDDING")
+_UNTYPED = ("SPAN", "CHAIN")
 _TOKENS = {
     "prompt_tokens": ("input", "prompt_tokens"),
     "completion_tokens": ("output", "completion_tokens"),
@@ -58,24 +60,38 @@ class LangfuseReader(TraceReader):
             if not inner and (trace.get("input") is not None or trace.get("output") is not None):
                 yield _span({**trace, "traceId": trace.get("id"), "type": "GENERATION", "observations": None}, trace)
 
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        """All spans; one that is named like a tool that a model called is a tool, whatever its type says."""
+        spans = super().spans_of(group)
+        if any(span.text("type").upper() in _UNTYPED for span in spans):
+            outputs = [embedded(span.attributes.get("output")) for span in spans if span.text("type") in _MODELS]
+            blocks = [
+                block for answer in outputs for message in messages(answer, "assistant") for block in message["content"]
+            ]
+            called = {block.get("name") for block in blocks if block["type"] == "tool_use"}
+            parents = {span.parent for span in spans if span.text("type") in _MODELS}
+            for span in spans:
+                if span.text("type").upper() in _UNTYPED and span.name in called and span.id not in parents:
+                    span.attributes = {**span.attributes, "type": "TOOL"}
+        return spans
+
     def logged(self, span: Span) -> Logged | None:
         kind = span.text("type").upper()
         given, answer = embedded(span.attributes.get("input")), embedded(span.attributes.get("output"))
         if kind == "TOOL":
-            inner = as_object(given).get("input", given) if set(as_object(given)) == {"input"} else given
-            return ToolRun(
-                name=span.name.removeprefix("execute_tool "), arguments=inner, result=answer, error=span.error
-            )
+            return _tool_run(span, given, answer)
         if kind == "RETRIEVER":
             return Lookup(
                 query=as_text(given) or as_text(as_object(given).get("query")) or None, chunks=chunks_of(answer)
             )
         if kind not in _MODELS:
             return None
+        listed = [entry["content"] for entry in map(as_object, as_list(given)) if _is_definition(entry)]
         return LoggedCall(
             inputs=messages(given, "user"),
             outputs=messages(answer, "assistant"),
             model=span.text("model"),
+            tools=listed or None,
             usage=_usage(span),
         )
 
@@ -89,11 +105,14 @@ class LangfuseReader(TraceReader):
                     continue
                 seen.add(id)
                 is_human = as_text(score.get("source")).upper() == "ANNOTATION"
+                part = as_text(score.get("observationId", score.get("observation_id")))
                 yield Label(
                     name=as_text(score.get("name")),
                     value=value,
                     rater="langfuse",
                     rater_kind="human" if is_human else "external",
+                    subject_kind="observation" if part else "conversation",
+                    subject=part,
                     notes=as_text(score.get("comment")),
                 )
 
@@ -124,8 +143,28 @@ def _span(value: JsonObject, trace: JsonObject) -> Span:
     )
 
 
+def _tool_run(span: Span, given: Any, answer: Any) -> ToolRun:
+    """A tool that ran; what it gave back may be written as a message."""
+    inner = as_object(given).get("input", given) if set(as_object(given)) == {"input"} else given
+    run = ToolRun(name=span.name.removeprefix("execute_tool "), arguments=inner, result=answer, error=span.error)
+    blocks = [block for message in plain_messages(answer) for block in message["content"]] if is_message(answer) else []
+    if [block["type"] for block in blocks] == ["tool_result"]:
+        run.call_id, run.result = as_text(blocks[0].get("tool_use_id")), blocks[0].get("content")
+        run.error = run.error or (as_text(run.result) or "the tool failed" if blocks[0].get("is_error") else "")
+    return run
+
+
+def _is_definition(message: JsonObject) -> bool:
+    """Whether a message of a tool says what the tool is: some integrations list the tools behind the messages."""
+    content = as_object(message.get("content"))
+    return content.get("type") == "function" and "name" in as_object(content.get("function"))
+
+
 def messages(value: Any, role: str) -> list[JsonObject]:
     """The messages of an input or output, in the many shapes that integrations write."""
+    value = None if value == "None" else value  # nothing, as Python prints it
+    if isinstance(value, list):
+        value = [entry for entry in value if not (isinstance(entry, dict) and _is_definition(entry))]
     if isinstance(value, str):
         return _by_prefix(value) or plain_messages(value.strip('"') if value.startswith('"') else value, role)
     if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):

@@ -11,6 +11,8 @@ from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 
+_SAYS = "utter_"
+"""How the names of actions begin that only say a text; an event of the bot has the text."""
 _QUIET = ("action_listen", "action_session_start", "action_unlikely_intent")
 
 
@@ -38,8 +40,10 @@ class RasaReader(TalkReader):
                 if kind in ("user", "bot"):
                     plain = plain_messages({"role": kind, "content": as_text(event.get("text"))})
                 elif kind == "action" and as_text(event.get("name")) not in _QUIET:
-                    call: JsonObject = {"type": "tool_use", "name": event.get("name"), "input": {}}
-                    plain = plain_messages({"role": "assistant", "content": [call]})
+                    block: JsonObject = {"type": "tool_use", "name": event.get("name"), "input": {}}
+                    if as_text(event.get("name")).startswith(_SAYS):
+                        block = {"type": "response", "name": event.get("name")}
+                    plain = plain_messages({"role": "assistant", "content": [block]})
                 else:
                     notes.ignored(f"event_{kind}")
                 messages += [TalkMessage(plain=entry, at=at) for entry in plain]

@@ -229,22 +229,29 @@ def _in_time(spans: Iterable[Span]) -> list[Span]:
 def _steps(spans: Sequence[Span], logged: Mapping[int, Logged], reader: TraceReader) -> list[TraceStep]:
     """What the spans log, by time. A call that wraps another call is left out: the inner one says the same."""
     by_id = {span.id: span for span in spans if span.id}
-    wrapped: set[int] = set()
+    inner: dict[int, list[LoggedCall]] = {}
+    """The calls inside of each call."""
     steps: list[TraceStep] = []
     for span in _in_time(spans):
         matched = logged.get(id(span))
         above = list(_ancestors(span, by_id))
         if isinstance(matched, LoggedCall) and _says(matched):
             for entry in above:
-                outer = logged.get(id(entry))
-                if isinstance(outer, LoggedCall):
-                    wrapped.add(id(entry))
-                    matched.outputs = matched.outputs or outer.outputs
+                if isinstance(logged.get(id(entry)), LoggedCall):
+                    inner.setdefault(id(entry), []).append(matched)
         if matched is not None:
             agent = next((name for entry in (span, *above) if (name := reader.agent(entry))), "")
             is_inside = any(isinstance(logged.get(id(entry)), ToolRun) for entry in above)
             steps.append(TraceStep(span, matched, agent, is_inside))
-    return [step for step in steps if id(step.span) not in wrapped]
+    for step in steps:
+        calls = inner.get(id(step.span), ())
+        if len(calls) == 1 and isinstance(
+            step.logged, LoggedCall
+        ):  # the same call: each may log what the other does not
+            calls[0].outputs = calls[0].outputs or step.logged.outputs
+            calls[0].usage = calls[0].usage or step.logged.usage
+            calls[0].tools = calls[0].tools or step.logged.tools
+    return [step for step in steps if id(step.span) not in inner]
 
 
 def _ancestors(span: Span, by_id: dict[str, Span]) -> Iterator[Span]:
@@ -423,9 +430,11 @@ class TraceTimeline(PlainTimeline):
         name, id = as_text(block.get("name")), as_text(block.get("tool_use_id"))
         if id and id in self._answered and not any(call.id == id for call in self._open):
             return
-        # A result without an id, of a tool whose span gave it already.
-        if not block.get("tool_use_id") and self._given[name] and not any(call.name == name for call in self._open):
-            self._given[name] -= 1
+        # A result without an id, of a tool whose span gave it already; some logs do not even say of which tool.
+        waits = any(call.name == name or not name for call in self._open)
+        given = name or next((tool for tool, count in self._given.items() if count), "")
+        if not id and self._given[given] and not waits:
+            self._given[given] -= 1
         else:
             super().add_result(block, at)
 
