@@ -51,11 +51,13 @@ class InspectReader(Reader):
         header, samples = _log(group)
         if not samples:
             raise InputError("an Inspect log without samples", field="samples", hint="it was made with log_samples off")
-        around = {name: value for name, value in header.items() if name != "samples"}
+        # Reductions sum the scores up.
+        around = {name: value for name, value in header.items() if name not in ("samples", "reductions")}
         for sample in samples:
             if sample.get("messages") or sample.get("output"):
                 conversation = _conversation(sample, as_object(header.get("eval")), group, notes)
-                yield with_leftovers(conversation, [sample, around], notes)
+                taken = {name: value for name, value in sample.items() if name not in conversation.extras}
+                yield with_leftovers(conversation, [taken, around], notes, {"attachments"})
             else:
                 notes.refuse(InputError(f"sample {sample.get('id')!r} has no messages", field="messages"))
 
@@ -97,8 +99,6 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
         clocks=timeline.clocks,
         agent=Agent(instructions="\n\n".join(timeline.instructions), models={"llm": model} if model else {}),
         expected=Expected(ground_truth=target or None),
-            ground_truth=as_text(target if isinstance(target, str) else next(iter(target or ()), "")) or None
-        ),
         timeline=tuple(timeline.events),
         labels=tuple(_labels(as_object(fields.take("scores", kind=dict)))),
         outcome=Outcome(error=as_text(error.get("message")), duration=fields.number("total_time")),

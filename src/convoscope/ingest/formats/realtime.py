@@ -21,7 +21,10 @@ _SETTINGS = ("session.created", "session.updated", "session.update")
 _REALTIME = ("input_audio_buffer.", "conversation.item.", "response.output_audio", "response.audio")
 _LIVE = ("setup", "serverContent", "toolCall", "client_content", "clientContent", "tool_response", "toolResponse")
 
-_KNOWN = frozenset({"event_id", "delta", "audio", "audio_start_ms", "audio_end_ms", "content_index", "output_index"})
+_KNOWN = frozenset(
+    {"event_id", "delta", "audio", "audio_start_ms", "audio_end_ms", "content_index", "output_index"}
+    | {"inputTranscription", "outputTranscription", "inlineData"}
+)
 """Pieces of what comes whole, sound, and numbers that show in the order."""
 
 

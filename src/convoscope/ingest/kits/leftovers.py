@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import USER, Conversation
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.kits.shapes import embedded
 from convoscope.ingest.kits.spans import any_value
 from convoscope.ingest.record import JsonObject, without_payload
@@ -38,7 +39,7 @@ def with_leftovers(
         return conversation
     notes.ignored("field_not_read", ", ".join(left)[:200], count=len(left))
     for path in left:
-        if path.rpartition(".")[2] in _SAID:
+        if path.rpartition(".")[2] in _SAID and ".delta." not in path:  # pieces of what comes whole
             notes.set_aside("text_not_read", path[:200])
     kept = {path: without_payload(list(values), notes, -1) for path, values in left.items()}
     return msgspec.structs.replace(conversation, extras={**conversation.extras, UNREAD: kept})
@@ -57,9 +58,13 @@ class _Held:
 
     def has(self, value: Any) -> bool:
         if isinstance(value, str):
-            return value in self._values or all(line.strip() in self._lines for line in value.splitlines())
+            said = without_control(value, USER).words
+            return value in self._values or self._has_lines(value) or self._has_lines(said)
         # Any log has these two somewhere.
         return value not in (0, 1) and value in self._values
+
+    def _has_lines(self, text: str) -> bool:
+        return all(line.strip() in self._lines for line in text.splitlines())
 
 
 def _fields(records: Iterable[Any], known: Set[str]) -> Iterator[tuple[str, Any]]:
