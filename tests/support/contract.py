@@ -109,6 +109,12 @@ def _folder(path: str, **facts: Any) -> LogSample:
     return LogSample(files, is_folder=True, **facts)
 
 
+def _inspect() -> LogSample:
+    """A log of one sample."""
+    whole = _sample("inspect/bins.json").files["bins.json"]
+    return LogSample({"bins.json": {**whole, "samples": whole["samples"][1:]}}, id="paper-bin")
+
+
 _BLOCKS = {
     "id": "room-1",
     "system": "You keep the rooms of the library.",
@@ -135,18 +141,36 @@ _BLOCKS = {
 
 SAMPLES = {
     "abcd": _first("abcd/chats.json", copies=("chats.json.delexed",)),
+    "agents-runstate": _sample("agents-runstate/hostel.json", id="conv-hostel-2"),
+    "anthropic-managed-agents": _sample(
+        "anthropic-managed-agents/ferns.jsonl", id="sesn_fern", times=("processed_at",)
+    ),
+    "claude-agent-sdk": _sample("claude-agent-sdk/recipes.jsonl", id="sess-recipes"),
     "convoscope": _sample("convoscope/flow-states.json"),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
+    "google-adk": _sample("google-adk/tides.json", id="session-tides", times=("timestamp",)),
+    "google-adk: eval sets": _sample("google-adk/harbour.test.json", id="high-water", times=("creation_timestamp",)),
+    "http-exchanges": _sample("http-exchanges/sauna.json", times=("startedDateTime",)),
+    "inspect": _inspect(),
+    "langchain": _sample("langchain/museum.json", id="thread-museum"),
+    "langfuse": _sample("langfuse/mill.json", id="desk-41", times=("startTime", "endTime")),
+    "langsmith": _sample("langsmith/owls.jsonl", id="thread-owl", times=("start_time", "end_time")),
     "livekit": _sample(
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
+    "logfire": _sample("logfire/seeds.json", id="visitor-9"),
     "multiwoz": _sample("multiwoz/dialogues-2.1.json", id="BAY0001.json"),
     "multiwoz: 2.2": _first("multiwoz/version-2.2/dialogues_001.json"),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
+    "openinference": _sample("openinference/club.jsonl", id="plot-14b", times=("start_time", "end_time")),
+    "otel-genai": _sample("otel-genai/boathouse.jsonl", id="kayak-17"),
+    "otel-genai: older conventions": _sample("otel-genai/older-conventions.json"),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
+    "pipecat-spans": _sample("pipecat-spans/bicycle-shop.json", id="call-bike-3"),
     "plain-text": _text("plain-text/broadband.txt"),
+    "realtime": _sample("realtime/lamps.jsonl", id="sess_lamp", copies=("lamps.jsonl.delta",)),
     "retell": _sample(
         "retell/call.json",
         copies=("call.json.transcript", "call.json.transcript_object", "call.json.transcript_with_tool_calls.words"),
@@ -161,12 +185,19 @@ SAMPLES = {
     "subtitles: WebVTT": _text("subtitles/booking.vtt"),
     "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
+    "tau2-bench": _sample(
+        "tau2-bench/telecom.json",
+        id="sim-31",
+        times=("timestamp",),
+        withheld=("telecom.json.simulations.reward_info", "telecom.json.tasks.evaluation_criteria"),
+    ),
     "vapi": _sample(
         "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)
     ),
     "vapi: webhooks": _lines(
         "vapi/webhooks.jsonl", "2f1b7c10-0000-4000-8000-000000000001", copies=("webhooks.jsonl.message",)
     ),
+    "vercel-ai": _sample("vercel-ai/walks.json", id="walk-5"),
     "voice-logs": _folder(
         "voice-logs/records/tool-calls",
         times=("timestamp",),
