@@ -133,8 +133,18 @@ _BLOCKS = {
 
 SAMPLES = {
     "abcd": _first("abcd/chats.json", copies=("chats.json.delexed",)),
+    "assemblyai": _sample("assemblyai/dentist.json", copies=("dentist.json.text",)),
+    "atif": _sample("atif/tide-table.json", times=("timestamp",)),
+    "aws-transcribe": _sample("aws-transcribe/garage.json", copies=("garage.json.results.transcripts",)),
+    "chatgpt-export": _first("chatgpt-export/conversations.json"),
+    "chatwoot": _sample("chatwoot/messages.json", times=("created_at",)),
+    "contact-lens": _sample("contact-lens/chat.json", times=("AbsoluteTime",)),
+    "contact-lens: voice": _sample("contact-lens/voice.json"),
     "convoscope": _sample("convoscope/flow-states.json"),
+    "deepgram": _sample("deepgram/parcel.json", copies=("parcel.json.results.channels",)),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
+    "facebook": _sample("facebook/message_1.json", times=("timestamp_ms",)),
+    "intercom": _sample("intercom/conversation.json", times=("created_at",)),
     "livekit": _sample(
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
@@ -143,8 +153,10 @@ SAMPLES = {
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
+    "openhands": _sample("openhands/word-count.json", times=("timestamp",)),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
     "plain-text": _text("plain-text/broadband.txt"),
+    "rasa": _sample("rasa/tracker.json", times=("timestamp",)),
     "retell": _sample(
         "retell/call.json",
         copies=("call.json.transcript", "call.json.transcript_object", "call.json.transcript_with_tool_calls.words"),
@@ -153,12 +165,17 @@ SAMPLES = {
         "retell/webhooks.jsonl", "call_1c90d3", copies=("webhooks.jsonl.call", "webhooks.jsonl.event")
     ),
     "sgd": _first("sgd/dialogues_001.json"),
+    "sharegpt": _first("sharegpt/recipes.json"),
     "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
+    "star": _sample("star/ferry.json", times=("UnixTime",)),
     "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
     "subtitles": _text("subtitles/booking.srt"),
     "subtitles: WebVTT": _text("subtitles/booking.vtt"),
+    "swe-agent": _sample("swe-agent/leap-year.traj"),
+    "taskmaster": _first("taskmaster/coffee.json"),
     "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
+    "telegram": _sample("telegram/result.json", times=("date", "date_unixtime")),
     "vapi": _sample(
         "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)
     ),
@@ -170,6 +187,7 @@ SAMPLES = {
         times=("timestamp",),
         copies=("transcript.jsonl", "audit_log.json.llm_prompts"),
     ),
+    "whatsapp": _text("whatsapp/chat.txt"),
     "whisper": _sample("whisper/parcel.json"),
 }
 

@@ -20,6 +20,7 @@ class ChatwootReader(TalkReader):
 
     name = "chatwoot"
     title = "Chatwoot messages"
+    known = frozenset({"message_type", "private"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -28,6 +29,7 @@ class ChatwootReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
         talks: dict[str, list[tuple[float, JsonObject]]] = {}
         for value in (value for record in group.records for value in _messages(record.value)):
             id = as_text(value.get("conversation_id"))
@@ -37,13 +39,20 @@ class ChatwootReader(TalkReader):
             for at, value in sorted(entries, key=lambda entry: entry[0]):
                 kind = value.get("message_type")
                 role = _ROLES.get(kind) if isinstance(kind, int | str) else None
-                if value.get("private") is True or role is None:
-                    notes.ignored("private_note" if value.get("private") is True else f"message_type_{kind}")
+                marker = "private_note" if value.get("private") is True else "" if role else f"message_type_{kind}"
+                text = as_text(value.get("content"))
+                if marker or role is None or not text.strip():
+                    messages.append(_aside(value, at, marker or "message_without_text"))
                     continue
                 sender = as_text(as_object(value.get("sender")).get("name"))
-                plain = plain_messages({"role": role, "content": as_text(value.get("content")), "id": value.get("id")})
+                plain = plain_messages({"role": role, "content": text, "id": value.get("id")})
                 messages += [TalkMessage(plain=entry, at=at or None, name=sender) for entry in plain]
-            yield LoggedTalk(id=id, messages=messages)
+            yield LoggedTalk(id=id, messages=messages, raw=[value for _, value in entries])
+
+
+def _aside(value: JsonObject, at: float, marker: str) -> TalkMessage:
+    """An entry that the other side never saw, or that has no text."""
+    return TalkMessage(plain={"role": "", **value}, at=at or None, marker=marker[:80])
 
 
 def _messages(value: object) -> list[JsonObject]:

@@ -15,6 +15,7 @@ class DeepgramReader(TranscriptReader):
 
     name = "deepgram"
     title = "Deepgram transcripts"
+    known = frozenset({"transcript", "text"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -38,6 +39,7 @@ class DeepgramReader(TranscriptReader):
                 language=as_text(next(iter(channels), {}).get("detected_language")),
                 duration=as_number(metadata.get("duration")),
                 extras=filled({name: metadata.get(name) for name in ("created", "model_info", "channels")}),
+                raw=value,
             )
 
 
@@ -62,6 +64,7 @@ def _spoken(value: JsonObject, text: str, channels: int) -> SpokenText:
         end=as_number(value.get("end")),
         confidence=as_number(value.get("confidence")),
         id=as_text(value.get("id")),
+        extras={"words": value.get("words")} if text == "transcript" else value,
     )
 
 

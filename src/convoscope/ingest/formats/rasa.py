@@ -11,6 +11,8 @@ from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 
+_SAYS = "utter_"
+"""How the names of actions begin that only say a text; an event of the bot has the text."""
 _QUIET = ("action_listen", "action_session_start", "action_unlikely_intent")
 
 
@@ -19,6 +21,7 @@ class RasaReader(TalkReader):
 
     name = "rasa"
     title = "Rasa trackers"
+    known = frozenset({"event"})
     no_messages = "has events, and nothing was said or done"
 
     def detect(self, sample: Sample) -> Detection | None:
@@ -29,6 +32,7 @@ class RasaReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
         for record in group.records:
             value = as_object(record.value)
             messages: list[TalkMessage] = []
@@ -38,16 +42,19 @@ class RasaReader(TalkReader):
                 if kind in ("user", "bot"):
                     plain = plain_messages({"role": kind, "content": as_text(event.get("text"))})
                 elif kind == "action" and as_text(event.get("name")) not in _QUIET:
-                    call: JsonObject = {"type": "tool_use", "name": event.get("name"), "input": {}}
-                    plain = plain_messages({"role": "assistant", "content": [call]})
-                else:
-                    notes.ignored(f"event_{kind}")
+                    block: JsonObject = {"type": "tool_use", "name": event.get("name"), "input": {}}
+                    if as_text(event.get("name")).startswith(_SAYS):
+                        block = {"type": "response", "name": event.get("name")}
+                    plain = plain_messages({"role": "assistant", "content": [block]})
                 messages += [TalkMessage(plain=entry, at=at) for entry in plain]
+                if not plain:
+                    messages.append(TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{as_text(kind)}"))
             slots = filled(as_object(value.get("slots")))
             yield LoggedTalk(
                 id=as_text(value.get("sender_id")),
                 messages=messages,
                 extras=filled({"slots": slots, "active_loop": value.get("active_loop")}),
+                raw=value,
             )
 
 

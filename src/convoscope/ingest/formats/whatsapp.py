@@ -49,11 +49,12 @@ class WhatsAppReader(TalkReader):
             notes.inferred("day_before_month", "no date has a day above 12")
         messages: list[TalkMessage] = []
         for day, time, lines in entries:
+            at = _seconds(day, time, day_first is not False)
             named = _NAME.match("\n".join(lines))
             if named is None:
-                notes.ignored("system_message")
+                text = {"type": "text", "text": "\n".join(lines)}
+                messages.append(TalkMessage(plain={"role": "", "content": [text]}, at=at, marker="system_message"))
                 continue
-            at = _seconds(day, time, day_first is not False)
             role = role_of(named["name"])
             plain = {
                 "role": role,

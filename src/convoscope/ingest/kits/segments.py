@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any
 
 import msgspec
 
 from convoscope.conversation import ASSISTANT, Clock, Conversation, Outcome, Segment, Source, Text
 from convoscope.errors import InputError
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import JsonObject
+from convoscope.ingest.record import JsonObject, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.speaker_labels import speaker
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -51,6 +53,7 @@ def _joined(words: Sequence[SpokenText], glue: Sequence[str]) -> SpokenText:
         start=min(starts, default=None),
         end=max(ends, default=None),
         confidence=sum(sure) / len(sure) if sure else None,
+        extras=filled({"words": [word.extras for word in words if word.extras]}),
     )
 
 
@@ -64,10 +67,15 @@ class Transcript(msgspec.Struct, kw_only=True):
     roles: dict[str, str] = {}
     """The role of a speaker, by label, where the log says it; otherwise the label may say it."""
     extras: JsonObject = {}
+    raw: Any = None
+    """The transcript as it is written: what is not in the conversation is kept beside it."""
 
 
 class TranscriptReader(Reader):
     """Reads transcripts of recognisers."""
+
+    known: Set[str] = frozenset()
+    """Names of fields that need not be kept: they say again what others say."""
 
     def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
         """The transcripts of a group of records."""
@@ -79,10 +87,12 @@ class TranscriptReader(Reader):
             for turn in transcript.turns:
                 if turn.text.strip():
                     _say(turn, transcript, timeline, self.name)
+                else:
+                    notes.set_aside("segment_without_text", turn.speaker, timeline.seq)
             if not timeline.events:
                 notes.refuse(InputError("a transcript without words", hint="nothing was said, or nothing recognised"))
                 continue
-            yield Conversation(
+            conversation = Conversation(
                 id=transcript.id or group.name,
                 source=Source(format=self.name, files=group.file_names, record=group.name),
                 pipeline="cascade",
@@ -92,6 +102,7 @@ class TranscriptReader(Reader):
                 outcome=Outcome(duration=transcript.duration),
                 extras=transcript.extras,
             )
+            yield with_leftovers(conversation, [transcript.raw], notes, self.known)
 
 
 def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, source: str) -> None:
@@ -101,6 +112,8 @@ def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, so
     else:
         id = speaker(timeline, turn.speaker or "speaker")
     is_timed = turn.start is not None and turn.end is not None and turn.end >= turn.start
+    if not is_timed:
+        timeline.notes.set_aside("segment_without_times", turn.text[:60], timeline.seq)
     words = Text(turn.text, source, turn.confidence, transcript.language)
     is_agent = id.partition(":")[0] == ASSISTANT
     timeline.say(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import JsonObject, filled
@@ -39,6 +40,9 @@ class TalkMessage(msgspec.Struct, kw_only=True):
     """The role of who calls the tools of the message; "" for the agent."""
     is_spoken: bool = False
     is_cut_off: bool = False
+    extras: JsonObject = {}
+    marker: str = ""
+    """What the entry is, where it is no speech: a note for colleagues, an event of the system."""
     usage: JsonObject = {}
     """Tokens, costs and times of the call of a model that gave the message, under the names of component metrics."""
 
@@ -59,6 +63,8 @@ class LoggedTalk(msgspec.Struct, kw_only=True):
     outcome: Outcome = Outcome()
     pipeline: Pipeline = "text"
     extras: JsonObject = {}
+    raw: Any = None
+    """What the log says of this talk, as it is written: what is not in the conversation is kept beside it."""
 
 
 class TalkReader(Reader):
@@ -66,6 +72,8 @@ class TalkReader(Reader):
 
     clock_source = "message"
     no_messages = "has no messages"
+    known: Set[str] = frozenset()
+    """Names of fields that need not be kept: they say again what others say."""
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterable[LoggedTalk]:
         """The talks of a group of records."""
@@ -77,7 +85,7 @@ class TalkReader(Reader):
             for message in talk.messages:
                 _add(message, timeline, talk)
             if timeline.events:
-                yield self._conversation(talk, timeline, group)
+                yield with_leftovers(self._conversation(talk, timeline, group), [talk.raw], notes, self.known)
             else:
                 where = f"{talk.id}: " if talk.id else ""
                 notes.refuse(InputError(f"{where}{self.no_messages}", hint="nothing was said in it"))
@@ -109,6 +117,10 @@ class TalkReader(Reader):
 
 def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
     at = timeline.at(message.at)
+    if message.marker:
+        timeline.notes.ignored(message.marker, "", timeline.seq)
+        timeline.mark(message.marker, message.plain, at)
+        return
     if message.plain["role"] == SYSTEM and not message.role:
         timeline.instruct(message.plain)
         return
@@ -120,6 +132,7 @@ def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> Non
         caller=timeline.participant(message.caller) if message.caller else "",
         is_spoken=message.is_spoken,
         is_cut_off=message.is_cut_off,
+        extras=message.extras,
     )
     if message.usage:
         timeline.add(ComponentMetric, component="llm", values=message.usage, label=talk.model, time=at)
