@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import ASSISTANT, Clock, Conversation, Outcome, Segment, Source, Text
+from convoscope.conversation import Clock, Conversation, Outcome, Segment, Source, Text
 from convoscope.errors import InputError
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.reader import Reader, RecordGroup
@@ -115,11 +115,9 @@ def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, so
     if not is_timed:
         timeline.notes.set_aside("segment_without_times", turn.text[:60], timeline.seq)
     words = Text(turn.text, source, turn.confidence, transcript.language)
-    is_agent = id.partition(":")[0] == ASSISTANT
     timeline.say(
         id,
-        spoken=words if is_agent else None,
-        heard=None if is_agent else words,
+        heard=words,
         segments=[Segment(turn.start, turn.end, CLOCK)] if is_timed else [],  # type: ignore[arg-type]
         id=turn.id,
         extras=turn.extras,
