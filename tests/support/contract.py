@@ -107,6 +107,12 @@ def _folder(path: str, **facts: Any) -> LogSample:
     return LogSample(files, is_folder=True, **facts)
 
 
+def _inspect() -> LogSample:
+    """A log of one sample."""
+    whole = _sample("inspect/bins.json").files["bins.json"]
+    return LogSample({"bins.json": {**whole, "samples": whole["samples"][1:]}}, id="paper-bin")
+
+
 _BLOCKS = {
     "id": "room-1",
     "system": "You keep the rooms of the library.",
@@ -133,30 +139,48 @@ _BLOCKS = {
 
 SAMPLES = {
     "abcd": _first("abcd/chats.json", copies=("chats.json.delexed",)),
+    "agents-runstate": _sample("agents-runstate/hostel.json", id="conv-hostel-2"),
+    "anthropic-managed-agents": _sample(
+        "anthropic-managed-agents/ferns.jsonl", id="sesn_fern", times=("processed_at",)
+    ),
     "assemblyai": _sample("assemblyai/dentist.json", copies=("dentist.json.text",)),
     "atif": _sample("atif/tide-table.json", times=("timestamp",)),
     "aws-transcribe": _sample("aws-transcribe/garage.json", copies=("garage.json.results.transcripts",)),
     "chatgpt-export": _first("chatgpt-export/conversations.json"),
     "chatwoot": _sample("chatwoot/messages.json", times=("created_at",)),
+    "claude-agent-sdk": _sample("claude-agent-sdk/recipes.jsonl", id="sess-recipes"),
     "contact-lens": _sample("contact-lens/chat.json", times=("AbsoluteTime",)),
     "contact-lens: voice": _sample("contact-lens/voice.json"),
     "convoscope": _sample("convoscope/flow-states.json"),
     "deepgram": _sample("deepgram/parcel.json", copies=("parcel.json.results.channels",)),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
     "facebook": _sample("facebook/message_1.json", times=("timestamp_ms",)),
+    "google-adk": _sample("google-adk/tides.json", id="session-tides", times=("timestamp",)),
+    "google-adk: eval sets": _sample("google-adk/harbour.test.json", id="high-water", times=("creation_timestamp",)),
+    "http-exchanges": _sample("http-exchanges/sauna.json", times=("startedDateTime",)),
+    "inspect": _inspect(),
     "intercom": _sample("intercom/conversation.json", times=("created_at",)),
+    "langchain": _sample("langchain/museum.json", id="thread-museum"),
+    "langfuse": _sample("langfuse/mill.json", id="desk-41", times=("startTime", "endTime")),
+    "langsmith": _sample("langsmith/owls.jsonl", id="thread-owl", times=("start_time", "end_time")),
     "livekit": _sample(
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
+    "logfire": _sample("logfire/seeds.json", id="visitor-9"),
     "multiwoz": _sample("multiwoz/dialogues-2.1.json", id="BAY0001.json"),
     "multiwoz: 2.2": _first("multiwoz/version-2.2/dialogues_001.json"),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
     "openhands": _sample("openhands/word-count.json", times=("timestamp",)),
+    "openinference": _sample("openinference/club.jsonl", id="plot-14b", times=("start_time", "end_time")),
+    "otel-genai": _sample("otel-genai/boathouse.jsonl", id="kayak-17"),
+    "otel-genai: older conventions": _sample("otel-genai/older-conventions.json"),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
+    "pipecat-spans": _sample("pipecat-spans/bicycle-shop.json", id="call-bike-3"),
     "plain-text": _text("plain-text/broadband.txt"),
     "rasa": _sample("rasa/tracker.json", times=("timestamp",)),
+    "realtime": _sample("realtime/lamps.jsonl", id="sess_lamp", copies=("lamps.jsonl.delta",)),
     "retell": _sample(
         "retell/call.json",
         copies=("call.json.transcript", "call.json.transcript_object", "call.json.transcript_with_tool_calls.words"),
@@ -175,6 +199,12 @@ SAMPLES = {
     "taskmaster": _first("taskmaster/coffee.json"),
     "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
+    "tau2-bench": _sample(
+        "tau2-bench/telecom.json",
+        id="sim-31",
+        times=("timestamp",),
+        withheld=("telecom.json.simulations.reward_info", "telecom.json.tasks.evaluation_criteria"),
+    ),
     "telegram": _sample("telegram/result.json", times=("date", "date_unixtime")),
     "vapi": _sample(
         "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)
@@ -182,6 +212,7 @@ SAMPLES = {
     "vapi: webhooks": _lines(
         "vapi/webhooks.jsonl", "2f1b7c10-0000-4000-8000-000000000001", copies=("webhooks.jsonl.message",)
     ),
+    "vercel-ai": _sample("vercel-ai/walks.json", id="walk-5"),
     "voice-logs": _folder(
         "voice-logs/records/tool-calls",
         times=("timestamp",),

@@ -45,6 +45,7 @@ class RunStateReader(TalkReader):
                 messages=messages,
                 agent=as_text(as_object(value.get("current_agent")).get("name")),
                 extras=filled({"schema": value.get("$schemaVersion"), "trace": value.get("trace")}),
+                raw=value,
             )
 
 

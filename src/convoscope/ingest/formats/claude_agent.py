@@ -25,6 +25,7 @@ class ClaudeAgentReader(TalkReader):
 
     name = "claude-agent-sdk"
     title = "Claude Agent SDK messages"
+    known = frozenset({"uuid", "parentUuid", "timestamp"})
 
     def detect(self, sample: Sample) -> Detection | None:
         messages = [message for value in sample.values for message in _messages(value)]
@@ -39,7 +40,7 @@ class ClaudeAgentReader(TalkReader):
         return Detection(0.94, "messages of the Claude Agent SDK", "file") if around and has_session else None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        talk = LoggedTalk()
+        talk = LoggedTalk(raw=[record.value for record in group.records])
         for message in (message for record in group.records for message in _messages(record.value)):
             kind, inner = as_text(message.get("type")), as_object(message.get("message"))
             if kind == "system" and message.get("subtype") == "init":

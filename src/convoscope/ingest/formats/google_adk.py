@@ -19,6 +19,7 @@ class GoogleADKReader(TalkReader):
 
     name = "google-adk"
     title = "Google ADK sessions and eval sets"
+    known = frozenset({"timestamp", "creation_timestamp"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -38,9 +39,10 @@ class GoogleADKReader(TalkReader):
         for value in values:
             if "events" in value:
                 yield _session(value)
+            set_of_cases = {name: inner for name, inner in value.items() if name != "eval_cases"}
             for case in map(as_object, as_list(value.get("eval_cases"))):
                 notes.inferred("reference_conversation", "an eval set says what should be said, not what was said")
-                yield _case(case)
+                yield _case(case, {**case, "eval_set": set_of_cases})
 
 
 def _is_event(value: Any) -> bool:
@@ -68,10 +70,11 @@ def _session(value: JsonObject) -> LoggedTalk:
         messages=messages,
         agent=as_text(value.get("app_name", value.get("appName"))) or (agents[0] if agents else ""),
         extras=filled({"user": as_text(value.get("user_id", value.get("userId"))), "state": value.get("state")}),
+        raw=value,
     )
 
 
-def _case(case: JsonObject) -> LoggedTalk:
+def _case(case: JsonObject, raw: JsonObject) -> LoggedTalk:
     messages: list[TalkMessage] = []
     for turn in map(as_object, as_list(case.get("conversation"))):
         at = seconds(turn, ("creation_timestamp",))
@@ -81,7 +84,7 @@ def _case(case: JsonObject) -> LoggedTalk:
         spoken += plain_messages([{"role": "assistant", "content": calls}]) if calls else []
         spoken += plain_messages(_filled(turn.get("final_response")), "assistant")
         messages += [TalkMessage(plain=plain, at=at) for plain in spoken]
-    return LoggedTalk(id=as_text(case.get("eval_id")), messages=messages)
+    return LoggedTalk(id=as_text(case.get("eval_id")), messages=messages, raw=raw)
 
 
 def _questions(values: list[JsonObject]) -> LoggedTalk:
@@ -96,6 +99,7 @@ def _questions(values: list[JsonObject]) -> LoggedTalk:
             ground_truth=references[-1] or None,
             tool_calls=tuple(ExpectedToolCall(as_text(use.get("tool_name")), use.get("tool_input")) for use in uses),
         ),
+        raw=values,
     )
 
 

@@ -10,6 +10,7 @@ from convoscope.conversation import Agent, ComponentMetric, Conversation, Expect
 from convoscope.errors import InputError
 from convoscope.ingest.io.packed import CONTENT, MEMBER
 from convoscope.ingest.kits.exchanges import numbers_in
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -50,9 +51,13 @@ class InspectReader(Reader):
         header, samples = _log(group)
         if not samples:
             raise InputError("an Inspect log without samples", field="samples", hint="it was made with log_samples off")
+        # Reductions sum the scores up.
+        around = {name: value for name, value in header.items() if name not in ("samples", "reductions")}
         for sample in samples:
             if sample.get("messages") or sample.get("output"):
-                yield _conversation(sample, as_object(header.get("eval")), group, notes)
+                conversation = _conversation(sample, as_object(header.get("eval")), group, notes)
+                taken = {name: value for name, value in sample.items() if name not in conversation.extras}
+                yield with_leftovers(conversation, [taken, around], notes, {"attachments"})
             else:
                 notes.refuse(InputError(f"sample {sample.get('id')!r} has no messages", field="messages"))
 
@@ -84,6 +89,7 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
     if usage:
         timeline.add(ComponentMetric, component="llm", values=usage, label=model)
     target = fields.take("target", kind=(str, list))
+    target = target if isinstance(target, str) else as_text(next(iter(target or ()), ""))
     return Conversation(
         id=f"{id}/{epoch}" if epoch not in ("", "1") else id or group.name,
         dimensions=filled({"scenario_id": id, "trial": epoch, "dataset": as_text(task.get("task")), "model": model}),
@@ -92,7 +98,7 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
         participants=timeline.participants,
         clocks=timeline.clocks,
         agent=Agent(instructions="\n\n".join(timeline.instructions), models={"llm": model} if model else {}),
-        expected=Expected(ground_truth=target if isinstance(target, str) else next(iter(target or ()), None)),
+        expected=Expected(ground_truth=target or None),
         timeline=tuple(timeline.events),
         labels=tuple(_labels(as_object(fields.take("scores", kind=dict)))),
         outcome=Outcome(error=as_text(error.get("message")), duration=fields.number("total_time")),

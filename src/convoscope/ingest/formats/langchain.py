@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import is_langchain, plain_messages
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import as_list, as_object, as_text
 from convoscope.ingest.report import Notes
+
+_USAGE = {
+    "prompt_tokens": ("input_tokens",),
+    "completion_tokens": ("output_tokens",),
+    "total_tokens": ("total_tokens",),
+}
 
 
 class LangChainReader(TalkReader):
@@ -30,12 +37,13 @@ class LangChainReader(TalkReader):
         del notes
         single = [record.value for record in group.records if is_langchain(as_object(record.value))]
         if single:
-            yield _talk(single, "")
+            yield _talk(single, "", [record.value for record in group.records])
             return
         for record in group.records:
             value = as_object(record.value)
             config = as_object(as_object(value.get("config")).get("configurable"))
-            yield _talk(_listed(record.value), as_text(value.get("thread_id")) or as_text(config.get("thread_id")))
+            id = as_text(value.get("thread_id")) or as_text(config.get("thread_id"))
+            yield _talk(_listed(record.value), id, record.value)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -44,11 +52,15 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else list(as_list(inner.get("messages")))
 
 
-def _talk(values: list[Any], id: str) -> LoggedTalk:
-    messages = [TalkMessage(plain=plain) for value in values for plain in plain_messages(value)]
-    fields = [as_object(as_object(value).get("kwargs")) or as_object(value) for value in values]
-    models = [as_text(as_object(entry.get("response_metadata")).get("model_name")) for entry in fields]
-    return LoggedTalk(id=id, messages=messages, model=next(filter(None, models), ""))
+def _talk(values: list[Any], id: str, raw: Any) -> LoggedTalk:
+    messages: list[TalkMessage] = []
+    models: list[str] = []
+    for value in map(as_object, values):
+        fields = as_object(value.get("kwargs")) or as_object(value.get("data")) or value
+        usage = numbers_in(as_object(fields.get("usage_metadata")), _USAGE)
+        messages += [TalkMessage(plain=plain, usage=usage) for plain in plain_messages(value)]
+        models.append(as_text(as_object(fields.get("response_metadata")).get("model_name")))
+    return LoggedTalk(id=id, messages=messages, model=next(filter(None, models), ""), raw=raw)
 
 
 READER = LangChainReader()

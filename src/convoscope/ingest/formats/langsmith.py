@@ -38,7 +38,10 @@ class LangSmithReader(TraceReader):
         inputs, outputs = as_object(span.attributes.get("inputs")), as_object(span.attributes.get("outputs"))
         if kind == "tool":
             return ToolRun(
-                name=span.name, arguments=_inner(inputs, "input"), result=_inner(outputs, "output"), error=span.error
+                name=span.name,
+                arguments=_inner(inputs, "input"),
+                result=_inner(outputs, "output") or None,
+                error=span.error,
             )
         if kind == "retriever":
             query = as_text(inputs.get("query")) or None

@@ -23,6 +23,7 @@ class ManagedAgentsReader(TalkReader):
 
     name = "anthropic-managed-agents"
     title = "Anthropic managed agents"
+    known = frozenset({"id", "processed_at"})
 
     def detect(self, sample: Sample) -> Detection | None:
         kinds = {as_text(event.get("type")) for value in sample.values for event in _events(value)}
@@ -33,7 +34,7 @@ class ManagedAgentsReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        talk, seen = LoggedTalk(), set[str]()
+        talk, seen = LoggedTalk(raw=[record.value for record in group.records]), set[str]()
         events = [event for record in group.records for event in _events(record.value)]
         streamed = any(event.get("id") for event in events if event.get("type") == "user.message")
         for event in events:
@@ -47,8 +48,10 @@ class ManagedAgentsReader(TalkReader):
                 talk.outcome = Outcome(
                     error=as_text(as_object(event.get("error")).get("message")) or "the session failed"
                 )
-            elif (streamed and not id) or (id and id in seen):
+            elif streamed and not id:
                 continue  # what was sent comes back in the stream, with an id
+            elif id and id in seen:
+                notes.ignored("event_twice", f"{kind} {id}"[:80])
             elif (plain := _message(kind, event)) is not None:
                 seen.add(id)
                 talk.messages += [TalkMessage(plain=message, at=seconds(event, ("processed_at",))) for message in plain]

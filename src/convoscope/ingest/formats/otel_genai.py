@@ -79,11 +79,10 @@ def tool_run(span: Span) -> ToolRun:
 
 def sent(span: Span) -> list[JsonObject]:
     """The messages that a model was sent."""
-    messages = (
-        plain_messages(span.first("gen_ai.system_instructions"), "system")
-        if span.first("gen_ai.system_instructions")
-        else []
-    )
+    instructions = span.first("gen_ai.system_instructions")
+    if isinstance(instructions, list):  # parts of one message
+        instructions = {"role": "system", "parts": instructions}
+    messages = plain_messages(instructions, "system") if instructions else []
     given = span.first("gen_ai.input.messages", "gen_ai.prompt")
     messages += (
         plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))

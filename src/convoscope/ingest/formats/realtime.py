@@ -8,6 +8,7 @@ from typing import Any
 from convoscope.conversation import ASSISTANT, USER, Agent, Clock, Conversation, Segment, Source, Text
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -19,6 +20,12 @@ _TEXTS = ("output_audio_transcript", "audio_transcript", "output_text", "text")
 _SETTINGS = ("session.created", "session.updated", "session.update")
 _REALTIME = ("input_audio_buffer.", "conversation.item.", "response.output_audio", "response.audio")
 _LIVE = ("setup", "serverContent", "toolCall", "client_content", "clientContent", "tool_response", "toolResponse")
+
+_KNOWN = frozenset(
+    {"event_id", "delta", "audio", "audio_start_ms", "audio_end_ms", "content_index", "output_index"}
+    | {"inputTranscription", "outputTranscription", "inlineData"}
+)
+"""Pieces of what comes whole, sound, and numbers that show in the order."""
 
 
 class RealtimeReader(Reader):
@@ -38,12 +45,18 @@ class RealtimeReader(Reader):
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         session = _Session(notes)
-        for record in group.records:
-            for event in _events(record.value):
-                session.take(event)
+        events = [event for record in group.records for event in _events(record.value)]
+        seen: set[str] = set()
+        for event in events:
+            id = as_text(event.get("event_id"))
+            if id and id in seen:
+                notes.ignored("event_twice", f"{event.get('type')} {id}"[:80])
+                continue
+            seen.add(id)
+            session.take(event)
         if not session.items:
             raise InputError("a realtime session in which nothing was said", hint="it holds only settings and sound")
-        yield session.conversation(group)
+        yield with_leftovers(session.conversation(group), events, notes, _KNOWN)
 
 
 def _events(value: Any) -> Iterator[JsonObject]:

@@ -9,6 +9,7 @@ from convoscope.conversation import USER, Agent, ComponentMetric, Conversation, 
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import verdicts
 from convoscope.ingest.kits.exchanges import numbers_in
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
@@ -19,6 +20,8 @@ from convoscope.ingest.report import Notes
 _USAGE = {"prompt_tokens": ("prompt_tokens",), "completion_tokens": ("completion_tokens",)}
 _NATURAL = ("user_stop", "agent_stop")
 _BROKEN = ("agent_error", "user_error", "infrastructure_error", "too_many_errors")
+_WITHHELD = frozenset({"reward_info", "evaluation_criteria"})
+"""They hold the reward and the right actions, which the agent did not know."""
 _USUAL = frozenset(
     {"timestamp", "seed", "mode", "ticks", "speech_environment", "review", "user_only_review", "auth_classification"}
     | {"hallucination_retries_used", "hallucination_check", "provider_session_id", "effect_timeline", "user_cost"}
@@ -44,9 +47,14 @@ class Tau2BenchReader(Reader):
             results = as_object(record.value)
             tasks = {as_text(as_object(task).get("id")): as_object(task) for task in as_list(results.get("tasks"))}
             info = as_object(results.get("info"))
+            around = {name: inner for name, inner in results.items() if name not in ("tasks", "simulations")}
             for value in _simulations(record.value):
                 if _is_simulation(value):
-                    yield _conversation(value, tasks, info, group, notes)
+                    task = as_object(tasks.get(as_text(value.get("task_id"))))
+                    if tasks and not task:
+                        notes.set_aside("task_not_found", repr(value.get("task_id"))[:80])
+                    conversation = _conversation(value, task, info, group, notes)
+                    yield with_leftovers(conversation, [value, task, around], notes, _WITHHELD)
                 else:
                     notes.refuse(InputError("a simulation without messages", field="simulations"))
 
@@ -62,7 +70,7 @@ def _is_simulation(value: Any) -> bool:
 
 
 def _conversation(
-    value: JsonObject, tasks: JsonObject, info: JsonObject, group: RecordGroup, notes: Notes
+    value: JsonObject, task: JsonObject, info: JsonObject, group: RecordGroup, notes: Notes
 ) -> Conversation:
     fields = Fields(value, "simulation", notes, _USUAL)
     id, task_id, trial = fields.text("id"), fields.text("task_id"), fields.text("trial")
@@ -71,7 +79,7 @@ def _conversation(
         _add(message, timeline)
     reason = fields.text("termination_reason")
     reward = as_number(as_object(value.get("reward_info")).get("reward"))
-    agent, task = as_object(info.get("agent_info")), as_object(tasks.get(task_id))
+    agent = as_object(info.get("agent_info"))
     environment = as_object(info.get("environment_info"))
     model = as_text(agent.get("llm"))
     user = as_object(task.get("user_scenario"))

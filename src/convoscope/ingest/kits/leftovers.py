@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import Conversation
+from convoscope.conversation import USER, Conversation
 from convoscope.conversation.events import moment
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.kits.shapes import embedded
 from convoscope.ingest.kits.spans import any_value
 from convoscope.ingest.record import JsonObject, from_milliseconds, without_payload
@@ -41,7 +42,7 @@ def with_leftovers(
         return conversation
     notes.ignored("field_not_read", ", ".join(left)[:200], count=len(left))
     for path in left:
-        if path.rpartition(".")[2] in _SAID:
+        if path.rpartition(".")[2] in _SAID and ".delta." not in path:  # pieces of what comes whole
             notes.set_aside("text_not_read", path[:200])
     kept = {path: without_payload(list(values), notes, -1) for path, values in left.items()}
     return msgspec.structs.replace(conversation, extras={**conversation.extras, UNREAD: kept})
@@ -60,9 +61,13 @@ class _Held:
 
     def has(self, value: Any) -> bool:
         if isinstance(value, str):
-            return value in self._values or all(line.strip() in self._lines for line in value.splitlines())
+            said = without_control(value, USER).words
+            return value in self._values or self._has_lines(value) or (bool(said) and self._has_lines(said))
         # Any log has these two somewhere.
         return value not in (0, 1) and value in self._values
+
+    def _has_lines(self, text: str) -> bool:
+        return all(line.strip() in self._lines for line in text.splitlines())
 
     def has_time(self, value: Any) -> bool:
         """Whether a value is one of the times, in another notation: a text, or milliseconds."""
@@ -98,5 +103,6 @@ def _walk(value: Any, path: str, known: Set[str], depth: int) -> Iterator[tuple[
 def _named(value: JsonObject) -> Iterable[tuple[str, Any]]:
     """The fields of an object. An attribute of OTLP is an object of its name and its value."""
     if value.keys() == {"key", "value"} and isinstance(value["key"], str):
-        return [(value["key"], any_value(value["value"]))]
+        held = any_value(value["value"])
+        return value.items() if held is None else [(value["key"], held)]
     return value.items()

@@ -11,13 +11,14 @@ import msgspec
 
 from convoscope.conversation.events import moment
 from convoscope.ingest.kits.shapes import embedded
-from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
 _LISTS = ("spans", "data", "batches", "traces", "results", "items", "rows")
 _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime", "start_timestamp", "timestamp")
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
 _PARENTS = ("parentSpanId", "parent_span_id", "parent_id", "parentId")
 _ATTRIBUTES = "attributes"
+_CHILDREN = ("child_spans", "children")
 _DEEPEST = 6
 _BARE = ("gen_ai.", "openinference.", "llm.input_messages.", "ai.prompt")
 
@@ -44,6 +45,8 @@ class Span(msgspec.Struct, kw_only=True):
     error: str = ""
     """What went wrong; "" where the span ended well."""
     resource: JsonObject = {}
+    raw: tuple[JsonObject, ...] = ()
+    """The span as it was written, and what it was written into: a scope, a resource."""
 
     def first(self, *names: str) -> Any:
         """The first of these attributes that has a value; JSON in a text is read."""
@@ -58,34 +61,40 @@ class Span(msgspec.Struct, kw_only=True):
         return next((text for name in names if (text := as_text(self.attributes.get(name)))), "")
 
 
-def spans_in(value: Any, depth: int = 0) -> Iterator[Span]:
+def spans_in(value: Any, depth: int = 0, around: tuple[JsonObject, ...] = ()) -> Iterator[Span]:
     """The spans of a record: of OTLP JSON, of protobuf as JSON, of console exporters, or rows of a table."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
         for entry in value:
-            yield from spans_in(entry, depth + 1)
+            yield from spans_in(entry, depth + 1, around)
         return
     if not isinstance(value, dict):
         return
     batches = value.get("resourceSpans", value.get("resource_spans"))
     if isinstance(batches, list):
+        around = (*around, _without(value, "resourceSpans", "resource_spans"))
         for batch in map(as_object, batches):
-            yield from _otlp_batch(batch)
+            yield from _otlp_batch(batch, around)
     elif is_span(value):
-        yield _span(value, {})
-        for name in ("child_spans", "children"):
+        yield _span(_without(value, *_CHILDREN), {}, around)
+        for name in _CHILDREN:
             yield from spans_in(as_list(value.get(name)), depth + 1)
     elif any(name.startswith(_BARE) for name in value):
-        yield Span(attributes=_flat(value))  # the attributes of a span alone
+        yield Span(attributes=_flat(value), raw=(value, *around))  # the attributes of a span alone
     else:
-        for name in _LISTS:
-            if isinstance(value.get(name), list | dict):
-                yield from spans_in(value[name], depth + 1)
+        inner = [name for name in _LISTS if isinstance(value.get(name), list | dict)]
+        around = (*around, _without(value, *inner))
+        for name in inner:
+            yield from spans_in(value[name], depth + 1, around)
+
+
+def _without(value: JsonObject, *names: str) -> JsonObject:
+    return {name: inner for name, inner in value.items() if name not in names}
 
 
 def is_span(value: Any) -> bool:
-    """Whether an object is one span: it has ids, or attributes and a start."""
+    """Whether an object is one span: it has two of ids, attributes and a start."""
     if not isinstance(value, dict):
         return False
     context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
@@ -93,18 +102,20 @@ def is_span(value: Any) -> bool:
     has_attributes = isinstance(embedded(value.get(_ATTRIBUTES)), dict | list) or any(
         name.startswith("attributes.") for name in value
     )
-    return has_attributes and (has_ids or any(name in value for name in _STARTS))
+    return sum((has_ids, has_attributes, any(name in value for name in _STARTS))) >= 2
 
 
-def _otlp_batch(batch: JsonObject) -> Iterator[Span]:
+def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...]) -> Iterator[Span]:
     resource = attributes_of(as_object(batch.get("resource")).get(_ATTRIBUTES))
     scopes = batch.get("scopeSpans", batch.get("scope_spans", batch.get("instrumentationLibrarySpans")))
+    around = (*around, _without(batch, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
     for scope in map(as_object, as_list(scopes)):
+        around_spans = (*around, _without(scope, "spans"))
         for span in map(as_object, as_list(scope.get("spans"))):
-            yield _span(span, resource)
+            yield _span(span, resource, around_spans)
 
 
-def _span(value: JsonObject, resource: JsonObject) -> Span:
+def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
     context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
     parent = as_object(value.get("parent")) or as_object(value.get("parentSpanContext"))
     attributes = attributes_of(value.get(_ATTRIBUTES))
@@ -122,6 +133,7 @@ def _span(value: JsonObject, resource: JsonObject) -> Span:
         events=tuple(map(_event, map(as_object, as_list(embedded(value.get("events")))))),
         error=_error(value),
         resource=resource or attributes_of(as_object(value.get("resource")).get(_ATTRIBUTES)),
+        raw=(value, *around),
     )
 
 
@@ -149,8 +161,10 @@ def seconds(value: JsonObject, names: Sequence[str]) -> float | None:
     """A time in any notation; a pair is seconds and nanoseconds."""
     for name in names:
         time = value.get(name)
-        if isinstance(time, list) and len(time) == 2 and all(type(part) in (int, float) for part in time):
-            return float(time[0]) + float(time[1]) / 1e9
+        if isinstance(time, list) and len(time) == 2:
+            whole, part = map(as_number, time)
+            if whole is not None and part is not None:
+                return whole + part / 1e9
         read = moment(time) if time is not None else None
         if read is not None:
             # Tests of exporters count nanoseconds from 0: no trace of years ago has such a number.

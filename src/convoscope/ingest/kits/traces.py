@@ -28,6 +28,7 @@ from convoscope.conversation import (
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.messages import read_tools
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import OpenCall, PlainTimeline, canonical
 from convoscope.ingest.kits.shapes import embedded, signature
 from convoscope.ingest.kits.spans import Span, spans_in
@@ -49,6 +50,12 @@ SESSIONS = (
 """Attributes that hold the id of a session, the surest first."""
 _INSIDE = {ASSISTANT: SUBAGENT, USER: "orchestrator"}
 USERS = ("user.id", "langfuse.user.id", "enduser.id")
+KNOWN = frozenset(
+    {"traceId", "trace_id", "spanId", "span_id", "parentSpanId", "parent_span_id", "parentId", "parent_id", "id"}
+    | {"startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano", "timeUnixNano"}
+    | {"start_time", "end_time", "startTime", "endTime", "start_timestamp", "end_timestamp", "timestamp"}
+)
+"""Fields of spans that show in the order and the times of events: not kept beside them."""
 
 
 class LoggedCall(msgspec.Struct, kw_only=True):
@@ -144,18 +151,25 @@ class TraceReader(Reader):
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        spans = self.spans_of(group)
+        spans = _once(self.spans_of(group), notes)
         if not spans:
             raise InputError("no spans here", hint="expected OTLP JSON, or objects with a trace id and attributes")
         logged = {id(span): matched for span in spans if (matched := self.logged(span)) is not None}
         for twice in _echoes(spans, logged):
             notes.ignored("call_logged_twice", twice.name[:80])
             del logged[id(twice)]
-        for name, of_session in _by_session(spans, self.sessions).items():
+        sessions = _by_session(spans, self.sessions)
+        for name, of_session in list(sessions.items()):
+            if len(sessions) > 1 and not any(id(span) in logged for span in of_session):
+                notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
+                del sessions[name]
+        for name, of_session in sessions.items():
             steps = _steps(of_session, logged, self)
             if any(_says(step.logged) for step in steps):
-                yield self._conversation(name or group.name, of_session, steps, group, notes)
-            elif any(id(span) in logged for span in of_session) or len(spans) == len(of_session):
+                conversation = self._conversation(name or group.name, of_session, steps, group, notes)
+                raw = {id(value): value for span in of_session for value in span.raw or (span.attributes,)}
+                yield with_leftovers(conversation, raw.values(), notes, KNOWN)
+            else:
                 notes.refuse(_no_content(of_session, steps, name))
 
     def _conversation(
@@ -194,10 +208,24 @@ class TraceReader(Reader):
                     "traces": list(dict.fromkeys(span.trace for span in spans if span.trace)),
                     "spans": len(spans),
                     "user": user,
-                    "resource": spans[0].resource,
+                    "resource": {name: value for span in reversed(spans) for name, value in span.resource.items()},
                 }
             ),
         )
+
+
+def _once(spans: Sequence[Span], notes: Notes) -> list[Span]:
+    """Spans without those that an export holds twice: the same id, and the same in everything."""
+    kept: list[Span] = []
+    by_id: dict[tuple[str, str], list[Span]] = {}
+    for span in spans:
+        same = by_id.setdefault((span.trace, span.id), [])
+        if span.id and any(span.raw[:1] == other.raw[:1] and span.attributes == other.attributes for other in same):
+            notes.ignored("span_twice", span.name[:80])
+        else:
+            same.append(span)
+            kept.append(span)
+    return kept
 
 
 def _by_session(spans: Sequence[Span], names: Sequence[str]) -> dict[str, list[Span]]:
