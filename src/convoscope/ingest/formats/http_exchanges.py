@@ -45,8 +45,8 @@ class HttpExchangesReader(TraceReader):
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         spans = [span for record in group.records for span in self.spans(record.value)]
-        for span, trace in zip(spans, _chains(spans), strict=True):
-            span.trace = trace
+        for span, number in zip(spans, _chains(spans), strict=True):
+            span.trace = f"{group.name}#{number}" if number > 1 else ""
         return spans
 
     def logged(self, span: Span) -> Logged | None:
@@ -67,18 +67,30 @@ def _exchanges(value: Any) -> Iterator[JsonObject]:
     yield from map(as_object, as_list(listed))
 
 
-def _chains(spans: Iterable[Span]) -> Iterator[str]:
-    """Which conversation each exchange is of: one that it repeats an answer or the first message of; else a new one."""
-    chains: list[set[str]] = []
+def _chains(spans: Iterable[Span]) -> Iterator[int]:
+    """Which conversation each exchange is of: the one whose latest answer it repeats, or most messages; else a new one.
+
+    A request that repeats the first words and no answer starts over, unless nothing was answered yet.
+    """
+    said: list[set[str]] = []
+    latest: list[str] = []
     for span in spans:
         asked = [message for message in request_messages(span.attributes["asked"]) if message["role"] != "system"]
+        answer = [] if span.error else list(map(signature, response_messages(span.attributes["answer"])))
         sent = list(map(signature, asked))
-        fits = [number for number, words in enumerate(chains) if sent and sent[0] in words]
-        number = fits[-1] if fits else len(chains)
+        starts = all(message["role"] == "user" for message in asked)
+        fits = [
+            (latest[number] in sent, len(words.intersection(sent)), number)
+            for number, words in enumerate(said)
+            if sent and sent[0] in words and not (starts and latest[number] and words.issuperset(sent))
+        ]
+        number = max(fits)[2] if fits else len(said)
         if not fits:
-            chains.append(set())
-        chains[number].update(sent, map(signature, response_messages(span.attributes["answer"])))
-        yield str(number + 1) if number else ""
+            said.append(set())
+            latest.append("")
+        said[number].update(sent, answer)
+        latest[number] = answer[-1] if answer else latest[number]
+        yield number + 1
 
 
 def _tools(asked: JsonObject) -> list[Any] | None:

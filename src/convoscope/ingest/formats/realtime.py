@@ -97,6 +97,8 @@ class _Session:
         self.settings: JsonObject = {}
         self.id = ""
         self._turn: _Item | None = None
+        self._before: set[tuple[str, str]] = set()
+        """Of a session that goes on after the connection broke: who said what before, until something new is said."""
 
     def item(self, id: str) -> _Item:
         return self.items.setdefault(id or f"item {len(self.items)}", _Item())
@@ -114,6 +116,8 @@ class _Session:
         if kind in _SETTINGS:
             self.settings |= filled(as_object(event.get("session")))
             self.id = self.id or as_text(as_object(event.get("session")).get("id"))
+            if kind == "session.created":
+                self._before = {(item.role, item.text) for item in self.items.values() if item.text}
         elif kind.startswith("input_audio_buffer.speech_st"):
             item = self.item(id)
             item.role = USER
@@ -121,7 +125,8 @@ class _Session:
             item.start = item.start if start is None else start / 1000
             item.end = item.end if end is None else end / 1000
         elif isinstance(event.get("item"), dict):
-            self._take_item(event["item"])
+            if not self._is_restated(kind, event["item"]):
+                self._take_item(event["item"])
         elif kind.endswith("input_audio_transcription.completed"):
             self.item(id).text = as_text(event.get("transcript"))
         elif kind.endswith("input_audio_transcription.failed"):
@@ -137,6 +142,19 @@ class _Session:
                 self._take_item(output)
         elif kind == "error":
             self.notes.set_aside("session_error", as_text(as_object(event.get("error")).get("message"))[:120])
+
+    def _is_restated(self, kind: str, value: JsonObject) -> bool:
+        """A server that takes up a broken session lists what was said in it, under new ids, before all that is new."""
+        parts = [as_object(part) for part in as_list(value.get("content"))]
+        text = "".join(as_text(part.get("transcript")) or as_text(part.get("text")) for part in parts)
+        is_known = as_text(value.get("id")) in self.items
+        if kind in ("conversation.item.added", "conversation.item.created", "conversation.item.done") and not is_known:
+            if (as_text(value.get("role")), text) in self._before:
+                self.notes.ignored("restated_item", text[:60])
+                return True
+        else:
+            self._before = set()
+        return False
 
     def _take_text(self, part: str, id: str, event: JsonObject) -> None:
         item = self.item(id)

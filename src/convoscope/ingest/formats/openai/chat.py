@@ -15,11 +15,12 @@ from convoscope.ingest.formats.openai.messages import (
 from convoscope.ingest.formats.openai.responses import is_item
 from convoscope.ingest.formats.openai.typed_chat import Chat, conversation_of
 from convoscope.ingest.kits.messages import add_message
-from convoscope.ingest.kits.streams import is_chunk_list, is_stream, message_of, streamed
+from convoscope.ingest.kits.streams import is_chunk_list, is_stream, message_of, stream_events, streamed
 from convoscope.ingest.reader import Detection, RawRecord, Sample
 from convoscope.ingest.record import (
     Fields,
     JsonObject,
+    as_object,
     filled,
     in_plain_names,
     is_role,
@@ -104,7 +105,10 @@ class OpenAIChatReader(OpenAIReader):
         return with_reply(entries, fields)
 
     def from_text(self, text: str, notes: Notes) -> Any:
-        return streamed(text, notes) if is_stream(text) else None
+        if not is_stream(text):
+            return None
+        created = next((event["created"] for event in map(as_object, stream_events(text)) if "created" in event), None)
+        return streamed(text, notes) | filled({"created": created})
 
     def add(self, entry: JsonObject, timeline: TimelineBuilder, notes: Notes) -> None:
         del notes

@@ -239,7 +239,8 @@ class OpenAIReader(Reader):
             entry = self.from_text("\n".join(record.value for record in group.records), notes)
             if entry is None:
                 raise nothing
-            yield self._conversation(no_fields, [(1, entry)], group, group.name)
+            model = filled({"model": as_object(entry).pop("model", None)})
+            yield self._conversation(Fields(model, "record", notes, _USUAL), [(1, entry)], group, group.name)
             return
         single = [record for record in group.records if self.is_single_entry(record.value)]
         if single:
