@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, turns_of
+from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, turns_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled, number_in
 from convoscope.ingest.report import Notes
@@ -43,7 +43,7 @@ class AWSTranscribeReader(TranscriptReader):
                 turns += turns_of(_word(as_object(item), speakers, label) for item in as_list(channel.get("items")))
             yield Transcript(
                 id=as_text(value.get("jobName")),
-                turns=sorted(turns, key=lambda turn: turn.start or 0.0),
+                turns=by_start(turns),
                 language=as_text(results.get("language_code")),
                 extras=filled({"status": value.get("status")}),
                 raw=value,

@@ -24,7 +24,7 @@ _ROLES = {
     "bot": "assistant",
     "team": "assistant",
 }
-_SPOKEN = ("comment", "open", "close", "assignment", "note_and_reopen", "quick_reply", "away_mode_assignment")
+_SPOKEN = ("comment", "open", "close", "assignment", "quick_reply", "away_mode_assignment")
 """Parts that may carry a message; of the others a body is a note for colleagues."""
 _DEEPEST = 20
 _BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|h\d|tr)>", re.IGNORECASE)

@@ -7,7 +7,7 @@ from typing import Any
 
 from convoscope.ingest.kits.shapes import UNKNOWN_ROLE
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, oldest_first
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -71,9 +71,7 @@ class FacebookReader(TalkReader):
         for record in group.records:
             thread = as_object(_repaired(record.value, notes))
             messages: list[TalkMessage] = []
-            entries = [as_object(value) for value in as_list(thread.get("messages"))]
-            for value in sorted(entries, key=lambda entry: seconds(entry, ("timestamp_ms",)) or 0.0):
-                at = seconds(value, ("timestamp_ms",))
+            for at, value in oldest_first(as_list(thread.get("messages")), "timestamp_ms"):
                 said = _message(as_text(value.get("sender_name")), as_text(value.get("content")), at)
                 aside = TalkMessage(plain={"role": "", **value}, at=at, marker="message_without_text")
                 messages += said or [aside]

@@ -11,7 +11,7 @@ from convoscope.conversation import Clock, Conversation, Outcome, Segment, Sourc
 from convoscope.errors import InputError
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import JsonObject, filled
+from convoscope.ingest.record import JsonObject, filled, in_order
 from convoscope.ingest.report import Notes
 from convoscope.ingest.speaker_labels import speaker
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -42,11 +42,16 @@ def turns_of(words: Iterable[SpokenText], *, glue: Sequence[str] = (",", ".", "?
     return [_joined(turn, glue) for turn in turns]
 
 
+def by_start(turns: Sequence[SpokenText]) -> list[SpokenText]:
+    """Turns of several channels in the order in which they begin; one without a time stays behind the one before."""
+    return [turns[index] for index in in_order([turn.start for turn in turns])]
+
+
 def _joined(words: Sequence[SpokenText], glue: Sequence[str]) -> SpokenText:
     text = "".join(word.text if word.text in glue or not index else f" {word.text}" for index, word in enumerate(words))
     starts = [word.start for word in words if word.start is not None]
     ends = [word.end for word in words if word.end is not None]
-    sure = [word.confidence for word in words if word.confidence is not None]
+    sure = [word.confidence for word in words if word.confidence is not None and word.start is not None]
     return SpokenText(
         text=text,
         speaker=words[0].speaker,

@@ -23,8 +23,9 @@ from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
+from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import JsonObject, filled
+from convoscope.ingest.record import JsonObject, as_object, filled, in_order
 from convoscope.ingest.report import Notes
 
 
@@ -113,6 +114,15 @@ class TalkReader(Reader):
             outcome=talk.outcome,
             extras=talk.extras,
         )
+
+
+def oldest_first(entries: Iterable[Any], *names: str) -> list[tuple[float | None, JsonObject]]:
+    """Entries by the time in one of these fields. Some logs begin with the newest; what has no time keeps its place."""
+    timed = [(seconds(entry, names), entry) for entry in map(as_object, entries)]
+    known = [at for at, _ in timed if at is not None]
+    if known and known[0] > known[-1]:
+        timed.reverse()
+    return [timed[index] for index in in_order([at for at, _ in timed])]
 
 
 def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
