@@ -110,9 +110,12 @@ def _written(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
+_AROUND = re.compile(r"<[^>]*>|^\d+/\d+/\d+, \d+:\d+ - (?:[\w ]+: )?|^\w+: |^WEBVTT - ")
+
+
 def _spoken_words(line: str) -> str:
     """What a line of a plain transcript says at length: no times, no label, no tag."""
-    return "" if "-->" in line else max(re.split(r"<[^>]*>|^\w+: |^WEBVTT - ", line), key=len)
+    return "" if "-->" in line else max(_AROUND.split(line), key=len)
 
 
 @cache

@@ -145,13 +145,23 @@ SAMPLES = {
     "anthropic-managed-agents": _sample(
         "anthropic-managed-agents/ferns.jsonl", id="sesn_fern", times=("processed_at",)
     ),
+    "assemblyai": _sample("assemblyai/dentist.json", copies=("dentist.json.text",)),
+    "atif": _sample("atif/tide-table.json", times=("timestamp",)),
+    "aws-transcribe": _sample("aws-transcribe/garage.json", copies=("garage.json.results.transcripts",)),
+    "chatgpt-export": _first("chatgpt-export/conversations.json"),
+    "chatwoot": _sample("chatwoot/messages.json", times=("created_at",)),
     "claude-agent-sdk": _sample("claude-agent-sdk/recipes.jsonl", id="sess-recipes"),
+    "contact-lens": _sample("contact-lens/chat.json", times=("AbsoluteTime",)),
+    "contact-lens: voice": _sample("contact-lens/voice.json"),
     "convoscope": _sample("convoscope/flow-states.json"),
+    "deepgram": _sample("deepgram/parcel.json", copies=("parcel.json.results.channels",)),
     "elevenlabs": _first("elevenlabs/clinic.jsonl", copies=("clinic.json.transcript.conversation_turn_metrics",)),
+    "facebook": _sample("facebook/message_1.json", times=("timestamp_ms",)),
     "google-adk": _sample("google-adk/tides.json", id="session-tides", times=("timestamp",)),
     "google-adk: eval sets": _sample("google-adk/harbour.test.json", id="high-water", times=("creation_timestamp",)),
     "http-exchanges": _sample("http-exchanges/sauna.json", times=("startedDateTime",)),
     "inspect": _inspect(),
+    "intercom": _sample("intercom/conversation.json", times=("created_at",)),
     "langchain": _sample("langchain/museum.json", id="thread-museum"),
     "langfuse": _sample("langfuse/mill.json", id="desk-41", times=("startTime", "endTime")),
     "langsmith": _sample("langsmith/owls.jsonl", id="thread-owl", times=("start_time", "end_time")),
@@ -164,12 +174,14 @@ SAMPLES = {
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),
     "openai-chat: content blocks": LogSample({"blocks.json": _BLOCKS}, id="room-1"),
     "openai-responses": _first("openai-responses/orders.jsonl"),
+    "openhands": _sample("openhands/word-count.json", times=("timestamp",)),
     "openinference": _sample("openinference/club.jsonl", id="plot-14b", times=("start_time", "end_time")),
     "otel-genai": _sample("otel-genai/boathouse.jsonl", id="kayak-17"),
     "otel-genai: older conventions": _sample("otel-genai/older-conventions.json"),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
     "pipecat-spans": _sample("pipecat-spans/bicycle-shop.json", id="call-bike-3"),
     "plain-text": _text("plain-text/broadband.txt"),
+    "rasa": _sample("rasa/tracker.json", times=("timestamp",)),
     "realtime": _sample("realtime/lamps.jsonl", id="sess_lamp", copies=("lamps.jsonl.delta",)),
     "retell": _sample(
         "retell/call.json",
@@ -179,10 +191,14 @@ SAMPLES = {
         "retell/webhooks.jsonl", "call_1c90d3", copies=("webhooks.jsonl.call", "webhooks.jsonl.event")
     ),
     "sgd": _first("sgd/dialogues_001.json"),
+    "sharegpt": _first("sharegpt/recipes.json"),
     "standard-data": _first("standard-data/items.jsonl", id="trace-5101"),
+    "star": _sample("star/ferry.json", times=("UnixTime",)),
     "state-events": _lines("state-events/nightly.jsonl", "v-101", times=("timestamp",)),
     "subtitles": _text("subtitles/booking.srt"),
     "subtitles: WebVTT": _text("subtitles/booking.vtt"),
+    "swe-agent": _sample("swe-agent/leap-year.traj"),
+    "taskmaster": _first("taskmaster/coffee.json"),
     "tau-bench": _first("tau-bench/library.json", withheld=("library.json.info",)),
     "tau-voice": _sample("tau-voice/simulations/cut-short.json"),
     "tau2-bench": _sample(
@@ -191,6 +207,7 @@ SAMPLES = {
         times=("timestamp",),
         withheld=("telecom.json.simulations.reward_info", "telecom.json.tasks.evaluation_criteria"),
     ),
+    "telegram": _sample("telegram/result.json", times=("date", "date_unixtime")),
     "vapi": _sample(
         "vapi/call.json", times=("time", "endTime", "startedAt", "endedAt"), copies=("call.json.messages",)
     ),
@@ -203,6 +220,7 @@ SAMPLES = {
         times=("timestamp",),
         copies=("transcript.jsonl", "audit_log.json.llm_prompts"),
     ),
+    "whatsapp": _text("whatsapp/chat.txt"),
     "whisper": _sample("whisper/parcel.json"),
 }
 

@@ -20,6 +20,7 @@ import numpy as np
 from convoscope.analysis.perturbations import MAKE_NONSENSE, OUTCOMES, by_timeline
 from convoscope.conversation import Conversation, Flow, from_json
 from convoscope.errors import NothingReadable, UsageError
+from convoscope.ingest.given_speakers import GivenSpeakers
 from convoscope.ingest.read import PathLike, read
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SHARE, Derived, Metric
 from convoscope.metrics.perturbations import EMPTY_AGENT, SAYS_EVERYTHING, Perturbation
@@ -226,6 +227,7 @@ def audit(
     tool_failed: str | Iterable[str] = (),
     speech_tools: str | Iterable[str] = (),
     session_gap: float | None = None,
+    speakers: GivenSpeakers = (),
 ) -> VacuityAudit:
     """Make nonsense of the first `limit` conversations of some logs, and see which metrics notice.
 
@@ -246,6 +248,7 @@ def audit(
         tool_failed=tool_failed,
         speech_tools=speech_tools,
         session_gap=session_gap,
+        speakers=speakers,
     )
     things: list[Any] = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not things:

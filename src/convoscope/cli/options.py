@@ -54,6 +54,10 @@ SpeechTools = Annotated[
     list[str] | None,
     typer.Option("--speech-tool", metavar="NAME", help="A tool by which the agent speaks. Repeatable."),
 ]
+Speakers = Annotated[
+    list[str] | None,
+    typer.Option("--speaker", metavar="ROLE=LABEL", help="Who is who: agent=SPEAKER_01, user=Maya. Repeatable."),
+]
 SessionGap = Annotated[
     float | None,
     typer.Option(
@@ -207,6 +211,7 @@ class ReadOptions(NamedTuple):
     turns: Turns = None
     tool_failed: ToolFailed = None
     speech_tools: SpeechTools = None
+    speakers: Speakers = None
     session_gap: SessionGap = None
     flows: Flows = None
 
@@ -289,7 +294,8 @@ class PlainGroup(PlainParams, TyperGroup):
 
 OPTION_GROUPS = {
     "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
-    "How logs are read": "--format --map --readers-from --flows --tool-failed --speech-tool --session-gap --strict",
+    "How logs are read": "--format --map --readers-from --flows --speaker --tool-failed --speech-tool --session-gap "
+    "--strict",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",
     "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions "
     "--max-concurrency --timeout --judge-form --max-answer-tokens --rubrics --redact --redact-pattern --cache "

@@ -432,7 +432,7 @@ def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_
 def _begins_like_json(path: Path, head: bytes) -> bool:
     """A bracket at the beginning of a text file may also open a time or a label: `[00:12] Agent: …`."""
     begin = head.lstrip()
-    if path.suffix.lower() in _TEXT_ENDINGS and re.match(rb"\[[\w: .,-]{1,60}\]", begin):
+    if path.suffix.lower() in _TEXT_ENDINGS and re.match(rb"\[[^\[\]{}\"\n]{1,60}\]", begin):
         return _is_json(head)
     return begin[:1] in (b"{", b"[")
 

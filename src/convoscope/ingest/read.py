@@ -20,6 +20,7 @@ from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.companions.predictions import PredictionFiles, unused_predictions
 from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import FoundInput, Input, best_claim, chosen_readers, find_inputs
+from convoscope.ingest.given_speakers import GivenSpeakers, unmatched_speakers
 from convoscope.ingest.io.containers import SEE_FORMATS
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.reader import Sample, registered
@@ -80,6 +81,7 @@ class ReadStream:
         self.report.add_notes([*unused_predictions(predictions, known), *unused_verdicts(verdicts, known)])
         if not self.report.conversations:
             raise nothing_readable(self.report)
+        refuse_unmatched_speakers(self._settings, self.report, self._limit)
 
     def _all(self) -> Iterator[Read]:
         with tempfile.TemporaryDirectory(prefix="convoscope-") as scratch:
@@ -98,6 +100,7 @@ def read(
     tool_failed: str | Iterable[str] = (),
     speech_tools: str | Iterable[str] = (),
     session_gap: float | None = None,
+    speakers: GivenSpeakers = (),
 ) -> ReadStream:
     """Read the conversations of a file, a folder, or several of them; `-` is standard input.
 
@@ -106,12 +109,21 @@ def read(
     among the logs. `readers_from` are Python files and modules whose readers are added to the
     installed ones. `tool_failed` are patterns of tool results that mean failure, `speech_tools` the tools
     through which the agent speaks, `session_gap` the hours of silence after which a session id is another
-    conversation. The result is an iterator of `Conversation`, with the read report at hand as
+    conversation. `speakers` are the labels of who is who, where the log does not say it:
+    `{"agent": "SPEAKER_01"}`. The result is an iterator of `Conversation`, with the read report at hand as
     `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    settings = read_settings(turns, tool_failed, speech_tools, session_gap)
+    settings = read_settings(turns, tool_failed, speech_tools, session_gap, speakers)
     return ReadStream(paths, format=format, limit=limit, settings=settings, flows=flows, readers_from=readers_from)
+
+
+def refuse_unmatched_speakers(settings: ReadSettings, report: ReadReport, limit: int | None) -> None:
+    """A label that no speaker has is an error; a warning where a limit may have left the speaker out."""
+    if problem := unmatched_speakers(settings.speakers, report):
+        if limit is None:
+            raise UsageError(problem, hint="write a label as it is in the log; case does not matter")
+        report.warnings.append(problem)
 
 
 def from_objects(

@@ -269,7 +269,7 @@ def number_in(text: Any) -> float | None:
     """The finite number that a text says; None for any other text."""
     try:
         return as_number(float(text))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -145,6 +145,16 @@ class ReadReport(msgspec.Struct):
                 if len(tally.examples) < MAX_EXAMPLES:
                     tally.examples.append(_where(note.file, note.line, note.detail))
 
+    def withdraw(self, note: Note) -> None:
+        """What was noted as concluded is known now."""
+        tally = self.inferred.get(note.code)
+        if tally is not None:
+            tally.count -= 1
+            where = _where(note.file, note.line, note.detail)
+            tally.examples = [example for example in tally.examples if example != where]
+            if not tally.count:
+                del self.inferred[note.code]
+
     def merge(self, other: ReadReport) -> None:
         """Add what another part of the same read saw."""
         for name, file in other.files.items():

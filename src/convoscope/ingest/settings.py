@@ -27,6 +27,7 @@ from convoscope.conversation import (
     turn_rule,
 )
 from convoscope.errors import UsageError
+from convoscope.ingest.given_speakers import GivenSpeakers, checked_speakers, with_given_roles
 from convoscope.ingest.ids import has_label
 from convoscope.ingest.report import Note
 from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
@@ -53,10 +54,15 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     session_gap: float = SESSION_GAP_HOURS
     """Hours of silence after which a session id is another conversation."""
 
+    speakers: tuple[tuple[str, str], ...] = ()
+    """Labels of speakers, without case, and the role of each, where the log does not say it."""
+
     def applied(self, conversation: Conversation) -> Conversation:
         """The conversation as the user wants it read."""
         if self.turn_rule is not None and conversation.turn_rule != self.turn_rule:
             conversation = msgspec.structs.replace(conversation, turn_rule=self.turn_rule)
+        if self.speakers:
+            conversation = with_given_roles(conversation, self.speakers)
         if conversation.contents.has_tool_calls:
             conversation = with_tool_speech(conversation, self.speech_tools)
         if self.tool_failed:
@@ -100,6 +106,7 @@ def read_settings(
     tool_failed: str | Iterable[str] = (),
     speech_tools: str | Iterable[str] = (),
     session_gap: float | None = None,
+    speakers: GivenSpeakers = (),
 ) -> ReadSettings:
     """The settings, checked."""
     if session_gap is not None and not session_gap > 0:
@@ -109,6 +116,7 @@ def read_settings(
         tool_failed=tuple(map(_checked_pattern, [tool_failed] if isinstance(tool_failed, str) else tool_failed)),
         speech_tools=(speech_tools,) if isinstance(speech_tools, str) else tuple(speech_tools),
         session_gap=SESSION_GAP_HOURS if session_gap is None else float(session_gap),
+        speakers=checked_speakers(speakers),
     )
 
 

@@ -13,6 +13,8 @@ from convoscope.text.patterns import lazy_pattern
 
 UNKNOWN = "unknown"
 """The role of a speaker whose label says none."""
+UNKNOWN_SPEAKER = "speaker_of_unknown_role"
+"""The note on such a speaker."""
 
 _TRANSCRIPT_ROLES = {
     **ROLES,
@@ -145,5 +147,5 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
 def speaker(timeline: TimelineBuilder, label: str) -> str:
     """The participant of a label; the role that was concluded from it is noted once."""
     role = role_of(label)
-    timeline.infer_once("speaker_of_unknown_role" if role == UNKNOWN else f"speaker_is_{role}", label)
+    timeline.infer_once(UNKNOWN_SPEAKER if role == UNKNOWN else f"speaker_is_{role}", label)
     return timeline.participant(role, "" if label.casefold() == role else label)

@@ -20,6 +20,7 @@ from convoscope.ingest.companions.companion import companions
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.copies import copied_inputs, spoken_digest, without_copied_lines, without_copied_messages
 from convoscope.ingest.discover import Input, size_of
+from convoscope.ingest.given_speakers import notes_on_speakers
 from convoscope.ingest.keyed_records import (
     UNKEYED,
     KeyedRecords,
@@ -46,6 +47,7 @@ from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, rea
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
+from convoscope.ingest.speaker_labels import UNKNOWN, UNKNOWN_SPEAKER
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
@@ -170,6 +172,8 @@ def read_partition(
             reads = _sessions(distinct, settings.session_gap, report)
             for read in _attached(attachers, reads, notes, report) if attachers else reads:
                 conversation = settings.applied(read.conversation)
+                if settings.speakers:
+                    read = _with_speaker_notes(read, conversation, settings.speakers, report)  # noqa: PLW2901
                 if conversation is read.conversation:
                     yield read
                 elif len(conversation.timeline) == len(read.conversation.timeline):
@@ -178,6 +182,18 @@ def read_partition(
                     moved = moved_notes(read.notes, conversation)
                     report.add_notes(moved[len(read.notes) :])
                     yield read._replace(conversation=conversation, notes=moved)
+
+
+def _with_speaker_notes(
+    read: Read, conversation: Conversation, speakers: Sequence[tuple[str, str]], report: ReadReport
+) -> Read:
+    """What was read, with notes on the speakers that the user named; a role that is known now is not unknown."""
+    given = notes_on_speakers(read.conversation, speakers)
+    report.add_notes(given)
+    known = () if UNKNOWN in conversation.roles.values() else [one for one in read.notes if one.code == UNKNOWN_SPEAKER]
+    for note in known:
+        report.withdraw(note)
+    return read._replace(notes=(*(note for note in read.notes if note not in known), *given))
 
 
 class _PieceReader:

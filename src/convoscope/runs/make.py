@@ -20,7 +20,7 @@ from convoscope.ingest.companions.predictions import PredictionFiles, unused_pre
 from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import as_files
-from convoscope.ingest.read import PathLike, nothing_readable
+from convoscope.ingest.read import PathLike, nothing_readable, refuse_unmatched_speakers
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
 from convoscope.metrics.declaration import Metric
@@ -145,7 +145,7 @@ class _RunBuilder:
             self.config["flows"] = {flow.name: canonical_hash(flow) for flow in job.input.flows}
         if own := {one.name: table_signature(one) for one in job.chosen.tables if one.name not in installed().tables}:
             self.config["tables"] = own
-        for name in ("tool_failed", "speech_tools", "session_gap"):
+        for name in ("tool_failed", "speech_tools", "session_gap", "speakers"):
             if (value := getattr(reading, name)) != getattr(DEFAULT_SETTINGS, name):
                 self.config[name] = value
         if label is not None:
@@ -201,7 +201,7 @@ class _RunBuilder:
                     run.hold(self.job.session.held)
                     return run
             unfinished.discard()
-        except (NothingReadable, InputError):
+        except (NothingReadable, InputError, UsageError):
             unfinished.discard()
             raise
         finally:
@@ -248,6 +248,7 @@ class _RunBuilder:
         unused = [flow.name for flow in self.job.input.flows if flow.name not in self.flows]
         if unused:
             report.warnings.append(f"no conversation uses these declared flows: {', '.join(unused)}")
+        refuse_unmatched_speakers(self.settings.reading, report, limit)
         speech_tools = self.settings.reading.speech_tools
         if speech_tools and "speech_through_tool" not in report.inferred:
             tools = ", ".join(speech_tools)

@@ -10,6 +10,7 @@ import msgspec
 
 from convoscope.conversation import Flow
 from convoscope.errors import UsageError
+from convoscope.ingest.given_speakers import GivenSpeakers
 from convoscope.ingest.read import PathLike
 from convoscope.ingest.settings import ReadSettings, read_settings
 from convoscope.ingest.split import PART_BYTES
@@ -47,7 +48,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     `readers_from` are Python files and modules whose readers are added to the installed ones.
     `turns` is the rule that turns are cut by, `exchange` or `eva`. `tool_failed` are patterns of tool results that
     mean failure, `speech_tools` the tools through which the agent speaks to the user, `session_gap` the hours of
-    silence after which a session id is another conversation. `flows` are files and folders of flow definitions,
+    silence after which a session id is another conversation, `speakers` the labels of who is who, such as
+    `{"agent": "SPEAKER_01"}`. `flows` are files and folders of flow definitions,
     in addition to those among the logs.
     `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
     is a number: it decides what is done and what is lost, and leads ranking and pass^k.
@@ -99,6 +101,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     tool_failed: str | Iterable[str] = ()
     speech_tools: str | Iterable[str] = ()
     session_gap: float | None = None
+    speakers: GivenSpeakers = ()
     flows: Iterable[PathLike | Flow] = ()
     label: str | None = None
     annotate: str | None = None
@@ -124,7 +127,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def reading(self) -> ReadSettings:
         """How logs are read, checked."""
-        return read_settings(self.turns, self.tool_failed, self.speech_tools, self.session_gap)
+        return read_settings(self.turns, self.tool_failed, self.speech_tools, self.session_gap, self.speakers)
 
     @property
     def judges(self) -> tuple[JudgeLike, ...]:

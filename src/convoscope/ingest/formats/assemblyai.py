@@ -16,6 +16,7 @@ class AssemblyAIReader(TranscriptReader):
 
     name = "assemblyai"
     title = "AssemblyAI transcripts"
+    known = frozenset({"text", "status"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -36,6 +37,7 @@ class AssemblyAIReader(TranscriptReader):
                 language=as_text(value.get("language_code")),
                 duration=as_number(value.get("audio_duration")),
                 extras=filled({name: value.get(name) for name in ("audio_url", "confidence", "summary")}),
+                raw=value,
             )
 
 
@@ -47,6 +49,7 @@ def _spoken(value: JsonObject) -> SpokenText:
         start=from_milliseconds(value.get("start")),
         end=from_milliseconds(value.get("end")),
         confidence=as_number(value.get("confidence")),
+        extras=filled({"words": value.get("words")}) or value,
     )
 
 

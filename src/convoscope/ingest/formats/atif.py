@@ -14,6 +14,7 @@ from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, fi
 from convoscope.ingest.report import Notes
 
 _ROLES = {"system": "system", "user": "user", "agent": "assistant"}
+_SUBAGENTS = "subagent_trajectories"
 _USAGE = {"prompt_tokens": ("prompt_tokens",), "completion_tokens": ("completion_tokens",), "cost": ("cost_usd",)}
 
 
@@ -22,6 +23,7 @@ class ATIFReader(TalkReader):
 
     name = "atif"
     title = "ATIF trajectories"
+    known = frozenset({"step_id", "source", "schema_version"})
 
     def detect(self, sample: Sample) -> Detection | None:
         fits = any(_trajectories(value) for value in sample.values)
@@ -37,7 +39,7 @@ def _trajectories(value: Any) -> list[JsonObject]:
     """The trajectories of a record. One that another refers to is that of a sub-agent, and a talk of its own."""
     record = as_object(value)
     members = [record, *record.values()] if record else []
-    nested = [inner for member in members for inner in as_list(as_object(member).get("subagent_trajectories"))]
+    nested = [inner for member in members for inner in as_list(as_object(member).get(_SUBAGENTS))]
     return [as_object(entry) for entry in (*members, *nested) if _is_trajectory(entry)]
 
 
@@ -55,7 +57,8 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
             continue
         at, role = seconds(step, ("timestamp",)), _ROLES.get(as_text(step.get("source")), "unknown")
         calls = [_call(as_object(call)) for call in as_list(step.get("tool_calls"))]
-        plain = plain_messages({"role": role, "content": step.get("message") or "", "tool_calls": calls})
+        thought = {"reasoning_content": step.get("reasoning_content")}
+        plain = plain_messages({"role": role, "content": step.get("message") or "", "tool_calls": calls, **thought})
         plain += plain_messages(
             [_result(as_object(entry)) for entry in as_list(as_object(step.get("observation")).get("results"))]
         )
@@ -70,6 +73,7 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
         model=as_text(agent.get("model_name")),
         tools=as_list(agent.get("tool_definitions")) or None,
         extras=filled({"continued_in": value.get("continued_trajectory_ref"), "notes": value.get("notes")}),
+        raw={name: inner for name, inner in value.items() if not _is_trajectory(inner) and name != _SUBAGENTS},
     )
 
 

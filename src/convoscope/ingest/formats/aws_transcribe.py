@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, turns_of
+from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, turns_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled, number_in
 from convoscope.ingest.report import Notes
@@ -16,6 +16,7 @@ class AWSTranscribeReader(TranscriptReader):
 
     name = "aws-transcribe"
     title = "Amazon Transcribe"
+    known = frozenset({"transcript", "Transcript"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -30,7 +31,7 @@ class AWSTranscribeReader(TranscriptReader):
         values = [as_object(record.value) for record in group.records]
         streamed = [result for value in values for result in _streamed(value)]
         if streamed:
-            yield _stream(streamed, notes)
+            yield _stream(streamed, values, notes)
             return
         for value in values:
             results = as_object(value.get("results"))
@@ -42,9 +43,10 @@ class AWSTranscribeReader(TranscriptReader):
                 turns += turns_of(_word(as_object(item), speakers, label) for item in as_list(channel.get("items")))
             yield Transcript(
                 id=as_text(value.get("jobName")),
-                turns=sorted(turns, key=lambda turn: turn.start or 0.0),
+                turns=by_start(turns),
                 language=as_text(results.get("language_code")),
                 extras=filled({"status": value.get("status")}),
+                raw=value,
             )
 
 
@@ -57,6 +59,7 @@ def _word(item: JsonObject, speakers: dict[str, str], channel: str) -> SpokenTex
         start=number_in(start),
         end=number_in(item.get("end_time")),
         confidence=number_in(best.get("confidence")),
+        extras=item,
     )
 
 
@@ -78,7 +81,7 @@ def _streamed(value: JsonObject) -> list[Any]:
     return [entry for entry in as_list(transcript.get("Results")) if "Alternatives" in as_object(entry)]
 
 
-def _stream(results: list[Any], notes: Notes) -> Transcript:
+def _stream(results: list[Any], values: list[JsonObject], notes: Notes) -> Transcript:
     """The final results of a stream; partial ones are said again, and left out."""
     turns: list[SpokenText] = []
     for result in map(as_object, results):
@@ -94,9 +97,10 @@ def _stream(results: list[Any], notes: Notes) -> Transcript:
                 start=number_in(result.get("StartTime")),
                 end=number_in(result.get("EndTime")),
                 id=as_text(result.get("ResultId")),
+                extras=filled({"words": best.get("Items"), "entities": best.get("Entities")}),
             )
         )
-    return Transcript(turns=turns)
+    return Transcript(turns=turns, raw=values)
 
 
 READER = AWSTranscribeReader()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.shapes import UNKNOWN_ROLE, plain_messages
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
@@ -20,6 +20,7 @@ class ChatGPTReader(TalkReader):
 
     name = "chatgpt-export"
     title = "ChatGPT export"
+    known = frozenset({"current_node", "weight", "is_visually_hidden_from_conversation"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -33,16 +34,20 @@ class ChatGPTReader(TalkReader):
             value = as_object(record.value)
             nodes = {name: as_object(node) for name, node in as_object(value.get("mapping")).items()}
             path = _branch(nodes, as_text(value.get("current_node")))
-            others = sum(bool(node.get("message")) for name, node in nodes.items() if name not in set(path))
+            if path and nodes[path[0]].get("parent") is not None:
+                notes.set_aside("parent_not_found", path[0][:80])
+            on_path = frozenset(path)
+            others = [node["message"] for name, node in nodes.items() if name not in on_path and node.get("message")]
             if others:
-                notes.ignored("message_of_another_branch", count=others)
-            messages = [message for name in path for message in _messages(as_object(nodes[name].get("message")), notes)]
+                notes.ignored("message_of_another_branch", count=len(others))
+            messages = [message for name in path for message in _messages(as_object(nodes[name].get("message")))]
             models = [as_text(_metadata(nodes[name]).get("model_slug")) for name in path]
             yield LoggedTalk(
                 id=as_text(value.get("conversation_id")) or as_text(value.get("id")),
                 messages=messages,
                 model=next(filter(None, reversed(models)), ""),
-                extras=filled({"title": value.get("title"), "gizmo": value.get("gizmo_id")}),
+                extras=filled({"title": value.get("title"), "gizmo": value.get("gizmo_id"), "other_branches": others}),
+                raw={**value, "mapping": list(as_object(value.get("mapping")).values())},
             )
 
 
@@ -64,12 +69,12 @@ def _metadata(node: JsonObject) -> JsonObject:
     return as_object(as_object(node.get("message")).get("metadata"))
 
 
-def _messages(message: JsonObject, notes: Notes) -> Iterator[TalkMessage]:
+def _messages(message: JsonObject) -> Iterator[TalkMessage]:
     if as_object(message.get("metadata")).get("is_visually_hidden_from_conversation") is True:
-        notes.ignored("hidden_message")
+        yield TalkMessage(plain={"role": "", **message}, at=seconds(message, ("create_time",)), marker="hidden_message")
         return
     author, content = as_object(message.get("author")), as_object(message.get("content"))
-    role, at = as_text(author.get("role")), seconds(message, ("create_time",))
+    role, at = as_text(author.get("role")) or UNKNOWN_ROLE, seconds(message, ("create_time",))
     recipient = as_text(message.get("recipient"))
     parts: list[Any] = [part for part in as_list(content.get("parts")) if part not in ("", None)]
     text = as_text(content.get("text")) or as_text(content.get("result"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, oldest_first
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 from convoscope.ingest.report import Notes
@@ -20,6 +19,7 @@ class ChatwootReader(TalkReader):
 
     name = "chatwoot"
     title = "Chatwoot messages"
+    known = frozenset({"message_type", "private"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -28,22 +28,29 @@ class ChatwootReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        talks: dict[str, list[tuple[float, JsonObject]]] = {}
+        del notes
+        talks: dict[str, list[JsonObject]] = {}
         for value in (value for record in group.records for value in _messages(record.value)):
-            id = as_text(value.get("conversation_id"))
-            talks.setdefault(id, []).append((seconds(value, ("created_at",)) or 0.0, value))
+            talks.setdefault(as_text(value.get("conversation_id")), []).append(value)
         for id, entries in talks.items():
             messages: list[TalkMessage] = []
-            for at, value in sorted(entries, key=lambda entry: entry[0]):
+            for at, value in oldest_first(entries, "created_at"):
                 kind = value.get("message_type")
                 role = _ROLES.get(kind) if isinstance(kind, int | str) else None
-                if value.get("private") is True or role is None:
-                    notes.ignored("private_note" if value.get("private") is True else f"message_type_{kind}")
+                marker = "private_note" if value.get("private") is True else "" if role else f"message_type_{kind}"
+                text = as_text(value.get("content"))
+                if marker or role is None or not text.strip():
+                    messages.append(_aside(value, at, marker or "message_without_text"))
                     continue
                 sender = as_text(as_object(value.get("sender")).get("name"))
-                plain = plain_messages({"role": role, "content": as_text(value.get("content")), "id": value.get("id")})
-                messages += [TalkMessage(plain=entry, at=at or None, name=sender) for entry in plain]
-            yield LoggedTalk(id=id, messages=messages)
+                plain = plain_messages({"role": role, "content": text, "id": value.get("id")})
+                messages += [TalkMessage(plain=entry, at=at, name=sender) for entry in plain]
+            yield LoggedTalk(id=id, messages=messages, raw=entries)
+
+
+def _aside(value: JsonObject, at: float | None, marker: str) -> TalkMessage:
+    """An entry that the other side never saw, or that has no text."""
+    return TalkMessage(plain={"role": "", **value}, at=at, marker=marker[:80])
 
 
 def _messages(value: object) -> list[JsonObject]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from convoscope.conversation import Clock, Conversation, Outcome, Segment, Source, Text
 from convoscope.errors import InputError
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -19,7 +20,16 @@ _ROLES = {
     "CUSTOM_BOT": "assistant",
     "SUPERVISOR": "supervisor",
 }
-_KEPT = ("Channel", "ContactId", "CustomerMetadata", "LanguageCode", "Categories", "ConversationCharacteristics")
+_KNOWN = frozenset({"Type", "ContentType"})
+_KEPT = (
+    "Channel",
+    "ContactId",
+    "Participants",
+    "CustomerMetadata",
+    "LanguageCode",
+    "Categories",
+    "ConversationCharacteristics",
+)
 
 
 class ContactLensReader(Reader):
@@ -36,7 +46,8 @@ class ContactLensReader(Reader):
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
-            yield _conversation(as_object(record.value), group, notes)
+            value = as_object(record.value)
+            yield with_leftovers(_conversation(value, group, notes), [value], notes, _KNOWN)
 
 
 def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
@@ -73,10 +84,10 @@ def _add(entry: JsonObject, roles: dict[str, str], timeline: PlainTimeline, *, i
     at = timeline.at(seconds(entry, ("AbsoluteTime",)))
     if entry.get("Type") == "EVENT" or not text:
         timeline.notes.ignored("event_without_content", as_text(entry.get("ContentType")), timeline.seq)
-        timeline.mark(as_text(entry.get("ContentType")) or "event", filled({"participant": role}), at)
+        timeline.mark(as_text(entry.get("ContentType")) or "event", filled({"participant": role, **entry}), at)
         return
     if role == "system":
-        timeline.mark("system_message", text, at)
+        timeline.mark("system_message", text, at, as_text(entry.get("Id")))
         return
     start, end = from_milliseconds(entry.get("BeginOffsetMillis")), from_milliseconds(entry.get("EndOffsetMillis"))
     segments = [Segment(start, end, "audio")] if start is not None and end is not None and end >= start else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, turns_of
+from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, turns_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -15,6 +15,7 @@ class DeepgramReader(TranscriptReader):
 
     name = "deepgram"
     title = "Deepgram transcripts"
+    known = frozenset({"transcript", "text"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -34,10 +35,11 @@ class DeepgramReader(TranscriptReader):
             turns = [_spoken(entry, "transcript", len(channels)) for entry in utterances] or _turns(channels)
             yield Transcript(
                 id=as_text(metadata.get("request_id")),
-                turns=sorted(turns, key=lambda turn: turn.start or 0.0),
+                turns=by_start(turns),
                 language=as_text(next(iter(channels), {}).get("detected_language")),
                 duration=as_number(metadata.get("duration")),
                 extras=filled({name: metadata.get(name) for name in ("created", "model_info", "channels")}),
+                raw=value,
             )
 
 
@@ -62,6 +64,7 @@ def _spoken(value: JsonObject, text: str, channels: int) -> SpokenText:
         end=as_number(value.get("end")),
         confidence=as_number(value.get("confidence")),
         id=as_text(value.get("id")),
+        extras={"words": value.get("words")} if text == "transcript" else value,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from convoscope.conversation import Label, Outcome
 from convoscope.ingest.call_exports import verdicts
@@ -23,8 +24,9 @@ _ROLES = {
     "bot": "assistant",
     "team": "assistant",
 }
-_SPOKEN = ("comment", "open", "close", "assignment", "note_and_reopen", "quick_reply", "away_mode_assignment")
+_SPOKEN = ("comment", "open", "close", "assignment", "quick_reply", "away_mode_assignment")
 """Parts that may carry a message; of the others a body is a note for colleagues."""
+_DEEPEST = 20
 _BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|h\d|tr)>", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]{0,2000}>")
 
@@ -34,6 +36,7 @@ class IntercomReader(TalkReader):
 
     name = "intercom"
     title = "Intercom conversations"
+    known = frozenset({"part_type"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -45,9 +48,10 @@ class IntercomReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
         for record in group.records:
             for value in _conversations(record.value):
-                yield _talk(value, notes)
+                yield _talk(_in_text(value))
 
 
 def _conversations(value: object) -> list[JsonObject]:
@@ -57,16 +61,27 @@ def _conversations(value: object) -> list[JsonObject]:
     return listed or ([inner] if inner else [record])
 
 
-def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
+def _in_text(value: Any, depth: int = 0) -> Any:
+    """A conversation with its bodies as text, not HTML."""
+    if isinstance(value, list) and depth < _DEEPEST:
+        return [_in_text(entry, depth + 1) for entry in value]
+    if not isinstance(value, dict) or depth >= _DEEPEST:
+        return value
+    return {
+        name: text_of_html(inner) if name == "body" and isinstance(inner, str) else _in_text(inner, depth + 1)
+        for name, inner in value.items()
+    }
+
+
+def _talk(value: JsonObject) -> LoggedTalk:
     source = as_object(value.get("source"))
     parts = as_list(as_object(value.get("conversation_parts")).get("conversation_parts"))
     messages = _messages(source, {"created_at": value.get("created_at")})
     for part in map(as_object, parts):
         kind = as_text(part.get("part_type"))
-        if kind in _SPOKEN and part.get("body"):
-            messages += _messages(part, part)
-        else:
-            notes.ignored(f"part_{kind}")
+        said = _messages(part, part) if kind in _SPOKEN else []
+        at = seconds(part, ("created_at",))
+        messages += said or [TalkMessage(plain={"role": "", **part}, at=at, marker=f"part_{kind}")]
     state, rating = as_text(value.get("state")), as_object(value.get("conversation_rating")).get("rating")
     labels: tuple[Label, ...] = verdicts("intercom", {"rating": rating})
     return LoggedTalk(
@@ -75,13 +90,14 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
         labels=labels,
         outcome=Outcome(final_status=state),
         extras=filled({name: value.get(name) for name in ("title", "custom_attributes", "tags", "priority")}),
+        raw=value,
     )
 
 
 def _messages(value: JsonObject, timed: JsonObject) -> list[TalkMessage]:
     author = as_object(value.get("author"))
     role, name = _ROLES.get(as_text(author.get("type")), "unknown"), as_text(author.get("name"))
-    text = text_of_html(as_text(value.get("body")))
+    text = as_text(value.get("body"))
     plain = plain_messages({"role": role, "content": text, "id": as_text(value.get("id"))}) if text else []
     return [TalkMessage(plain=entry, at=seconds(timed, ("created_at",)), name=name) for entry in plain]
 

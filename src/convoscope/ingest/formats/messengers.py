@@ -7,11 +7,13 @@ from typing import Any
 
 from convoscope.ingest.kits.shapes import UNKNOWN_ROLE
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, oldest_first
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 from convoscope.ingest.speaker_labels import role_of
+
+_DEEPEST = 20
 
 
 class TelegramReader(TalkReader):
@@ -19,6 +21,7 @@ class TelegramReader(TalkReader):
 
     name = "telegram"
     title = "Telegram exports"
+    known = frozenset({"id"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
@@ -29,19 +32,25 @@ class TelegramReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
         for record in group.records:
             for chat in _chats(record.value):
                 messages: list[TalkMessage] = []
                 for value in map(as_object, as_list(chat.get("messages"))):
-                    if value.get("type") != "message":
-                        notes.ignored(f"entry_{as_text(value.get('type'))}")
-                        continue
-                    at = seconds(value, ("date_unixtime", "date"))
-                    messages += _message(as_text(value.get("from")), _text(value.get("text")), at, value.get("id"))
+                    at, kind = seconds(value, ("date_unixtime", "date")), as_text(value.get("type"))
+                    said = _message(as_text(value.get("from")), _text(value.get("text")), at, value.get("id"))
+                    if said and isinstance(value.get("text"), list):
+                        said[0].extras = {"text": value["text"]}
+                    if kind == "message" and said:
+                        messages += said
+                    else:
+                        marker = "message_without_text" if kind == "message" else f"entry_{kind}"
+                        messages.append(TalkMessage(plain={"role": "", **value}, at=at, marker=marker))
                 yield LoggedTalk(
                     id=as_text(chat.get("id")),
                     messages=known_roles(messages),
                     extras=filled({"name": chat.get("name")}),
+                    raw=chat,
                 )
 
 
@@ -60,20 +69,17 @@ class FacebookReader(TalkReader):
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
-            thread = as_object(record.value)
+            thread = as_object(_repaired(record.value, notes))
             messages: list[TalkMessage] = []
-            entries = [as_object(value) for value in as_list(thread.get("messages"))]
-            for value in sorted(entries, key=lambda entry: seconds(entry, ("timestamp_ms",)) or 0.0):
-                text = _repaired(as_text(value.get("content")), notes)
-                if not text:
-                    notes.ignored("message_without_text")
-                    continue
-                name = _repaired(as_text(value.get("sender_name")), notes)
-                messages += _message(name, text, seconds(value, ("timestamp_ms",)))
+            for at, value in oldest_first(as_list(thread.get("messages")), "timestamp_ms"):
+                said = _message(as_text(value.get("sender_name")), as_text(value.get("content")), at)
+                aside = TalkMessage(plain={"role": "", **value}, at=at, marker="message_without_text")
+                messages += said or [aside]
             yield LoggedTalk(
                 id=as_text(thread.get("thread_path")),
                 messages=known_roles(messages),
                 extras=filled({"title": thread.get("title")}),
+                raw=thread,
             )
 
 
@@ -93,8 +99,9 @@ def _message(name: str, text: str, at: float | None, id: Any = None) -> list[Tal
 
 def known_roles(messages: list[TalkMessage]) -> list[TalkMessage]:
     """Messages with the roles that the names say, where they name both an agent and a user; else with unknown roles."""
-    if not {"user", "assistant"} <= {message.plain["role"] for message in messages}:
-        for message in messages:
+    said = [message for message in messages if not message.marker]
+    if not {"user", "assistant"} <= {message.plain["role"] for message in said}:
+        for message in said:
             message.plain["role"] = UNKNOWN_ROLE
     return messages
 
@@ -106,9 +113,13 @@ def _text(value: Any) -> str:
     return as_text(value)
 
 
-def _repaired(text: str, notes: Notes) -> str:
-    """Facebook writes the bytes of UTF-8 as if they were Latin-1."""
-    if text.isascii():
+def _repaired(text: Any, notes: Notes, depth: int = 0) -> Any:
+    """The texts of a value. Facebook writes the bytes of UTF-8 as if they were Latin-1."""
+    if isinstance(text, dict) and depth < _DEEPEST:
+        return {name: _repaired(inner, notes, depth + 1) for name, inner in text.items()}
+    if isinstance(text, list) and depth < _DEEPEST:
+        return [_repaired(inner, notes, depth + 1) for inner in text]
+    if not isinstance(text, str) or text.isascii():
         return text
     try:
         repaired = text.encode("latin-1").decode()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.conversation import Outcome
+from convoscope.ingest.kits.exchanges import TOKENS, numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
@@ -22,6 +23,7 @@ class OpenHandsReader(TalkReader):
 
     name = "openhands"
     title = "OpenHands events"
+    known = frozenset({"id", "cause", "source", "action", "observation"})
 
     def detect(self, sample: Sample) -> Detection | None:
         events = [event for value in sample.values for event in _events(value)]
@@ -33,14 +35,22 @@ class OpenHandsReader(TalkReader):
         )
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        talk = LoggedTalk(agent="OpenHands")
+        del notes
+        talk = LoggedTalk(agent="OpenHands", raw=[record.value for record in group.records])
+        counted: set[str] = set()
         for event in (event for record in group.records for event in _events(record.value)):
             at = seconds(event, ("timestamp",))
-            talk.messages += [TalkMessage(plain=plain, at=at) for plain in _message(event, notes)]
+            said = [TalkMessage(plain=plain, at=at) for plain in _message(event)]
+            kind = as_text(event.get("action")) or as_text(event.get("observation"))
+            talk.messages += said or [TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{kind}")]
             if event.get("action") == "finish":
                 talk.outcome = Outcome(finished=True, ended_reason="finish")
-            model = as_object(as_object(event.get("tool_call_metadata")).get("model_response")).get("model")
-            talk.model = talk.model or as_text(model)
+            response = as_object(as_object(event.get("tool_call_metadata")).get("model_response"))
+            talk.model = talk.model or as_text(response.get("model"))
+            # The observation of a call, and other calls of one response, repeat its usage.
+            if said and event.get("action") and (id := as_text(response.get("id"))) not in counted:
+                said[-1].usage = numbers_in(as_object(response.get("usage")), TOKENS)
+                counted.update({id} if id else ())
         yield talk
 
 
@@ -50,13 +60,12 @@ def _events(value: Any) -> list[JsonObject]:
     return [as_object(member) for member in as_list(listed)]
 
 
-def _message(event: JsonObject, notes: Notes) -> list[JsonObject]:
+def _message(event: JsonObject) -> list[JsonObject]:
     action, observation = as_text(event.get("action")), as_text(event.get("observation"))
     fields = as_object(event.get("args"))
     is_user = event.get("source") == "user"
     role = "user" if is_user else "assistant"
     if action in _QUIET or observation in _QUIET:
-        notes.ignored(f"event_{action or observation}")
         return []
     if action in _SPEECH:
         text = as_text(fields.get("content")) or as_text(event.get("message")) or as_text(fields.get("final_thought"))

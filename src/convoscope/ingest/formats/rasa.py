@@ -21,6 +21,7 @@ class RasaReader(TalkReader):
 
     name = "rasa"
     title = "Rasa trackers"
+    known = frozenset({"event"})
     no_messages = "has events, and nothing was said or done"
 
     def detect(self, sample: Sample) -> Detection | None:
@@ -31,6 +32,7 @@ class RasaReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
         for record in group.records:
             value = as_object(record.value)
             messages: list[TalkMessage] = []
@@ -44,14 +46,15 @@ class RasaReader(TalkReader):
                     if as_text(event.get("name")).startswith(_SAYS):
                         block = {"type": "response", "name": event.get("name")}
                     plain = plain_messages({"role": "assistant", "content": [block]})
-                else:
-                    notes.ignored(f"event_{kind}")
                 messages += [TalkMessage(plain=entry, at=at) for entry in plain]
+                if not plain:
+                    messages.append(TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{as_text(kind)}"))
             slots = filled(as_object(value.get("slots")))
             yield LoggedTalk(
                 id=as_text(value.get("sender_id")),
                 messages=messages,
                 extras=filled({"slots": slots, "active_loop": value.get("active_loop")}),
+                raw=value,
             )
 
 

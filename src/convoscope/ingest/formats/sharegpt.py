@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from convoscope.ingest.kits.shapes import embedded, plain_messages
+from convoscope.ingest.kits.shapes import UNKNOWN_ROLE, embedded, plain_messages
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import as_list, as_object, as_text, filled
@@ -27,6 +27,7 @@ class ShareGPTReader(TalkReader):
 
     name = "sharegpt"
     title = "ShareGPT conversations"
+    known = frozenset({"from"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -48,7 +49,7 @@ class ShareGPTReader(TalkReader):
                         TalkMessage(plain=entry) for entry in plain_messages({"role": "assistant", "content": [call]})
                     ]
                     continue
-                plain = plain_messages({"role": _ROLES.get(sender, sender), "content": text})
+                plain = plain_messages({"role": _ROLES.get(sender, sender) or UNKNOWN_ROLE, "content": text})
                 if not plain and text.strip():
                     notes.set_aside("role_unknown", repr(sender[:80]))
                 messages += [TalkMessage(plain=entry) for entry in plain]
@@ -63,6 +64,7 @@ class ShareGPTReader(TalkReader):
                 instructions=as_text(value.get("system")),
                 model=as_text(value.get("model")),
                 extras=filled(kept),
+                raw=value,
             )
 
 

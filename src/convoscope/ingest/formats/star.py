@@ -23,6 +23,7 @@ class STARReader(TalkReader):
 
     name = "star"
     title = "STAR dialogues"
+    known = frozenset({"Action", "Agent", "DialogueID", "Answer"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -36,8 +37,13 @@ class STARReader(TalkReader):
             value = as_object(record.value)
             messages: list[TalkMessage] = []
             for event in map(as_object, as_list(value.get("Events"))):
-                plain = _message(event, notes)
-                messages += [TalkMessage(plain=entry, at=seconds(event, ("UnixTime",))) for entry in plain]
+                at, plain = seconds(event, ("UnixTime",)), _message(event)
+                messages += [TalkMessage(plain=entry, at=at) for entry in plain]
+                if not plain:
+                    action = as_text(event.get("Action"))
+                    if action not in _UNSAID:
+                        notes.unknown(f"event.Action={action}")
+                    messages.append(TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{action}"))
             level, scenario = as_text(value.get("CompletionLevel")), as_object(value.get("Scenario"))
             domains = [as_text(domain) for domain in as_list(scenario.get("Domains"))]
             yield LoggedTalk(
@@ -47,13 +53,12 @@ class STARReader(TalkReader):
                 dimensions=filled({"domain": "+".join(sorted(domains))}),
                 scenario=Scenario(goal=scenario.get("UserTask")) if scenario else None,
                 outcome=Outcome(completed={"Complete": True, "Incomplete": False}.get(level), final_status=level),
-                extras=filled(
-                    {name: value.get(name) for name in ("BatchID", "UserQuestionnaire", "WizardQuestionnaire")}
-                ),
+                extras=filled({name: value.get(name) for name in _KEPT}),
+                raw=value,
             )
 
 
-def _message(event: JsonObject, notes: Notes) -> list[JsonObject]:
+def _message(event: JsonObject) -> list[JsonObject]:
     agent, action = as_text(event.get("Agent")), as_text(event.get("Action"))
     role = _SPEECH.get((agent, action))
     if role is not None:
@@ -69,7 +74,6 @@ def _message(event: JsonObject, notes: Notes) -> list[JsonObject]:
         return plain_messages(
             {"role": "tool", "content": [{"type": "tool_result", "name": name, "content": event.get("Item")}]}
         )
-    notes.ignored(f"event_{action}") if action in _UNSAID else notes.unknown(f"event.Action={action}")
     return []
 
 

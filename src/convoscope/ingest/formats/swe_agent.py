@@ -17,6 +17,7 @@ class SWEAgentReader(TalkReader):
 
     name = "swe-agent"
     title = "SWE-agent trajectories"
+    known = frozenset({"is_demo", "message_type"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -26,15 +27,14 @@ class SWEAgentReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
+        del notes
         for record in group.records:
             value = as_object(record.value)
             info = as_object(value.get("info"))
             messages: list[TalkMessage] = []
             for entry in map(as_object, as_list(value.get("history"))):
-                if entry.get("is_demo") is True:
-                    notes.ignored("demonstration")
-                    continue
-                messages += [TalkMessage(plain=plain) for plain in plain_messages(_with_call_id(entry))]
+                demo = "demonstration" if entry.get("is_demo") is True else ""
+                messages += [TalkMessage(plain=plain, marker=demo) for plain in plain_messages(_with_call_id(entry))]
             status = as_text(info.get("exit_status"))
             yield LoggedTalk(
                 id=as_text(value.get("instance_id")),
@@ -46,6 +46,7 @@ class SWEAgentReader(TalkReader):
                     extras=filled({"submission": info.get("submission")}),
                 ),
                 extras=filled({"environment": value.get("environment"), "model_stats": info.get("model_stats")}),
+                raw=value,
             )
 
 

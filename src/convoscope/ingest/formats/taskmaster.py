@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from convoscope.ingest.kits.shapes import embedded, plain_messages
+from convoscope.ingest.kits.shapes import UNKNOWN_ROLE, embedded, plain_messages
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
@@ -16,6 +16,7 @@ class TaskmasterReader(TalkReader):
 
     name = "taskmaster"
     title = "Taskmaster dialogues"
+    known = frozenset({"index", "context", "name", "speaker"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):
@@ -30,9 +31,10 @@ class TaskmasterReader(TalkReader):
             value = as_object(record.value)
             messages: list[TalkMessage] = []
             for utterance in map(as_object, as_list(value.get("utterances"))):
-                role = as_text(utterance.get("speaker")).lower()
+                role = as_text(utterance.get("speaker")).lower() or UNKNOWN_ROLE
                 spoken = {"role": role, "content": as_text(utterance.get("text"))}
-                messages += [TalkMessage(plain=plain) for plain in plain_messages(spoken)]
+                marked = filled({"segments": utterance.get("segments")})
+                messages += [TalkMessage(plain=plain, extras=marked) for plain in plain_messages(spoken)]
                 messages += [TalkMessage(plain=plain) for plain in _api(utterance)]
             kept = ("instruction_id", "scenario", "vertical", "instructions")
             yield LoggedTalk(
@@ -40,6 +42,7 @@ class TaskmasterReader(TalkReader):
                 messages=messages,
                 dimensions=filled({"domain": as_text(value.get("vertical"))}),
                 extras=filled({name: value.get(name) for name in kept}),
+                raw=value,
             )
 
 

@@ -16,7 +16,9 @@ _HEAD = re.compile(
     r"^[\u200e\u200f\[]*(?P<day>\d{1,4}[./-]\d{1,2}[./-]\d{1,4}),?[\s\u202f]+"
     r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)[\s\u202f]*(?P<half>[AaPp]\.?[Mm]\.?)?\]?(?:\s*-)?\s+(?P<rest>.*)$"
 )
-_NAME = re.compile(r"^(?P<name>[^:]{1,80}): (?P<text>.*)$", re.DOTALL)
+_NAME = re.compile(r"^(?P<name>[^:\n]{1,80}): (?P<text>.*)$", re.DOTALL)
+_MEDIA = re.compile(r"^\u200e?<[^<>\n]{1,80}>$|^\u200e")
+"""What the export writes instead of a picture or a sound: `<Media omitted>`, or a line with an invisible mark."""
 _SHARE = 0.2
 """Of the first lines, so many begin a message at least."""
 
@@ -44,23 +46,30 @@ class WhatsAppReader(TalkReader):
                 entries.append((head["day"], time, [head["rest"]]))
             elif entries:
                 entries[-1][2].append(line)
+            elif line.strip():
+                notes.set_aside("line_without_a_message", line[:80])
         day_first = _day_first([day for day, _, _ in entries])
         if day_first is None:
             notes.inferred("day_before_month", "no date has a day above 12")
+        notes.inferred("time_zone_taken_as_utc")
         messages: list[TalkMessage] = []
         for day, time, lines in entries:
+            at = _seconds(day, time, day_first is not False)
+            if at is None:
+                notes.set_aside("unreadable_time", f"{day} {time}")
             named = _NAME.match("\n".join(lines))
             if named is None:
-                notes.ignored("system_message")
+                text = {"type": "text", "text": "\n".join(lines)}
+                messages.append(TalkMessage(plain={"role": "", "content": [text]}, at=at, marker="system_message"))
                 continue
-            at = _seconds(day, time, day_first is not False)
             role = role_of(named["name"])
             plain = {
                 "role": role,
                 "name": named["name"],
                 "content": [{"type": "text", "text": named["text"]}],
             }
-            messages.append(TalkMessage(plain=plain, at=at))
+            aside = "message_without_text" if _MEDIA.match(named["text"]) or not named["text"].strip() else ""
+            messages.append(TalkMessage(plain=plain, at=at, marker=aside))
         yield LoggedTalk(messages=known_roles(messages))
 
 

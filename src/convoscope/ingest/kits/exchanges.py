@@ -12,7 +12,7 @@ from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.streams import is_stream, message_of, stream_events
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
-_USAGE: Mapping[str, Sequence[str]] = {
+TOKENS: Mapping[str, Sequence[str]] = {
     "prompt_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount"),
     "completion_tokens": ("completion_tokens", "output_tokens", "candidatesTokenCount"),
     "total_tokens": ("total_tokens", "totalTokenCount"),
@@ -119,4 +119,4 @@ def usage_in(body: Any) -> JsonObject:
             inner = as_object(event.get("response")) or as_object(event.get("message")) or event
             held |= {name: inner[name] for name in ("usage", "usageMetadata") if isinstance(inner.get(name), dict)}
     usage = as_object(held.get("usage")) or as_object(held.get("usageMetadata"))
-    return numbers_in(usage, _USAGE)
+    return numbers_in(usage, TOKENS)

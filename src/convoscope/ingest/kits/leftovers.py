@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from convoscope.conversation import USER, Conversation
+from convoscope.conversation.events import moment
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.kits.shapes import embedded
 from convoscope.ingest.kits.spans import any_value
-from convoscope.ingest.record import JsonObject, without_payload
+from convoscope.ingest.record import JsonObject, from_milliseconds, without_payload
 from convoscope.ingest.report import Notes
 
 UNREAD = "not_read"
@@ -25,15 +26,17 @@ _SAID = frozenset({"text", "content", "transcript", "parts"})
 def with_leftovers(
     conversation: Conversation, records: Iterable[Any], notes: Notes, known: Set[str] = frozenset()
 ) -> Conversation:
-    """The conversation, with what the records say beyond it in its `extras`. `known` are names of fields to leave out.
+    """The conversation, with what the records say beyond it in its `extras`.
 
+    `known` are names of fields whose texts and numbers show in the conversation in another way, or are copies. A value
+    of another type is kept whatever its name.
     A text is in the conversation if all its lines are: a reader may join the parts of a message. JSON in a text is
     looked into. Each value is kept once for all fields of the same path.
     """
     held = _Held(conversation)
     left: dict[str, dict[Any, None]] = {}
     for path, value in _fields(records, known | _PLAIN):
-        if not held.has(value):
+        if not held.has(value) and not held.has_time(value):
             left.setdefault(path, {})[value] = None
     if not left:
         return conversation
@@ -59,12 +62,19 @@ class _Held:
     def has(self, value: Any) -> bool:
         if isinstance(value, str):
             said = without_control(value, USER).words
-            return value in self._values or self._has_lines(value) or self._has_lines(said)
+            return value in self._values or self._has_lines(value) or (bool(said) and self._has_lines(said))
         # Any log has these two somewhere.
         return value not in (0, 1) and value in self._values
 
     def _has_lines(self, text: str) -> bool:
         return all(line.strip() in self._lines for line in text.splitlines())
+
+    def has_time(self, value: Any) -> bool:
+        """Whether a value is one of the times, in another notation: a text, or milliseconds."""
+        if isinstance(value, bool):
+            return False
+        read = moment(value)
+        return read is not None and (read.at in self._values or from_milliseconds(read.at) in self._values)
 
 
 def _fields(records: Iterable[Any], known: Set[str]) -> Iterator[tuple[str, Any]]:
@@ -81,7 +91,7 @@ def _walk(value: Any, path: str, known: Set[str], depth: int) -> Iterator[tuple[
         yield path, msgspec.json.encode(value).decode()
     elif isinstance(value, dict):
         for name, inner in _named(value):
-            if name not in known:
+            if name not in known or isinstance(inner, dict | list):
                 yield from _walk(inner, f"{path}.{name}" if path else name, known, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:

@@ -62,6 +62,7 @@ class PlainTimeline(TimelineBuilder):
         caller: str = "",
         is_spoken: bool = False,
         is_cut_off: bool = False,
+        extras: JsonObject | None = None,
     ) -> None:
         """A plain message, block by block. `caller` is who calls the tools, where that is not the agent."""
         role = role or message["role"]
@@ -83,8 +84,9 @@ class PlainTimeline(TimelineBuilder):
                     cut_off_by=self.participant(USER) if is_cut_off and role == ASSISTANT else "",
                     time=at,
                     id=id,
+                    extras=extras,
                 )
-                id = ""
+                id, extras = "", None
             if control:
                 self.control(self.participant(role, name), control, at)
             if block is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import Any
 
 import msgspec
 
-from convoscope.conversation import ASSISTANT, Clock, Conversation, Outcome, Segment, Source, Text
+from convoscope.conversation import Clock, Conversation, Outcome, Segment, Source, Text
 from convoscope.errors import InputError
+from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import JsonObject
+from convoscope.ingest.record import JsonObject, filled, in_order
 from convoscope.ingest.report import Notes
 from convoscope.ingest.speaker_labels import speaker
 from convoscope.ingest.timeline_builder import TimelineBuilder
@@ -40,17 +42,23 @@ def turns_of(words: Iterable[SpokenText], *, glue: Sequence[str] = (",", ".", "?
     return [_joined(turn, glue) for turn in turns]
 
 
+def by_start(turns: Sequence[SpokenText]) -> list[SpokenText]:
+    """Turns of several channels in the order in which they begin; one without a time stays behind the one before."""
+    return [turns[index] for index in in_order([turn.start for turn in turns])]
+
+
 def _joined(words: Sequence[SpokenText], glue: Sequence[str]) -> SpokenText:
     text = "".join(word.text if word.text in glue or not index else f" {word.text}" for index, word in enumerate(words))
     starts = [word.start for word in words if word.start is not None]
     ends = [word.end for word in words if word.end is not None]
-    sure = [word.confidence for word in words if word.confidence is not None]
+    sure = [word.confidence for word in words if word.confidence is not None and word.start is not None]
     return SpokenText(
         text=text,
         speaker=words[0].speaker,
         start=min(starts, default=None),
         end=max(ends, default=None),
         confidence=sum(sure) / len(sure) if sure else None,
+        extras=filled({"words": [word.extras for word in words if word.extras]}),
     )
 
 
@@ -64,10 +72,15 @@ class Transcript(msgspec.Struct, kw_only=True):
     roles: dict[str, str] = {}
     """The role of a speaker, by label, where the log says it; otherwise the label may say it."""
     extras: JsonObject = {}
+    raw: Any = None
+    """The transcript as it is written: what is not in the conversation is kept beside it."""
 
 
 class TranscriptReader(Reader):
     """Reads transcripts of recognisers."""
+
+    known: Set[str] = frozenset()
+    """Names of fields that need not be kept: they say again what others say."""
 
     def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
         """The transcripts of a group of records."""
@@ -79,10 +92,12 @@ class TranscriptReader(Reader):
             for turn in transcript.turns:
                 if turn.text.strip():
                     _say(turn, transcript, timeline, self.name)
+                else:
+                    notes.set_aside("segment_without_text", turn.speaker, timeline.seq)
             if not timeline.events:
                 notes.refuse(InputError("a transcript without words", hint="nothing was said, or nothing recognised"))
                 continue
-            yield Conversation(
+            conversation = Conversation(
                 id=transcript.id or group.name,
                 source=Source(format=self.name, files=group.file_names, record=group.name),
                 pipeline="cascade",
@@ -92,6 +107,7 @@ class TranscriptReader(Reader):
                 outcome=Outcome(duration=transcript.duration),
                 extras=transcript.extras,
             )
+            yield with_leftovers(conversation, [transcript.raw], notes, self.known)
 
 
 def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, source: str) -> None:
@@ -101,12 +117,12 @@ def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, so
     else:
         id = speaker(timeline, turn.speaker or "speaker")
     is_timed = turn.start is not None and turn.end is not None and turn.end >= turn.start
+    if not is_timed:
+        timeline.notes.set_aside("segment_without_times", turn.text[:60], timeline.seq)
     words = Text(turn.text, source, turn.confidence, transcript.language)
-    is_agent = id.partition(":")[0] == ASSISTANT
     timeline.say(
         id,
-        spoken=words if is_agent else None,
-        heard=None if is_agent else words,
+        heard=words,
         segments=[Segment(turn.start, turn.end, CLOCK)] if is_timed else [],  # type: ignore[arg-type]
         id=turn.id,
         extras=turn.extras,

@@ -111,7 +111,7 @@ def _plain(value: JsonObject, role: str) -> JsonObject | None:
             message = convert(value)
             named = as_text(message.get("role")).casefold()
             message["role"] = ROLES.get(named) or (role if not named else UNKNOWN_ROLE)
-            if message["role"] == UNKNOWN_ROLE:
+            if message["role"] == UNKNOWN_ROLE and named != UNKNOWN_ROLE:
                 message["name"] = message.get("name") or named
             return message if message["content"] else None
     return None

@@ -23,8 +23,9 @@ from convoscope.errors import InputError
 from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
+from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Reader, RecordGroup
-from convoscope.ingest.record import JsonObject, filled
+from convoscope.ingest.record import JsonObject, as_object, filled, in_order
 from convoscope.ingest.report import Notes
 
 
@@ -40,6 +41,9 @@ class TalkMessage(msgspec.Struct, kw_only=True):
     """The role of who calls the tools of the message; "" for the agent."""
     is_spoken: bool = False
     is_cut_off: bool = False
+    extras: JsonObject = {}
+    marker: str = ""
+    """What the entry is, where it is no speech: a note for colleagues, an event of the system."""
     usage: JsonObject = {}
     """Tokens, costs and times of the call of a model that gave the message, under the names of component metrics."""
 
@@ -112,8 +116,21 @@ class TalkReader(Reader):
         )
 
 
+def oldest_first(entries: Iterable[Any], *names: str) -> list[tuple[float | None, JsonObject]]:
+    """Entries by the time in one of these fields. Some logs begin with the newest; what has no time keeps its place."""
+    timed = [(seconds(entry, names), entry) for entry in map(as_object, entries)]
+    known = [at for at, _ in timed if at is not None]
+    if known and known[0] > known[-1]:
+        timed.reverse()
+    return [timed[index] for index in in_order([at for at, _ in timed])]
+
+
 def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> None:
     at = timeline.at(message.at)
+    if message.marker:
+        timeline.notes.ignored(message.marker, "", timeline.seq)
+        timeline.mark(message.marker, message.plain, at)
+        return
     if message.plain["role"] == SYSTEM and not message.role:
         timeline.instruct(message.plain)
         return
@@ -125,6 +142,7 @@ def _add(message: TalkMessage, timeline: PlainTimeline, talk: LoggedTalk) -> Non
         caller=timeline.participant(message.caller) if message.caller else "",
         is_spoken=message.is_spoken,
         is_cut_off=message.is_cut_off,
+        extras=message.extras,
     )
     if message.usage:
         timeline.add(ComponentMetric, component="llm", values=message.usage, label=talk.model, time=at)
