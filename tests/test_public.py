@@ -88,6 +88,24 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_scoring_imports_nothing_that_only_judges_need(tmp_path: Path) -> None:
+    heavy = "('asyncio', 'sqlite3', 'yaml')"
+    chat = tmp_path / "chat.json"
+    chat.write_text('{"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]}')
+    code = f"""
+import sys
+from convoscope.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print("imported", [name for name in {heavy} if name in sys.modules])
+"""
+    command = [sys.executable, "-c", code, "score", str(chat), "--out", str(tmp_path / "run"), "--workers", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "imported []"
+
+
 class TestSignatures:
     def test_no_metric_changed_without_a_new_version(self) -> None:
         assert current() == file().metrics, "a metric changed: raise its version=, then run `make signatures`"

@@ -1,5 +1,5 @@
 """`python -m convoscope`."""
 
-from convoscope.cli.main import main
+from convoscope.cli.main import program
 
-main()
+program()

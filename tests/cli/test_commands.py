@@ -352,7 +352,7 @@ class TestAReaderThatHasSeenEnough:
     @staticmethod
     def code(folder: Path, *arguments: str) -> int:
         """The exit code of a command whose output nobody reads after the first line."""
-        program = "from convoscope.cli.main import main; main()"
+        program = "from convoscope.cli.main import program; program()"
         command = subprocess.Popen(
             [sys.executable, "-c", program, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

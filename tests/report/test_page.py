@@ -7,12 +7,15 @@ import gzip
 import io
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import convoscope
 from convoscope.errors import UsageError
+from convoscope.report.page import index as listing
 from convoscope.report.page import page as packing
 from convoscope.report.page import write_page
 from convoscope.report.page.page import _bounds as bounds
@@ -102,6 +105,51 @@ class TestWhatIsWritten:
         write_page(run, first)
         write_page(Run.open(run.folder), second)
         assert first.read_bytes() == second.read_bytes()
+
+
+class TestAFacetOfVeryManyValues:
+    """Of the values that no conversation of the list has, only the most frequent are here; the others are counted."""
+
+    SHOPS = ("a", "a", "a", "b", "b", "c", "d", "e")
+
+    @pytest.fixture
+    def facet(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], dict[str, Any]]:
+        chats = [chat(user("hi"), id=f"c{at}", dimensions={"shop": shop}) for at, shop in enumerate(self.SHOPS)]
+        run = score(chats, metrics=["turns"], out=tmp_path / "run", workers=1)
+
+        def made(listed: int, most: int) -> dict[str, Any]:
+            for module in (packing, listing):
+                monkeypatch.setattr(module, "MAX_LISTED", listed)
+            monkeypatch.setattr(listing, "MOST_VALUES", most)
+            page = write_page(run, tmp_path / "page.html").path.read_text(encoding="utf-8")
+            packed = re.search(r'id="index">([^<]+)<', page)
+            assert packed is not None
+            index = json.loads(gzip.decompress(base64.b64decode(packed[1])))["index"]
+            (found,) = (one for one in index["facets"] if one["title"] == "Shop")
+            return {**found, "ids": index["ids"]}
+
+        return made
+
+    def test_counts_are_of_the_whole_run(self, facet: Callable[[int, int], dict[str, Any]]) -> None:
+        # Two are listed, and equals stay in the order of the log: c0 and c1, both of shop a.
+        found = facet(2, 2)
+        assert found["ids"] == ["c0", "c1"]
+        assert (found["values"], found["counts"], found["codes"]) == (["a", "b"], [3, 2], [0, 0])
+        assert found["others"] == 3  # c, d and e: 5 shops less the 2 that are here
+        assert found["tells"] is True
+
+    def test_a_value_of_the_list_is_here_however_rare(self, facet: Callable[[int, int], dict[str, Any]]) -> None:
+        found = facet(6, 1)
+        # a is the most frequent; b and c are of listed conversations: c3, c4 and c5.
+        assert (found["values"], found["counts"]) == (["a", "b", "c"], [3, 2, 1])
+        assert found["codes"] == [0, 0, 0, 1, 1, 2]
+        assert found["others"] == 2
+
+    @pytest.mark.parametrize("listed", [2, 8])
+    def test_few_values_are_all_here(self, facet: Callable[[int, int], dict[str, Any]], listed: int) -> None:
+        found = facet(listed, 5)
+        assert (found["values"], found["counts"]) == (["a", "b", "c", "d", "e"], [3, 2, 1, 1, 1])
+        assert "others" not in found
 
 
 class TestWhatDoesNotFit:

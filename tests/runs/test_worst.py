@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from convoscope.metrics import (
     not_applicable,
 )
 from convoscope.metrics.declaration import Better
+from convoscope.runs import ranking
 from convoscope.runs.make import make_run as score
 from convoscope.runs.ranking import (
     FAILURES,
@@ -41,8 +43,9 @@ from convoscope.runs.ranking import (
     worst_and_broken,
 )
 from convoscope.runs.run import Run
+from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.panels import panel_name
-from support.chats import chat, user
+from support.chats import agent, chat, user
 from support.generated import write_lines
 from support.graded import grade, graded, listed
 
@@ -519,3 +522,22 @@ def test_whatever_the_values_all_are_ranked_by_what_they_are_behind(grades: list
             # as far behind as any one reason alone would put it, and never further than the worst reason
             assert each.share / math.sqrt(2) <= one.behind * (1 + 1e-12) + 1e-12
         assert one.behind is None or one.behind <= max((each.share for each in one.because), default=0.0) + 1e-12
+
+
+class TestARunThatIsReadOneMetricAtATime:
+    """Above some rows, metrics are read one by one, and a column that holds one value takes no room."""
+
+    @pytest.mark.parametrize("most", [10**6, 0])
+    def test_the_columns_are_what_was_measured(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+    ) -> None:
+        chats = [chat(*[user("hi"), agent("yes?")] * turns, id=f"c{at}") for at, turns in enumerate((1, 2, 2))]
+        run = score(chats, metrics=["conversation.turns"], out=tmp_path / "run", workers=1)
+        monkeypatch.setattr(ranking, "_AT_HAND", most)
+        rows = ranking.measured_columns(run, "conversation.turns", "", COMPUTED, ("value", "n", "score", "tp"))
+        assert rows["number"].tolist() == [0, 1, 2]
+        assert rows["value"].tolist() == [1, 2, 2]  # turns of the user
+        assert rows["n"].tolist() == [1, 1, 1]
+        assert rows["tp"].tolist() == [0, 0, 0]
+        assert np.isnan(rows["score"]).all()  # it has no points
+        assert rows["score"].shape == (3,)

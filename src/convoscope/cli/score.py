@@ -115,7 +115,6 @@ def score_command(
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
-    from convoscope.report.forecast import print_forecast
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
     from convoscope.scoring.settings import ScoreSettings
@@ -164,6 +163,8 @@ def score_command(
             **reading.arguments,
         )
         if run_settings.judges or dry_run:
+            from convoscope.report.forecast import print_forecast
+
             print_forecast(
                 paths,
                 run_settings,

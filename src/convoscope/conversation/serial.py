@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -85,7 +86,7 @@ def keep_unknown_keys(value: dict[str, Any]) -> list[Moved]:
 def _keep(value: Any, annotation: Any, path: str, home: dict[str, Any], moved: list[Moved]) -> None:
     struct = _struct_of(annotation, value)
     if struct is not None and isinstance(value, dict):
-        hints = get_type_hints(struct)
+        hints = _hints(struct)
         config = struct.__struct_config__
         if "extras" in hints:
             home = value
@@ -105,6 +106,9 @@ def _keep(value: Any, annotation: Any, path: str, home: dict[str, Any], moved: l
         inner = next((get_args(kind)[0] for kind in candidates if get_origin(kind) is tuple), None)
         for index, element in enumerate(value):
             _keep(element, inner, f"{path}[{index}]", home, moved)
+
+
+_hints = cache(get_type_hints)
 
 
 def _struct_of(annotation: Any, value: Any) -> type[msgspec.Struct] | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from convoscope.ingest.record import ROLES
 from convoscope.ingest.timeline_builder import TimelineBuilder
+from convoscope.text.patterns import lazy_pattern
 
 UNKNOWN = "unknown"
 """The role of a speaker whose label says none."""
@@ -27,7 +28,7 @@ _HELP = frozenset({"service", "servicio", "serviço", "atención", "atencion", "
 _CLIENTS = frozenset({"client", "cliente", "clientes", "clients"})
 _WORDS = re.compile(r"[^\W\d_]+")
 _CLOCK = r"(?P<{0}>\d{{1,3}}:\d{{2}}(?::\d{{2}})?(?:[.,]\d{{1,3}})?)"
-_LABELLED = re.compile(
+_LABELLED = lazy_pattern(
     r"(?:>>+ ?)?(?:[\[(]?" + _CLOCK.format("before") + r"[\])]?(?:\s*[-–—|])?\s+)?"
     r"\*{0,2}\[?(?P<label>[^\W\d_][\w.'’()/& -]{0,39}?)\]?"
     r"(?:\s*[\[(]" + _CLOCK.format("after") + r"[\])])?\s*\*{0,2}(?::(?!//)\*{0,2}(?:\s|$)|：)"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from convoscope.text.folding import folded, visible
+from convoscope.text.patterns import lazy_pattern
 
 PLACEHOLDER = "[withheld: this text addresses the judge]"
 
 _JUDGE = r"(?:ai |llm )?(?:judge|evaluator|grader|rater|scorer|assessor|annotator|reviewer)s?"
 _RATE = "(?:give|award|assign|rate|score|grade|mark)"
 _TOP = r"(?:\d+(?: ?/ ?\d+)?|ten|five|three|full|top|maximum|max|perfect|highest|best|passing|a pass)"
-_SPEAKS_TO_JUDGE = re.compile(
+_SPEAKS_TO_JUDGE = lazy_pattern(
     "|".join(
         (
             # Orders about a rating: "give this conversation a 10", "rate the agent 3".

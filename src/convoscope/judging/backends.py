@@ -46,6 +46,10 @@ class JudgeFailed(ConvoscopeError):
         self.throttled = throttled
 
 
+class BudgetSpent(JudgeFailed):
+    """The budget of the run does not allow another question."""
+
+
 class Backend(Protocol):
     """Sends one question, once, and gives back what was written."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from convoscope.errors import UsageError
-from convoscope.judging.backends import JudgeFailed
+from convoscope.judging.backends import BudgetSpent, JudgeFailed
 
 Answer = TypeVar("Answer")
 
@@ -130,10 +130,6 @@ def price_of(name: str) -> Price | None:
     _, prices = price_list()
     known = [model for model in prices if name == model or name.startswith(f"{model}-20")]
     return prices[max(known, key=len)] if known else None
-
-
-class BudgetSpent(JudgeFailed):
-    """The budget of the run does not allow another question."""
 
 
 IN_MEMORY = ":memory:"

@@ -10,8 +10,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from convoscope.errors import InputError, UsageError, nearest_names
 
 _FRONT = re.compile(r"---\r?\n(.*?)\r?\n---\r?\n(.*)", re.DOTALL)
@@ -96,6 +94,9 @@ class Rubric(NamedTuple):
 
 def read_rubric(text: str, source: str) -> Rubric:
     """A rubric as it was written. Raises `InputError` that says what is wrong where."""
+    # Only a run with a judge needs it.
+    import yaml
+
     match = _FRONT.fullmatch(text)
     if match is None:
         raise InputError("has no front matter", file=source, hint="a rubric begins with ---, YAML, ---")

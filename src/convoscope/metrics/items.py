@@ -15,7 +15,6 @@ from convoscope.views.items import WHOLE, Case, Subject
 
 if TYPE_CHECKING:
     from convoscope.views.standard_data.model import StandardData
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from inspect import isasyncgen, isasyncgenfunction, iscoroutine, iscoroutinefunction
@@ -114,6 +113,9 @@ def awaited(result: Any) -> Any:
     """What a metric gave; where that is still to come, it is waited for."""
     if type(result) in _THERE or not (isasyncgen(result) or iscoroutine(result)):
         return result
+    # Only what waits needs it.
+    import asyncio
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

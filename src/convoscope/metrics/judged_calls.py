@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.judging.answers import UnusableAnswer
-from convoscope.judging.backends import SCORES, YES_NO, JudgeFailed
-from convoscope.judging.limits import BudgetSpent
+from convoscope.judging.backends import SCORES, YES_NO, BudgetSpent, JudgeFailed
 from convoscope.judging.questions import MissingField, Question, question
 from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.judging.yes_no import form_of, yes_no_verdict

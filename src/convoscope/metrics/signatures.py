@@ -11,10 +11,11 @@ import contextlib
 import functools
 import hashlib
 import inspect
+import os
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ _FRAME = (
     "convoscope.views.registry",
 )
 FILE = Path(__file__).with_name("signatures.json")
-_KINDS = ("*.py", "*.toml")
+_KINDS = (".py", ".toml")
 _COMPUTES = ("conversation", "metrics", "scores", "text", "views")
 
 
@@ -64,12 +65,29 @@ def file() -> Signatures:
 @functools.cache
 def sources() -> str:
     """A hash of everything that our own metrics may compute with."""
+    whole = hash_files(Path(__file__).parents[1], _KINDS, _COMPUTES.__contains__)
+    return whole[: len("sha256:") + 16]
+
+
+def hash_files(root: Path, kinds: tuple[str, ...], counts: Callable[[str], bool] = bool) -> str:
+    """`sha256:` of the names and contents of all files of these kinds below a root.
+
+    `counts` is asked with the name of what the file is in, directly below the root.
+    """
+    base = os.path.join(root, "")
+    names = [
+        name
+        for folder, _, files in os.walk(base)
+        for file in files
+        if file.endswith(kinds)
+        and counts((name := os.path.join(folder, file)[len(base) :].replace(os.sep, "/")).partition("/")[0])
+    ]
     whole = hashlib.sha256()
-    root = Path(__file__).parents[1]
-    files = (path for part in _COMPUTES for kind in _KINDS for path in (root / part).rglob(kind))
-    for path in sorted(files):
-        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return "sha256:" + whole.hexdigest()[:16]
+    for name in sorted(names, key=lambda name: name.split("/")):
+        # They are a thousand small files: without paths as objects, and without buffers, it takes half of the time.
+        with open(base + name, "rb", buffering=0) as file:
+            whole.update(name.encode() + b"\0" + file.read() + b"\0")
+    return "sha256:" + whole.hexdigest()
 
 
 def current() -> dict[str, Signed]:

@@ -20,11 +20,10 @@ def print_check(
     print_words(screen, f"{judge} is right about {right} of {answered} pairs of a good and a bad call.")
     print_words(screen, _advice(right, answered, guess, form))
     screen.line()
-    numbers = [number_column(title) for title in ("right", "same", "wrong", "no answer", "pairs")]
+    numbers = [number_column(title) for title in ("right", "same", "wrong", "no answer")]
     columns: list[str | TableColumn] = ["the agent …", *numbers]
     rows = [
-        (one.title, *(f"{number}" for number in (one.right, one.same, _wrong(one), one.unanswered, one.pairs)))
-        for one in checked
+        (one.title, *(f"{number}" for number in (one.right, one.same, _wrong(one), one.unanswered))) for one in checked
     ]
     print_table(screen, text_table(columns, rows))
     titles = {one.rubric: one.title for one in checked}

@@ -36,6 +36,8 @@ class ListFacet(msgspec.Struct, frozen=True, kw_only=True):
     """What a value is called where that is not the value itself; in the order in which they are shown."""
     counts: Mapping[str, int] | None = None
     """How many conversations of the run have each value, where `values` holds only those that are listed."""
+    others: int = 0
+    """Values that `counts` leaves out, of very many: rare ones, that no listed conversation has."""
 
 
 PanelMaker = Callable[[Run], PagePanel | None]

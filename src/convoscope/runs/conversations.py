@@ -106,7 +106,9 @@ def first_conversations(run: Run, most: int, most_bytes: int = 8_000_000) -> Ite
     size = 0
     kept = run.held
     with connect(run.folder) as connection:
-        rows = connection.execute(f"SELECT number, body FROM {run.table(CONVERSATIONS)} ORDER BY number LIMIT {most}")
+        # Only the parts that hold them are opened.
+        source = run.tables.at(CONVERSATIONS, range(min(most, run.summary.conversations)))
+        rows = connection.execute(f"SELECT number, body FROM {source} ORDER BY number")
         while size <= most_bytes and (batch := rows.fetchmany(50)):
             for number, body in batch:
                 size += len(body)

@@ -158,6 +158,12 @@ def dimension_column(name: str) -> str:
     return f'"{name}"' if name in DIMENSIONS else f"json_extract_string(dimensions, {pointer})"
 
 
+def further_dimensions(connection: duckdb.DuckDBPyConnection, conversations: str) -> set[str]:
+    """The dimensions that these conversations have from their log, beside our own."""
+    names = f"SELECT DISTINCT unnest(json_keys(dimensions)) FROM {conversations} WHERE dimensions IS NOT NULL"
+    return {name for (name,) in connection.execute(names).fetchall()}
+
+
 class Tables:
     """The tables of a run as SQL names them: their parts together, and each row with its conversation's number.
 

@@ -6,7 +6,6 @@ replaced, such as the volume of a container or a link: then the run is made in `
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import shutil
@@ -355,6 +354,9 @@ class AnswerFile:
             return
         self._lines.append(line)
         if len(self._lines) == 1:
+            # Only answers of metrics that wait are kept.
+            import asyncio
+
             asyncio.get_running_loop().call_soon(self._write)
 
     def close(self) -> None:

@@ -202,7 +202,10 @@ def measured_columns(run: Run, metric: str, variant: str, judge: str, columns: S
         return at_hand.get((metric, variant, judge), _NO_COLUMNS)
     where = Headline(metric, variant, judge, "", "").condition
     with connect(run.folder) as connection:
-        rows = _numpy(connection, run, columns, f"AND {where}")
+        constant = _constant_columns(connection, run, columns, where)
+        rows = _numpy(connection, run, [name for name in columns if name not in constant], f"AND {where}")
+        # A column that holds one value takes no room.
+        rows |= {name: np.broadcast_to(value, len(rows["number"])) for name, value in constant.items()}
     # Parts are read in their order, and hold the conversations of a metric in theirs.
     if (rows["number"][1:] < rows["number"][:-1]).any():
         order = np.argsort(rows["number"], kind="stable")
@@ -210,12 +213,27 @@ def measured_columns(run: Run, metric: str, variant: str, judge: str, columns: S
     return rows
 
 
+def _constant_columns(
+    connection: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str], where: str
+) -> dict[str, np.float64]:
+    """The columns that have the same value in all rows, and that value; not a number where they have none."""
+    asked = [f"min({sql})::DOUBLE, max({sql})::DOUBLE, count({sql})" for sql in map(_MEASURED.__getitem__, columns)]
+    source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured' AND {where}"
+    ((count, *ends),) = connection.execute(f"SELECT count(*), {', '.join(asked)} {source}").fetchall()
+    by_column = zip(columns, ends[::3], ends[1::3], ends[2::3], strict=True)
+    return {
+        name: np.float64(np.nan if low is None else low)
+        for name, low, high, known in by_column
+        if known in (0, count) and low == high
+    }
+
+
 def _numpy(
     connection: duckdb.DuckDBPyConnection, run: Run, columns: Iterable[str], end: str, keys: str = ""
 ) -> dict[str, NDArray[Any]]:
-    shown = ", ".join(f"({_MEASURED[name]})::DOUBLE AS {name}" for name in columns)
+    shown = "".join(f", ({_MEASURED[name]})::DOUBLE AS {name}" for name in columns)
     source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
-    rows: dict[str, NDArray[Any]] = connection.execute(f"SELECT {keys} number, {shown} {source} {end}").fetchnumpy()
+    rows: dict[str, NDArray[Any]] = connection.execute(f"SELECT {keys} number{shown} {source} {end}").fetchnumpy()
     for name in columns:
         rows[name] = np.ma.filled(np.ma.asarray(rows[name]), np.nan)
     return rows

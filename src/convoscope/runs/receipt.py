@@ -17,6 +17,8 @@ import msgspec
 
 from convoscope.ingest.discover import Input
 from convoscope.ingest.reader import Reader, reader_named
+from convoscope.metrics.signatures import hash_files
+from convoscope.user_code import content_hash
 
 
 class InputHash(msgspec.Struct, frozen=True):
@@ -88,21 +90,15 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-_SHOWS_ONLY = ("cli", "report", "emit")
-"""Packages that cannot change a number: they print what was computed, or write logs."""
+_CHANGES_NOTHING = ("benchmarks", "cli", "demo", "emit", "report")
+"""Packages that cannot change a number: they print what was computed, or hold and write logs, which are input."""
 
 
 @cache
 def sources() -> str:
-    """A hash of everything of ours that can change a number: readers, metrics, statistics, all but what shows them."""
-    root = Path(__file__).parents[1]
-    files = (
-        path
-        for path in root.rglob("*")
-        if path.suffix in (".py", ".json", ".toml", ".yaml")
-        and path.relative_to(root).parts[0] not in (*_SHOWS_ONLY, "examples")
-    )
-    return _hash(root, files)
+    """A hash of everything of ours that can change a number: readers, metrics, statistics, and not what shows them."""
+    root, kinds = Path(__file__).parents[1], (".py", ".json", ".toml", ".yaml")
+    return hash_files(root, kinds, lambda package: package not in _CHANGES_NOTHING)
 
 
 def reader_sources(names: Iterable[str]) -> dict[str, str]:
@@ -123,11 +119,6 @@ def _reader_hash(reader: Reader) -> str:
     if path is None:
         return ""
     file = Path(path)
-    return _hash(file.parent, file.parent.rglob("*.py") if "." in type(reader).__module__ else [file])
-
-
-def _hash(root: Path, files: Iterable[Path]) -> str:
-    whole = hashlib.sha256()
-    for path in sorted(files):
-        whole.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return "sha256:" + whole.hexdigest()
+    if "." in type(reader).__module__:
+        return hash_files(file.parent, (".py",))
+    return f"sha256:{content_hash(file)}"

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from convoscope.conversation import DIMENSIONS
 from convoscope.metrics.declaration import GroupSample, Metric
 from convoscope.metrics.registry import Declared
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, SCORES, Tables, dimension_column, quoted
+from convoscope.runs.database import (
+    CONVERSATION_SCORES,
+    CONVERSATIONS,
+    SCORES,
+    Tables,
+    dimension_column,
+    further_dimensions,
+    quoted,
+)
 from convoscope.runs.subjects import KnownConversations, SubjectGroup, read_scores, subject_groups
 from convoscope.scores.judges import speaking_order
 from convoscope.scores.observation import COMPUTED, MEASURED, STATUSES, UNMEASURED, Status
@@ -90,7 +98,8 @@ class Arrays:
         self._extents = self._read_extents()
         self._order = {index: rank for rank, index in enumerate(self._extents)}
         self._blocks: dict[int, _Block] = {}
-        self._dimension = cache(self._read_dimension)
+        # No cache of a method: that would point back at this object, whose arrays are large, and keep it alive.
+        self._dimensions: dict[str, _Dimension] = {}
 
     # Groups
 
@@ -114,11 +123,8 @@ class Arrays:
     @cached_property
     def _versions(self) -> list[str]:
         """The further dimensions whose values are versions of the agent."""
-        query = (
-            "SELECT DISTINCT unnest(json_keys(dimensions)) AS name "
-            f"FROM {self._conversations} WHERE dimensions IS NOT NULL ORDER BY name"
-        )
-        return [name for (name,) in self._connection.execute(query).fetchall() if is_version(name)]
+        names = further_dimensions(self._connection, self._conversations)
+        return [name for name in sorted(names) if is_version(name)]
 
     def subsets(self, names: Sequence[str]) -> Iterator[tuple[Subset, int]]:
         """The groups by some dimensions, each with the number of its conversations."""
@@ -161,8 +167,10 @@ class Arrays:
         clusters[np.asarray(rows["number"])] = rows["code"]
         return clusters
 
-    def _read_dimension(self, name: str) -> _Dimension:
-        return self._coded(dimension_column(name))
+    def _dimension(self, name: str) -> _Dimension:
+        if name not in self._dimensions:
+            self._dimensions[name] = self._coded(dimension_column(name))
+        return self._dimensions[name]
 
     def _coded(self, column: str) -> _Dimension:
         """The values of a column of conversations, in the order of their letters."""

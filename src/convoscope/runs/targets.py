@@ -18,11 +18,12 @@ from convoscope.metrics.declaration import RATIO, SHARE, Target
 from convoscope.metrics.registry import Declared
 from convoscope.runs.summary import DeclaredMetric, describe
 from convoscope.scores.reducers import figures_of
+from convoscope.text.patterns import lazy_pattern
 
 MAX_NAMED = 12
 """A run with no more figures than this has them named in an error."""
 
-_TARGET = re.compile(
+_TARGET = lazy_pattern(
     r"\s*+(?P<name>[^<>=≤≥\[\]]*[^<>=≤≥\[\]\s])\s*"
     r"(?:\[(?P<group>(?:\"(?:[^\"\\]|\\.)*+\"|[^\"\]])*+)\]\s*)?(?P<comparison>>=|<=|>|<|≥|≤)"
     r"\s*(?P<number>[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?)\s*(?P<unit>[^\s\d.,<>=](?:.*\S)?)?\s*"

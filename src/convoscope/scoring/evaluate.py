@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import GeneratorType
@@ -10,8 +9,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.judging.answers import UnusableAnswer
-from convoscope.judging.backends import JudgeFailed
-from convoscope.judging.limits import BudgetSpent
+from convoscope.judging.backends import BudgetSpent, JudgeFailed
 from convoscope.metrics.declaration import AXES, Derived, Metric
 from convoscope.metrics.needs import Need
 from convoscope.metrics.registry import Declared
@@ -166,6 +164,9 @@ async def answered(
     declared: Metric, conversation: Conversation, given: Mapping[str, Any] = _NO_RESOURCES
 ) -> Sequence[Observation]:
     """The same of a metric that waits."""
+    # Only what waits needs it.
+    import asyncio
+
     try:
         observations = await declared.ask(conversation, **given)
         if odd := next((one for one in observations if not isinstance(one, Observation)), None):

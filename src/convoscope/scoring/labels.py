@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from convoscope.errors import UsageError
 from convoscope.ingest.discover import Input
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import cut, read_partition
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.fields import are_letters, field_names, field_value, is_flag, polarity, values_text
 from convoscope.views.flow.endings import passed_in_words, shown_value
 
@@ -26,12 +26,12 @@ MAX_NAMED = 20
 """How many fields an error names, the likeliest first."""
 
 _NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
-_LABEL = re.compile(
+_LABEL = lazy_pattern(
     r"\s*(?P<field>[^<>=≤≥≠!]*[^<>=≤≥≠!\s])\s*"
     rf"(?:(?P<comparison>>=|<=|>|<|≥|≤)\s*(?P<mark>{_NUMBER})\s*"
     r"|(?P<equals>==|=|!=|≠)\s*(?P<value>[^<>=≤≥≠!\s][^<>=≤≥≠!]*))?"
 )
-_LIST = re.compile(r"\s*(?P<field>[^\s<>=≤≥≠!]+)\s+(?P<sign>not in|in)\s+(?P<values>[^<>=≤≥≠!]+)")
+_LIST = lazy_pattern(r"\s*(?P<field>[^\s<>=≤≥≠!]+)\s+(?P<sign>not in|in)\s+(?P<values>[^<>=≤≥≠!]+)")
 _SIGNS = {"≥": ">=", "≤": "<=", "==": "=", "≠": "!="}
 _HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 _TRUTHS = {"true": "true", "yes": "true", "false": "false", "no": "false"}

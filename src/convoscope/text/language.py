@@ -90,7 +90,7 @@ def _language_of(text: str) -> str:
         return _by_model(" ".join(text.split())[:MAX_CHARACTERS], sum(map(str.isalpha, text))) or script
     words = _plain_words(text)
     plain = " ".join(words)
-    votes = _votes(plain.replace("'", ""))
+    votes = _votes(_words(plain.replace("'", "")))
     if votes.is_plain:
         return votes.language
     letters = _ordinary_letters(words)
@@ -102,7 +102,7 @@ def plain_language_of(text: str) -> str:
     """The language whose common words are many in a text; nothing where it needs a closer look. It costs little."""
     if not text.isascii() and _BEYOND_LATIN.search(text):
         return ""
-    votes = _votes(text.replace("'", ""))
+    votes = _votes(_words(text.replace("'", "")))
     return votes.language if votes.is_plain else ""
 
 
@@ -110,9 +110,9 @@ def is_plainly(language: str, text: str, least: int = 1) -> bool:
     """Whether common words of this language are in a text, so many at least, and hardly any of another one."""
     if language not in _own_words():
         return False
-    counts = _common_words(text).counts
-    votes = counts.get(language, 0)
-    return votes >= least and 2 * (sum(counts.values()) - votes) < votes
+    words = _words(text)
+    votes = len(words & _own_words()[language])
+    return votes >= least and 2 * len(words & _others_words(language)) < votes
 
 
 def is_alone(language: str, text: str) -> bool:
@@ -179,33 +179,17 @@ class _Votes(NamedTuple):
     """There are at least two of them, and none of another language."""
 
 
-def _votes(text: str) -> _Votes:
-    common = _common_words(text)
-    if not common.counts:
-        return _Votes()
-    language = max(common.counts, key=common.counts.__getitem__)
-    first = common.counts[language]
-    second = max((votes for code, votes in common.counts.items() if code != language), default=0)
-    is_plain = first >= _MIN_VOTES and (not second or (first > 3 * second and first >= _MIN_SHARE * common.words))
+def _votes(words: frozenset[str]) -> _Votes:
+    first = second = 0
+    language = ""
+    for code, own in _own_words().items():
+        votes = len(words & own)
+        if votes > first:
+            first, second, language = votes, first, code
+        elif votes > second:
+            second = votes
+    is_plain = first >= _MIN_VOTES and (not second or (first > 3 * second and first >= _MIN_SHARE * len(words)))
     return _Votes(language, is_plain, first >= 2 and not second)
-
-
-class _CommonWords(NamedTuple):
-    """How many words a text has, and how many of them are common in each language, where any are."""
-
-    words: int
-    counts: dict[str, int]
-
-
-@lru_cache(maxsize=64)
-def _common_words(text: str) -> _CommonWords:
-    """Kept for a moment: several questions about a text follow each other."""
-    words = _words(text)
-    languages = _language_by_word()
-    counts: dict[str, int] = {}
-    for word in languages.keys() & words:
-        counts[languages[word]] = counts.get(languages[word], 0) + 1
-    return _CommonWords(len(words), counts)
 
 
 @cache
@@ -214,12 +198,6 @@ def _own_words() -> dict[str, frozenset[str]]:
     spaced = [one for one in lexicons() if one.has_blanks]
     counts = Counter([word for one in spaced for word in one.common] + _OF_NEIGHBOURS.split())
     return {one.language: frozenset(word for word in one.common if counts[word] == 1) for one in spaced}
-
-
-@cache
-def _language_by_word() -> dict[str, str]:
-    """The language of each of these words."""
-    return {word: language for language, own in _own_words().items() for word in own}
 
 
 @cache

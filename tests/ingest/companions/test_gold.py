@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from convoscope.conversation import Annotations
 from convoscope.errors import InputError
 from convoscope.ingest.companions.gold_files import check_file, check_paths, check_value, converted
 from convoscope.ingest.discover import find_inputs
@@ -228,6 +229,10 @@ def test_files_of_other_names_are_told_to_be_left(tmp_path: Path) -> None:
     assert check_paths(tmp_path).others == [other]
 
 
+UNUSABLE = Annotations(origin="gold", extraction=dict.fromkeys(("topics", "risks", "actions"), "error"))
+"""What is left of gold labels with an error: that there were some."""
+
+
 class TestBesideLogs:
     def test_labels_come_to_the_conversation_of_their_sample(self, tmp_path: Path) -> None:
         write_json(tmp_path / "calls" / "ES2002a.json", chat("ES2002a"))
@@ -259,14 +264,14 @@ class TestBesideLogs:
         write_json(tmp_path / "a.json", chat("a"))
         write_json(tmp_path / "a_gold.json", gold(sample_id="a", topics=[{"label": "weather"}]))
         result = read(tmp_path)
-        assert result.conversations[0].annotations == ()
+        assert result.conversations[0].annotations == (UNUSABLE,)
         assert result.report.set_aside["gold_left_out"].count == 1
 
     def test_labels_whose_file_has_another_name_are_told(self, tmp_path: Path) -> None:
         write_json(tmp_path / "calls" / "a.json", chat("a"))
         write_json(tmp_path / "gold" / "x_gold.json", gold(sample_id="a"))
         result = read(tmp_path / "calls", tmp_path / "gold")
-        assert result.conversations[0].annotations == ()
+        assert result.conversations[0].annotations == (UNUSABLE,)
         assert result.report.set_aside["gold_left_out"].count == 1
 
 

@@ -9,6 +9,7 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convoscope.analysis.answer.causes import (
     ASKED_AGAIN,
@@ -71,11 +72,12 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     causes = _causes(lost, noun)
     telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
     checks = [check for check in checks if not check.by]
+    # It holds conversations for a moment, and goes before the arrays are there.
+    hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
     samples = Samples(run)
     versions = compare_versions(summary, samples)
     figures = chosen_figures(summary, checks, noun, trust_judges=run.trusts_judges)
     notes = notes_on(run, figures.figures, samples, noun)
-    hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
     return Answer(
         noun=noun,
         conversations=summary.conversations,
@@ -125,14 +127,16 @@ class LostConversation(NamedTuple):
 @cached_on_argument
 def look_at_lost(run: Run) -> list[LostConversation]:
     """Every lost conversation whose integration held, worst first."""
-    return _look_at_lost(run, rank(run).whole.tolist())
+    return _look_at_lost(run, rank(run).whole)
 
 
-def _look_at_lost(run: Run, numbers: Sequence[int]) -> list[LostConversation]:
+def _look_at_lost(run: Run, numbers: Sequence[int] | NDArray[np.int64]) -> list[LostConversation]:
     """Those of the given conversations that are lost, and whose integration held."""
     ranking = rank(run)
     lost = OUTCOMES.index(LOST)
-    numbers = [number for number in numbers if ranking.outcome[number] == lost and number not in ranking.errors]
+    chosen = np.asarray(numbers, dtype=np.int64)
+    # A million conversations, of which few are lost: Python sees those alone.
+    numbers = [number for number in chosen[ranking.outcome[chosen] == lost].tolist() if number not in ranking.errors]
     by_number: dict[int, LostConversation] = {}
     with connect(run.folder) as connection:
         connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})

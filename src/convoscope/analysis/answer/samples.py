@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS
-from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, quoted
+from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, further_dimensions, quoted
 from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -31,6 +31,8 @@ MAX_FIELDS = 200
 MAX_VALUES = 40
 """A fact of more values is no kind of conversations."""
 NO_VALUE = "none"
+_MOST_KEPT = 2_000_000
+"""Pairs of numbers of samples that are in memory at the same time, about."""
 
 
 class Dimension(NamedTuple):
@@ -66,13 +68,16 @@ class Samples:
         self._run = run
         self._connection: duckdb.DuckDBPyConnection = connect(run.folder)
         self.count = run.summary.conversations
-        self.dimension = cache(self._read_dimension)
-        self.sample = cache(self._read_sample)
+        # No cache of methods: that would point back at this object, whose arrays are large, and keep it alive.
+        self._dimensions: dict[str, Dimension] = {}
+        self._samples: dict[tuple[str, ...], FigureSample | None] = {}
 
     @cached_property
     def scenarios(self) -> Codes:
         """The scenario of each conversation; -1 for none."""
         codes = self.dimension("scenario_id").codes
+        if not self.dimension("scenario_id").values:
+            return codes
         for name in ("dataset", "domain"):  # scenarios of one name are others in another data set
             other = self.dimension(name)
             codes = np.where(codes >= 0, codes * (len(other.values) + 1) + other.codes + 1, -1)
@@ -92,7 +97,7 @@ class Samples:
     def users(self) -> Codes:
         """The user of each conversation; -1 for none, and where the run has a single one."""
         users = self.user_names
-        return users.codes if len(users.values) > 1 else np.full(self.count, -1, dtype=np.int64)
+        return users.codes if len(users.values) > 1 else self._none
 
     @cached_property
     def user_names(self) -> Dimension:
@@ -121,24 +126,38 @@ class Samples:
     @cached_property
     def dimension_names(self) -> list[str]:
         """Every dimension that some conversation has."""
-        query = (
-            "SELECT DISTINCT unnest(json_keys(dimensions)) AS name "
-            f"FROM {self._run.table(CONVERSATIONS)} WHERE dimensions IS NOT NULL ORDER BY name"
-        )
-        further = [name for (name,) in self._connection.execute(query).fetchall()]
+        further = sorted(further_dimensions(self._connection, self._run.table(CONVERSATIONS)))
         return [*DIMENSIONS, *[name for name in further if name not in DIMENSIONS][:MAX_DIMENSIONS]]
 
-    def _read_dimension(self, name: str) -> Dimension:
-        return self._coded(dimension_column(name))
+    @property
+    def _none(self) -> Codes:
+        """No value for any conversation; it takes no memory."""
+        return np.broadcast_to(np.int64(-1), self.count)
+
+    def dimension(self, name: str) -> Dimension:
+        if name not in self._dimensions:
+            self._dimensions[name] = self._coded(dimension_column(name))
+        return self._dimensions[name]
 
     def _coded(self, column: str) -> Dimension:
         rows = self._connection.execute(
             f"SELECT number, {column} AS v FROM {self._run.table(CONVERSATIONS)} WHERE v IS NOT NULL"
         ).fetchnumpy()
+        if not len(rows["number"]):
+            return Dimension([], self._none)
         values, indices = np.unique(np.asarray(rows["v"], dtype=object).astype(str), return_inverse=True)
         codes = np.full(self.count, -1, dtype=np.int64)
         codes[np.asarray(rows["number"], dtype=np.int64)] = indices
         return Dimension(values.tolist(), codes)
+
+    def sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
+        key = (metric, variant, judge, across)
+        if key not in self._samples:
+            # Of very many conversations, few at a time: figures are gone through one after the other.
+            while len(self._samples) * self.count >= _MOST_KEPT:
+                del self._samples[next(iter(self._samples))]
+            self._samples[key] = self._read_sample(*key)
+        return self._samples[key]
 
     def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         if across not in ACROSS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
@@ -42,6 +41,7 @@ from convoscope.ingest.record import (
     wall,
 )
 from convoscope.ingest.report import Notes
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.standard_data.payloads.metrics_collected import COMPONENT_FIELDS, METADATA, SPEAKING
 
 _OF_A_REPORT = frozenset({"job_id", "room_id", "room", "sdk_version", "close_reason", "events", "chat_history"})
@@ -69,8 +69,8 @@ _ITEMS = frozenset({"message", "function_call", "function_call_output", "agent_h
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM, "developer": SYSTEM}
 _ALIASES = {"args": "arguments"}
-_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-_MARKUP = re.compile(r"</?expr\b[^<>]*>")
+_CAMEL = lazy_pattern(r"(?<=[a-z0-9])([A-Z])")
+_MARKUP = lazy_pattern(r"</?expr\b[^<>]*>")
 
 _RATES = frozenset({"llm_node_tps"})
 _METRICS = {name: (type.removesuffix("_metrics"), field) for name, (type, field) in COMPONENT_FIELDS.items()} | {

@@ -15,6 +15,7 @@ from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_object, as_text, number_in
 from convoscope.ingest.report import Notes
+from convoscope.text.patterns import lazy_pattern
 
 TAG = "record"
 PIPECAT = "pipecat"
@@ -25,7 +26,7 @@ _LONGEST = 20_000
 """A message of more characters is a dump of something."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # The default format of loguru; a line may have something before it, and one more column.
-_LINE = re.compile(
+_LINE = lazy_pattern(
     r"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?) *\| *(?P<level>[A-Z]+) *\|"
     r"(?:[^|]*\|)? *(?P<name>[\w.]+):[\w<>.]+:\d+ +- (?P<message>.*)"
 )
@@ -42,7 +43,7 @@ class _Message(NamedTuple):
 
 
 def _message(loggers: tuple[str, ...], form: str, of: Kind, /, **fields: Any) -> _Message:
-    return _Message(loggers, re.compile(form, re.DOTALL), of, fields)
+    return _Message(loggers, lazy_pattern(form, re.DOTALL), of, fields)
 
 
 _ONE = (PIPECAT,)

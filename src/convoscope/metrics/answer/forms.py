@@ -18,7 +18,7 @@ from convoscope.metrics.item_fields import each_case, needs_of
 from convoscope.metrics.perturbations import EMPTY_AGENT, PARROT, SAYS_EVERYTHING
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.text.json_schema import BadSchema, is_schema, schema_faults
-from convoscope.text.patterns import BadPattern, Untried, checked
+from convoscope.text.patterns import BadPattern, Untried, checked, lazy_pattern
 from convoscope.views.items import Case
 
 
@@ -249,7 +249,7 @@ def _list_fault(point: re.Pattern[str], name: str) -> Callable[[str], str]:
 
 
 def _matching(pattern: str, name: str) -> Callable[[str], str]:
-    compiled = re.compile(pattern, re.ASCII | re.IGNORECASE)
+    compiled = lazy_pattern(pattern, re.ASCII | re.IGNORECASE)
     return lambda content: "" if compiled.fullmatch(content) else f"{_shown(content)} is no {name}"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from convoscope.conversation.events import Json
 from convoscope.text.comparison import Comparison, candidate, occurs, positions_of
 from convoscope.text.folding import comparable, comparable_as_written, compatible, folded
-from convoscope.text.patterns import PatternCheck
+from convoscope.text.patterns import PatternCheck, lazy_pattern
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -291,18 +291,18 @@ IS = r"(?:is|was|are|would\s+be|should\s+be|must\s+be|will\s+be|has\s+to\s+be)\b
 _CUES = ("answer", "choice", "option", "result", "solution")
 CUE = rf"\b(?:{'|'.join(_CUES)})(?:\s++(?:to|for)\s++[^.:\n]{{1,40}}?)?"
 LINK = rf"\s*+(?:\b{IS}\s*+[:=]?|[-=]+>|→|[:=]|[-–—])\s*+"
-_RULED_OUT_BEFORE = re.compile(
+_RULED_OUT_BEFORE = lazy_pattern(
     r"(?:\b(?:not|never|neither|nor|rather\s+than|instead\s+of|except(?:\s+for)?|unlike|cannot\s+be"
     r"|(?:exclud|eliminat|rul)\w+(?:\s+out)?|n['’]t(?:\s+be)?)|n['’]t(?:\s+be)?)\s+"
     rf"(?:[A-J]\s+(?:or|nor|and)\s+)*{DRESS}$",
     re.IGNORECASE,
 )
-_RULED_OUT_AFTER = re.compile(
+_RULED_OUT_AFTER = lazy_pattern(
     r"[\"'”’)\]*_`]*\s+(?:(?:is|was|does|would|could|can|are)(?:n['’]t|\s+not)\b|can['’]t\b|cannot\b"
     r"|(?:is|was|seems|looks|are)\s+(?:\w+ly\s+)?(?:wrong|incorrect|false|out|eliminated)\b|\((?:wrong|incorrect)\))",
     re.IGNORECASE,
 )
-_WRONG = re.compile(r"\b(?:wrong|incorrect|worst|false|bad)\s+$", re.IGNORECASE)
+_WRONG = lazy_pattern(r"\b(?:wrong|incorrect|worst|false|bad)\s+$", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"[^\S\n]+([^\W\d_]+)")
 _AFTER_A_LETTER = {
     "a": re.compile(
@@ -312,11 +312,11 @@ _AFTER_A_LETTER = {
     "i": re.compile("is|because|since|and|or|but|nor"),
 }
 """Words that follow the letter of a choice rather than an article or a pronoun."""
-_NAMED_LETTER = re.compile(r"(?:(?:option|choice|answer|letter)\s+)?\(?([a-j])\)?")
+_NAMED_LETTER = lazy_pattern(r"(?:(?:option|choice|answer|letter)\s+)?\(?([a-j])\)?")
 _LONGEST_NAME = len("choice (a)")
 _LABEL = re.compile(r"\(?([A-Ja-j])[).:]\s+")
 _STATED_TEXTS = tuple(
-    re.compile(f"{CUE}{LINK}{rest}", re.IGNORECASE)
+    lazy_pattern(f"{CUE}{LINK}{rest}", re.IGNORECASE)
     for rest in (r"(\S+)", r"([^\n]+?)(?=[.!?;](?:\s|$)|\n|$)", r"([^\n]+)")
 )
 _CLUES: tuple[tuple[str, tuple[re.Pattern[str], ...]], ...] = (

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from convoscope.conversation import Conversation, Json, Tool, ToolResult
 from convoscope.text.json_schema import Fault, PlainObject, plain_object
+from convoscope.text.patterns import lazy_pattern
 from convoscope.views.result_fields import EMPTY, ToolOutcome
 
 Answer = Literal["worked", "rejected", "world", "undecided"]
@@ -132,7 +133,7 @@ _FAULT = (
     r"|empty|undefined|not (?:found|allowed|permitted|recogni[sz]ed|supported|valid|provided|specified))"
 )
 _CALLEE = r"(?:tool|function|method|command)s?"
-_CALL_FOR_SURE = re.compile(
+_CALL_FOR_SURE = lazy_pattern(
     rf"\b(?:{_FAULT} (?:\w+ ){{0,2}}?{_PART}|{_PART} (?:\w+ ){{0,2}}?{_FAULT}"
     rf"|(?:unknown|invalid|undefined|unsupported|no such) (?:\w+ )?{_CALLEE}"
     rf"|{_CALLEE} (?:\w+ ){{0,2}}?(?:not found|unknown|does not exist)"
@@ -140,7 +141,7 @@ _CALL_FOR_SURE = re.compile(
     r"|must be (?:one of|an?|of type|in the format|formatted|between|provided|specified)|expected (?:type|one of|an?)"
     r"|(?:does not|doesn t) match (?:the )?(?:expected |required )?(?:pattern|format|schema|regex|type))\b"
 )
-_WORLD_FOR_SURE = re.compile(
+_WORLD_FOR_SURE = lazy_pattern(
     r"\b(?:not found|no (?:\w+ ){1,3}found|none found|no results?|no match(?:es|ing)?|no such"
     r"|(?:does not|doesn t|did not|do not) (?:exist|match)|mismatch(?:ed)?|unavailable|not available|no availability"
     r"|sold out|out of stock|declined|denied|timeout|timed out|internal|server error|rate limit|too many|quota"

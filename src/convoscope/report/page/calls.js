@@ -145,7 +145,7 @@ function facetOf(facet) {
     location.hash = filterHash();
     changed();
   } }, node("bdi", {}, facet.labels[code] || "(empty)"), node("span", {}, number(counts[code])));
-  const more = order.length - shown.length;
+  const more = order.length - shown.length + (filtered() ? 0 : facet.others || 0);
   return [node("h3", {}, bdi(facet.title)), ...shown.map(button),
     more > 0 && !open ? node("button", { type: "button", class: "mut", onclick: () => { list.open.add(facet.key); drawList(); } }, `${number(more)} more`, node("span", {})) : more > 0 ? node("p", { class: "dim" }, `${number(more)} more: search for them`) : null].filter(Boolean);
 }

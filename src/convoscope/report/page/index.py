@@ -16,7 +16,16 @@ from convoscope.conversation import DIMENSIONS
 from convoscope.report.page.figures import dimension_key
 from convoscope.report.page.overview import cause_key
 from convoscope.report.panels import ListFacet, facets
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, PROFILES, connect, parquet, quoted
+from convoscope.runs.database import (
+    CONVERSATION_SCORES,
+    CONVERSATIONS,
+    PROFILES,
+    connect,
+    dimension_column,
+    further_dimensions,
+    parquet,
+    quoted,
+)
 from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
 from convoscope.scores.observation import COMPUTED, MEASURED
@@ -28,7 +37,8 @@ if TYPE_CHECKING:
 MAX_LISTED = 20_000
 """Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
 MAX_COLUMNS = 4
-_ROWS = 10_000
+MOST_VALUES = 1_000
+"""Values of a facet that are here whether or not a listed conversation has them, the most frequent first."""
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
 ENDED = {
@@ -44,7 +54,7 @@ ENDED = {
 FIRST_COLUMN = "conversation.turns"
 
 
-class IndexFacet(msgspec.Struct, frozen=True, kw_only=True, rename={"divides": "tells"}):
+class IndexFacet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"divides": "tells"}):
     """A facet: its values, how many of the whole run have each, and for each conversation the position of its own."""
 
     key: str
@@ -56,6 +66,8 @@ class IndexFacet(msgspec.Struct, frozen=True, kw_only=True, rename={"divides": "
     """-1 where a conversation has none."""
     divides: bool
     """Whether it tells conversations apart; else it is only known to addresses."""
+    others: int = 0
+    """Rare values that no conversation of the list has: they are not among `values`."""
 
 
 class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,28 +178,43 @@ def _outcome_counts(ranking: Ranking, lost: Mapping[int, LostConversation]) -> C
 
 
 def _dimensions(run: Run, listed: Sequence[int]) -> Iterator[ListFacet]:
-    """Our own dimensions first, then those of the log, by name. Of all conversations they are counted, not kept."""
-    counts: dict[str, Counter[str]] = {}
+    """Our own dimensions first, then those of the log, by name. Of more conversations than are listed, the values are
+    counted, not kept."""
     values: dict[str, dict[int, str]] = {}
     own = ", ".join(f'"{name}"' for name in DIMENSIONS)
     source = run.table(CONVERSATIONS)
     with connect(run.folder) as connection:
-        grouped = connection.execute(f"SELECT count(*), dimensions, {own} FROM {source} GROUP BY ALL")
-        while rows := grouped.fetchmany(_ROWS):
-            for count, *row in rows:
-                for name, value in _dimensions_of(row):
-                    counts.setdefault(name, Counter())[value] += count
         connection.register("wanted", _placed(listed))
         query = f"SELECT number, dimensions, {own} FROM {source} SEMI JOIN wanted USING (number)"
         for number, *row in connection.execute(query).fetchall():
             for name, value in _dimensions_of(row):
                 values.setdefault(name, {})[number] = value
-    names = [*DIMENSIONS, *sorted(counts.keys() - set(DIMENSIONS))]
-    for name in names:
-        title = name.replace("_", " ").capitalize()
-        yield ListFacet(
-            key=dimension_key(name), title=title, values=values.get(name, {}), counts=counts.get(name, Counter())
-        )
+        all_are_listed = len(listed) == run.summary.conversations
+        names = set(values) if all_are_listed else further_dimensions(connection, source)
+        for name in (*DIMENSIONS, *sorted(names - set(DIMENSIONS))):
+            known = values.get(name, {})
+            counts, others = (None, 0) if all_are_listed else _counts(connection, source, name, known)
+            title = name.replace("_", " ").capitalize()
+            yield ListFacet(key=dimension_key(name), title=title, values=known, counts=counts, others=others)
+
+
+def _counts(
+    connection: duckdb.DuckDBPyConnection, source: str, name: str, listed: Mapping[int, str]
+) -> tuple[dict[str, int], int]:
+    """How many conversations of the run have each value of a dimension, and how many values were left out: of very
+    many, those are here that a listed conversation has, and the most frequent. A million conversations may have as
+    many, and only the database holds them all."""
+    column = f"SELECT {dimension_column(name)} AS v FROM {source} WHERE v IS NOT NULL"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT v, count(*) AS c FROM ({column}) GROUP BY v")
+    most = connection.execute(f"SELECT v, c FROM counted ORDER BY c DESC, v LIMIT {MOST_VALUES}").fetchall()
+    counts = {str(value): count for value, count in most}
+    if listed:
+        connection.register("listed", {"v": np.array(sorted(set(listed.values())), dtype=object)})
+        own = connection.execute("SELECT v, c FROM counted SEMI JOIN listed USING (v)").fetchall()
+        counts |= {str(value): count for value, count in own}
+    ((distinct,),) = connection.execute("SELECT count(*) FROM counted").fetchall()
+    connection.execute("DROP TABLE counted")
+    return counts, distinct - len(counts)
 
 
 def _dimensions_of(row: Sequence[Any]) -> Iterator[tuple[str, str]]:
@@ -198,10 +225,14 @@ def _dimensions_of(row: Sequence[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
-    """Values in the order of their labels, else the most frequent first; the rarest of very many are left out."""
+    """Values in the order of their labels, else the most frequent first; of very many, those that a conversation of
+    the list has, and the most frequent."""
     counts = Counter(facet.values.values()) if facet.counts is None else facet.counts
     known = [value for value in facet.labels if value in counts]
     others = sorted((value for value in counts if value not in facet.labels), key=lambda one: (-counts[one], one))
+    if len(others) > MOST_VALUES:
+        listed = {facet.values[number] for number in numbers if number in facet.values}
+        others = [*others[:MOST_VALUES], *(value for value in others[MOST_VALUES:] if value in listed)]
     values = [*known, *others]
     code = {value: position for position, value in enumerate(values)}
     return IndexFacet(
@@ -212,6 +243,7 @@ def _coded(facet: ListFacet, numbers: Sequence[int], total: int) -> IndexFacet:
         counts=[counts[value] for value in values],
         codes=[code[facet.values[number]] if number in facet.values else -1 for number in numbers],
         divides=len(counts) > 1 or (len(counts) == 1 and sum(counts.values()) < total),  # one value beside none
+        others=facet.others + len(counts) - len(values),
     )
 
 
