@@ -14,6 +14,8 @@ from convoscope.judging.instrument import Instrument, JudgeSettings
 
 AT_ONCE = 200
 AIM = 0.75
+_UNASKED = 9
+"""A port that nothing is sent to: all answers are in the cache."""
 _TEXT = "[turn 1] user: Where is it? [turn 1] agent: On its way, I think.\n" * 20
 _SCHEMA = {
     "type": "object",
@@ -51,7 +53,7 @@ def run(folder: Path, questions: int) -> None:
         _print("the instrument:", plain, bare)
         _print("keeping its answers:", kept, bare)
     began = time.perf_counter(), time.process_time()
-    asyncio.run(_all(_instrument(use_cache=True), questions, "kept 0", 0))
+    asyncio.run(_all(_instrument(use_cache=True), questions, "kept 0", _UNASKED))
     wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
     print(f"  the same from the cache: {questions / wall:,.0f} a second, {cpu / questions * 1e3:.2f} ms of CPU\n")
 

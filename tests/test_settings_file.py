@@ -69,6 +69,8 @@ class TestWhatIsWrong:
             ("[judge]\nmodel = 4\n", "convoscope.toml:2 judge.model", "Expected `str | array`"),
             ("[judge.weights]\na = -1\n", "convoscope.toml:1 judge.weights", "Expected `float` >= 0"),
             ("judge = 'openai:x'\n", "convoscope.toml:1 judge", "Expected a table, got `str`"),
+            ("[judge]\nform = 'maybe'\n", "convoscope.toml:2 judge.form", "Invalid enum value 'maybe'"),
+            ("[judge]\ntimeout = 0\n", "convoscope.toml:2 judge.timeout", "Expected `float` > 0"),
             ("[judge\n", "convoscope.toml:1", "is not TOML"),
             ("[judge]\nzzz = 1\n", "convoscope.toml:2 judge.zzz", "there is model, repeats"),
         ],
@@ -174,6 +176,21 @@ class TestCommands:
         assert ended.code == 0
         assert (tmp_path / "kept" / "calibration.json").is_file()
         assert len(server.prompts) == asked + 1
+
+    def test_its_form_is_that_of_its_own_judge(self, server: JudgeServer, tmp_path: Path) -> None:
+        written(tmp_path, f'[judge]\nmodel = "{server.openai}"\nform = "yesno"\nmax_answer_tokens = 70\ntimeout = 30\n')
+        ended = command("judge", "check", "--judge", "settings", "--rubric", "speakability", "--json", cwd=tmp_path)
+        assert ended.code == 0, ended.err
+        assert all(json.loads(body)["logprobs"] for body in server.bodies)
+        ended = score(tmp_path, "--settings", "convoscope.toml", "--out", "run")
+        assert ended.json["summary"]["judging"]["judges"][0].startswith("openai/tiny+yesno@")
+        # Another judge, or what the command line says, has the usual form; the limit of its answers holds.
+        for more in (("--judge", server.anthropic), ("--judge", "settings", "--judge-form", "scores")):
+            server.bodies.clear()
+            assert score(tmp_path, *more, "--out", more[1][:4]).code == 0
+            [body] = map(json.loads, server.bodies)
+            assert "logprobs" not in body
+            assert body.get("max_tokens", body.get("max_completion_tokens")) == 70
 
     def test_without_a_judge_check_says_what_to_do(self, server: JudgeServer, tmp_path: Path) -> None:
         written(tmp_path, f'[judge]\nmodel = ["{server.openai}", "{server.anthropic}"]\n')

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -42,7 +42,7 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     redact_patterns: str | list[str] = []
     rubrics: str | list[str] = []
     max_concurrency: AtLeastOne | None = None
-    form: str | None = None
+    form: Literal["scores", "yesno"] | None = None
     max_answer_tokens: AtLeastOne | None = None
     timeout: Annotated[float, Meta(gt=0)] | None = None
     calibration: str | None = None
@@ -164,7 +164,6 @@ def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: boo
         "max_questions": table.max_questions,
         "budget": table.budget,
         "max_concurrency": table.max_concurrency,
-        "judge_form": table.form,
         "max_answer_tokens": table.max_answer_tokens,
         "timeout": table.timeout,
         "redact": table.redact if is_trusted or table.redact else None,
@@ -173,8 +172,9 @@ def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: boo
         "calibration": table.calibration and file_settings.path(table.calibration),
         "second_look": table.second_look if is_trusted else None,
     }
-    if is_its_own:  # a panel and its weights are of the judges that the file names
+    if is_its_own:  # the form, a panel and its weights are of the judges that the file names
         values |= {
+            "judge_form": table.form,
             "panel": table.panel,
             "panel_weights": table.weights,
             "require_consensus": table.require_consensus,

@@ -6,7 +6,6 @@ server can keep what it read. An answer of one word has no quote: what comes of 
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
@@ -67,6 +66,8 @@ async def yes_no_verdict(judge: Judge, rubric: Rubric, asked: Question, without:
     """
     questions = _questions(rubric, asked, without)
     # Together, and in this order: what they have in common is read once by a server that keeps what it read.
+    import asyncio  # only where a judge is asked
+
     given = await asyncio.gather(*(judge.ask(one.prompt, SCHEMA) for one in questions), return_exceptions=True)
     chances: dict[tuple[int | None, str], float | None] = {}
     verdicts: list[Verdict] = []

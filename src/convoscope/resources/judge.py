@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from convoscope.errors import UsageError
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Verdict(NamedTuple):
@@ -77,6 +79,8 @@ class AskedOnce(Judge):
         return getattr(self.judge, name)
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+        import asyncio
+
         key = prompt, json.dumps(schema, sort_keys=True, default=repr)
         answer = self._answers.get(key)
         if answer is None or answer.cancelled():
