@@ -27,6 +27,11 @@ def _spoken(one: Conversation) -> list[Spoken]:
     return [(role, text) for role, text in pairs if text]
 
 
+def _calls(conversations: Sequence[Conversation]) -> Counter[tuple[str, bool]]:
+    """Calls of tools, and whether a user calls."""
+    return Counter((call.name, one.roles.get(call.caller) == USER) for one in conversations for call in one.tool_calls)
+
+
 def _is_within(part: Sequence[Spoken], whole: Sequence[Spoken]) -> bool:
     """Whether all of a part is in the whole, in its order."""
     rest = iter(whole)
@@ -38,7 +43,7 @@ def _verdict(path: Path, map_file: Path) -> str:
         map_file.write_text(suggested_map([path]))
     except ConvoscopeError:
         return REFUSED
-    mapped = list(convoscope.read(path, format="map", readers_from=map_file))
+    mapped = list(convoscope.read(path, format=f"map:{map_file.stem}", readers_from=map_file))
     try:
         known = list(convoscope.read(path))
     except ConvoscopeError:
@@ -48,8 +53,10 @@ def _verdict(path: Path, map_file: Path) -> str:
         spoken = [pair for pair in _spoken(one) if pair[0] in (USER, ASSISTANT)]
         if not any(_is_within(spoken, each) for each in truth):
             return MISREAD
-    calls = sum(len(one.tool_calls) for one in mapped) == sum(len(one.tool_calls) for one in known)
-    return RIGHT if calls and [_spoken(one) for one in mapped] == truth else PARTLY
+    if _calls(mapped) - _calls(known):
+        return MISREAD
+    is_all = [_spoken(one) for one in mapped] == truth and _calls(mapped) == _calls(known)
+    return RIGHT if is_all else PARTLY
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:

@@ -24,6 +24,7 @@ from convoscope.ingest.companions.predictions import (
     names_of,
     state_of,
 )
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.ids import is_session_field
 from convoscope.ingest.io.json import parsed
 from convoscope.ingest.mapping.declaration import (
@@ -191,7 +192,10 @@ class _Builder:
             leaf = find(message, way)
             if leaf is None:
                 continue
-            text = as_text(leaf.value)
+            text, control = without_control(as_text(leaf.value), role)
+            timeline.control(timeline.participant(role), control, time)
+            if control and not text.strip():
+                continue
             if not text:
                 timeline.notes.set_aside("text_unreadable", str(way), timeline.seq)
                 extras = {**extras, "text": leaf.value}
