@@ -1,21 +1,20 @@
-"""Suggested mappings, on every kind of log with its reader switched off: what one reads is what the reader reads.
+"""A suggested mapping of a log, against what the reader of that log reads.
 
-The reader's own reading is held against the facts by test_format_facts.py. A suggestion is *right* where all that user
-and agent say, and all calls of tools, are the same; *partly* where some of it is missing; *refused*; or *misread*: what
-it reads was not said, not by this side, or not in this order.
+A suggestion is *right* where all that user and agent say, and all calls of tools, are the same; *partly* where some of
+it is missing, or instructions and results of tools are read as texts; *refused*; or *misread*: what it reads was not
+said, not by this side, or not in this order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import convoscope
 from convoscope.conversation import ASSISTANT, USER, Conversation
 from convoscope.errors import ConvoscopeError
 from convoscope.ingest.mapping.suggestion import suggested_map
-from support.format_reading import facts_of, folders
 
 RIGHT, PARTLY, REFUSED, MISREAD = "right", "partly", "refused", "misread"
 Spoken = tuple[str, str]
@@ -38,7 +37,7 @@ def _is_within(part: Sequence[Spoken], whole: Sequence[Spoken]) -> bool:
     return all(pair in rest for pair in part)
 
 
-def _verdict(path: Path, map_file: Path) -> str:
+def verdict(path: Path, map_file: Path) -> str:
     try:
         map_file.write_text(suggested_map([path]))
     except ConvoscopeError:
@@ -57,21 +56,3 @@ def _verdict(path: Path, map_file: Path) -> str:
         return MISREAD
     is_all = [_spoken(one) for one in mapped] == truth and _calls(mapped) == _calls(known)
     return RIGHT if is_all else PARTLY
-
-
-def _files(root: Path) -> Iterator[tuple[str, Path]]:
-    for folder in folders(root):
-        yield from ((folder.name, folder / name) for name in facts_of(folder))
-
-
-def test_a_mapping_is_right_or_refused(
-    shared: Callable[[str], Path], ran: Callable[[str, int], None], tmp_path: Path
-) -> None:
-    verdicts = {(kind, path): _verdict(path, tmp_path / "map.toml") for kind, path in _files(shared("data/formats"))}
-    counts = Counter(verdicts.values())
-    for verdict in (RIGHT, PARTLY, REFUSED):
-        ran(f"suggested maps, {verdict}", counts[verdict])
-    for kind, verdict in sorted({(kind, verdict) for (kind, _), verdict in verdicts.items() if verdict != REFUSED}):
-        number = sum(held == verdict for (other, _), held in verdicts.items() if other == kind)
-        ran(f"suggested maps of {kind}, {verdict}", number)
-    assert [f"{kind}/{path.name}" for (kind, path), verdict in verdicts.items() if verdict == MISREAD] == []
