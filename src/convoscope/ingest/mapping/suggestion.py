@@ -324,7 +324,7 @@ def _written(candidate: Candidate) -> str:
     id = _id(outer or own, is_message=not messages)
     lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its position']
     true, predicted = _meanings(own, id if not messages else "")
-    true, theirs = _without_user_calls(true, fields.role, held)
+    true, of_users = _without_user_calls(true, fields.role, held)
     taken = {id, messages, *(one.path for one in outer if one.path.startswith(f"{messages}."))}
     taken |= {path for _, path in (*true, *predicted)}
     lines += _others(one for one in outer or _shared(own, id) if one.path not in taken)
@@ -336,7 +336,7 @@ def _written(candidate: Candidate) -> str:
     else:
         lines += [f"role = {_text(fields.role.path)}", f"text = {_text(fields.text.path)}"]
     lines += [f"{key} = {_text(path)}" for key, path in true]
-    lines += [f"# tool_calls = {_text(path)}  # left out: users call tools too" for _, path in theirs]
+    lines += [f"# tool_calls = {_text(path)}  # left out: users call tools too" for _, path in of_users]
     if predicted:
         lines += ["", "[predicted]", *(f"{key} = {_text(path)}" for key, path in predicted)]
     if fields.role is not None:
