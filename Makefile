@@ -8,7 +8,7 @@ MODEL   = $(or $(CONVOSCOPE_WEIGHTS),$(VENV)/weights)/smollm2-135m.gguf
 # Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test lint style docs screenshots bench weight signatures schema clean
+.PHONY: demo test lint style docs screenshots bench weight signatures schema format-facts clean
 
 demo: $(VENV)/demo
 	@$(BIN)/convoscope demo
@@ -49,6 +49,10 @@ weight: $(VENV)/ready
 # After a metric was changed and its version raised; SAME=1 after a refactoring that keeps every number.
 signatures: $(VENV)/ready
 	$(BIN)/python -m convoscope.metrics.signatures $(if $(SAME),--same-numbers)
+
+# After a reader was changed: the table of docs/formats/README.md, from the logs in ../shared or CONVOSCOPE_SHARED.
+format-facts: $(VENV)/ready
+	PYTHONPATH=tests $(BIN)/python -m support.format_table
 
 # After the model or the summary was changed.
 schema: $(VENV)/ready

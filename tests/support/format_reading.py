@@ -27,7 +27,7 @@ from convoscope.ingest.report import ReadReport
 from convoscope.views.tool_outcomes import tool_outcome
 from support.shared_data import begins_with
 
-NO_CONTENT = ("without any message", "has no message", "nothing was said", "no conversation")
+NO_CONTENT = ("without any message", "has no message", "nothing was said", "the logs that it belongs to are missing")
 """What a refusal says where a file holds nothing that was said."""
 
 
@@ -188,7 +188,7 @@ def close(value: float | None, fact: float, within: float = 1e-6) -> bool:
 def at(fact: Any) -> float:
     """A time of the facts, in seconds."""
     if isinstance(fact, list):
-        return float(fact[0]) + fact[1] / 1e9
+        return fact[0] + sum(fact[1:]) / 1e9
     found = moment(fact)
     assert found is not None, fact
     return found.at

@@ -274,3 +274,30 @@ class TestTriedBeforeItIsPrinted:
         """`content` has the better name, and holds addresses; `say` holds the texts."""
         chat = [{"who": one["who"], "content": one["mail"], "say": one["say"]} for one in CHAT]
         assert made_for(write_lines(tmp_path / "log.jsonl", {"chat": chat})).message.text == "say"
+
+
+def test_calls_of_users_are_left_out(tmp_path: Path) -> None:
+    """A mapping reads every call as the agent's. Control text is no speech."""
+    call = [{"name": "toggle_wifi", "arguments": {}}]
+    messages = [
+        {"role": "user", "content": "My phone has no signal."},
+        {"role": "assistant", "content": "Please switch the wifi off and on."},
+        {"role": "user", "content": "I do that now.", "tool_calls": call},
+        {"role": "assistant", "content": "Does it work now?"},
+        {"role": "user", "content": "Yes, thank you. ###STOP###"},
+    ]
+    log = write_lines(tmp_path / "log.jsonl", [{"case": str(number), "talk": messages} for number in range(2)])
+    toml = suggested_map([log])
+    assert '# tool_calls = "tool_calls"  # left out: users call tools too' in toml
+    (one, _) = convoscope.read(log, format="map:suggested", readers_from=write(tmp_path / "suggested.toml", toml))
+    assert not one.tool_calls
+    assert [said.meant() for said in one.utterances][-1] == "Yes, thank you."
+
+
+def test_messages_as_pairs_elsewhere_are_noticed(tmp_path: Path) -> None:
+    """A list that says everything again in other words is not the conversation."""
+    pairs = [["user", "Where is MY parcel now?"], ["agent", "It is on ITS way."]]
+    tidy = [{"role": role, "text": text.lower()} for role, text in pairs]
+    log = write_lines(tmp_path / "log.jsonl", [{"id": "a", "original": pairs, "tidy": tidy}])
+    with pytest.raises(InputError, match="elsewhere"):
+        suggested_map([log])

@@ -110,6 +110,8 @@ def _is_answer(value: Any) -> bool:
     """A response or a state, and nothing that another speaker says."""
     if not isinstance(value, dict) or not _SPOKEN.isdisjoint(value):
         return False
+    if isinstance(value.get("request"), dict):  # an exchange over HTTP
+        return False
     return any(name in value for name in (*_ANSWER, *FAILURE))
 
 

@@ -72,7 +72,7 @@ def _chains(spans: Iterable[Span]) -> Iterator[int]:
 
     A request that repeats the first words and no answer starts over, unless nothing was answered yet.
     """
-    said: list[set[str]] = []
+    messages: list[set[str]] = []
     latest: list[str] = []
     for span in spans:
         asked = [message for message in request_messages(span.attributes["asked"]) if message["role"] != "system"]
@@ -81,14 +81,14 @@ def _chains(spans: Iterable[Span]) -> Iterator[int]:
         starts = all(message["role"] == "user" for message in asked)
         fits = [
             (latest[number] in sent, len(words.intersection(sent)), number)
-            for number, words in enumerate(said)
+            for number, words in enumerate(messages)
             if sent and sent[0] in words and not (starts and latest[number] and words.issuperset(sent))
         ]
-        number = max(fits)[2] if fits else len(said)
+        number = max(fits)[2] if fits else len(messages)
         if not fits:
-            said.append(set())
+            messages.append(set())
             latest.append("")
-        said[number].update(sent, answer)
+        messages[number].update(sent, answer)
         latest[number] = answer[-1] if answer else latest[number]
         yield number + 1
 

@@ -15,11 +15,11 @@ from convoscope.errors import ConvoscopeError, InputError
 from convoscope.harmless import one_line
 from convoscope.ingest.discover import sample_of
 from convoscope.ingest.io.json import BadJson, parsed
-from convoscope.ingest.mapping.declaration import steps_of, written
+from convoscope.ingest.mapping.declaration import steps_of, value_at, written
 from convoscope.ingest.mapping.reader import seconds
 from convoscope.ingest.mapping.trial import MappingTrial, tried
 from convoscope.ingest.reader import Sample
-from convoscope.ingest.record import ROLE_FIELDS, ROLES, TEXT_FIELDS, TIMES
+from convoscope.ingest.record import ROLE_FIELDS, ROLES, TEXT_FIELDS, TIMES, as_text
 
 _DEPTH = 4
 _MAX_MESSAGES = 200
@@ -324,6 +324,7 @@ def _written(candidate: Candidate) -> str:
     id = _id(outer or own, is_message=not messages)
     lines += [f"id = {_text(id)}" if id else '# id = ""  # without it a conversation is named by its position']
     true, predicted = _meanings(own, id if not messages else "")
+    true, of_users = _without_user_calls(true, fields.role, held)
     taken = {id, messages, *(one.path for one in outer if one.path.startswith(f"{messages}."))}
     taken |= {path for _, path in (*true, *predicted)}
     lines += _others(one for one in outer or _shared(own, id) if one.path not in taken)
@@ -335,6 +336,7 @@ def _written(candidate: Candidate) -> str:
     else:
         lines += [f"role = {_text(fields.role.path)}", f"text = {_text(fields.text.path)}"]
     lines += [f"{key} = {_text(path)}" for key, path in true]
+    lines += [f"# tool_calls = {_text(path)}  # left out: users call tools too" for _, path in of_users]
     if predicted:
         lines += ["", "[predicted]", *(f"{key} = {_text(path)}" for key, path in predicted)]
     if fields.role is not None:
@@ -386,6 +388,15 @@ def _meanings(fields: Sequence[RecordField], id: str) -> tuple[_Paths, _Paths]:
         true += [(key, one.path) for one in named if one not in concluded][:1]
         predicted += [(key, one.path) for one in concluded][:1]
     return true, predicted
+
+
+def _without_user_calls(keys: _Paths, role: RecordField | None, messages: Sequence[Any]) -> tuple[_Paths, _Paths]:
+    """Calls of tools apart, where users have some: a mapping reads every call as the agent's."""
+    path = next((path for key, path in keys if key == "tool_calls"), "")
+    callers = [as_text(value_at(one, role.path)) for one in messages if role and path and parsed(value_at(one, path))]
+    if not any(_role_of(word)[0] == "user" for word in callers):
+        return keys, []
+    return [pair for pair in keys if pair[0] != "tool_calls"], [("tool_calls", path)]
 
 
 def _shared(fields: Sequence[RecordField], id: str) -> list[RecordField]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError
+from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io.json import parsed
 from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, value_at, written
 from convoscope.ingest.mapping.reader import MappedReader
@@ -22,6 +23,7 @@ from convoscope.ingest.report import Notes
 _SPEAKERS = ("user", "assistant")
 _MOST_TEXTS = 20_000
 _DEPTH = 9
+_PAIR = 2
 _WORDS = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,40}(?:['’.,;:!?…)\"-]{0,5}\s{1,5}[('\"¿¡-]{0,5}[^\W\d_]{1,40})+")
 """Two words or more."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
@@ -241,7 +243,7 @@ def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int
         if budget[0] < 0 or len(steps) > _DEPTH:
             return [], False
         if isinstance(value, str):
-            text = value.strip()
+            text = without_control(value, "user").words.strip()
             if not is_language(text) or len(text.split()) < 3:
                 return [], False
             if text not in known:
@@ -256,7 +258,7 @@ def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int
             return [], False
         texts = [text for some, _ in below for text in some]
         has_message = any(inside for _, inside in below)
-        if isinstance(value, dict) and not has_message and texts and _has_speaker(value):
+        if not has_message and texts and _has_speaker(value):
             elsewhere[written(steps)] += read.isdisjoint(texts)
             has_message = True
         return texts, has_message
@@ -266,8 +268,11 @@ def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int
     return unread.most_common(4), [(path, count) for path, count in elsewhere.most_common(4) if count]
 
 
-def _has_speaker(value: dict[Any, Any]) -> bool:
-    """Whether an object says that a user or an agent speaks."""
+def _has_speaker(value: dict[Any, Any] | list[Any]) -> bool:
+    """Whether an object, or a pair of a role and a text, says that a user or an agent speaks."""
+    if isinstance(value, list):
+        is_pair = len(value) == _PAIR and all(isinstance(one, str) for one in value)
+        return is_pair and ROLES.get(value[0].strip().casefold()) in _SPEAKERS
     for name, word in value.items():
         if str(name).casefold() in _ROLES:
             inner = parsed(word)
