@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.conversation import ToolResult
+from convoscope.conversation import ToolCall, ToolResult
 from convoscope.errors import ConvoscopeError
 from support.logs import EXAMPLES, counts, measured, read, talk, write_json, write_lines
 
@@ -93,6 +93,37 @@ class TestClaudeAgentSDK:
             "assistant: Make pumpkin soup with ginger. I found no wine: the cellar list is closed.",
         ]
         assert [turn.user_text for turn in conversation.turns] == ["Find a soup for the pumpkins, and a wine."]
+
+    def test_calls_of_a_sub_agent_are_its_own(self, tmp_path: Path) -> None:
+        lines = lines_of(self.RECIPES)
+        search = {"type": "tool_use", "id": "toolu_in", "name": "Search", "input": {"query": "pumpkin"}}
+        lines[4]["message"]["content"].append(search)
+        conversation = read(write_lines(tmp_path / "run.jsonl", *lines)).only
+        calls = [event for event in conversation.timeline if isinstance(event, ToolCall)]
+        assert [(call.name, call.caller) for call in calls] == [("Task", ""), ("Search", "subagent"), ("Search", "")]
+
+    def test_a_message_that_a_client_sent_before_it_knew_the_session(self, tmp_path: Path) -> None:
+        lines = lines_of(self.RECIPES)
+        lines[1]["session_id"] = "default"
+        moved = [lines[1], lines[0], *lines[2:]]
+        conversation = read(write_lines(tmp_path / "run.jsonl", *moved)).only
+        assert (conversation.id, talk(conversation)[0]) == (
+            "sess-recipes",
+            "user: Find a soup for the pumpkins, and a wine.",
+        )
+
+    def test_two_sessions_in_a_file_are_two_conversations(self, tmp_path: Path) -> None:
+        """Their lines may be mixed."""
+        one = lines_of(self.RECIPES)
+        two = [json.loads(json.dumps(line).replace("sess-recipes", "sess-other")) for line in one]
+        two[1]["message"]["content"] = "Something else, please."
+        mixed = [line for pair in zip(one, two, strict=True) for line in pair]
+        outcome = read(write_lines(tmp_path / "runs.jsonl", *mixed))
+        assert outcome.ids == ["sess-recipes", "sess-other"]
+        assert [talk(one)[0] for one in outcome.conversations] == [
+            "user: Find a soup for the pumpkins, and a wine.",
+            "user: Something else, please.",
+        ]
 
     def test_results_of_tools_have_the_role_user_and_are_not_said(self) -> None:
         results = [event for event in read(self.RECIPES).only.timeline if isinstance(event, ToolResult)]
