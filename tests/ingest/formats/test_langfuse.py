@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,36 @@ class TestLangfuse:
 
     def test_a_trace_without_observations_is_one_call(self, tmp_path: Path) -> None:
         assert talk(reading(tmp_path, input="Hi", output="Hello.", timestamp="2026-03-02T08:26:40Z").only) == SAID
+
+    def test_the_answer_of_a_tool_in_quotes_is_its_text(self, tmp_path: Path) -> None:
+        ran = generation({"where": "lake"}, '"4 \\u00b0C\\nand fog"', 2, type="TOOL", name="weather")
+        conversation = reading(tmp_path, generation("Hi", "Hello."), ran).only
+        assert [event.result for event in conversation.timeline if isinstance(event, ToolResult)] == ["4 °C\nand fog"]
+
+    def test_a_table_of_traces(self, tmp_path: Path) -> None:
+        """Two traces of a session; the second repeats what the first said."""
+        history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+        more = {"role": "user", "content": "And now?"}
+        rows = [
+            ("a", "2026-03-02T08:26:40Z", "s", json.dumps(history[:1]), json.dumps(history[1])),
+            ("b", "2026-03-02T08:27:40Z", "s", json.dumps([*history, more]), '"Now."'),
+        ]
+        with (tmp_path / "traces.csv").open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["id", "timestamp", "sessionId", "input", "output"])
+            table.writerows(rows)
+        conversation = read(tmp_path / "traces.csv").only
+        assert (conversation.id, talk(conversation)) == ("s", [*SAID, "user: And now?", "assistant: Now."])
+
+    def test_a_list_of_traces_of_the_api_has_only_ids_of_observations(self, tmp_path: Path) -> None:
+        trace = {
+            "id": "a",
+            "timestamp": "2026-03-02T08:26:40Z",
+            "input": "Hi",
+            "output": "Hello.",
+            "observations": ["o"],
+        }
+        assert talk(read(write_json(tmp_path / "traces.json", {"data": [trace], "meta": {"page": 1}})).only) == SAID
 
     def test_a_trace_without_content_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ConvoscopeError, match="1 calls of models without any message"):
