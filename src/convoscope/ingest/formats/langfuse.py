@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from convoscope.conversation import Label
+from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
@@ -45,7 +47,7 @@ class LangfuseReader(TraceReader):
                     yield from self.spans(entry)
                 return
         trace = as_object(record.get("trace"))
-        if not trace and isinstance(record.get("observations"), list):
+        if not trace and (isinstance(record.get("observations"), list) or _is_trace(record)):
             trace = record
         if isinstance(value, list):
             for entry in value:
@@ -53,10 +55,13 @@ class LangfuseReader(TraceReader):
         elif is_observation(record):
             yield _span(record, {})
         elif trace:
-            inner = as_list(record.get("observations")) or as_list(trace.get("observations"))
+            inner = [
+                entry
+                for entry in as_list(record.get("observations")) or as_list(trace.get("observations"))
+                if is_observation(entry)  # a list of traces holds their ids only
+            ]
             for entry in inner:
-                if is_observation(entry):
-                    yield _span(entry, trace)
+                yield _span(entry, trace)
             if not inner and (trace.get("input") is not None or trace.get("output") is not None):
                 yield _span({**trace, "traceId": trace.get("id"), "type": "GENERATION", "observations": None}, trace)
 
@@ -77,7 +82,7 @@ class LangfuseReader(TraceReader):
 
     def logged(self, span: Span) -> Logged | None:
         kind = span.text("type").upper()
-        given, answer = embedded(span.attributes.get("input")), embedded(span.attributes.get("output"))
+        given, answer = (_unquoted(embedded(span.attributes.get(name))) for name in ("input", "output"))
         if kind == "TOOL":
             return _tool_run(span, given, answer)
         if kind == "RETRIEVER":
@@ -115,6 +120,12 @@ class LangfuseReader(TraceReader):
                     subject=part,
                     notes=as_text(score.get("comment")),
                 )
+
+
+def _is_trace(value: JsonObject) -> bool:
+    """Whether an object is a trace by itself: a row of the table of traces."""
+    has_talk = {"id", "timestamp", "input", "output"} <= value.keys()
+    return has_talk and any(name in value for name in ("sessionId", "userId", "htmlPath", "projectId"))
 
 
 def is_observation(value: Any) -> bool:
@@ -166,7 +177,7 @@ def messages(value: Any, role: str) -> list[JsonObject]:
     if isinstance(value, list):
         value = [entry for entry in value if not (isinstance(entry, dict) and _is_definition(entry))]
     if isinstance(value, str):
-        return _by_prefix(value) or plain_messages(value.strip('"') if value.startswith('"') else value, role)
+        return _by_prefix(value) or plain_messages(value, role)
     if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
         return [] if any(entry.startswith("role=") for entry in value) else plain_messages("\n".join(value), role)
     held = as_object(value)
@@ -184,6 +195,14 @@ def messages(value: Any, role: str) -> list[JsonObject]:
     instructions = as_object(held.get("config")).get("system_instruction")
     matched = plain_messages(value, role)
     return [*plain_messages(instructions, "system"), *matched] if isinstance(instructions, str) and matched else matched
+
+
+def _unquoted(value: Any) -> Any:
+    """A text that is written as JSON, in quotes; other values as they are."""
+    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
+        with suppress(BadJson):
+            return decode(value.encode("utf-8", "replace")).value
+    return value
 
 
 def _by_prefix(text: str) -> list[JsonObject]:
