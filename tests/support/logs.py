@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import convoscope
-from convoscope.conversation import Conversation, ToolCall, ToolResult, Utterance
+from convoscope.conversation import ComponentMetric, Conversation, ToolCall, ToolResult, Utterance
 from convoscope.ingest.report import NoteTally, Problem, ReadReport
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,6 +87,16 @@ def write_json(path: Path, value: Any) -> Path:
     return write(path, json.dumps(value, ensure_ascii=False))
 
 
+def talk(conversation: Conversation) -> list[str]:
+    """The timeline as `story`, without what components measured."""
+    return [_told(conversation, event) for event in conversation.timeline if not isinstance(event, ComponentMetric)]
+
+
+def measured(conversation: Conversation) -> list[dict[str, float]]:
+    """What the components measured, in their order."""
+    return [dict(event.values) for event in conversation.timeline if isinstance(event, ComponentMetric)]
+
+
 def story(conversation: Conversation) -> list[str]:
     """The timeline, one line an event: `user: words`, `tool({arguments})`, `-> result`, `[marker]`."""
     return [_told(conversation, event) for event in conversation.timeline]
@@ -99,4 +109,4 @@ def _told(conversation: Conversation, event: Any) -> str:
         return f"{event.name}({event.raw_arguments or json.dumps(event.arguments)})"
     if isinstance(event, ToolResult):
         return f"-> {json.dumps(event.result)}"
-    return f"[{event.name}]"
+    return f"[{event.name}]" if hasattr(event, "name") else f"[{type(event).__name__}]"

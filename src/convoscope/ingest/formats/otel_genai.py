@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.ingest.kits.shapes import is_message, plain_messages, unflattened
+from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span, SpanEvent
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
@@ -106,9 +106,9 @@ def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
     """Messages of the generation that logs each as an event of the span."""
     messages: list[JsonObject] = []
     for event in (*span.events, *_events_attribute(span, outputs=outputs)):
-        body: Any = event.attributes.get("event_body") or event.attributes.get("body") or event.attributes
+        body: Any = embedded(event.attributes.get("event_body") or event.attributes.get("body")) or event.attributes
         if event.name == "gen_ai.choice" and outputs:
-            held = as_object(body).get("message", body)
+            held = embedded(as_object(body).get("message", body))
             messages += plain_messages({"content": None, **as_object(held), "role": "assistant"}, "assistant")
         elif event.name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
             if outputs == event.name.endswith("completion"):

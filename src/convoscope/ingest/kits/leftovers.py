@@ -61,8 +61,8 @@ class _Held:
 
     def has(self, value: Any) -> bool:
         if isinstance(value, str):
-            said = without_control(value, USER).words
-            return value in self._values or self._has_lines(value) or (bool(said) and self._has_lines(said))
+            words = without_control(value, USER).words
+            return value in self._values or self._has_lines(value) or (bool(words) and self._has_lines(words))
         # Any log has these two somewhere.
         return value not in (0, 1) and value in self._values
 
