@@ -108,14 +108,21 @@ def test_what_cannot_be_meant_is_refused(given: Any) -> None:
 
 
 def test_scores_are_of_the_roles_that_were_given(tmp_path: Path) -> None:
-    """Of two turns of Ivo the agent answers the first; before, there is neither user nor agent."""
-    unnamed = convoscope.score(EXAMPLES / "whatsapp", out=tmp_path / "a", metrics="agent")
-    named = convoscope.score(
-        EXAMPLES / "whatsapp", out=tmp_path / "b", metrics="agent", speakers={"agent": "lakeside kiosk", "user": "Ivo"}
+    """The agent answers the first question of Ivo, and not the second: 1 of 2. Unnamed, there is no user."""
+    log = write_text(
+        tmp_path / "chat.txt",
+        """\
+        13/02/2026, 09:00 - Ivo: Is the kiosk open on Sunday?
+        13/02/2026, 09:01 - Kiosk: Yes, from ten.
+        13/02/2026, 09:02 - Ivo: Do you sell ice?
+        """,
     )
-    assert unnamed.receipt.config.get("speakers") is None
-    assert named.receipt.config["speakers"] == [["lakeside kiosk", "assistant"], ["ivo", "user"]]
-    assert unnamed.receipt.config != named.receipt.config
+    metric, given = "agent.unanswered_turns", {"agent": "kiosk", "user": "Ivo"}
+    unnamed = convoscope.score(log, out=tmp_path / "a", metrics=metric)
+    named = convoscope.score(log, out=tmp_path / "b", metrics=metric, speakers=given)
+    assert unnamed[metric].value is None
+    assert (named[metric].value, named[metric].n) == (0.5, 2)
+    assert unnamed.receipt.depends_on["settings"] != named.receipt.depends_on["settings"]
 
 
 def test_a_score_with_a_wrong_label_leaves_no_run(tmp_path: Path) -> None:

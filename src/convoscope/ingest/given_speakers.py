@@ -61,9 +61,9 @@ def notes_on_speakers(conversation: Conversation, speakers: Sequence[tuple[str, 
     seen = list(dict.fromkeys(map(_label, conversation.participants)))
     labels, detail = {label.casefold() for label in seen}, ", ".join(seen)[:200]
     file = next(iter(conversation.source.files), "")
-    found = [(label, role) for label, role in speakers if label in labels]
-    notes = [Note(kind="inferred", code=_code(label, role), detail=detail, file=file) for label, role in found]
-    if {role for _, role in speakers} - {role for _, role in found}:
+    named = [(label, role) for label, role in speakers if label in labels]
+    notes = [Note(kind="inferred", code=_code(label, role), detail=detail, file=file) for label, role in named]
+    if {role for _, role in speakers} - {role for _, role in named}:
         notes.append(Note(kind="set_aside", code=_MISSING, detail=detail, file=file))
     return tuple(notes)
 

@@ -121,7 +121,7 @@ def read(
 def refuse_unmatched_speakers(settings: ReadSettings, report: ReadReport, limit: int | None) -> None:
     """A label that no speaker has is an error; a warning where a limit may have left the speaker out."""
     if problem := unmatched_speakers(settings.speakers, report):
-        if limit is None:
+        if limit is None or report.conversations < limit:
             raise UsageError(problem, hint="write a label as it is in the log; case does not matter")
         report.warnings.append(problem)
 

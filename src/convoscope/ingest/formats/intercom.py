@@ -79,9 +79,9 @@ def _talk(value: JsonObject) -> LoggedTalk:
     messages = _messages(source, {"created_at": value.get("created_at")})
     for part in map(as_object, parts):
         kind = as_text(part.get("part_type"))
-        said = _messages(part, part) if kind in _SPOKEN else []
+        written = _messages(part, part) if kind in _SPOKEN else []
         at = seconds(part, ("created_at",))
-        messages += said or [TalkMessage(plain={"role": "", **part}, at=at, marker=f"part_{kind}")]
+        messages += written or [TalkMessage(plain={"role": "", **part}, at=at, marker=f"part_{kind}")]
     state, rating = as_text(value.get("state")), as_object(value.get("conversation_rating")).get("rating")
     labels: tuple[Label, ...] = verdicts("intercom", {"rating": rating})
     return LoggedTalk(

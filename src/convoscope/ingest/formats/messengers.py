@@ -38,11 +38,11 @@ class TelegramReader(TalkReader):
                 messages: list[TalkMessage] = []
                 for value in map(as_object, as_list(chat.get("messages"))):
                     at, kind = seconds(value, ("date_unixtime", "date")), as_text(value.get("type"))
-                    said = _message(as_text(value.get("from")), _text(value.get("text")), at, value.get("id"))
-                    if said and isinstance(value.get("text"), list):
-                        said[0].extras = {"text": value["text"]}
-                    if kind == "message" and said:
-                        messages += said
+                    written = _message(as_text(value.get("from")), _text(value.get("text")), at, value.get("id"))
+                    if written and isinstance(value.get("text"), list):
+                        written[0].extras = {"text": value["text"]}
+                    if kind == "message" and written:
+                        messages += written
                     else:
                         marker = "message_without_text" if kind == "message" else f"entry_{kind}"
                         messages.append(TalkMessage(plain={"role": "", **value}, at=at, marker=marker))
@@ -72,9 +72,9 @@ class FacebookReader(TalkReader):
             thread = as_object(_repaired(record.value, notes))
             messages: list[TalkMessage] = []
             for at, value in oldest_first(as_list(thread.get("messages")), "timestamp_ms"):
-                said = _message(as_text(value.get("sender_name")), as_text(value.get("content")), at)
+                written = _message(as_text(value.get("sender_name")), as_text(value.get("content")), at)
                 aside = TalkMessage(plain={"role": "", **value}, at=at, marker="message_without_text")
-                messages += said or [aside]
+                messages += written or [aside]
             yield LoggedTalk(
                 id=as_text(thread.get("thread_path")),
                 messages=known_roles(messages),
@@ -99,9 +99,9 @@ def _message(name: str, text: str, at: float | None, id: Any = None) -> list[Tal
 
 def known_roles(messages: list[TalkMessage]) -> list[TalkMessage]:
     """Messages with the roles that the names say, where they name both an agent and a user; else with unknown roles."""
-    said = [message for message in messages if not message.marker]
-    if not {"user", "assistant"} <= {message.plain["role"] for message in said}:
-        for message in said:
+    written = [message for message in messages if not message.marker]
+    if not {"user", "assistant"} <= {message.plain["role"] for message in written}:
+        for message in written:
             message.plain["role"] = UNKNOWN_ROLE
     return messages
 

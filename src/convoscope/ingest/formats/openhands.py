@@ -40,16 +40,16 @@ class OpenHandsReader(TalkReader):
         counted: set[str] = set()
         for event in (event for record in group.records for event in _events(record.value)):
             at = seconds(event, ("timestamp",))
-            said = [TalkMessage(plain=plain, at=at) for plain in _message(event)]
+            written = [TalkMessage(plain=plain, at=at) for plain in _message(event)]
             kind = as_text(event.get("action")) or as_text(event.get("observation"))
-            talk.messages += said or [TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{kind}")]
+            talk.messages += written or [TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{kind}")]
             if event.get("action") == "finish":
                 talk.outcome = Outcome(finished=True, ended_reason="finish")
             response = as_object(as_object(event.get("tool_call_metadata")).get("model_response"))
             talk.model = talk.model or as_text(response.get("model"))
             # The observation of a call, and other calls of one response, repeat its usage.
-            if said and event.get("action") and (id := as_text(response.get("id"))) not in counted:
-                said[-1].usage = numbers_in(as_object(response.get("usage")), TOKENS)
+            if written and event.get("action") and (id := as_text(response.get("id"))) not in counted:
+                written[-1].usage = numbers_in(as_object(response.get("usage")), TOKENS)
                 counted.update({id} if id else ())
         yield talk
 
