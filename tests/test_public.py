@@ -218,7 +218,9 @@ class TestEverythingHasAPage:
         pages = {page.stem for page in (DOCS / "metrics").glob("*.md")}
         assert pages - {"README", "planned"} == {page_of(key).stem for key in OURS}
         # Those that are read, and the one that a run is written in.
-        assert sorted(page.stem for page in (DOCS / "formats").glob("*.md")) == sorted([*FORMATS, "gold", "summary"])
+        assert sorted(page.stem for page in (DOCS / "formats").glob("*.md")) == sorted(
+            [*FORMATS, "README", "gold", "summary"]
+        )
         assert sorted(page.stem for page in (DOCS / "commands").glob("*.md")) == COMMANDS
 
     def test_no_metric_is_both_planned_and_declared(self) -> None:

@@ -348,9 +348,12 @@ def _moments(steps: Sequence[TraceStep]) -> list[tuple[TraceStep, bool]]:
 def _no_content(spans: Sequence[Span], steps: Sequence[TraceStep], id: str) -> InputError:
     calls = sum(isinstance(step.logged, LoggedCall) for step in steps)
     what = f"{calls} calls of models" if calls else f"{len(spans)} spans"
+    has_instructions = any(isinstance(step.logged, LoggedCall) and step.logged.inputs for step in steps)
     return InputError(
         f"trace {id or '(no id)'}: {what} without any message",
-        hint="switch on the capture of message content in the instrumentation",
+        hint="it holds only instructions"
+        if has_instructions
+        else "switch on the capture of message content in the instrumentation",
     )
 
 
