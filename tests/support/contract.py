@@ -115,6 +115,11 @@ def _inspect() -> LogSample:
     return LogSample({"bins.json": {**whole, "samples": whole["samples"][1:]}}, id="paper-bin")
 
 
+def _span_ids(file: str) -> tuple[str, ...]:
+    """The ids of spans in OTLP. A span that breaks is no longer the first of its trace, which is kept by its id."""
+    return tuple(f"{file}.resourceSpans.scopeSpans.spans.{name}" for name in ("spanId", "parentSpanId"))
+
+
 _BLOCKS = {
     "id": "room-1",
     "system": "You keep the rooms of the library.",
@@ -163,7 +168,12 @@ SAMPLES = {
     "inspect": _inspect(),
     "intercom": _sample("intercom/conversation.json", times=("created_at",)),
     "langchain": _sample("langchain/museum.json", id="thread-museum"),
-    "langfuse": _sample("langfuse/mill.json", id="desk-41", times=("startTime", "endTime")),
+    "langfuse": _sample(
+        "langfuse/mill.json",
+        id="desk-41",
+        times=("startTime", "endTime"),
+        copies=("mill.json.observations.id", "mill.json.observations.parentObservationId"),
+    ),
     "langsmith": _sample("langsmith/owls.jsonl", id="thread-owl", times=("start_time", "end_time")),
     "livekit": _sample(
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
@@ -176,10 +186,14 @@ SAMPLES = {
     "openai-responses": _first("openai-responses/orders.jsonl"),
     "openhands": _sample("openhands/word-count.json", times=("timestamp",)),
     "openinference": _sample("openinference/club.jsonl", id="plot-14b", times=("start_time", "end_time")),
-    "otel-genai": _sample("otel-genai/boathouse.jsonl", id="kayak-17"),
-    "otel-genai: older conventions": _sample("otel-genai/older-conventions.json"),
+    "otel-genai": _sample("otel-genai/boathouse.jsonl", id="kayak-17", copies=_span_ids("boathouse.jsonl")),
+    "otel-genai: older conventions": _sample(
+        "otel-genai/older-conventions.json", copies=_span_ids("older-conventions.json")
+    ),
     "pipecat": _lines("pipecat/orders.jsonl", "pizza-1", times=("timestamp", "started_at")),
-    "pipecat-spans": _sample("pipecat-spans/bicycle-shop.json", id="call-bike-3"),
+    "pipecat-spans": _sample(
+        "pipecat-spans/bicycle-shop.json", id="call-bike-3", copies=_span_ids("bicycle-shop.json")
+    ),
     "plain-text": _text("plain-text/broadband.txt"),
     "rasa": _sample("rasa/tracker.json", times=("timestamp",)),
     "realtime": _sample("realtime/lamps.jsonl", id="sess_lamp", copies=("lamps.jsonl.delta",)),
@@ -214,7 +228,7 @@ SAMPLES = {
     "vapi: webhooks": _lines(
         "vapi/webhooks.jsonl", "2f1b7c10-0000-4000-8000-000000000001", copies=("webhooks.jsonl.message",)
     ),
-    "vercel-ai": _sample("vercel-ai/walks.json", id="walk-5"),
+    "vercel-ai": _sample("vercel-ai/walks.json", id="walk-5", copies=("walks.json.spanId", "walks.json.parentSpanId")),
     "voice-logs": _folder(
         "voice-logs/records/tool-calls",
         times=("timestamp",),
