@@ -247,7 +247,10 @@ def last_exchange(r: Reading, fact: dict[str, int]) -> bool:
     kinds = Counter(_block_types(body)) + Counter(fact)
     calls = kinds["tool_use"] + kinds["server_tool_use"]
     results = sum(count for kind, count in kinds.items() if kind.endswith("tool_result"))
-    of_each = [(one.tool_calls, [e for e in one.timeline if isinstance(e, ToolResult)]) for one in r.conversations]
+    of_each = [
+        ([e for e in one.timeline if isinstance(e, ToolCall)], [e for e in one.timeline if isinstance(e, ToolResult)])
+        for one in r.conversations
+    ]
     return (calls, results) in [(len(called), len(given)) for called, given in of_each]
 
 
@@ -354,7 +357,8 @@ def models(r: Reading, fact: list[str]) -> bool:
 
 
 def requestors(r: Reading, fact: dict[str, int]) -> bool:
-    callers = (one.roles.get(call.caller, ASSISTANT) for one in r.conversations for call in one.tool_calls)
+    events = [(one, event) for one in r.conversations for event in one.timeline if isinstance(event, ToolCall)]
+    callers = (one.roles.get(call.caller, ASSISTANT) for one, call in events)
     return Counter(callers) == Counter(fact)
 
 

@@ -306,8 +306,9 @@ class Conversation(
 
     @remembered
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """Every tool call, in order."""
-        return tuple([event for event in self.timeline if type(event) is ToolCall])
+        """Every tool call of the agent, and of those who work for it, in order. A user may have tools, too."""
+        calls = [event for event in self.timeline if type(event) is ToolCall]
+        return tuple([call for call in calls if not call.caller or self.roles.get(call.caller) != USER])
 
     @remembered
     def tool_results(self) -> dict[int, ToolResult]:

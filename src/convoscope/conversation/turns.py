@@ -60,6 +60,8 @@ def contents_of(conversation: Conversation) -> Contents:
     timeline = conversation.timeline
     for event in timeline:
         if type(event) is not Utterance:
+            if type(event) is ToolCall and event.caller and roles.get(event.caller) == "user":
+                continue
             kinds.add(type(event))
             if type(event) is ComponentMetric:
                 reports.setdefault(event.component, []).append(event)

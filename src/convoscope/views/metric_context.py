@@ -47,15 +47,18 @@ def conversation_trace(conversation: Conversation) -> list[TraceEntry]:
     """
     trace: list[TraceEntry] = []
     results = conversation.tool_results
-    names = {id(results[call.seq]): call.name for call in conversation.tool_calls if call.seq in results}
+    calls = {call.seq: call for call in conversation.tool_calls}
+    names = {id(results[seq]): call.name for seq, call in calls.items() if seq in results}
+    # The agent does not see what tools of the user do.
+    of_user = {id(result) for seq, result in results.items() if seq not in calls}
     for turn in conversation.turns:
         for event in turn.events:
             if isinstance(event, Utterance):
                 _say(trace, conversation, event, turn.id)
-            elif isinstance(event, ToolCall):
+            elif isinstance(event, ToolCall) and event.seq in calls:
                 call = {"tool_name": event.name, "parameters": event.arguments, "type": "tool_call"}
                 trace.append(TraceEntry(call, turn_id=turn.id))
-            elif isinstance(event, ToolResult):
+            elif isinstance(event, ToolResult) and id(event) not in of_user:
                 name = event.name or names.get(id(event), "")
                 result = {"tool_name": name, "tool_response": event.result, "type": "tool_response"}
                 trace.append(TraceEntry(result, turn_id=turn.id))
