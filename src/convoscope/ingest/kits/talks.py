@@ -27,6 +27,7 @@ from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import JsonObject, as_object, filled, in_order
 from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import note_unknown_speakers
 
 
 class TalkMessage(msgspec.Struct, kw_only=True):
@@ -86,6 +87,7 @@ class TalkReader(Reader):
             for message in talk.messages:
                 _add(message, timeline, talk)
             if timeline.events:
+                note_unknown_speakers(timeline)
                 yield with_leftovers(self._conversation(talk, timeline, group), [talk.raw], notes, self.known)
             else:
                 where = f"{talk.id}: " if talk.id else ""
