@@ -187,7 +187,7 @@ class TestTools:
 
     def test_a_retrieval(self, tmp_path: Path) -> None:
         found = {"gen_ai.operation.name": "retrieval", "gen_ai.retrieval.query.text": "opening hours"}
-        found |= {"gen_ai.retrieval.documents": [{"content": "Open from nine to six."}]}  # type: ignore[dict-item]
+        found |= {"gen_ai.retrieval.documents": [{"content": "Open from nine to six."}]}
         lookup = span("r", 0, 0.5, attributes=found)
         conversation = reading(tmp_path, lookup, model("a", 1, 2, [ASK], REPLY)).only
         (event,) = (event for event in conversation.timeline if isinstance(event, Retrieval))
@@ -219,7 +219,7 @@ def test_an_agent_inside_of_a_tool_does_not_talk_with_the_user(tmp_path: Path) -
 class TestNoContent:
     def test_it_is_refused_with_that_reason(self, tmp_path: Path) -> None:
         bare = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "small", "gen_ai.usage.input_tokens": 9}
-        with pytest.raises(ConvoscopeError, match="1 calls of models without any message .*capture of message content"):
+        with pytest.raises(ConvoscopeError, match=r"1 calls of models without any message .*capture of message"):
             reading(tmp_path, span("a", 0, 1, attributes=bare))
 
     def test_another_trace_of_the_file_is_read(self, tmp_path: Path) -> None:

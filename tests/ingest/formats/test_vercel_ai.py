@@ -1,4 +1,4 @@
-"""Spans of the Vercel AI SDK and of Logfire: an outer call and its inner ones, failed tools, exports without content."""
+"""Spans of the Vercel AI SDK and of Logfire: an outer call and its inner ones, failed tools, no content."""
 
 from __future__ import annotations
 

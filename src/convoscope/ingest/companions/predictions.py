@@ -41,7 +41,7 @@ _PREDICTED = ("slots_values", "active_domains", "response", "system_response", "
 _ANSWER = ("response", "state")
 _SPOKEN = frozenset(
     {"user", "user_message", "role", "speaker", "text", "content", "utterance", "message", "messages", "prompt"}
-    | {"query", "question", "input"}
+    | {"query", "question", "input", "request"}
 )
 """What a log has with a response, and an answer of the standard evaluator has not."""
 _NO_INTENT = "none"

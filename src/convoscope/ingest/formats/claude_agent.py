@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from convoscope.conversation import Outcome
@@ -40,27 +40,59 @@ class ClaudeAgentReader(TalkReader):
         return Detection(0.94, "messages of the Claude Agent SDK", "file") if around and has_session else None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        talk = LoggedTalk(raw=[record.value for record in group.records])
-        for message in (message for record in group.records for message in _messages(record.value)):
-            kind, inner = as_text(message.get("type")), as_object(message.get("message"))
-            if kind == "system" and message.get("subtype") == "init":
-                talk.id, talk.model = as_text(message.get("session_id")), as_text(message.get("model"))
-                talk.tools = as_list(message.get("tools")) or None
-            elif kind in ("user", "assistant") and "role" in inner:
-                is_inside = bool(message.get("parent_tool_use_id") or message.get("isSidechain"))
-                talk.id = talk.id or as_text(message.get("session_id", message.get("sessionId")))
-                talk.model = talk.model or as_text(inner.get("model"))
-                for plain in plain_messages(inner):
-                    role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
-                    usage = numbers_in(as_object(inner.get("usage")), _USAGE)
-                    at = seconds(message, ("timestamp",))
-                    talk.messages.append(TalkMessage(plain=plain, at=at, role=role, usage=usage))
-            elif kind == "result":
-                talk.outcome = _outcome(message)
-                talk.extras |= {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}
-            elif kind not in _KINDS:
-                notes.ignored(f"message_{kind or 'without_type'}")
-        yield talk
+        for messages in _by_session(group):
+            talk = LoggedTalk(raw=messages)
+            for message in messages:
+                _take(message, talk, notes)
+            yield talk
+
+
+def _by_session(group: RecordGroup) -> Iterable[list[JsonObject]]:
+    """The messages of each session; one that names no session belongs to the session before it, the first to the next.
+
+    Clients send `default` for a session that has no id yet.
+    """
+    sessions: dict[str, list[JsonObject]] = {}
+    unnamed: list[JsonObject] = []
+    latest = ""
+    for record in group.records:
+        whole = as_object(record.value)
+        around = [{name: value for name, value in whole.items() if name != "messages"}] if "messages" in whole else []
+        for message in [*around, *_messages(record.value)] or [whole]:
+            id = _session(message)
+            latest = id if id not in ("", "default") else latest
+            if latest:
+                sessions.setdefault(latest, []).extend([*unnamed, message])
+                unnamed = []
+            else:
+                unnamed.append(message)
+    return sessions.values() if sessions else [unnamed]
+
+
+def _session(message: JsonObject) -> str:
+    return as_text(message.get("session_id", message.get("sessionId")))
+
+
+def _take(message: JsonObject, talk: LoggedTalk, notes: Notes) -> None:
+    kind, inner = as_text(message.get("type")), as_object(message.get("message"))
+    if kind == "system" and message.get("subtype") == "init":
+        talk.id, talk.model = as_text(message.get("session_id")), as_text(message.get("model"))
+        talk.tools = as_list(message.get("tools")) or None
+    elif kind in ("user", "assistant") and "role" in inner:
+        is_inside = bool(message.get("parent_tool_use_id") or message.get("isSidechain"))
+        talk.id = talk.id if talk.id not in ("", "default") else _session(message)
+        talk.model = talk.model or as_text(inner.get("model"))
+        usage = numbers_in(as_object(inner.get("usage")), _USAGE)
+        for plain in plain_messages(inner):
+            role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
+            caller = SUBAGENT if is_inside else ""
+            at = seconds(message, ("timestamp",))
+            talk.messages.append(TalkMessage(plain=plain, at=at, role=role, usage=usage, caller=caller))
+    elif kind == "result":
+        talk.outcome = _outcome(message)
+        talk.extras = talk.extras | {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}
+    elif "type" in message and kind not in _KINDS:
+        notes.ignored(f"message_{kind or 'without_type'}")
 
 
 def _messages(value: Any) -> Iterator[JsonObject]:

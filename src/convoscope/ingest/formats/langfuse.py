@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from convoscope.conversation import Label
+from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
@@ -43,7 +45,7 @@ class LangfuseReader(TraceReader):
                     yield from self.spans(entry)
                 return
         trace = as_object(record.get("trace"))
-        if not trace and isinstance(record.get("observations"), list):
+        if not trace and (isinstance(record.get("observations"), list) or _is_trace(record)):
             trace = record
         if isinstance(value, list):
             for entry in value:
@@ -51,16 +53,19 @@ class LangfuseReader(TraceReader):
         elif is_observation(record):
             yield _span(record, {})
         elif trace:
-            inner = as_list(record.get("observations")) or as_list(trace.get("observations"))
+            inner = [
+                entry
+                for entry in as_list(record.get("observations")) or as_list(trace.get("observations"))
+                if is_observation(entry)  # a list of traces holds their ids only
+            ]
             for entry in inner:
-                if is_observation(entry):
-                    yield _span(entry, trace)
+                yield _span(entry, trace)
             if not inner and (trace.get("input") is not None or trace.get("output") is not None):
                 yield _span({**trace, "traceId": trace.get("id"), "type": "GENERATION", "observations": None}, trace)
 
     def logged(self, span: Span) -> Logged | None:
         kind = span.text("type").upper()
-        given, answer = embedded(span.attributes.get("input")), embedded(span.attributes.get("output"))
+        given, answer = (_unquoted(embedded(span.attributes.get(name))) for name in ("input", "output"))
         if kind == "TOOL":
             inner = as_object(given).get("input", given) if set(as_object(given)) == {"input"} else given
             return ToolRun(
@@ -98,6 +103,12 @@ class LangfuseReader(TraceReader):
                 )
 
 
+def _is_trace(value: JsonObject) -> bool:
+    """Whether an object is a trace by itself: a row of the table of traces."""
+    has_talk = {"id", "timestamp", "input", "output"} <= value.keys()
+    return has_talk and any(name in value for name in ("sessionId", "userId", "htmlPath", "projectId"))
+
+
 def is_observation(value: Any) -> bool:
     """Whether an object is an observation of a trace."""
     has_trace = isinstance(value, dict) and ("traceId" in value or "trace_id" in value)
@@ -127,7 +138,7 @@ def _span(value: JsonObject, trace: JsonObject) -> Span:
 def messages(value: Any, role: str) -> list[JsonObject]:
     """The messages of an input or output, in the many shapes that integrations write."""
     if isinstance(value, str):
-        return _by_prefix(value) or plain_messages(value.strip('"') if value.startswith('"') else value, role)
+        return _by_prefix(value) or plain_messages(value, role)
     if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
         return [] if any(entry.startswith("role=") for entry in value) else plain_messages("\n".join(value), role)
     held = as_object(value)
@@ -145,6 +156,14 @@ def messages(value: Any, role: str) -> list[JsonObject]:
     instructions = as_object(held.get("config")).get("system_instruction")
     matched = plain_messages(value, role)
     return [*plain_messages(instructions, "system"), *matched] if isinstance(instructions, str) and matched else matched
+
+
+def _unquoted(value: Any) -> Any:
+    """A text that is written as JSON, in quotes; other values as they are."""
+    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
+        with suppress(BadJson):
+            return decode(value.encode("utf-8", "replace")).value
+    return value
 
 
 def _by_prefix(text: str) -> list[JsonObject]:
