@@ -145,9 +145,9 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
 
 def note_unknown_speakers(timeline: TimelineBuilder) -> None:
     """Note each speaker of a timeline whose role the log does not say."""
-    for one in timeline.participants:
-        if one.role == UNKNOWN:
-            timeline.notes.inferred(UNKNOWN_SPEAKER, (one.name or one.id)[:80])
+    for participant in timeline.participants:
+        if participant.role == UNKNOWN:
+            timeline.notes.inferred(UNKNOWN_SPEAKER, (participant.name or participant.id)[:80])
 
 
 def speaker(timeline: TimelineBuilder, label: str) -> str:

@@ -21,7 +21,7 @@ _ROLES = {
     "CUSTOM_BOT": "assistant",
     "SUPERVISOR": "supervisor",
 }
-_KNOWN = frozenset({"Type", "ContentType"})
+_SHOWN = frozenset({"Type", "ContentType"})
 _KEPT = (
     "Channel",
     "ContactId",
@@ -48,7 +48,7 @@ class ContactLensReader(Reader):
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             value = as_object(record.value)
-            yield with_leftovers(_conversation(value, group, notes), [value], notes, _KNOWN)
+            yield with_leftovers(_conversation(value, group, notes), [value], notes, shown=_SHOWN)
 
 
 def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:

@@ -76,6 +76,8 @@ class TalkReader(Reader):
     no_messages = "has no messages"
     known: Set[str] = frozenset()
     """Names of fields that need not be kept: they say again what others say."""
+    shown: Set[str] = frozenset()
+    """The same, but only for texts and numbers: a value of another type is kept."""
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterable[LoggedTalk]:
         """The talks of a group of records."""
@@ -88,7 +90,9 @@ class TalkReader(Reader):
                 _add(message, timeline, talk)
             if timeline.events:
                 note_unknown_speakers(timeline)
-                yield with_leftovers(self._conversation(talk, timeline, group), [talk.raw], notes, self.known)
+                yield with_leftovers(
+                    self._conversation(talk, timeline, group), [talk.raw], notes, self.known, self.shown
+                )
             else:
                 where = f"{talk.id}: " if talk.id else ""
                 notes.refuse(InputError(f"{where}{self.no_messages}", hint="nothing was said in it"))
