@@ -59,7 +59,7 @@ def test_every_reader_obeys(tmp_path: Path) -> None:
 def test_a_role_that_is_given_is_not_unknown_any_more() -> None:
     half = convoscope.read(EXAMPLES / "deepgram", speakers={"agent": "Speaker 0"})
     assert len(list(half)) == 1
-    assert half.report.inferred["speaker_of_unknown_role"].count == 1
+    assert half.report.inferred["speaker_of_unknown_role"].examples == ["parcel.json Speaker 1"]
 
 
 def test_a_label_that_no_speaker_has_is_an_error_that_names_those_seen() -> None:
@@ -97,6 +97,13 @@ def test_with_a_limit_a_label_may_be_further_on() -> None:
     stream = convoscope.read(EXAMPLES / "whatsapp", speakers={"agent": "Kiosk"}, limit=1)
     assert len(list(stream)) == 1
     assert [warning for warning in stream.report.warnings if "no speaker is called kiosk" in warning]
+
+
+@pytest.mark.parametrize("example", ["deepgram", "telegram", "facebook", "whatsapp"])
+def test_without_it_the_report_names_speakers_of_unknown_role(example: str) -> None:
+    stream = convoscope.read(EXAMPLES / example)
+    assert len(list(stream)) == 1
+    assert stream.report.inferred["speaker_of_unknown_role"].count == 2
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def _same_texts(report: ReadReport) -> list[str]:
 _DOUBT_TEXTS = {
     "several_conversations_in_one": ("{} may be several ({})", "conversation"),
     "role_unknown": ("{} of a speaker of unknown role ({})", "message"),
-    "speaker_of_unknown_role": ("{} of unknown role ({})", "speaker"),
+    "speaker_of_unknown_role": ("{} of unknown role ({}): --speaker says who is who", "speaker"),
 }
 """What was read, but may be something else, by the code of its note."""
 

@@ -144,8 +144,19 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
     return frozenset(known | again | capitals | chatting)
 
 
+def note_unknown_speakers(timeline: TimelineBuilder) -> None:
+    """Note each speaker of a timeline whose role the log does not say."""
+    for participant in timeline.participants:
+        if participant.role == UNKNOWN:
+            timeline.notes.inferred(UNKNOWN_SPEAKER, (participant.name or participant.id)[:80])
+
+
 def speaker(timeline: TimelineBuilder, label: str) -> str:
-    """The participant of a label; the role that was concluded from it is noted once."""
-    role = role_of(label)
-    timeline.infer_once(UNKNOWN_SPEAKER if role == UNKNOWN else f"speaker_is_{role}", label)
-    return timeline.participant(role, "" if label.casefold() == role else label)
+    """The participant of a label. The role that was concluded from it is noted once, an unknown one for each label."""
+    role, before = role_of(label), len(timeline.participants)
+    id = timeline.participant(role, "" if label.casefold() == role else label)
+    if role != UNKNOWN:
+        timeline.infer_once(f"speaker_is_{role}", label)
+    elif len(timeline.participants) > before:
+        timeline.notes.inferred(UNKNOWN_SPEAKER, label, timeline.seq)
+    return id

@@ -47,7 +47,7 @@ from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, rea
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
-from convoscope.ingest.speaker_labels import UNKNOWN, UNKNOWN_SPEAKER
+from convoscope.ingest.speaker_labels import UNKNOWN_SPEAKER
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
@@ -173,7 +173,7 @@ def read_partition(
             for read in _attached(attachers, reads, notes, report) if attachers else reads:
                 conversation = settings.applied(read.conversation)
                 if settings.speakers:
-                    read = _with_speaker_notes(read, conversation, settings.speakers, report)  # noqa: PLW2901
+                    read = _with_speaker_notes(read, settings.speakers, report)  # noqa: PLW2901
                 if conversation is read.conversation:
                     yield read
                 elif len(conversation.timeline) == len(read.conversation.timeline):
@@ -184,13 +184,12 @@ def read_partition(
                     yield read._replace(conversation=conversation, notes=moved)
 
 
-def _with_speaker_notes(
-    read: Read, conversation: Conversation, speakers: Sequence[tuple[str, str]], report: ReadReport
-) -> Read:
+def _with_speaker_notes(read: Read, speakers: Sequence[tuple[str, str]], report: ReadReport) -> Read:
     """What was read, with notes on the speakers that the user named; a role that is known now is not unknown."""
     given = notes_on_speakers(read.conversation, speakers)
     report.add_notes(given)
-    known = () if UNKNOWN in conversation.roles.values() else [one for one in read.notes if one.code == UNKNOWN_SPEAKER]
+    labels = {label for label, _ in speakers}
+    known = [one for one in read.notes if one.code == UNKNOWN_SPEAKER and one.detail.casefold() in labels]
     for note in known:
         report.withdraw(note)
     return read._replace(notes=(*(note for note in read.notes if note not in known), *given))

@@ -16,7 +16,7 @@ class AssemblyAIReader(TranscriptReader):
 
     name = "assemblyai"
     title = "AssemblyAI transcripts"
-    known = frozenset({"text", "status"})
+    shown = frozenset({"text", "status"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

@@ -23,7 +23,7 @@ class ATIFReader(TalkReader):
 
     name = "atif"
     title = "ATIF trajectories"
-    known = frozenset({"step_id", "source", "schema_version"})
+    shown = frozenset({"step_id", "source", "schema_version"})
 
     def detect(self, sample: Sample) -> Detection | None:
         fits = any(_trajectories(value) for value in sample.values)

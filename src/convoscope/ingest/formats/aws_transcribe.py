@@ -16,7 +16,7 @@ class AWSTranscribeReader(TranscriptReader):
 
     name = "aws-transcribe"
     title = "Amazon Transcribe"
-    known = frozenset({"transcript", "Transcript"})
+    shown = frozenset({"transcript", "Transcript"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

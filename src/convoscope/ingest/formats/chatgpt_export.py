@@ -20,7 +20,7 @@ class ChatGPTReader(TalkReader):
 
     name = "chatgpt-export"
     title = "ChatGPT export"
-    known = frozenset({"current_node", "weight", "is_visually_hidden_from_conversation"})
+    shown = frozenset({"current_node", "weight", "is_visually_hidden_from_conversation"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

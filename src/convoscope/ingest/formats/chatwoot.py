@@ -19,7 +19,7 @@ class ChatwootReader(TalkReader):
 
     name = "chatwoot"
     title = "Chatwoot messages"
-    known = frozenset({"message_type", "private"})
+    shown = frozenset({"message_type", "private"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:

@@ -12,6 +12,7 @@ from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import note_unknown_speakers
 
 _ROLES = {
     "AGENT": "assistant",
@@ -20,7 +21,7 @@ _ROLES = {
     "CUSTOM_BOT": "assistant",
     "SUPERVISOR": "supervisor",
 }
-_KNOWN = frozenset({"Type", "ContentType"})
+_SHOWN = frozenset({"Type", "ContentType"})
 _KEPT = (
     "Channel",
     "ContactId",
@@ -47,7 +48,7 @@ class ContactLensReader(Reader):
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
             value = as_object(record.value)
-            yield with_leftovers(_conversation(value, group, notes), [value], notes, _KNOWN)
+            yield with_leftovers(_conversation(value, group, notes), [value], notes, shown=_SHOWN)
 
 
 def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conversation:
@@ -63,6 +64,7 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
         _add(entry, roles, timeline, is_call=is_call)
     if not timeline.events:
         raise InputError("a contact without a transcript", field="Transcript")
+    note_unknown_speakers(timeline)
     characteristics = as_object(value.get("ConversationCharacteristics"))
     metadata = as_object(value.get("CustomerMetadata"))
     has_audio = any(getattr(event, "segments", ()) for event in timeline.events)

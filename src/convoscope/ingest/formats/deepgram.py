@@ -15,7 +15,7 @@ class DeepgramReader(TranscriptReader):
 
     name = "deepgram"
     title = "Deepgram transcripts"
-    known = frozenset({"transcript", "text"})
+    shown = frozenset({"transcript", "text"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

@@ -36,7 +36,7 @@ class IntercomReader(TalkReader):
 
     name = "intercom"
     title = "Intercom conversations"
-    known = frozenset({"part_type"})
+    shown = frozenset({"part_type"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:

@@ -21,7 +21,7 @@ class TelegramReader(TalkReader):
 
     name = "telegram"
     title = "Telegram exports"
-    known = frozenset({"id"})
+    shown = frozenset({"id"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:

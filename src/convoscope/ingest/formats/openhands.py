@@ -23,7 +23,7 @@ class OpenHandsReader(TalkReader):
 
     name = "openhands"
     title = "OpenHands events"
-    known = frozenset({"id", "cause", "source", "action", "observation"})
+    shown = frozenset({"id", "cause", "source", "action", "observation"})
 
     def detect(self, sample: Sample) -> Detection | None:
         events = [event for value in sample.values for event in _events(value)]

@@ -21,7 +21,7 @@ class RasaReader(TalkReader):
 
     name = "rasa"
     title = "Rasa trackers"
-    known = frozenset({"event"})
+    shown = frozenset({"event"})
     no_messages = "has events, and nothing was said or done"
 
     def detect(self, sample: Sample) -> Detection | None:

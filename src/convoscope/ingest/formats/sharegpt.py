@@ -27,7 +27,7 @@ class ShareGPTReader(TalkReader):
 
     name = "sharegpt"
     title = "ShareGPT conversations"
-    known = frozenset({"from"})
+    shown = frozenset({"from"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

@@ -23,7 +23,7 @@ class STARReader(TalkReader):
 
     name = "star"
     title = "STAR dialogues"
-    known = frozenset({"Action", "Agent", "DialogueID", "Answer"})
+    shown = frozenset({"Action", "Agent", "DialogueID", "Answer"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

@@ -17,7 +17,7 @@ class SWEAgentReader(TalkReader):
 
     name = "swe-agent"
     title = "SWE-agent trajectories"
-    known = frozenset({"is_demo", "message_type"})
+    shown = frozenset({"is_demo", "message_type"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

@@ -16,7 +16,7 @@ class TaskmasterReader(TalkReader):
 
     name = "taskmaster"
     title = "Taskmaster dialogues"
-    known = frozenset({"index", "context", "name", "speaker"})
+    shown = frozenset({"index", "context", "name", "speaker"})
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

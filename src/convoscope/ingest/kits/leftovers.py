@@ -24,18 +24,22 @@ _SAID = frozenset({"text", "content", "transcript", "parts"})
 
 
 def with_leftovers(
-    conversation: Conversation, records: Iterable[Any], notes: Notes, known: Set[str] = frozenset()
+    conversation: Conversation,
+    records: Iterable[Any],
+    notes: Notes,
+    known: Set[str] = frozenset(),
+    shown: Set[str] = frozenset(),
 ) -> Conversation:
     """The conversation, with what the records say beyond it in its `extras`.
 
-    `known` are names of fields whose texts and numbers show in the conversation in another way, or are copies. A value
-    of another type is kept whatever its name.
+    `known` are names of fields to leave out, with all that is in them. `shown` are names of fields whose texts and
+    numbers show in the conversation in another way, or are copies: a value of another type is kept.
     A text is in the conversation if all its lines are: a reader may join the parts of a message. JSON in a text is
     looked into. Each value is kept once for all fields of the same path.
     """
     held = _Held(conversation)
     left: dict[str, dict[Any, None]] = {}
-    for path, value in _fields(records, known | _PLAIN):
+    for path, value in _fields(records, known | _PLAIN, shown):
         if not held.has(value) and not held.has_time(value):
             left.setdefault(path, {})[value] = None
     if not left:
@@ -77,13 +81,13 @@ class _Held:
         return read is not None and (read.at in self._values or from_milliseconds(read.at) in self._values)
 
 
-def _fields(records: Iterable[Any], known: Set[str]) -> Iterator[tuple[str, Any]]:
+def _fields(records: Iterable[Any], known: Set[str], shown: Set[str] = frozenset()) -> Iterator[tuple[str, Any]]:
     """Texts, numbers and truth values, each with the names of the fields on the way to it."""
     for record in records:
-        yield from _walk(record, "", known, 0)
+        yield from _walk(record, "", known, shown, 0)
 
 
-def _walk(value: Any, path: str, known: Set[str], depth: int) -> Iterator[tuple[str, Any]]:
+def _walk(value: Any, path: str, known: Set[str], shown: Set[str], depth: int) -> Iterator[tuple[str, Any]]:
     value = embedded(value) if isinstance(value, str) else value
     if value is None or value == "":
         return
@@ -91,11 +95,11 @@ def _walk(value: Any, path: str, known: Set[str], depth: int) -> Iterator[tuple[
         yield path, msgspec.json.encode(value).decode()
     elif isinstance(value, dict):
         for name, inner in _named(value):
-            if name not in known or isinstance(inner, dict | list):
-                yield from _walk(inner, f"{path}.{name}" if path else name, known, depth + 1)
+            if name not in known and (name not in shown or isinstance(inner, dict | list)):
+                yield from _walk(inner, f"{path}.{name}" if path else name, known, shown, depth + 1)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _walk(inner, path, known, depth + 1)
+            yield from _walk(inner, path, known, shown, depth + 1)
     else:
         yield path, value
 

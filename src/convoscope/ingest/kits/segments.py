@@ -79,8 +79,8 @@ class Transcript(msgspec.Struct, kw_only=True):
 class TranscriptReader(Reader):
     """Reads transcripts of recognisers."""
 
-    known: Set[str] = frozenset()
-    """Names of fields that need not be kept: they say again what others say."""
+    shown: Set[str] = frozenset()
+    """Names of fields whose texts and numbers need not be kept: they say again what others say."""
 
     def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
         """The transcripts of a group of records."""
@@ -107,7 +107,7 @@ class TranscriptReader(Reader):
                 outcome=Outcome(duration=transcript.duration),
                 extras=transcript.extras,
             )
-            yield with_leftovers(conversation, [transcript.raw], notes, self.known)
+            yield with_leftovers(conversation, [transcript.raw], notes, shown=self.shown)
 
 
 def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, source: str) -> None:

@@ -27,6 +27,7 @@ from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import JsonObject, as_object, filled, in_order
 from convoscope.ingest.report import Notes
+from convoscope.ingest.speaker_labels import note_unknown_speakers
 
 
 class TalkMessage(msgspec.Struct, kw_only=True):
@@ -75,6 +76,8 @@ class TalkReader(Reader):
     no_messages = "has no messages"
     known: Set[str] = frozenset()
     """Names of fields that need not be kept: they say again what others say."""
+    shown: Set[str] = frozenset()
+    """The same, but only for texts and numbers: a value of another type is kept."""
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterable[LoggedTalk]:
         """The talks of a group of records."""
@@ -86,7 +89,10 @@ class TalkReader(Reader):
             for message in talk.messages:
                 _add(message, timeline, talk)
             if timeline.events:
-                yield with_leftovers(self._conversation(talk, timeline, group), [talk.raw], notes, self.known)
+                note_unknown_speakers(timeline)
+                yield with_leftovers(
+                    self._conversation(talk, timeline, group), [talk.raw], notes, self.known, self.shown
+                )
             else:
                 where = f"{talk.id}: " if talk.id else ""
                 notes.refuse(InputError(f"{where}{self.no_messages}", hint="nothing was said in it"))
