@@ -12,6 +12,7 @@ import pytest
 
 import convoscope
 import convoscope.conversation
+from convoscope.analysis.answer.make import rank_texts
 from convoscope.analysis.calibration import calibrate_run, matched_entities
 from convoscope.analysis.judges import reliability
 from convoscope.analysis.labelled_calls import LabelledEntity, read_labels
@@ -84,6 +85,12 @@ def test_a_calibrated_judge_decides_a_gate_and_another_does_not(server: JudgeSer
     assert command("report", folder, *target).code == 0
     found = Run.open(folder).summary.calibrations
     assert [(one.metric, one.labels, one.kappa) for one in found] == [(METRIC, 60, 1.0)]
+
+
+def test_a_call_below_a_target_says_whose_word_that_is(server: JudgeServer, tmp_path: Path) -> None:
+    run = judged_run(tmp_path / "run", server.openai, [1, 3, 3], targets=f"{METRIC} >= 40%")
+    (worst, *_) = run.worst()
+    assert rank_texts(run, [worst]) == ["faithfulness 0.000, misses its target by a judge that is not calibrated"]
 
 
 def test_other_runs_find_the_calibration(server: JudgeServer, tmp_path: Path) -> None:
