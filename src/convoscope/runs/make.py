@@ -21,7 +21,7 @@ from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import FILE_IS_ONE, ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
@@ -253,6 +253,10 @@ class _RunBuilder:
             tools = ", ".join(speech_tools)
             report.warnings.append(
                 f"--speech-tool {tools}: no call says anything that the log does not have as a message"
+            )
+        if FILE_IS_ONE in report.inferred:
+            report.warnings.append(
+                "the mapping names no id: all records of a file are one conversation; conversation.id parts them"
             )
         # A flow that no conversation ran is kept too: all of its states are untested.
         self.flows = {flow.name: flow for flow in self.job.input.flows} | self.flows
