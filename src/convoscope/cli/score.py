@@ -111,7 +111,7 @@ def score_command(
     full: Full = False,
     json: Json = False,
 ) -> None:
-    """Score the conversations in some logs and keep the result as a run.
+    """Score the conversations of logs, and keep the result as a run.
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
@@ -187,7 +187,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Score invented calls of a voice agent in two versions, and print what comes out."""
+    """Score invented calls of a voice agent in two versions."""
     from convoscope.demo import COMPANY, make_calls, write_logs
     from convoscope.errors import RunError
     from convoscope.report.screen import Screen
