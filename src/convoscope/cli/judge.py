@@ -369,4 +369,4 @@ def label_command(
         screen.line(f"the run has no more than these; {count:,} were asked for")
     screen.line(f"page  {files.page}")
     screen.line(f"sheet {files.csv}")
-    screen.line(f"next  convoscope judge calibrate {shlex.quote(str(run))} --labels labels.csv")
+    screen.line(f"next  convoscope judge calibrate {shlex.quote(str(run))} --labels {shlex.quote(str(files.csv))}")

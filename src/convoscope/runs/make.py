@@ -33,7 +33,7 @@ from convoscope.runs.calibrations import calibrations_for, recalibrate, with_cal
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
-from convoscope.runs.judging import judging_summary
+from convoscope.runs.judging import failure_warnings, judging_summary
 from convoscope.runs.part_files import RunFiles
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, reader_sources, sources, versions
@@ -309,6 +309,7 @@ class _RunBuilder:
         self.settings.report("reducing", report.conversations)
         label = None if self.label is None else read_label(tables, *self.label)
         report.warnings += label.warnings if label is not None else ()
+        report.warnings += failure_warnings(tables) if JUDGE in self.job.session.resources else ()
         # What the limit leaves out was not asked for.
         absent = [] if self.settings.limit is not None else absent_samples(self.job.input.inputs, tables, report)
         if absent:
