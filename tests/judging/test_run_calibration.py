@@ -332,7 +332,7 @@ def test_a_judged_figure_says_its_judge_wherever_it_is_shown(server: JudgeServer
     # All are rated worst, which would be bad; a judge of which nothing is known calls nothing bad.
     before = command(*made, "--target", f"{METRIC} >= 50%")
     assert before.code == 3
-    assert "judged by openai/tiny: faithfulness not calibrated" in before.out
+    assert "judged by openai/tiny, not calibrated: faithfulness" in before.out
     assert "undetermined: ≥ 0.500, not calibrated" in " ".join(before.out.split())
     assert "  bad" not in before.out
     labels = write_labels(tmp_path / "labels.jsonl", [1] * 11 + [2])

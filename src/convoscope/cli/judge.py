@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from convoscope.judging.instrument import Instrument, JudgeSettings
 
 app = typer.Typer(
-    help="The judge: its rubrics, its cache, and how far it can be relied on.",
+    help="The judge: rubrics, cache, and how far it can be relied on.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
