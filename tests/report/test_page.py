@@ -235,3 +235,4 @@ def test_a_card_says_what_the_exit_code_says_of_a_target(tmp_path: Path, target:
     assert card["verdict"] == verdict
     rows = {row["name"]: row for family in facts["figures"]["families"] for row in family["rows"]}
     assert rows["outcome.success"]["verdict"] == verdict
+    assert sum(family.get("missed", 0) for family in facts["figures"]["families"]) == verdict.startswith("missed")

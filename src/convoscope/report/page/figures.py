@@ -325,7 +325,7 @@ def figures_screen(data: FigureData) -> FiguresScreen:
     for name, named in families.items():
         folded = len(named) > room
         room -= 0 if folded else len(named)
-        missed = sum(row.verdict == "missed" for row in named)
+        missed = sum(row.verdict.startswith("missed") for row in named)
         title = name.replace("_", " ").capitalize()
         made.append(FigureFamily(name=title, rows=named, missed=missed, folded=folded))
     rows = [row for family in made for row in family.rows]
