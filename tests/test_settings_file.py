@@ -124,7 +124,7 @@ class TestMerging:
         assert options["judge"] == ["openai:d"]
         # Its limits hold for another judge, too.
         assert (options["budget"], options["max_questions"], options["redact_patterns"]) == (5, 100, ["A-[0-9]+"])
-        assert not {"second_look", "redact", "panel"} & options.keys()
+        assert not {"repeats", "second_look", "redact", "panel"} & options.keys()
         # To take more out is no harm.
         assert judge_options(written(tmp_path, "[judge]\nredact = true"), {"judge": ["openai:d"]})["redact"] is True
 

@@ -159,7 +159,7 @@ def judge_options(file_settings: FoundSettings | None, given: Mapping[str, Any])
 def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: bool) -> dict[str, Any]:
     table = file_settings.tables.judge
     values: dict[str, Any] = {
-        "repeats": table.repeats,
+        "repeats": table.repeats if is_trusted else None,
         "temperature": table.temperature,
         "max_questions": table.max_questions,
         "budget": table.budget,

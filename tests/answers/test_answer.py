@@ -137,6 +137,14 @@ LABELS = [
         ],
     ),
     Scenario(
+        "one chat is open",
+        "3 of 5 known ends are good; 1 chat is open.",
+        with_status(*["resolved"] * 3, *["failed"] * 2, "open"),
+        options=STATUS,
+        says=[r"^3 of 5 chats reach their goal \(60 %\); how 1 other ended is not known\."],
+        never=["1 others"],
+    ),
+    Scenario(
         "a status that is never good or bad",
         "No value says how a chat ended.",
         with_status(*["open"] * 9, "waiting"),

@@ -314,6 +314,12 @@ class TestOnATerminal:
         assert "─" in seen
         assert "\x1b[1m" in seen
 
+    def test_no_bar_is_in_the_lines_of_a_dry_run(self, scored: Path) -> None:
+        judge = "openai:m@http://127.0.0.1:9/v1"
+        seen = on_a_terminal(scored, "score", "chats.jsonl", "--judge", judge, "--dry-run", COLUMNS="80")
+        assert "Nothing was sent." in seen
+        assert "conversations, " not in seen
+
     def test_no_color_is_honoured(self, scored: Path) -> None:
         seen = on_a_terminal(scored, "runs", "show", "runs/mine", NO_COLOR="1", COLUMNS="200")
         assert "\x1b[3" not in seen

@@ -43,7 +43,8 @@ TURNS: dict[str, Any] = {
         ('{"score": 7.0}', 7),
         ('```json\n{"score": 7}\n```', 7),
         ('Sure! Here it is: {"score": 7, "reasoning": "fine"} I hope that helps.', 7),
-        ('First I note {"a": 1}. Then {"score": 7}.', 7),  # the first object with the required keys
+        ('First I note {"a": 1}. Then {"score": 7}.', 7),  # the only object with the required keys
+        ('{"score": 7} I repeat: {"score": 7}', 7),
         ('[] and then {"score": 3}', 3),  # EVA takes the first JSON value, and fails here
     ],
 )
@@ -69,6 +70,8 @@ def test_what_counts(text: str, score: int) -> None:
         ('{"rating": 7}', UNUSABLE),
         ('{"score": 7', UNUSABLE),
         ("{" * 5000, UNUSABLE),
+        ('{"score": 9} On reflection: {"score": 2}', UNUSABLE),  # which of both?
+        ('{"score": 9, "score": 2}', UNUSABLE),
     ],
 )
 def test_what_does_not(text: str, reason: str) -> None:

@@ -71,7 +71,7 @@ def test_right_same_and_wrong() -> None:
         turn = {
             "turn_id": 1,
             "explanation": "",
-            "quote": "Total" if "Total" in said else "Lyon",
+            "quote": "" if not bad else "Total" if "Total" in said else "Lyon",
             "rating": int(not bad),
         }
         return {"turns": [turn]}

@@ -167,6 +167,15 @@ class TestBodies:
             assert elsewhere.bodies == []
         assert {row.reason for row in run.scores(FAITHFULNESS)} == {"judge_failed", "judge_missing"}
 
+    def test_what_a_judge_that_is_down_says_is_a_warning_of_the_run(self, server: JudgeServer, tmp_path: Path) -> None:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))  # bound and not listening: every connection is refused
+            address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+            run = score(tmp_path, [call(1), call(2)], judge=f"openai:gone@{address}")
+        expected = "judge openai/gone did not answer (scores: 2): the judge cannot be reached"
+        assert expected in run.read_report.warnings
+        assert score(tmp_path, [call()], "fine", judge=server.openai).read_report.warnings == []
+
 
 class TestTime:
     def test_a_judge_that_is_too_slow_has_no_answer(self, server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:

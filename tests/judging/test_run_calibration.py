@@ -12,6 +12,7 @@ import pytest
 
 import convoscope
 import convoscope.conversation
+from convoscope.analysis.answer.make import rank_texts
 from convoscope.analysis.calibration import calibrate_run, matched_entities
 from convoscope.analysis.judges import reliability
 from convoscope.analysis.labelled_calls import LabelledEntity, read_labels
@@ -84,6 +85,12 @@ def test_a_calibrated_judge_decides_a_gate_and_another_does_not(server: JudgeSer
     assert command("report", folder, *target).code == 0
     found = Run.open(folder).summary.calibrations
     assert [(one.metric, one.labels, one.kappa) for one in found] == [(METRIC, 60, 1.0)]
+
+
+def test_a_call_below_a_target_says_whose_word_that_is(server: JudgeServer, tmp_path: Path) -> None:
+    run = judged_run(tmp_path / "run", server.openai, [1, 3, 3], targets=f"{METRIC} >= 40%")
+    (worst, *_) = run.worst()
+    assert rank_texts(run, [worst]) == ["faithfulness 0.000, misses its target by a judge that is not calibrated"]
 
 
 def test_other_runs_find_the_calibration(server: JudgeServer, tmp_path: Path) -> None:
@@ -325,7 +332,7 @@ def test_a_judged_figure_says_its_judge_wherever_it_is_shown(server: JudgeServer
     # All are rated worst, which would be bad; a judge of which nothing is known calls nothing bad.
     before = command(*made, "--target", f"{METRIC} >= 50%")
     assert before.code == 3
-    assert "judged by openai/tiny: faithfulness not calibrated" in before.out
+    assert "judged by openai/tiny, not calibrated: faithfulness" in before.out
     assert "undetermined: ≥ 0.500, not calibrated" in " ".join(before.out.split())
     assert "  bad" not in before.out
     labels = write_labels(tmp_path / "labels.jsonl", [1] * 11 + [2])

@@ -12,7 +12,7 @@ import pytest
 import convoscope
 from convoscope.judging.questions import found_quote
 from convoscope.metrics import example
-from convoscope.report.judged import JudgedCall, JudgedMaker, JudgedScore, judge_signs
+from convoscope.report.judged import UNFOUNDED, JudgedCall, JudgedMaker, JudgedScore, judge_signs
 from convoscope.report.run_markdown import markdown
 from convoscope.report.story import story
 from convoscope.runs.conversations import records
@@ -170,6 +170,26 @@ def test_the_worst_turn_speaks_first(server: JudgeServer, tmp_path: Path) -> Non
     entries = story(next(records(run, [0])), run.summary).entries
     (quoted,) = [entry for entry in entries if entry.seq == quote.seq]
     assert QUOTE in quoted.readings[0].text
+
+
+def test_a_quote_of_another_turn_is_shown_as_no_evidence(server: JudgeServer, tmp_path: Path) -> None:
+    def answer(prompt: str, schema: Any) -> Any:
+        made = by_grade(prompt, schema)
+        made["turns"][0]["quote"] = "Good bye."
+        return made
+
+    server.answer = answer
+    run = judged_run(tmp_path / "run", server.openai, [1], metrics="judged.conciseness")
+    assert [(one.text, one.reason, one.rating) for one in only(run, "call-00").quotes] == [("Good bye.", UNFOUNDED, "")]
+
+
+def test_the_parts_of_an_opinion_are_not_fine_by_themselves(server: JudgeServer, tmp_path: Path) -> None:
+    run = judged_run(tmp_path / "run", server.openai, [1], metrics="judged.faithfulness,judged.faithfulness.flagged")
+    maker = JudgedMaker(run.summary)
+    judge = next(figure.judge for figure in run.summary.figures if figure.key == "judged.faithfulness")
+    assert maker.has_opinion("judged.faithfulness", judge)
+    assert maker.has_opinion("judged.faithfulness.flagged", judge)
+    assert not maker.has_opinion("tools.success", "(computed)")
 
 
 def test_a_log_that_speaks_to_the_judge_is_said(server: JudgeServer, tmp_path: Path) -> None:

@@ -210,3 +210,29 @@ def test_the_progress_bar_counts_within_a_part_and_across_processes(tmp_path: Pa
     with progress_bar(Terminal()) as progress:
         convoscope.score(log, metrics=FEW, out=tmp_path / "run", workers=workers, part_bytes=10_000, progress=progress)
     assert progress.seen.value == 40
+
+
+@pytest.mark.parametrize(
+    ("target", "verdict"),
+    [
+        # 6 of 10 by Wilson: 31.3 to 83.2 %.
+        ("outcome.success >= 95%", "missed"),
+        ("outcome.success >= 80%", "missed, too close"),
+        ("outcome.success >= 50%", "met, too close"),
+        ("outcome.success >= 10%", "met"),
+    ],
+)
+def test_a_card_says_what_the_exit_code_says_of_a_target(tmp_path: Path, target: str, verdict: str) -> None:
+    ends = [{"id": f"c{at}", "won": at < 6, "messages": [{"role": "user", "content": "hi"}]} for at in range(10)]
+    log = tmp_path / "chats.jsonl"
+    log.write_text("\n".join(map(json.dumps, ends)), encoding="utf-8")
+    run = score(log, metrics=["outcome.success"], label="won", out=tmp_path / "run", workers=1)
+    page = write_page(run, tmp_path / "page.html", targets=[target]).path.read_text(encoding="utf-8")
+    packed = re.search(r'id="facts">([^<]+)<', page)
+    assert packed is not None
+    facts = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    (card,) = facts["overview"]["cards"]
+    assert card["verdict"] == verdict
+    rows = {row["name"]: row for family in facts["figures"]["families"] for row in family["rows"]}
+    assert rows["outcome.success"]["verdict"] == verdict
+    assert sum(family.get("missed", 0) for family in facts["figures"]["families"]) == verdict.startswith("missed")

@@ -179,13 +179,17 @@ ORDERS: Mapping[Basis, str] = {
 EXTREMES: Mapping[Basis, str] = {"outcome": "worst", "trials": "first", "roughness": "roughest"}
 
 
+MADE_OTHER_CHANGES = "made other changes"
+"""How each `trial_text` ends."""
+
+
 def trial_text(trial: Trial | None) -> str:
     """How a trial disagrees with the others of its scenario; nothing where it does not."""
     if trial is None or not trial.differ:
         return ""
     if trial.others == 1:
-        return "the other trial of its scenario made other changes"
-    return f"{trial.differ:,} of the {trial.others:,} other trials of its scenario made other changes"
+        return f"the other trial of its scenario {MADE_OTHER_CHANGES}"
+    return f"{trial.differ:,} of the {trial.others:,} other trials of its scenario {MADE_OTHER_CHANGES}"
 
 
 def reading_text(report: ReadReport) -> str:

@@ -35,7 +35,7 @@ def audit_command(
     markdown: Markdown = None,
     json: Json = False,
 ) -> None:
-    """Make nonsense of these conversations, and see which metrics and targets notice.
+    """See which metrics and targets notice broken conversations.
 
     Exit code 1 where a metric does not notice what it declares, 3 where nothing could be decided.
     """

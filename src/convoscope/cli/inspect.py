@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from collections import Counter
@@ -41,7 +42,7 @@ def inspect(
     full: Annotated[bool, typer.Option("--full", help="List every file, metric and reason.")] = False,
     json: Json = False,
 ) -> None:
-    """Say what these files are, what can be measured in them, and what would unlock the rest."""
+    """Say what these files are, and what can be measured in them. Also say what would unlock the rest."""
     if suggest_map:
         _suggest_map(paths)
         return
@@ -82,7 +83,7 @@ def inspect(
         print_reading(screen, stream.report)
         if plan.conversations == limit:
             screen.line(f"looked at the first {limit:,} conversations; --limit looks further")
-        screen.line("holds " + ", ".join(f"{count:,} {what}" for what, count in contents.items() if count))
+        screen.line("holds " + ", ".join(_counted(what, count) for what, count in contents.items() if count))
         for name, values in list(dimensions.items())[: None if full else _MAX_DIMENSIONS]:
             most = 5 if full else 3
             some = ", ".join(f"{value} ({count:,})" for value, count in values.most_common(most))
@@ -216,6 +217,7 @@ def _unmeasurable(metrics: Sequence[Planned]) -> Iterator[tuple[str, str, str, s
             yield name, f"{count:,}", reason_text(code), unlock
 
 
+_PLURAL = re.compile(r"s(?=$| (?:with|without|entered|left|evaluated|filled)\b)")
 _EVENTS = {
     "utterance": "utterances",
     "tool_call": "tool calls",
@@ -228,6 +230,11 @@ _EVENTS = {
     "retrieval": "retrievals",
     "marker": "markers",
 }
+
+
+def _counted(what: str, count: int) -> str:
+    """`1 marker`, `2 conversations with times`."""
+    return f"{count:,} {what if count != 1 else _PLURAL.sub('', what, count=1)}"
 
 
 def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[str, Counter[str]]) -> None:

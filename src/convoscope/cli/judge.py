@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from convoscope.judging.instrument import Instrument, JudgeSettings
 
 app = typer.Typer(
-    help="The judge: its rubrics, its cache, and how far it can be relied on.",
+    help="The judge: rubrics, cache, and how far it can be relied on.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -369,4 +369,4 @@ def label_command(
         screen.line(f"the run has no more than these; {count:,} were asked for")
     screen.line(f"page  {files.page}")
     screen.line(f"sheet {files.csv}")
-    screen.line(f"next  convoscope judge calibrate {shlex.quote(str(run))} --labels labels.csv")
+    screen.line(f"next  convoscope judge calibrate {shlex.quote(str(run))} --labels {shlex.quote(str(files.csv))}")

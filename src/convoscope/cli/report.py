@@ -76,7 +76,7 @@ def plot_command(
         typer.Option("--target", help="A value to reach, drawn as a line: 'response_latency < 2'. May be repeated."),
     ] = None,
 ) -> None:
-    """Draw a metric: its distribution, its groups, or before and after."""
+    """Draw a metric: distribution, groups, or before and after."""
     from convoscope.report.files import check_files
     from convoscope.report.plot.make import check_ending, plot
     from convoscope.report.screen import Screen

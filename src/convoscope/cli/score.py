@@ -111,10 +111,12 @@ def score_command(
     full: Full = False,
     json: Json = False,
 ) -> None:
-    """Score the conversations in some logs and keep the result as a run.
+    """Score the conversations of logs, and keep the result as a run.
 
     The same command again opens the run that is there, or goes on where an earlier one was cut short.
     """
+    import msgspec
+
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
     from convoscope.scoring.settings import ScoreSettings
@@ -142,39 +144,38 @@ def score_command(
             "calibration": calibration,
         },
     )
-    with progress_bar() as progress:
-        run_settings = ScoreSettings(
-            metrics=_chosen(metrics, metrics_from or (), k),
-            metrics_from=metrics_from or (),
-            out=out,
-            limit=limit,
-            workers=workers,
-            strict=strict,
-            by=None if not by else [split(one) or [] for one in by],
-            label=label,
-            annotate=annotate,
-            targets=target or (),
-            judge_cache=cache,
-            least_labels=least_labels,
-            least_kappa=least_kappa,
-            trust_judge=trust_judge,
-            progress=progress,
-            **judging,
-            **reading.arguments,
-        )
-        if run_settings.judges or dry_run:
-            from convoscope.report.forecast import print_forecast
+    run_settings = ScoreSettings(
+        metrics=_chosen(metrics, metrics_from or (), k),
+        metrics_from=metrics_from or (),
+        out=out,
+        limit=limit,
+        workers=workers,
+        strict=strict,
+        by=None if not by else [split(one) or [] for one in by],
+        label=label,
+        annotate=annotate,
+        targets=target or (),
+        judge_cache=cache,
+        least_labels=least_labels,
+        least_kappa=least_kappa,
+        trust_judge=trust_judge,
+        **judging,
+        **reading.arguments,
+    )
+    if run_settings.judges or dry_run:
+        from convoscope.report.forecast import print_forecast
 
-            print_forecast(
-                paths,
-                run_settings,
-                dry_run=dry_run,
-                json=json,
-                settings_file=str(file_settings.file if file_settings else ""),
-            )
-        if dry_run:
-            return
-        run = score_with(paths, run_settings)
+        print_forecast(
+            paths,
+            run_settings,
+            dry_run=dry_run,
+            json=json,
+            settings_file=str(file_settings.file if file_settings else ""),
+        )
+    if dry_run:
+        return
+    with progress_bar() as progress:
+        run = score_with(paths, msgspec.structs.replace(run_settings, progress=progress))
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
             _audit(run, metrics_from or ())
@@ -187,7 +188,7 @@ def demo(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Score invented calls of a voice agent in two versions, and print what comes out."""
+    """Score invented calls of a voice agent in two versions."""
     from convoscope.demo import COMPANY, make_calls, write_logs
     from convoscope.errors import RunError
     from convoscope.report.screen import Screen

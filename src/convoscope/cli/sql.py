@@ -53,7 +53,7 @@ def sql(
     from convoscope.scoring.job import choose
 
     if len(query) > 1:
-        raise UsageError("there is one query", hint=f"name a run with --run: convoscope sql --run {shlex.join(query)}")
+        raise UsageError("one query at a time", hint=f"name a run with --run: convoscope sql --run {shlex.join(query)}")
     if os.path.isdir(query[0]):  # a query may be too long for a path
         raise UsageError(f"{query[0]} is a folder, not a query", hint="write SQL, and name the run with --run")
     if run and all_runs:

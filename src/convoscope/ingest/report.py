@@ -15,6 +15,8 @@ from convoscope.harmless import one_line
 MAX_PROBLEMS = 200
 MAX_EXAMPLES = 5
 
+FILE_IS_ONE = "file_is_one_conversation"
+"""Inferred: the mapping names no id, so that nothing parts the records of a file."""
 MERGED, JOINED, COPIES, SPLIT, EQUAL, OVERLAP = "merged", "joined", "copies", "split", "equal", "overlap"
 """What a record may be, other than a conversation: a part of a longer record; one of several with the id of their
 conversation; a copy of another record, file or conversation; a session that went on after a long silence; equal to

@@ -30,7 +30,7 @@ class UnusableAnswer(ValueError):
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The first JSON object with the required keys, its numbers as the schema wants them. Raises `UnusableAnswer`.
+    """The one JSON object with the required keys, its numbers as the schema wants them. Raises `UnusableAnswer`.
 
     >>> schema = {"type": "object", "properties": {"score": {"type": "integer", "maximum": 10}}, "required": ["score"]}
     >>> read_answer('Here it is: ```json {"score": "7"} ```', schema)
@@ -40,7 +40,7 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     convoscope.judging.answers.UnusableAnswer: score: "8/10" is not integer
     """
     required = schema.get("required", [])
-    seen = ""
+    seen, accepted = "", None
     for value in _objects(text[:_MOST_CHARACTERS]):
         candidate = _unwrapped(value, required)
         if not isinstance(candidate, dict):
@@ -49,16 +49,21 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
             answer = _coerced(candidate, schema)
             fault = next(iter(schema_faults(answer, dict(schema))), None)
             if fault is None:
-                return dict(answer)
+                if accepted is not None and accepted != answer:
+                    raise UnusableAnswer(UNUSABLE, "the answer has two JSON objects that differ")
+                accepted = dict(answer)
+                continue
             is_rating = any(name in fault.at for name in ("score", "rating"))
             raise UnusableAnswer(NOT_ON_SCALE if is_rating else UNUSABLE, str(fault))
         seen = seen or ", ".join(name for name in required if name not in candidate)
+    if accepted is not None:
+        return accepted
     raise UnusableAnswer(UNUSABLE, f"the answer has no {seen}" if seen else "the answer has no JSON object")
 
 
 def _objects(text: str) -> Iterator[Any]:
     """The JSON values in a text that begin with a brace or a bracket, the outermost, in order."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(object_pairs_hook=_unique)
     index = 0
     while (match := re.compile(r"[\[{]").search(text, index)) is not None:
         try:
@@ -67,6 +72,14 @@ def _objects(text: str) -> Iterator[Any]:
             index = match.start() + 1
             continue
         yield value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which each key is once: of two ratings, none is the answer."""
+    whole = dict(pairs)
+    if len(whole) < len(pairs):
+        raise ValueError("a key is there twice")
+    return whole
 
 
 def _unwrapped(value: Any, required: list[str]) -> Any:

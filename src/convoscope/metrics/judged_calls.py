@@ -50,9 +50,12 @@ class RubricAnswer(NamedTuple):
     verdict: Verdict
     form: str = SCORES
 
-    def rests_on(self, quote: str) -> bool:
-        """Whether the words are in the conversation. An answer of one word has none: its score says so."""
-        return self.form == YES_NO or self.question.has_quote(quote)
+    def rests_on(self, quote: str, turn: int | None = None, *, is_best: bool = False) -> bool:
+        """Whether the words are in the conversation, or in what the agent says in a turn.
+
+        The best rating needs no words. An answer of one word has none: its score says so.
+        """
+        return self.form == YES_NO or (is_best and not quote.strip()) or self.question.has_quote(quote, turn)
 
     def scored(self, what: Subjectlike, rating: float | None, details: Mapping[str, Any]) -> Observation:
         """A rating of the rubric's scale as a score from 0 to 1. Without a rating the score is unmeasured."""
@@ -165,7 +168,7 @@ class RatedDimensions(NamedTuple):
     is_partial: bool
     """A dimension could not be rated, for want of what it is rated by."""
     unfounded: str | None = None
-    """The quote of a flagged dimension that is not in the conversation."""
+    """The quote of a dimension that is not in the conversation."""
 
 
 def rated_dimensions(answer: RubricAnswer) -> RatedDimensions:
@@ -188,7 +191,7 @@ def rated_dimensions(answer: RubricAnswer) -> RatedDimensions:
             rating = answer.rubric.low
         flagged = rating < answer.rubric.high
         inconsistent += flagged != dimension["flagged"] or rating != dimension["rating"]
-        if flagged and not answer.rests_on(dimension["quote"]):
+        if not answer.rests_on(dimension["quote"], is_best=not flagged):
             return RatedDimensions({}, inconsistent, is_without_rules, dimension["quote"])
         by_name[name] = {**dimension, "rating": rating, "flagged": flagged}
     return RatedDimensions(by_name, inconsistent, is_without_rules)
@@ -216,7 +219,7 @@ def _by_turn(answer: RubricAnswer, conversation: Conversation) -> Iterator[Obser
             yield turn
             continue
         flagged = turn["rating"] < answer.rubric.high
-        if flagged and not answer.rests_on(turn["quote"]):
+        if not answer.rests_on(turn["quote"], number, is_best=not flagged):
             yield answer.unfounded(subject, turn["quote"])
         else:
             details = {"quote": turn["quote"], "reasoning": turn["explanation"], "unknown_turns": turn["unknown_turns"]}
@@ -302,11 +305,10 @@ def _call_subjects(answer: RubricAnswer, conversation: Conversation) -> dict[int
 
 def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observation]:
     """1 where the caller did nothing of what the rubric names."""
+    if (lost := unfounded_corruption(answer)) is not None:
+        yield answer.unfounded(conversation, lost)
+        return
     detected = corruptions_of(answer)
-    for corruption in detected.values():
-        if not answer.rests_on(corruption["quote"]):
-            yield answer.unfounded(conversation, corruption["quote"])
-            return
     first = next(iter(detected.values()), {"quote": "", "analysis": ""})
     details = {"detected": sorted(detected), "quote": first["quote"], "reasoning": first["analysis"]}
     yield answer.scored(conversation, 0 if detected else 1, details)
@@ -317,6 +319,17 @@ def corruptions_of(answer: RubricAnswer) -> dict[str, Mapping[str, Any]]:
     names = answer.rubric.schema["properties"]["corruption_analysis"]["properties"]
     analysis = answer.verdict.answer["corruption_analysis"]
     return {name: analysis[name] for name in names if analysis[name]["detected"]}
+
+
+def unfounded_corruption(answer: RubricAnswer) -> str | None:
+    """A quote of the answer that is not in the conversation."""
+    analysis = answer.verdict.answer["corruption_analysis"]
+    for corruption in (
+        analysis[name] for name in answer.rubric.schema["properties"]["corruption_analysis"]["properties"]
+    ):
+        if not answer.rests_on(corruption["quote"], is_best=not corruption["detected"]):
+            return str(corruption["quote"])
+    return None
 
 
 def always(_: Conversation) -> str:
@@ -437,7 +450,7 @@ faithfulness = _call_metric(
     CONVERSATION,
     "Does the agent keep to what its instructions, its tools and the user say?",
     _minimum,
-    version=3,
+    version=4,
 )
 agent_speech_fidelity = _call_metric(
     "agent_speech_fidelity",
@@ -467,17 +480,17 @@ conversation_progression = _call_metric(
     CONVERSATION,
     "Does the agent move the conversation forward, without detours and without asking twice?",
     _progression,
-    version=3,
+    version=4,
 )
 conciseness = _call_metric(
-    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=3
+    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=4
 )
 speakability = _call_metric(
     "speakability",
     TURN,
     "Can the text of the agent be spoken as it is written?",
     _by_turn,
-    version=2,
+    version=3,
     importance=3,
     applies=_no_spoken_text,
 )
@@ -486,7 +499,7 @@ transcription_accuracy_key_entities = _call_metric(
     TURN,
     "Do the names, codes and numbers of the caller arrive?",
     _entities,
-    version=2,
+    version=3,
     importance=5,
     applies=nothing_to_compare,
 )
@@ -495,6 +508,6 @@ user_behavioral_fidelity = _call_metric(
     CONVERSATION,
     "Does a simulated caller keep to its task?",
     _corruptions,
-    version=2,
+    version=3,
     importance=2,
 )

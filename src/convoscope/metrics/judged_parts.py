@@ -34,6 +34,7 @@ from convoscope.metrics.judged_calls import (
     rated_dimensions,
     rated_entities,
     rated_turns,
+    unfounded_corruption,
 )
 from convoscope.metrics.verdicts import has_verdict, labelled, rater_of, verdict_score
 from convoscope.scores.observation import MEASURED, Observation, measured, not_applicable, unmeasured
@@ -74,11 +75,11 @@ def _modes(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observa
     names = answer.rubric.schema["properties"]["turns"]["items"]["properties"]["failure_modes"]["items"]["enum"]
     counts: Counter[str] = Counter()
     rated = 0
-    for _, turn in rated_turns(answer):
+    for number, turn in rated_turns(answer):
         if isinstance(turn, Observation):
             continue
         flagged = turn["rating"] < answer.rubric.high
-        if flagged and not answer.rests_on(turn["quote"]):
+        if not answer.rests_on(turn["quote"], number, is_best=not flagged):
             continue
         rated += 1
         counts.update(set(turn["failure_modes"]) if flagged else ())
@@ -91,11 +92,10 @@ def _modes(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observa
 
 def _corruptions(answer: RubricAnswer, conversation: Conversation) -> Iterator[Observation]:
     """Of each kind of fault of the caller: 1 where it is detected, else 0."""
+    if (lost := unfounded_corruption(answer)) is not None:
+        yield answer.unfounded(conversation, lost)
+        return
     detected = corruptions_of(answer)
-    for corruption in detected.values():
-        if not answer.rests_on(corruption["quote"]):
-            yield answer.unfounded(conversation, corruption["quote"])
-            return
     for name in answer.rubric.schema["properties"]["corruption_analysis"]["properties"]:
         yield _share(answer, FAILURE_MODE, name, name in detected, 1)
 
@@ -178,7 +178,7 @@ def _part_metric(
     labels = partial(_part_labels, whole=whole, suffix=suffix, kind=kind)
     return metric(
         f"judged.{whole}.{part}",
-        version=1,
+        version=2,
         observes=kind,
         unit=SHARE,
         better=better,

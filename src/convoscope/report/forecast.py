@@ -79,11 +79,14 @@ def print_forecast(
     held = f"{expected.withheld:,} texts that address the judge" if expected.withheld else ""
     if not expected.redacts:
         kept = "nothing is redacted"
+    prices = f"list of {price_list()[0]}" if expected.dollars is not None else "unknown; tokens are estimates"
+    if not expected.to_ask:
+        prices = "not needed, nothing is asked"
     for label, text in (
         ("sent", words),
         ("kept back", "; ".join(filter(None, (kept, held))) or "nothing was found to redact"),
         ("to", ", ".join(dict.fromkeys(expected.addresses)) or "a function in this process"),
-        ("prices", f"list of {price_list()[0]}" if expected.dollars is not None else "unknown; tokens are estimates"),
+        ("prices", prices),
     ):
         print_words(screen, text, f"{label:<11}", " " * 11)
     if settings_file:

@@ -17,6 +17,7 @@ from convoscope.analysis.words import NOTHING, cut_text, reason_text
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.judging.questions import found_quote
 from convoscope.judging.rubrics import Rubric, rubrics
+from convoscope.metrics.judged_calls import EVIDENCE_NOT_FOUND
 from convoscope.report.panels import ListFacet, facet
 from convoscope.report.story import Story, TimelineEntry
 from convoscope.runs.conversations import KeptConversation, ReducedScore
@@ -38,6 +39,7 @@ _AGGREGATIONS = {
     "min": "the lowest",
     "max": "the highest",
 }
+UNFOUNDED = "no rating: these words are not where the judge says they are"
 CANNOT_TELL = "cannot tell: the repeats are on both sides of the mark"
 
 
@@ -130,6 +132,10 @@ class JudgedMaker:
     def is_judged(self, metric: str, judge: str) -> bool:
         """Whether a score is shown among the opinions."""
         return metric in self._rubrics and judge not in ("", COMPUTED)
+
+    def has_opinion(self, metric: str, judge: str) -> bool:
+        """Whether a score is an opinion, or a part of one: neither is fine or bad by itself."""
+        return any(self.is_judged(name, judge) for name in (metric, metric.rpartition(".")[0]))
 
     def of(self, record: KeptConversation, story: Story) -> JudgedCall | None:
         """The opinions on a conversation; None where no judge was asked about it. The deciding one comes first."""
@@ -285,6 +291,8 @@ def _quotes(members: Sequence[_Voice], story: Story, low: float, high: float) ->
             quote, reason = (str(details.get(name) or "") for name in ("quote", "reasoning"))
             if observation.value == 1.0 and not quote:
                 continue
+            if observation.reason == EVIDENCE_NOT_FOUND:
+                reason = UNFOUNDED
             entry, exact = _quoted(quote, observation.subject.id, story)
             yield JudgeQuote(
                 text=cut_text(quote, _LONGEST),

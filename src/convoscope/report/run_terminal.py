@@ -13,8 +13,8 @@ from convoscope.analysis.answer import Answer, Cause, KeyFigure, rank_texts
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import (
     EXTREMES,
+    MADE_OTHER_CHANGES,
     NOTHING,
-    ORDERS,
     counted,
     name_text,
     number_text,
@@ -152,9 +152,9 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
         lost = sum(one.lost for one in rest)
         _wrapped(screen, f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
     if not answer.causes and not answer.remaining:
-        kind = "trial" if answer.order == ORDERS["trials"] else "rough"
         for worst in answer.worst[:CAUSES]:
             if worst.reasons:
+                kind = "trial" if worst.reasons[0].endswith(MADE_OTHER_CHANGES) else "rough"
                 _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
 
 

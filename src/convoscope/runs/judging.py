@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from convoscope.conversation import from_json
+from convoscope.harmless import one_line
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
 from convoscope.resources.registry import JUDGE
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_APART = 20
 """Verdicts that lie farthest apart, which a summary names."""
+_MOST_FAILURES = 3
 
 
 class ApartVerdicts(msgspec.Struct, frozen=True):
@@ -132,6 +134,20 @@ def judging_summary(tables: Tables, metrics: Sequence[Declared], session: Sessio
 
 
 _SUBJECT = "CASE WHEN subject_kind = 'conversation' THEN '' ELSE subject_kind || ' ' || subject END"
+
+
+def failure_warnings(tables: Tables) -> list[str]:
+    """What each judge did not answer, and why, the commonest first; the reasons are words of servers."""
+    query = (
+        f"SELECT split_part(judge, '@', 1), detail, count(*) FROM {tables.table(SCORES)} "
+        f"WHERE reason = 'judge_failed' GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT {_MOST_FAILURES}"
+    )
+    with connect(tables.folder) as connection:
+        rows: list[tuple[str | None, str | None, int]] = connection.execute(query).fetchall()
+    return [
+        f"judge {one_line(judge or '', 80)} did not answer (scores: {count:,}): {one_line(detail or '', 200)}"
+        for judge, detail, count in rows
+    ]
 
 
 def _rows(tables: Tables) -> str:

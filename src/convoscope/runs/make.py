@@ -21,7 +21,7 @@ from convoscope.ingest.companions.verdicts import Verdicts, unused_verdicts
 from convoscope.ingest.discover import fingerprint
 from convoscope.ingest.io.streams import as_files
 from convoscope.ingest.read import PathLike, nothing_readable, refuse_unmatched_speakers
-from convoscope.ingest.report import ReadReport
+from convoscope.ingest.report import FILE_IS_ONE, ReadReport
 from convoscope.ingest.settings import DEFAULT_SETTINGS
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import installed
@@ -33,7 +33,7 @@ from convoscope.runs.calibrations import calibrations_for, recalibrate, with_cal
 from convoscope.runs.conversations import conversation_ids, some_fields
 from convoscope.runs.database import Tables
 from convoscope.runs.finish import finish_tables
-from convoscope.runs.judging import judging_summary
+from convoscope.runs.judging import failure_warnings, judging_summary
 from convoscope.runs.part_files import RunFiles
 from convoscope.runs.partial import Partial, is_taken, tidy
 from convoscope.runs.receipt import Receipt, canonical_hash, hash_inputs, now, reader_sources, sources, versions
@@ -255,6 +255,10 @@ class _RunBuilder:
             report.warnings.append(
                 f"--speech-tool {tools}: no call says anything that the log does not have as a message"
             )
+        if FILE_IS_ONE in report.inferred:
+            report.warnings.append(
+                "the mapping names no id: all records of a file are one conversation; conversation.id parts them"
+            )
         # A flow that no conversation ran is kept too: all of its states are untested.
         self.flows = {flow.name: flow for flow in self.job.input.flows} | self.flows
         self._refuse_problems(report)
@@ -306,6 +310,7 @@ class _RunBuilder:
         self.settings.report("reducing", report.conversations)
         label = None if self.label is None else read_label(tables, *self.label)
         report.warnings += label.warnings if label is not None else ()
+        report.warnings += failure_warnings(tables) if JUDGE in self.job.session.resources else ()
         # What the limit leaves out was not asked for.
         absent = [] if self.settings.limit is not None else absent_samples(self.job.input.inputs, tables, report)
         if absent:

@@ -111,6 +111,13 @@ class TestAListOfMessages:
         outcome = mapped(tmp_path, MAP.replace("[conversation]", '[conversation]\nrecords = "cases"'), log)
         assert len(outcome.conversations) == 2
 
+    def test_one_that_cannot_be_read_does_not_stop_the_others(self, tmp_path: Path) -> None:
+        cases = [{**RECORD, "case": {"no": 1}}, {"case": {"no": 2}, "talk": []}, {**RECORD, "case": {"no": 3}}]
+        log = write(tmp_path / "log.json", json.dumps({"cases": cases}))
+        outcome = mapped(tmp_path, MAP.replace("[conversation]", '[conversation]\nrecords = "cases"'), log)
+        assert outcome.ids == ["1", "3"]
+        assert outcome.problem.message == "1 of 3 conversations skipped: cases[1] nothing at chat.events"
+
 
 class TestAMessagePerRecord:
     ROWS = (
@@ -135,6 +142,14 @@ class TestAMessagePerRecord:
         outcome = mapped(tmp_path, self.MAP, write(tmp_path / "log.csv", self.ROWS))
         told = {one.id: story(one) for one in outcome.conversations}
         assert told == {"A": ["user: Hello", "assistant: Hi!"], "B": ["user: Help"]}
+        assert "file_is_one_conversation" not in counts(outcome.report.inferred)
+
+    def test_without_an_id_the_file_is_one_and_that_is_said(self, tmp_path: Path) -> None:
+        log = write(tmp_path / "log.csv", self.ROWS)
+        map = write(tmp_path / "no-id.toml", self.MAP.replace('id = "ticket"', ""))
+        run = convoscope.score(log, readers_from=[map], out=tmp_path / "run")
+        assert counts(run.read_report.inferred)["file_is_one_conversation"] == 1
+        assert [one for one in run.read_report.warnings if "the mapping names no id" in one]
 
     def test_parquet(self, tmp_path: Path) -> None:
         import duckdb

@@ -68,6 +68,20 @@ def test_a_row_per_message(tmp_path: Path) -> None:
     assert read_with_it(tmp_path, log) == [["user: Where are you?", "assistant: Right over here."]]
 
 
+@pytest.mark.parametrize("name", ["Ticket No", "ticketNo", "case-number", "Conversation Ref"])
+def test_the_number_of_a_ticket_parts_its_messages(tmp_path: Path, name: str) -> None:
+    rows = ["1;customer;Where is it?;2026-01-02 10:00:00", "1;bot;On its way.;2026-01-02 10:00:04"]
+    rows += ["2;customer;Cancel it, please.;2026-01-02 11:00:00", "2;bot;I will do that.;2026-01-02 11:00:09"]
+    made = made_for(write(tmp_path / "log.csv", "\n".join([f"{name};Author Type;Body;Created At", *rows])))
+    assert made.conversation.id == name
+    assert (made.message.role, made.message.text, made.message.time) == ("Author Type", "Body", "Created At")
+
+
+def test_a_conversation_of_another_shape_does_not_hide_the_others(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.json", json.dumps({"cases": [RECORD, {"case": {"no": 2}}, RECORD]}))
+    assert made_for(log).conversation.records == "cases"
+
+
 def test_a_record_with_what_each_side_says(tmp_path: Path) -> None:
     log = write(tmp_path / "log.json", '{"trace": "t-1", "observations": [{"in": "Hi", "out": "Hello"}]}')
     made = made_for(log)

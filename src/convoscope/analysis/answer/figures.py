@@ -316,7 +316,7 @@ def judge_lines(figures: Sequence[KeyFigure]) -> Iterator[str]:
             texts = models.setdefault(model, {})
             texts.setdefault(figure.calibration, []).append(figure.label)
     for model, texts in models.items():
-        yield f"judged by {model}: " + "; ".join(f"{', '.join(labels)} {text}" for text, labels in texts.items())
+        yield f"judged by {model}, " + "; ".join(f"{text}: {', '.join(labels)}" for text, labels in texts.items())
 
 
 def _with_inferred(figure: KeyFigure, summary: Summary) -> KeyFigure:

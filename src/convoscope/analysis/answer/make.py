@@ -29,6 +29,7 @@ from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outc
 from convoscope.analysis.answer.notes import hint_of, notes_on, unread_languages, without_doubtful
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.verdict import endings_of, make_verdict, undecided_label
+from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, reason_text, trial_text, value_text
 from convoscope.conversation import Conversation, from_json
@@ -325,7 +326,9 @@ def reason_of(summary: Summary, behind: RankedMetric, noun: Noun) -> str:
     if behind.failure == "mark" and declared is not None and declared.ten_points is not None:
         return f"{label} {value}, {mark_text(declared.ten_points, headline.unit, headline.better)}"
     if behind.failure == "target":
-        return f"{label} {value}, misses its target"
+        judged = [reliability(summary, figure) for figure in summary.figures if figure.key == headline.key]
+        doubt = any(one is not None and not one.is_reliable for one in judged)
+        return f"{label} {value}, misses its target" + (" by a judge that is not calibrated" if doubt else "")
     if behind.failure:
         return f"{label} {value}, the worst there is"
     return f"{label} {value}, worse than {round(behind.share * behind.measured):,} of {behind.measured:,}"

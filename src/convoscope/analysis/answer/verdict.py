@@ -217,7 +217,7 @@ def _outcome(
     rest, tone = _against_target(checks)
     rest += handed_over
     if outcomes.unknown:
-        rest += f"; how {outcomes.unknown:,} others ended is not known"
+        rest += f"; how {counted(outcomes.unknown, 'other')} ended is not known"
     return Clause(lead=lead, rest=f"{rest}.", tone=tone)
 
 

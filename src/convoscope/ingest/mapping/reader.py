@@ -12,6 +12,7 @@ import msgspec
 from convoscope.conversation import ASSISTANT, Conversation, Frame, Label, Outcome, Scenario, Source, Text, Utterance
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
+from convoscope.ingest.call_exports import ExportedCall, readable_conversations
 from convoscope.ingest.companions.predictions import (
     FIELDS,
     MISSING,
@@ -41,7 +42,7 @@ from convoscope.ingest.mapping.declaration import (
 )
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import ROLES, JsonObject, as_number, as_text, filled, in_order, number_in
-from convoscope.ingest.report import Notes
+from convoscope.ingest.report import FILE_IS_ONE, Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _PREDICTED = dict(zip(("domain", "intent", "state", "requested", "act", "response"), FIELDS, strict=True))
@@ -106,6 +107,8 @@ class MappedReader(Reader):
         way = conversation.id if isinstance(conversation.id, str) else ""
         notes.is_session = is_session_field(way.rpartition(".")[2])
         if conversation.messages is None and conversation.records is None:
+            if conversation.id is None and len(group.records) > 1:
+                notes.inferred(FILE_IS_ONE, f"{len(group.records):,} records")
             yield self._conversation(group.name, group.records, group, notes)
             return
         for record in group.records:
@@ -119,8 +122,25 @@ class MappedReader(Reader):
                 if conversation.messages is None:
                     name = self.key(held.value) or group.name
                 by_name.setdefault(name, []).append(held)
-            for name, together in by_name.items():
+            if len(by_name) == 1:
+                ((name, together),) = by_name.items()
                 yield self._conversation(name, together, group, notes)
+            else:
+                yield from self._listed(by_name, group, notes)
+
+    def _listed(self, by_name: dict[str, list[Record]], group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        """The conversations of a document; one that cannot be read does not stop the others."""
+        records = _path(self.mapping.conversation.records)
+        is_one_each = self.mapping.conversation.messages is not None
+        calls = [
+            ExportedCall(name, f"{records}[{index}]" if is_one_each else name) for index, name in enumerate(by_name)
+        ]
+
+        def built(listed: ExportedCall) -> Conversation:
+            return self._conversation(listed.call, by_name[listed.call], group, notes)
+
+        hint = f"correct {self.file}, or write a new mapping with --suggest-map"
+        yield from readable_conversations(calls, built, "conversations", records, hint)
 
     def _conversation(self, name: str, records: Sequence[Record], group: RecordGroup, notes: Notes) -> Conversation:
         """The conversation of a record with a list of messages, or of the records that are its messages."""
@@ -163,9 +183,8 @@ class MappedReader(Reader):
         return _with_predictions(conversation, builder, self.mapping.predicted, notes)
 
     def _absent(self, key: str, way: Way | None, table: str = "conversation") -> InputError:
-        paths = way if isinstance(way, str) else " or ".join(way or ())
         return InputError(
-            f"nothing at {paths or '(no path)'}",
+            f"nothing at {_path(way) or '(no path)'}",
             field=f"{table}.{key}",
             hint=f"correct {table}.{key} in {self.file}, or write a new mapping with --suggest-map",
         )
@@ -385,6 +404,11 @@ def seconds(value: Any, unit: str | None = None) -> Any:
 
 
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d(?:[.,]\d+)?)")
+
+
+def _path(way: Way | None) -> str:
+    """A path as it is shown; of several all."""
+    return way if isinstance(way, str) else " or ".join(way or ())
 
 
 def _translated(names: tuple[str, ...] | None, words: dict[str, str]) -> tuple[str, ...] | None:

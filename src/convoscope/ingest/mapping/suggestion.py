@@ -37,6 +37,11 @@ _ID_NAMES = (
     *("conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "call_id", "conversation", "dialogue"),
     *("dialog", "dlg", "session", "thread", "chat", "call", "ticket", "case", "id", "no", "number"),
 )
+_NUMBERED = re.compile(
+    r"(conversation|conv|session|thread|chat|dialogue|dialog|call|ticket|case)_(no|nr|num|number|ref|reference|key|code)"
+)
+"""Names of conversations that no list has."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASKED = ("user", "user_message", "user_text", "question", "query", "prompt", "input", "in", "request")
 _ANSWERED = (
     *("assistant", "system_response", "bot_response", "answer", "reply", "completion", "output", "out"),
@@ -77,7 +82,9 @@ class RecordField(NamedTuple):
 
     @property
     def name(self) -> str:
-        return self.path.rpartition(".")[2].casefold()
+        """The last step in one spelling: `Ticket No`, `ticketNo` and `ticket-no` are `ticket_no`."""
+        last = _HUMP.sub("_", self.path.rpartition(".")[2])
+        return re.sub(r"[\s_-]+", "_", last.strip()).casefold()
 
 
 class MessageFields(NamedTuple):
@@ -152,7 +159,8 @@ def suggestion(sample: Sample) -> str:
 
 def _where(candidate: Candidate) -> str:
     """What a candidate takes for texts, and for who says them."""
-    fields, inside = candidate.fields, f"{candidate.messages}." if candidate.messages else ""
+    fields = candidate.fields
+    inside = "".join(f"{one}." for one in (candidate.where, candidate.messages) if one)
     if fields.answer is not None:
         return f"texts at {inside}{fields.text.path} and {inside}{fields.answer.path}"
     role = f"role at {inside}{fields.role.path}" if fields.role is not None else "no field that says who speaks"
@@ -287,7 +295,7 @@ def _short_text(fields: Sequence[RecordField]) -> RecordField | None:
 
 def _is_name_of_something(field: RecordField) -> bool:
     """An id, a time or a number, or a meaning that has a key of its own."""
-    is_named = field.name in _ID_NAMES or field.name.endswith("id") or _is_time(field)
+    is_named = _names_something(field) or _is_time(field)
     has_meaning = any(pattern.search(field.name) for pattern in (*_MEANINGS.values(), _LABELS))
     return is_named or has_meaning or not any(letter.isalpha() for value in field.values for letter in value)
 
@@ -346,14 +354,24 @@ def _written(candidate: Candidate) -> str:
 
 def _id(fields: Sequence[RecordField], *, is_message: bool) -> str:
     """The field that names a conversation; of messages, one that several of them share."""
-    named = [one for one in fields if one.name in _ID_NAMES or one.name.endswith("id")]
+    named = [one for one in fields if _names_something(one)]
     named = [one for one in named if not _OF_OTHERS.search(one.name)]
     plain = [one for one in named if all(isinstance(value, str | int) for value in one.values)]
     if is_message:
         plain = [one for one in plain if len(set(one.values)) < len(one.values)] or plain[:1]
     ranks = {name: rank for rank, name in enumerate(_ID_NAMES)}
-    best = min(plain, key=lambda one: (ranks.get(one.name, len(ranks)), one.path.count(".")), default=None)
+    own = ranks["conversation"]  # the number of a ticket says as much as its id
+
+    def rank(field: RecordField) -> tuple[int, int]:
+        is_numbered = _NUMBERED.fullmatch(field.name) is not None
+        return own if is_numbered else ranks.get(field.name, len(ranks)), field.path.count(".")
+
+    best = min(plain, key=rank, default=None)
     return best.path if best else ""
+
+
+def _names_something(field: RecordField) -> bool:
+    return field.name in _ID_NAMES or field.name.endswith("id") or _NUMBERED.fullmatch(field.name) is not None
 
 
 def _others(fields: Iterable[RecordField]) -> Iterator[str]:

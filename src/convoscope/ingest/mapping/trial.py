@@ -201,10 +201,12 @@ def _conversations(reader: MappedReader, records: Sequence[Any], path: Path) -> 
     conversations: list[Conversation] = []
     empty = 0
     for name, members in groups.items():
+        read = len(conversations)
         try:
             conversations += reader.build(RecordGroup(name or path.name, path, members), Notes())
         except ConvoscopeError:
-            empty += len(members)
+            # Of a document, the conversations that can be read are kept.
+            empty += len(members) if len(conversations) == read else 0
     return conversations, empty
 
 

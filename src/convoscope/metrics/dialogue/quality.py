@@ -41,7 +41,7 @@ SCHEMA: dict[str, Any] = {
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     also={"micro": MEAN_OF_SUBJECTS},
     component=WHOLE_SYSTEM,
-    label="quality of replies, by a judge",
+    label="quality of replies",
     importance=6,
     sensitive_to=(),
 )

@@ -287,7 +287,7 @@ class CallMaker:
         lines: dict[str, list[ScoreLine]] = {"bad": [], "fine": [], "silent": []}
         every = [*story.scores, *(mark for mark in story.elsewhere if mark.status in (MEASURED, ERROR))]
         judged = self._judged
-        marks = [mark for mark in every if judged is None or not judged.is_judged(mark.metric, mark.judge)]
+        marks = [mark for mark in every if judged is None or not judged.has_opinion(mark.metric, mark.judge)]
         ranks = {key: rank for rank, key in enumerate(behind)}
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
             ranked = behind.get(mark.metric) if not mark.subject else None

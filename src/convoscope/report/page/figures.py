@@ -129,6 +129,7 @@ MAX_DIMENSIONS = 6
 WORST = 5
 OPEN = 30
 """Rows that are open at first, so that the screen is not too long; further families are folded."""
+_GRAVEST = ("missed", "missed, too close", UNDETERMINED, "met, too close", "met")
 _BETTER: Mapping[str, str] = {HIGHER: "higher", LOWER: "lower"}
 
 
@@ -177,7 +178,7 @@ class FigureRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     better: str = ""
     target: str = ""
     verdict: str = ""
-    """`met`, `missed`, `too close`, `undetermined`."""
+    """`met`, `missed`, `undetermined`, or `missed, too close`: the exit code counts it, and another sample may not."""
     judged: str = ""
     """Who judged it, and how far they agree with people."""
     points: str = ""
@@ -243,9 +244,10 @@ class FigureData:
         declared = self.summary.by_key.get(figure.key)
         checks = self.checks.get(name, ())
         observes = declared.observes if declared else "subject"
-        # The gravest of what came of the targets; `too close` where an interval reaches across one.
+        # The gravest of what came of the targets, as the exit code takes it; too close: the interval reaches across.
         outcomes = {
-            one.label if one.verdict.sure or one.verdict.outcome == UNDETERMINED else "too close" for one in checks
+            one.label if one.verdict.sure or one.verdict.outcome == UNDETERMINED else f"{one.label}, too close"
+            for one in checks
         }
         return FigureRow(
             name=name,
@@ -260,7 +262,7 @@ class FigureData:
             covered=(figure.coverage or 0.0) >= 1 and not figure.has_gaps,
             better=_BETTER.get(figure.better, ""),
             target=", ".join(target_text(one.target, figure.unit) for one in checks),
-            verdict=next((one for one in ("missed", UNDETERMINED, "too close", "met") if one in outcomes), ""),
+            verdict=next((one for one in _GRAVEST if one in outcomes), ""),
             points=points_text(figure.ten, declared),
             question=declared.question if declared else "",
             skipped=reasons_text(figure, observes),
@@ -323,7 +325,7 @@ def figures_screen(data: FigureData) -> FiguresScreen:
     for name, named in families.items():
         folded = len(named) > room
         room -= 0 if folded else len(named)
-        missed = sum(row.verdict == "missed" for row in named)
+        missed = sum(row.verdict.startswith("missed") for row in named)
         title = name.replace("_", " ").capitalize()
         made.append(FigureFamily(name=title, rows=named, missed=missed, folded=folded))
     rows = [row for family in made for row in family.rows]
