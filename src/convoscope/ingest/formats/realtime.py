@@ -7,8 +7,8 @@ from typing import Any
 
 from convoscope.conversation import ASSISTANT, USER, Agent, Clock, Conversation, Segment, Source, Text
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from convoscope.conversation import Text, Time
+from convoscope.conversation import Text, Time, Tool
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.kits.streams import is_stream, streamed
@@ -30,6 +30,7 @@ from convoscope.ingest.record import (
     take_time,
     without_payload,
 )
+from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _THOUGHTS = ("thinking", "redacted_thinking")
@@ -262,3 +263,21 @@ def _content(message: JsonObject) -> str:
 
 def _canonical(value: Any) -> str:
     return _encode(value).decode()
+
+
+def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
+    """The tools that an agent had."""
+    return tuple(_tool(tool) if isinstance(tool, dict) else Tool(name=str(tool)) for tool in tools)
+
+
+def _tool(tool: JsonObject) -> Tool:
+    fields = Fields(tool, "tool", Notes())
+    kind = fields.text("type")
+    fields |= fields.take("function", kind=dict) or {}
+    return Tool(
+        name=fields.text("name") or kind,
+        description=fields.text("description"),
+        arguments_schema=fields.take("parameters", "input_schema", kind=dict),
+        kind="" if kind == "function" else kind,
+        extras=filled(fields),
+    )

@@ -20,8 +20,8 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Reader, RecordGroup

@@ -27,8 +27,8 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import OpenCall, PlainTimeline, canonical
 from convoscope.ingest.kits.shapes import embedded, signature
 from convoscope.ingest.kits.spans import Span, spans_in

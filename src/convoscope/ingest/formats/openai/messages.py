@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Json, Marker, Outcome, Source, Tool
+from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Json, Marker, Outcome, Source
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.ids import (
@@ -23,7 +23,7 @@ from convoscope.ingest.ids import (
     unread_ids,
 )
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.kits.messages import message_signature, role_of
+from convoscope.ingest.kits.messages import message_signature, read_tools, role_of
 from convoscope.ingest.kits.streams import UNREAD_STREAM
 from convoscope.ingest.reader import CallHistory, Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import (
@@ -391,24 +391,6 @@ def _left_over(fields: Fields) -> JsonObject:
         elif extra := filled({name: filled(value) if isinstance(value, dict) else value}):
             extras |= extra
     return extras
-
-
-def read_tools(tools: Sequence[Any]) -> tuple[Tool, ...]:
-    """The tools that an agent had."""
-    return tuple(_tool(tool) if isinstance(tool, dict) else Tool(name=str(tool)) for tool in tools)
-
-
-def _tool(tool: JsonObject) -> Tool:
-    fields = Fields(tool, "tool", Notes())
-    kind = fields.text("type")
-    fields |= fields.take("function", kind=dict) or {}
-    return Tool(
-        name=fields.text("name") or kind,
-        description=fields.text("description"),
-        arguments_schema=fields.take("parameters", "input_schema", kind=dict),
-        kind="" if kind == "function" else kind,
-        extras=filled(fields),
-    )
 
 
 def _expected(fields: Fields, metadata: Any) -> Expected:

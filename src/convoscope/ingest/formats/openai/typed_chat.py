@@ -29,8 +29,8 @@ from convoscope.conversation import (
 from convoscope.conversation.events import moment
 from convoscope.conversation.model import DIMENSIONS
 from convoscope.ingest.control_text import may_hold_control
-from convoscope.ingest.formats.openai.messages import read_tools
 from convoscope.ingest.ids import CONVERSATION_IDS
+from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.reader import RawRecord
 from convoscope.ingest.record import filled
 from convoscope.ingest.report import Notes
