@@ -92,9 +92,9 @@ def _deeds(conversation: Conversation) -> Iterable[AnyEvent]:
     """What the agent said, the calls that it made, and the results of all calls but the user's own."""
     results = conversation.tool_results
     of_user = {
-        results[call.seq].seq
-        for call in conversation.tool_calls
-        if call.seq in results and not _is_agents(conversation, call)
+        results[event.seq].seq
+        for event in conversation.timeline
+        if type(event) is ToolCall and event.seq in results and not _is_agents(conversation, event)
     }
     for event in conversation.timeline:
         if _is_agents(conversation, event) or (type(event) is ToolResult and event.seq not in of_user):

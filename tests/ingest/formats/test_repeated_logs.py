@@ -134,7 +134,7 @@ def test_a_response_of_rasa_is_no_call_of_a_tool(tmp_path: Path) -> None:
     ]
     (one,), report = _read(tmp_path / "tracker.json", {"sender_id": "x", "events": events})
     assert [call.name for call in one.tool_calls] == ["action_look_up_hours"]
-    assert [mark.value["name"] for mark in one.timeline if isinstance(mark, Marker)] == ["utter_hours"]
+    assert [mark.value["name"] for mark in one.timeline if isinstance(mark, Marker)] == ["action_listen", "utter_hours"]
     assert report.ignored == {"event_action": 1, "response_not_read": 1}
 
 
