@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import convoscope
 from convoscope.errors import ConvoscopeError
 from convoscope.ingest.discover import best_claim, sample_of
 from convoscope.ingest.io.json import BadJson
@@ -57,3 +60,16 @@ def test_a_chat_does_not_import_readers_of_other_formats() -> None:
 )
 def test_names(values: list[object], names: set[str]) -> None:
     assert names_in(values) == names
+
+
+def test_a_file_without_marks_is_shown_to_all_readers_before_it_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(MARKS, "sharegpt", "a_name_that_no_file_has")
+    installed.cache_clear()
+    try:
+        turns = [{"from": "human", "value": "Is it open?"}, {"from": "gpt", "value": "Yes."}]
+        (tmp_path / "set.json").write_text(json.dumps([{"id": "a", "conversations": turns}]))
+        stream = convoscope.read(tmp_path / "set.json")
+        assert [one.id for one in stream] == ["a"]
+        assert stream.report.files["set.json"].format == "sharegpt"
+    finally:
+        installed.cache_clear()

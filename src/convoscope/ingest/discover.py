@@ -397,6 +397,9 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
     sample = sample_of(path, [one for one in claimants if isinstance(one, Reader)])
     container = sample.container
     best = best_claim(sample, claimants) if sample.values or container != "text" else None
+    if best is None and sample.values:
+        # Before it is refused, readers whose marks it does not have are asked, too.
+        best = best_claim(sample, [one.loaded for one in claimants if isinstance(one, Reader)])
     if best is None:
         raise _unknown(path, container, sample.values, claimants)
     grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
