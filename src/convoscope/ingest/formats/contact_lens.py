@@ -57,6 +57,7 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
             as_text(as_object(entry).get("ParticipantRole")), "unknown"
         )
         for entry in as_list(value.get("Participants"))
+        if as_object(entry).get("ParticipantId")  # results of Call Analytics name roles alone
     }
     is_call = as_text(value.get("Channel")).upper() == "VOICE"
     timeline = PlainTimeline(notes, "AbsoluteTime")
@@ -67,9 +68,10 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
     note_unknown_speakers(timeline)
     characteristics = as_object(value.get("ConversationCharacteristics"))
     metadata = as_object(value.get("CustomerMetadata"))
+    ids = [as_text(id) for id in (metadata.get("ContactId"), value.get("ContactId"), value.get("JobName"))]
     has_audio = any(getattr(event, "segments", ()) for event in timeline.events)
     return Conversation(
-        id=as_text(metadata.get("ContactId")) or as_text(value.get("ContactId")) or group.name,
+        id=next(filter(None, ids), group.name),
         source=Source(format=ContactLensReader.name, files=group.file_names, record=group.name),
         pipeline="cascade" if is_call else "text",
         participants=timeline.participants,
