@@ -173,3 +173,16 @@ class TestOpenHandsSDK:
         ]
         (result,) = results(read(write_json(tmp_path / "e.json", events)).only)
         assert result.success is success
+
+
+def test_the_talk_with_a_subroutine_is_not_the_users(tmp_path: Path) -> None:
+    turns = [("user", "main", "Fix it"), ("user", "helper", "Look here"), ("assistant", "helper", "Seen")]
+    history = [{"role": role, "agent": agent, "content": text} for role, agent, text in turns]
+    only = read(write_json(tmp_path / "t.traj", {"trajectory": [], "history": history})).only
+    assert [only.roles[one.speaker] for one in only.utterances] == ["user", "orchestrator", "subagent"]
+
+
+def test_a_trajectory_of_atif_without_a_session_has_its_own_id(tmp_path: Path) -> None:
+    steps = [{"step_id": 1, "source": "user", "message": "Go"}]
+    log = {"schema_version": "ATIF-v1.7", "trajectory_id": "t-7", "agent": {"name": "a"}, "steps": steps}
+    assert read(write_json(tmp_path / "a.json", log)).only.id == "t-7"

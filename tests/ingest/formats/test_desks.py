@@ -257,3 +257,12 @@ class TestOtherEnvelopes:
         for name, log in logs.items():
             only = read(write_json(tmp_path / name / "m.json", log)).only
             assert (only.id, story(only)) == ("8", ["user: Hello"]), name
+
+
+def test_whatsapp_halves_of_the_day_with_a_blank(tmp_path: Path) -> None:
+    lines = ["31/12/23, 9:41 p. m. - Ana: Hola", "31/12/23, 9:42 p.\u00a0m. - Beto: Bien"]
+    only = read(write(tmp_path / "chat.txt", "\n".join(lines))).only
+    assert story(only) == ["unknown:Ana: Hola", "unknown:Beto: Bien"]
+    first = only.utterances[0].time
+    assert first is not None
+    assert first.at == datetime(2023, 12, 31, 21, 41, tzinfo=UTC).timestamp()

@@ -209,3 +209,9 @@ def test_sharegpt_items_and_tools(tmp_path: Path) -> None:
     only = read(write_json(tmp_path / "s.json", log)).only
     assert story(only) == ["user: Hello", "assistant: Good day"]
     assert [tool.name for tool in only.agent.tools or ()] == ["tide"]
+
+
+def test_a_constraint_of_star_that_comes_twice_keeps_both(tmp_path: Path) -> None:
+    query = {"Action": "query", "Agent": "Wizard", "APIName": "hotel", "Constraints": [{"Price": "a"}, {"Price": "b"}]}
+    log = {"DialogueID": 1, "Events": [query]}
+    assert story(read(write_json(tmp_path / "s.json", log)).only) == ['hotel({"Price": ["a", "b"]})']

@@ -225,3 +225,9 @@ class TestOtherShapes:
         }
         only = read(write_json(tmp_path / "c.json", log)).only
         assert (only.id, story(only)) == ("call-7", ["assistant: Agent", "user: Customer"])
+
+    def test_contact_lens_segments_in_real_time(self, tmp_path: Path) -> None:
+        spoken = [{"ParticipantRole": role, "Content": role.title()} for role in ("AGENT", "CUSTOMER")]
+        segments = [{"Transcript": spoken[0]}, {"Categories": {}}, {"Transcript": spoken[1]}]
+        log = {"Channel": "VOICE", "Segments": segments}
+        assert story(read(write_json(tmp_path / "c.json", log)).only) == ["assistant: Agent", "user: Customer"]

@@ -61,17 +61,17 @@ def _messages(value: object) -> list[JsonObject]:
     record = as_object(value)
     inner = as_object(record.get("data")) or record
     listed = value if isinstance(value, list) else inner.get("payload", inner.get("messages", [record]))
-    found: list[JsonObject] = []
+    messages: list[JsonObject] = []
     for entry in map(as_object, as_list(listed)):
         nested = [as_object(message) for message in as_list(entry.get("messages"))]
-        found += nested or [_in_api_names(entry)]
-    return found
+        messages += nested or [_in_api_names(entry)]
+    return messages
 
 
 def _in_api_names(entry: JsonObject) -> JsonObject:
     """A message with the names of the API: webhooks nest the ids, the dashboard writes camelCase."""
     if "messageType" in entry:
-        return {_CAPITAL.sub(lambda found: f"_{found[0].lower()}", name): held for name, held in entry.items()}
+        return {_CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name): held for name, held in entry.items()}
     if entry.get("event") in ("message_created", "message_updated"):
         ids = {f"{name}_id": as_object(entry.get(name)).get("id") for name in ("inbox", "conversation")}
         return {**filled(ids), **entry}

@@ -43,6 +43,8 @@ class ContactLensReader(Reader):
         for value in map(as_object, sample.values):
             if isinstance(value.get("Transcript"), list) and isinstance(value.get("Participants"), list):
                 return Detection(0.96, '"Transcript" with "Participants"', "record")
+            if any("ParticipantRole" in as_object(entry.get("Transcript")) for entry in _segments(value)):
+                return Detection(0.96, '"Segments" of a transcript', "record")
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
@@ -61,7 +63,8 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
     }
     is_call = as_text(value.get("Channel")).upper() == "VOICE"
     timeline = PlainTimeline(notes, "AbsoluteTime")
-    for entry in map(as_object, as_list(value.get("Transcript"))):
+    spoken = [segment["Transcript"] for segment in _segments(value) if "Transcript" in segment]
+    for entry in map(as_object, as_list(value.get("Transcript")) or spoken):
         _add(entry, roles, timeline, is_call=is_call)
     if not timeline.events:
         raise InputError("a contact without a transcript", field="Transcript")
@@ -80,6 +83,11 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
         outcome=Outcome(duration=from_milliseconds(characteristics.get("TotalConversationDurationMillis"))),
         extras=filled({name: value.get(name) for name in _KEPT}),
     )
+
+
+def _segments(value: JsonObject) -> list[JsonObject]:
+    """The segments of an analysis in real time: each holds a transcript, or categories."""
+    return [as_object(entry) for entry in as_list(value.get("Segments"))]
 
 
 def _add(entry: JsonObject, roles: dict[str, str], timeline: PlainTimeline, *, is_call: bool) -> None:

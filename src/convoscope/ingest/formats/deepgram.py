@@ -57,8 +57,8 @@ def _words(number: int, channel: JsonObject, channels: int) -> list[SpokenText]:
         for paragraph in paragraphs
         for sentence in as_list(as_object(paragraph).get("sentences"))
     ]
-    for name, found in (("word", as_list(best.get("words"))), ("text", sentences), ("transcript", [best])):
-        spoken = [_spoken({"channel": number, **as_object(entry)}, name, channels) for entry in found]
+    for name, entries in (("word", as_list(best.get("words"))), ("text", sentences), ("transcript", [best])):
+        spoken = [_spoken({"channel": number, **as_object(entry)}, name, channels) for entry in entries]
         if any(entry.text for entry in spoken):
             return spoken
     return []
@@ -75,8 +75,8 @@ def _live(values: list[JsonObject], notes: Notes) -> Transcript:
         if value.get("is_final") is False:
             notes.ignored("partial_result")
             continue
-        place = [index for index in as_list(value.get("channel_index")) if isinstance(index, int)]
-        number, count = place if len(place) == 2 else (0, 1)
+        position = [index for index in as_list(value.get("channel_index")) if isinstance(index, int)]
+        number, count = position if len(position) == 2 else (0, 1)
         channels.setdefault(number, []).extend(_words(number, as_object(value.get("channel")), count))
     ended = next((value for value in values if value.get("type") == "Metadata"), {})
     ids = [as_text(as_object(value.get("metadata")).get("request_id")) for value in values]
