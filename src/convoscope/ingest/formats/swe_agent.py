@@ -40,10 +40,9 @@ class SWEAgentReader(TalkReader):
             for entry in history:
                 demo = "demonstration" if entry.get("is_demo") is True else ""
                 agent = as_text(entry.get("agent"))
-                is_other = agent not in ("", main) and entry.get("role") in _WITHIN
-                role, name = (_WITHIN[entry["role"]], agent) if is_other else ("", "")
+                role = _WITHIN.get(as_text(entry.get("role")), "") if agent not in ("", main) else ""
                 messages += [
-                    TalkMessage(plain=plain, marker=demo, role=role, name=name)
+                    TalkMessage(plain=plain, marker=demo, role=role, name=agent if role else "")
                     for plain in plain_messages(_with_call_id(entry))
                 ]
             status = as_text(info.get("exit_status"))
