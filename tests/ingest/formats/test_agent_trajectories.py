@@ -139,3 +139,50 @@ class TestOpenHands:
 def test_examples_are_read_without_a_problem(name: str) -> None:
     report = read(EXAMPLES / name).report
     assert (report.problem_count, report.set_aside) == (0, {})
+
+
+class TestOpenHandsSDK:
+    def test_events_that_name_their_kind(self, tmp_path: Path) -> None:
+        call = {"id": "c1", "name": "terminal", "arguments": '{"command": "ls"}'}
+        events: list[dict[str, Any]] = [
+            {"kind": "SystemPromptEvent", "system_prompt": {"type": "text", "text": "You keep the boats."}},
+            {"kind": "MessageEvent", "llm_message": {"role": "user", "content": [{"type": "text", "text": "List."}]}},
+            {
+                "kind": "ActionEvent",
+                "thought": [{"type": "text", "text": "I look."}],
+                "action": {"kind": "TerminalAction", "command": "ls"},
+                "tool_name": "terminal",
+                "tool_call_id": "c1",
+                "tool_call": call,
+            },
+            {"kind": "AgentErrorEvent", "tool_name": "terminal", "tool_call_id": "c1", "error": "no shell"},
+            {"kind": "ActionEvent", "action": {"kind": "FinishAction", "message": "No list."}, "tool_name": "finish"},
+        ]
+        only = read(write_json(tmp_path / "e.json", [{"source": "agent", **event} for event in events])).only
+        assert only.agent.instructions == "You keep the boats."
+        assert told(only)[:3] == ["user: List.", "assistant: I look.", 'terminal({"command": "ls"})']
+        assert [(one.name, one.success) for one in results(only)] == [("terminal", False)]
+        assert only.text(only.utterances[-1]) == "No list."
+        assert only.outcome.finished is True
+
+    @pytest.mark.parametrize("success", [True, False])
+    def test_an_observation_says_whether_it_worked(self, success: bool, tmp_path: Path) -> None:
+        events = [
+            {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}},
+            {"id": 2, "source": "agent", "observation": "run", "content": "x", "cause": 1, "success": success},
+        ]
+        (result,) = results(read(write_json(tmp_path / "e.json", events)).only)
+        assert result.success is success
+
+
+def test_the_talk_with_a_subroutine_is_not_the_users(tmp_path: Path) -> None:
+    turns = [("user", "main", "Fix it"), ("user", "helper", "Look here"), ("assistant", "helper", "Seen")]
+    history = [{"role": role, "agent": agent, "content": text} for role, agent, text in turns]
+    only = read(write_json(tmp_path / "t.traj", {"trajectory": [], "history": history})).only
+    assert [only.roles[one.speaker] for one in only.utterances] == ["user", "orchestrator", "subagent"]
+
+
+def test_a_trajectory_of_atif_without_a_session_has_its_own_id(tmp_path: Path) -> None:
+    steps = [{"step_id": 1, "source": "user", "message": "Go"}]
+    log = {"schema_version": "ATIF-v1.7", "trajectory_id": "t-7", "agent": {"name": "a"}, "steps": steps}
+    assert read(write_json(tmp_path / "a.json", log)).only.id == "t-7"

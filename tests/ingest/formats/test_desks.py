@@ -229,3 +229,40 @@ def test_a_message_of_another_type_is_kept(tmp_path: Path) -> None:
     outcome = read(write_json(tmp_path / "m.json", {"messages": entries}))
     assert marks(outcome) == ["message_without_text"]
     assert '{"words":"Hello there"}' in to_json(outcome.only).decode()
+
+
+class TestOtherEnvelopes:
+    def test_intercom_lists_with_and_without_parts(self, tmp_path: Path) -> None:
+        source = {"body": "<p>Hello</p>", "author": {"type": "lead"}, "delivered_as": "customer_initiated"}
+        talk = {"type": "conversation", "id": "1", "source": source}
+        outcome = read(write_json(tmp_path / "l.json", {"conversations": [talk, {**talk, "id": "2"}]}))
+        assert [one.id for one in outcome.conversations] == ["1", "2"]
+        assert outcome.report.set_aside["parts_not_listed"].count == 2
+        whole = {**talk, "conversation_parts": {"conversation_parts": []}}
+        assert story(read(write_json(tmp_path / "d.json", {"type": "list", "data": [whole]})).only) == ["user: Hello"]
+
+    def test_chatwoot_conversations_webhooks_and_the_names_of_the_dashboard(self, tmp_path: Path) -> None:
+        message = {"id": 1, "content": "Hello", "inbox_id": 1, "conversation_id": 8, "message_type": 0}
+        logs = {
+            "list": {"data": {"payload": [{"id": 8, "messages": [message]}]}},
+            "hook": {
+                "event": "message_created",
+                "content": "Hello",
+                "message_type": "incoming",
+                "inbox": {"id": 1},
+                "conversation": {"id": 8},
+            },
+            "camel": [{"id": 1, "content": "Hello", "inboxId": 1, "conversationId": 8, "messageType": 0}],
+        }
+        for name, log in logs.items():
+            only = read(write_json(tmp_path / name / "m.json", log)).only
+            assert (only.id, story(only)) == ("8", ["user: Hello"]), name
+
+
+def test_whatsapp_halves_of_the_day_with_a_blank(tmp_path: Path) -> None:
+    lines = ["31/12/23, 9:41 p. m. - Ana: Hola", "31/12/23, 9:42 p.\u00a0m. - Beto: Bien"]
+    only = read(write(tmp_path / "chat.txt", "\n".join(lines))).only
+    assert story(only) == ["unknown:Ana: Hola", "unknown:Beto: Bien"]
+    first = only.utterances[0].time
+    assert first is not None
+    assert first.at == datetime(2023, 12, 31, 21, 41, tzinfo=UTC).timestamp()

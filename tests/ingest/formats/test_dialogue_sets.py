@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Marker, ToolResult
+from convoscope.errors import NothingReadable
 from support.logs import EXAMPLES, counts, read, story, write_json
 
 
@@ -159,3 +160,58 @@ class TestChatGPT:
 def test_examples_are_read_without_a_problem(name: str) -> None:
     report = read(EXAMPLES / name).report
     assert (report.problem_count, report.set_aside) == (0, {})
+
+
+def test_calls_of_the_third_taskmaster(tmp_path: Path) -> None:
+    api = {
+        "name": "find_boats",
+        "args": [{"arg_name": "day", "arg_value": "Monday"}],
+        "response": [{"response_name": "boat", "response_value": name} for name in ("Ara", "Bo")],
+    }
+    turn = {"index": 0, "speaker": "assistant", "text": "Two boats.", "apis": [api]}
+    only = read(write_json(tmp_path / "t.json", [{"conversation_id": "d", "utterances": [turn]}])).only
+    assert story(only)[:2] == ["assistant: Two boats.", 'find_boats({"day": "Monday"})']
+    (result,) = [one for one in only.timeline if isinstance(one, ToolResult)]
+    assert result.result == {"boat": ["Ara", "Bo"]}
+
+
+def test_a_tracker_of_events_without_speech_is_refused(tmp_path: Path) -> None:
+    log = {"sender_id": "r", "events": [{"event": "action", "name": "action_listen"}]}
+    with pytest.raises(NothingReadable, match="nothing was said or done"):
+        read(write_json(tmp_path / "r.json", log))
+
+
+def test_parts_of_a_chatgpt_export_that_are_no_plain_text(tmp_path: Path) -> None:
+    said = {"content_type": "audio_transcription", "text": "Is it high water?", "direction": "in"}
+    contents: list[tuple[str, str, dict[str, Any]]] = [
+        ("user", "", {"content_type": "multimodal_text", "parts": [said]}),
+        ("assistant", "", {"content_type": "thoughts", "thoughts": [{"summary": "Tide", "content": "Look it up."}]}),
+        ("tool", "python", {"content_type": "system_error", "name": "Timeout", "text": "No answer in time."}),
+        ("assistant", "", {"content_type": "text", "parts": ["I cannot say."]}),
+    ]
+    nodes = {
+        str(number): {
+            "message": {"id": f"m{number}", "author": {"role": role, "name": name}, "content": content},
+            "parent": str(number - 1) if number else None,
+            "children": [str(number + 1)] if number < 3 else [],
+        }
+        for number, (role, name, content) in enumerate(contents)
+    }
+    only = read(write_json(tmp_path / "c.json", [{"id": "g", "mapping": nodes, "current_node": "3"}])).only
+    assert [only.text(one) for one in only.utterances] == ["Is it high water?", "I cannot say."]
+    assert [one.name for one in only.timeline if isinstance(one, Marker)] == ["reasoning"]
+    assert [(one.name, one.success) for one in only.timeline if isinstance(one, ToolResult)] == [("python", False)]
+
+
+def test_sharegpt_items_and_tools(tmp_path: Path) -> None:
+    turns = [{"from": "human", "value": "Hello"}, {"from": "gpt", "value": "Good day"}]
+    log = [{"id": "a", "items": turns, "tools": '[{"name": "tide", "description": "Times of high water"}]'}]
+    only = read(write_json(tmp_path / "s.json", log)).only
+    assert story(only) == ["user: Hello", "assistant: Good day"]
+    assert [tool.name for tool in only.agent.tools or ()] == ["tide"]
+
+
+def test_a_constraint_of_star_that_comes_twice_keeps_both(tmp_path: Path) -> None:
+    query = {"Action": "query", "Agent": "Wizard", "APIName": "hotel", "Constraints": [{"Price": "a"}, {"Price": "b"}]}
+    log = {"DialogueID": 1, "Events": [query]}
+    assert story(read(write_json(tmp_path / "s.json", log)).only) == ['hotel({"Price": ["a", "b"]})']

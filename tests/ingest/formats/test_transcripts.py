@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Marker, Segment, to_json
+from convoscope.errors import NothingReadable
 from support.logs import EXAMPLES, counts, read, story, write_json
 
 
@@ -139,3 +140,94 @@ class TestContactLens:
 def test_examples_are_read_without_a_problem(name: str) -> None:
     report = read(EXAMPLES / name).report
     assert (report.problem_count, report.set_aside) == (0, {})
+
+
+class TestOtherShapes:
+    def test_a_channel_that_speaks_in_a_pause_ends_the_turn_and_an_overlap_does_not(self, tmp_path: Path) -> None:
+        def channel(*words: tuple[str, float]) -> dict[str, Any]:
+            return {"alternatives": [{"words": [{"word": word, "start": at, "end": at + 0.5} for word, at in words]}]}
+
+        # "sure" lies between "hello" (ends 0.5) and "help"; "yes" begins while "help" is said (3.0 to 3.5).
+        channels = [channel(("hello", 0.0), ("help", 3.0), ("me", 3.5)), channel(("sure", 1.5), ("yes", 3.2))]
+        only = read(write_json(tmp_path / "d.json", {"results": {"channels": channels}})).only
+        assert story(only) == [
+            "unknown:Channel 0: hello",
+            "unknown:Channel 1: sure",
+            "unknown:Channel 0: help me",
+            "unknown:Channel 1: yes",
+        ]
+
+    def test_deepgram_without_words_has_paragraphs_or_a_text(self, tmp_path: Path) -> None:
+        paragraphs = [
+            {"speaker": number, "sentences": [{"text": text, "start": number, "end": number + 0.5}]}
+            for number, text in enumerate(["Good day.", "Hello."])
+        ]
+        best = {"transcript": "Good day. Hello.", "paragraphs": {"paragraphs": paragraphs}}
+        log = {"results": {"channels": [{"alternatives": [best]}]}}
+        only = read(write_json(tmp_path / "d.json", log)).only
+        assert story(only) == ["unknown:Speaker 0: Good day.", "unknown:Speaker 1: Hello."]
+        bare = {"results": {"channels": [{"alternatives": [{"transcript": "Good day."}]}]}}
+        outcome = read(write_json(tmp_path / "e.json", bare))
+        assert story(outcome.only) == ["unknown:speaker: Good day."]
+        assert outcome.only.utterances[0].segments == ()
+
+    def test_deepgram_live_results_that_are_final(self, tmp_path: Path) -> None:
+        log = [
+            {
+                "type": "Results",
+                "channel_index": [0, 1],
+                "is_final": is_final,
+                "channel": {"alternatives": [{"transcript": "x", "words": words}]},
+                "metadata": {"request_id": "live-7"},
+            }
+            for is_final, words in (
+                (False, [{"word": "good", "start": 0.0, "end": 0.4}]),
+                (True, [{"word": "good", "start": 0.0, "end": 0.4}, {"word": "day", "start": 0.4, "end": 0.8}]),
+            )
+        ]
+        outcome = read(write_json(tmp_path / "d.json", log))
+        assert outcome.only.id == "live-7"
+        assert story(outcome.only) == ["unknown:speaker: good day"]
+        assert outcome.report.ignored["partial_result"] == 1
+
+    def test_words_of_two_speakers_in_one_result_of_a_stream(self, tmp_path: Path) -> None:
+        items = [
+            {"Content": text, "Type": "pronunciation", "StartTime": at, "EndTime": at + 0.5, "Speaker": who}
+            for text, at, who in (("ready", 0.0, "0"), ("yes", 1.0, "1"))
+        ]
+        result = {"ResultId": "1", "IsPartial": False, "Alternatives": [{"Transcript": "ready yes", "Items": items}]}
+        log = {"TranscriptEvent": {"Transcript": {"Results": [result]}}}
+        assert story(read(write_json(tmp_path / "s.json", log)).only) == ["unknown:spk_0: ready", "unknown:spk_1: yes"]
+
+    def test_a_result_that_stays_partial_is_read_and_noted(self, tmp_path: Path) -> None:
+        result = {"ResultId": "1", "IsPartial": True, "Alternatives": [{"Transcript": "ready"}]}
+        outcome = read(write_json(tmp_path / "s.json", {"TranscriptEvent": {"Transcript": {"Results": [result]}}}))
+        assert story(outcome.only) == ["unknown:speaker: ready"]
+        assert "partial_result_is_the_last" in outcome.report.inferred
+
+    def test_assemblyai_has_a_text_alone_or_is_not_finished(self, tmp_path: Path) -> None:
+        log = {"id": "a", "audio_url": "u", "status": "completed", "words": [], "text": "Good day."}
+        assert story(read(write_json(tmp_path / "a.json", log)).only) == ["unknown:speaker: Good day."]
+        waiting = write_json(tmp_path / "b.json", {**log, "status": "processing", "text": None})
+        with pytest.raises(NothingReadable, match="not finished: processing"):
+            read(waiting)
+
+    def test_call_analytics_names_roles_and_no_ids(self, tmp_path: Path) -> None:
+        roles = ("AGENT", "CUSTOMER")
+        log = {
+            "JobName": "call-7",
+            "Channel": "VOICE",
+            "Participants": [{"ParticipantRole": role} for role in roles],
+            "Transcript": [
+                {"ParticipantRole": role, "Content": role.title(), "BeginOffsetMillis": 0, "EndOffsetMillis": 900}
+                for role in roles
+            ],
+        }
+        only = read(write_json(tmp_path / "c.json", log)).only
+        assert (only.id, story(only)) == ("call-7", ["assistant: Agent", "user: Customer"])
+
+    def test_contact_lens_segments_in_real_time(self, tmp_path: Path) -> None:
+        spoken = [{"ParticipantRole": role, "Content": role.title()} for role in ("AGENT", "CUSTOMER")]
+        segments = [{"Transcript": spoken[0]}, {"Categories": {}}, {"Transcript": spoken[1]}]
+        log = {"Channel": "VOICE", "Segments": segments}
+        assert story(read(write_json(tmp_path / "c.json", log)).only) == ["assistant: Agent", "user: Customer"]

@@ -30,10 +30,15 @@ class AssemblyAIReader(TranscriptReader):
             if value.get("status") == "error":
                 notes.refuse(InputError(f"the recogniser failed: {as_text(value.get('error'))[:200]}", field="status"))
                 continue
+            if value.get("status") in ("queued", "processing"):
+                notes.refuse(InputError(f"the transcript is not finished: {value['status']}", field="status"))
+                continue
             utterances = [_spoken(as_object(entry)) for entry in as_list(value.get("utterances"))]
+            words = [_spoken(as_object(word)) for word in as_list(value.get("words"))]
+            whole = [SpokenText(text=as_text(value.get("text")))] if value.get("text") else []
             yield Transcript(
                 id=as_text(value.get("id")),
-                turns=utterances or turns_of(_spoken(as_object(word)) for word in as_list(value.get("words"))),
+                turns=utterances or turns_of(words) or whole,
                 language=as_text(value.get("language_code")),
                 duration=as_number(value.get("audio_duration")),
                 extras=filled({name: value.get(name) for name in ("audio_url", "confidence", "summary")}),

@@ -67,7 +67,7 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
             TalkMessage(plain=entry, at=at, usage=usage if number == 0 else {}) for number, entry in enumerate(plain)
         ]
     return LoggedTalk(
-        id=as_text(value.get("session_id")),
+        id=as_text(value.get("session_id")) or as_text(value.get("trajectory_id")),
         messages=messages,
         agent=as_text(agent.get("name")),
         model=as_text(agent.get("model_name")),

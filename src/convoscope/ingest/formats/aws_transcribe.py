@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, turns_of
+from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, channel_turns, turns_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled, number_in
 from convoscope.ingest.report import Notes
@@ -36,14 +36,15 @@ class AWSTranscribeReader(TranscriptReader):
         for value in values:
             results = as_object(value.get("results"))
             speakers = _speakers(results)
-            turns: list[SpokenText] = []
-            channels = as_list(as_object(results.get("channel_labels")).get("channels"))
-            for channel in map(as_object, channels or [results]):
-                label = as_text(channel.get("channel_label"))
-                turns += turns_of(_word(as_object(item), speakers, label) for item in as_list(channel.get("items")))
+            channels = as_list(as_object(results.get("channel_labels")).get("channels")) or [results]
+            words = [
+                [_word(as_object(item), speakers, as_text(channel.get("channel_label"))) for item in items]
+                for channel in map(as_object, channels)
+                for items in [as_list(channel.get("items"))]
+            ]
             yield Transcript(
                 id=as_text(value.get("jobName")),
-                turns=by_start(turns),
+                turns=channel_turns(words),
                 language=as_text(results.get("language_code")),
                 extras=filled({"status": value.get("status")}),
                 raw=value,
@@ -82,25 +83,53 @@ def _streamed(value: JsonObject) -> list[Any]:
 
 
 def _stream(results: list[Any], values: list[JsonObject], notes: Notes) -> Transcript:
-    """The final results of a stream; partial ones are said again, and left out."""
-    turns: list[SpokenText] = []
-    for result in map(as_object, results):
-        if result.get("IsPartial") is True:
+    """The last result of each id: earlier ones are parts of it. One that stays partial is all that is known of it."""
+    last: dict[str, JsonObject] = {}
+    for number, result in enumerate(map(as_object, results)):
+        id = as_text(result.get("ResultId")) or f"{result.get('ChannelId')} {result.get('StartTime')}"
+        if id in last and last[id].get("IsPartial") is not True:
+            id = f"{id} {number}"  # what is final is not said again
+        if id in last:
             notes.ignored("partial_result")
-            continue
-        best = as_object(next(iter(as_list(result.get("Alternatives"))), None))
-        label = as_text(as_object(next(iter(as_list(best.get("Items"))), None)).get("Speaker"))
-        turns.append(
+        last[id] = result
+    turns: list[SpokenText] = []
+    for result in last.values():
+        if result.get("IsPartial") is True:
+            notes.inferred("partial_result_is_the_last", as_text(result.get("ResultId")))
+        turns += _result_turns(result)
+    return Transcript(turns=by_start(turns), raw=values)
+
+
+def _result_turns(result: JsonObject) -> list[SpokenText]:
+    """One result is one turn, unless its words are of several speakers."""
+    best = as_object(next(iter(as_list(result.get("Alternatives"))), None))
+    channel = as_text(result.get("ChannelId"))
+    words: list[SpokenText] = []
+    for item in map(as_object, as_list(best.get("Items"))):
+        label, is_word = as_text(item.get("Speaker")), item.get("Type") != "punctuation"
+        words.append(
             SpokenText(
-                text=as_text(best.get("Transcript")),
-                speaker=as_text(result.get("ChannelId")) or (f"spk_{label}" if label else ""),
-                start=number_in(result.get("StartTime")),
-                end=number_in(result.get("EndTime")),
-                id=as_text(result.get("ResultId")),
-                extras=filled({"words": best.get("Items"), "entities": best.get("Entities")}),
+                text=as_text(item.get("Content")),
+                speaker=channel or (f"spk_{label}" if label else ""),
+                start=number_in(item.get("StartTime")) if is_word else None,
+                end=number_in(item.get("EndTime")) if is_word else None,
+                confidence=number_in(item.get("Confidence")),
+                extras=item,
             )
         )
-    return Transcript(turns=turns, raw=values)
+    speakers = {word.speaker for word in words if word.speaker}
+    if len(speakers) > 1:
+        return turns_of(words)
+    return [
+        SpokenText(
+            text=as_text(best.get("Transcript")),
+            speaker=channel or next(iter(speakers), ""),
+            start=number_in(result.get("StartTime")),
+            end=number_in(result.get("EndTime")),
+            id=as_text(result.get("ResultId")),
+            extras=filled({"words": best.get("Items"), "entities": best.get("Entities")}),
+        )
+    ]
 
 
 READER = AWSTranscribeReader()

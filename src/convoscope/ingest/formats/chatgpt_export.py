@@ -77,14 +77,27 @@ def _messages(message: JsonObject) -> Iterator[TalkMessage]:
     role, at = as_text(author.get("role")) or UNKNOWN_ROLE, seconds(message, ("create_time",))
     recipient = as_text(message.get("recipient"))
     parts: list[Any] = [part for part in as_list(content.get("parts")) if part not in ("", None)]
+    parts = [_spoken(part) for part in parts]
     text = as_text(content.get("text")) or as_text(content.get("result"))
     body: Any = parts or ([text] if text else [])
-    if role == "tool":
-        body = [{"type": "tool_result", "name": as_text(author.get("name")), "content": "\n".join(map(str, body))}]
+    kind = as_text(content.get("content_type"))
+    if kind == "thoughts":
+        body = [{"type": "thinking", "thinking": thought} for thought in as_list(content.get("thoughts"))]
+    elif kind == "reasoning_recap":
+        body = [{"type": "thinking", "thinking": content.get("content")}]
+    elif role == "tool":
+        answer = {"type": "tool_result", "name": as_text(author.get("name")), "content": "\n".join(map(str, body))}
+        body = [{**answer, "is_error": True} if kind == "system_error" else answer]
     elif role == "assistant" and recipient not in ("", "all"):
         body = [{"type": "tool_use", "name": recipient, "input": "\n".join(map(str, body))}]
     for plain in plain_messages({"role": role, "content": body, "id": message.get("id")}):
         yield TalkMessage(plain=plain, at=at)
+
+
+def _spoken(part: Any) -> Any:
+    """A part of a message; of one that was spoken, its words."""
+    is_speech = as_object(part).get("content_type") == "audio_transcription"
+    return as_text(as_object(part).get("text")) if is_speech else part
 
 
 READER = ChatGPTReader()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, oldest_first
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
-from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 
 _ROLES = {0: "user", 1: "assistant", "incoming": "user", "outgoing": "assistant"}
 """By `message_type`. The others are activities (2) and templates (3), which no one wrote in the talk."""
+
+_CAPITAL = re.compile("[A-Z]")
 
 
 class ChatwootReader(TalkReader):
@@ -54,9 +57,25 @@ def _aside(value: JsonObject, at: float | None, marker: str) -> TalkMessage:
 
 
 def _messages(value: object) -> list[JsonObject]:
+    """The messages of a list, a response of the API, a list of conversations, or a webhook."""
     record = as_object(value)
-    listed = value if isinstance(value, list) else record.get("payload", record.get("messages", [record]))
-    return [as_object(entry) for entry in as_list(listed)]
+    inner = as_object(record.get("data")) or record
+    listed = value if isinstance(value, list) else inner.get("payload", inner.get("messages", [record]))
+    messages: list[JsonObject] = []
+    for entry in map(as_object, as_list(listed)):
+        nested = [as_object(message) for message in as_list(entry.get("messages"))]
+        messages += nested or [_in_api_names(entry)]
+    return messages
+
+
+def _in_api_names(entry: JsonObject) -> JsonObject:
+    """A message with the names of the API: webhooks nest the ids, the dashboard writes camelCase."""
+    if "messageType" in entry:
+        return {_CAPITAL.sub(lambda capital: f"_{capital[0].lower()}", name): held for name, held in entry.items()}
+    if entry.get("event") in ("message_created", "message_updated"):
+        ids = {f"{name}_id": as_object(entry.get(name)).get("id") for name in ("inbox", "conversation")}
+        return {**filled(ids), **entry}
+    return entry
 
 
 READER = ChatwootReader()

@@ -43,6 +43,8 @@ class ContactLensReader(Reader):
         for value in map(as_object, sample.values):
             if isinstance(value.get("Transcript"), list) and isinstance(value.get("Participants"), list):
                 return Detection(0.96, '"Transcript" with "Participants"', "record")
+            if any("ParticipantRole" in as_object(entry.get("Transcript")) for entry in _segments(value)):
+                return Detection(0.96, '"Segments" of a transcript', "record")
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
@@ -57,19 +59,22 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
             as_text(as_object(entry).get("ParticipantRole")), "unknown"
         )
         for entry in as_list(value.get("Participants"))
+        if as_object(entry).get("ParticipantId")  # results of Call Analytics name roles alone
     }
     is_call = as_text(value.get("Channel")).upper() == "VOICE"
     timeline = PlainTimeline(notes, "AbsoluteTime")
-    for entry in map(as_object, as_list(value.get("Transcript"))):
+    spoken = [segment["Transcript"] for segment in _segments(value) if "Transcript" in segment]
+    for entry in map(as_object, as_list(value.get("Transcript")) or spoken):
         _add(entry, roles, timeline, is_call=is_call)
     if not timeline.events:
         raise InputError("a contact without a transcript", field="Transcript")
     note_unknown_speakers(timeline)
     characteristics = as_object(value.get("ConversationCharacteristics"))
     metadata = as_object(value.get("CustomerMetadata"))
+    ids = [as_text(id) for id in (metadata.get("ContactId"), value.get("ContactId"), value.get("JobName"))]
     has_audio = any(getattr(event, "segments", ()) for event in timeline.events)
     return Conversation(
-        id=as_text(metadata.get("ContactId")) or as_text(value.get("ContactId")) or group.name,
+        id=next(filter(None, ids), group.name),
         source=Source(format=ContactLensReader.name, files=group.file_names, record=group.name),
         pipeline="cascade" if is_call else "text",
         participants=timeline.participants,
@@ -78,6 +83,11 @@ def _conversation(value: JsonObject, group: RecordGroup, notes: Notes) -> Conver
         outcome=Outcome(duration=from_milliseconds(characteristics.get("TotalConversationDurationMillis"))),
         extras=filled({name: value.get(name) for name in _KEPT}),
     )
+
+
+def _segments(value: JsonObject) -> list[JsonObject]:
+    """The segments of an analysis in real time: each holds a transcript, or categories."""
+    return [as_object(entry) for entry in as_list(value.get("Segments"))]
 
 
 def _add(entry: JsonObject, roles: dict[str, str], timeline: PlainTimeline, *, is_call: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, turns_of
+from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, channel_turns
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -22,20 +22,25 @@ class DeepgramReader(TranscriptReader):
             channels = as_list(as_object(value.get("results")).get("channels"))
             if any("alternatives" in as_object(channel) for channel in channels):
                 return Detection(0.96, '"results" with channels and alternatives', "record")
+            if _is_live(value):
+                return Detection(0.96, "results of a live stream", "file")
         return None
 
     def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
-        del notes
-        for record in group.records:
-            value = as_object(record.value)
+        values = [as_object(record.value) for record in group.records]
+        if any(map(_is_live, values)):
+            yield _live(values, notes)
+            return
+        for value in values:
             results, metadata = as_object(value.get("results")), as_object(value.get("metadata"))
             channels = [as_object(channel) for channel in as_list(results.get("channels"))]
             utterances = [as_object(entry) for entry in as_list(results.get("utterances"))]
             # The words are in both: of utterances and channels only one is read.
-            turns = [_spoken(entry, "transcript", len(channels)) for entry in utterances] or _turns(channels)
+            turns = [_spoken(entry, "transcript", len(channels)) for entry in utterances]
+            words = [_words(number, channel, len(channels)) for number, channel in enumerate(channels)]
             yield Transcript(
                 id=as_text(metadata.get("request_id")),
-                turns=by_start(turns),
+                turns=by_start(turns) or channel_turns(words),
                 language=as_text(next(iter(channels), {}).get("detected_language")),
                 duration=as_number(metadata.get("duration")),
                 extras=filled({name: metadata.get(name) for name in ("created", "model_info", "channels")}),
@@ -43,16 +48,44 @@ class DeepgramReader(TranscriptReader):
             )
 
 
-def _turns(channels: list[JsonObject]) -> list[SpokenText]:
-    turns: list[SpokenText] = []
-    for number, channel in enumerate(channels):
-        best = as_object(next(iter(as_list(channel.get("alternatives"))), None))
-        words = [
-            _spoken({"channel": number, **as_object(word)}, "word", len(channels))
-            for word in as_list(best.get("words"))
-        ]
-        turns += turns_of(words)
-    return turns
+def _words(number: int, channel: JsonObject, channels: int) -> list[SpokenText]:
+    """The words of a channel; without words its paragraphs, else its whole text."""
+    best = as_object(next(iter(as_list(channel.get("alternatives"))), None))
+    paragraphs = as_list(as_object(best.get("paragraphs")).get("paragraphs"))
+    sentences = [
+        {"speaker": as_object(paragraph).get("speaker"), **as_object(sentence)}
+        for paragraph in paragraphs
+        for sentence in as_list(as_object(paragraph).get("sentences"))
+    ]
+    for name, entries in (("word", as_list(best.get("words"))), ("text", sentences), ("transcript", [best])):
+        spoken = [_spoken({"channel": number, **as_object(entry)}, name, channels) for entry in entries]
+        if any(entry.text for entry in spoken):
+            return spoken
+    return []
+
+
+def _is_live(value: JsonObject) -> bool:
+    return value.get("type") == "Results" and "alternatives" in as_object(value.get("channel"))
+
+
+def _live(values: list[JsonObject], notes: Notes) -> Transcript:
+    """The final results of a stream; the others are said again, and left out."""
+    channels: dict[int, list[SpokenText]] = {}
+    for value in filter(_is_live, values):
+        if value.get("is_final") is False:
+            notes.ignored("partial_result")
+            continue
+        position = [index for index in as_list(value.get("channel_index")) if isinstance(index, int)]
+        number, count = position if len(position) == 2 else (0, 1)
+        channels.setdefault(number, []).extend(_words(number, as_object(value.get("channel")), count))
+    ended = next((value for value in values if value.get("type") == "Metadata"), {})
+    ids = [as_text(as_object(value.get("metadata")).get("request_id")) for value in values]
+    return Transcript(
+        id=next(filter(None, ids), as_text(ended.get("request_id"))),
+        turns=channel_turns(list(channels.values())),
+        duration=as_number(ended.get("duration")),
+        raw=values,
+    )
 
 
 def _spoken(value: JsonObject, text: str, channels: int) -> SpokenText:

@@ -41,23 +41,25 @@ class IntercomReader(TalkReader):
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
             if any(
-                isinstance(entry.get("source"), dict) and "conversation_parts" in entry
+                isinstance(entry.get("source"), dict)
+                and ("conversation_parts" in entry or entry.get("type") == "conversation")
                 for entry in _conversations(value)
             ):
                 return Detection(0.95, '"source" with "conversation_parts"', "record")
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        del notes
         for record in group.records:
             for value in _conversations(record.value):
+                if "conversation_parts" not in value:
+                    notes.set_aside("parts_not_listed", as_text(value.get("id")))
                 yield _talk(_in_text(value))
 
 
 def _conversations(value: object) -> list[JsonObject]:
     record = as_object(value)
     inner = as_object(as_object(record.get("data")).get("item"))
-    listed = [as_object(entry) for entry in as_list(record.get("conversations"))]
+    listed = [as_object(entry) for entry in as_list(record.get("conversations", record.get("data")))]
     return listed or ([inner] if inner else [record])
 
 

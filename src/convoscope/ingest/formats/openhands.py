@@ -27,7 +27,9 @@ class OpenHandsReader(TalkReader):
 
     def detect(self, sample: Sample) -> Detection | None:
         events = [event for value in sample.values for event in _events(value)]
-        fits = sum("source" in event and ("action" in event or "observation" in event) for event in events)
+        fits = sum(
+            "source" in event and ("action" in event or "observation" in event or _is_sdk(event)) for event in events
+        )
         return (
             Detection(0.94, "events with a source, actions and observations", "file")
             if fits and 2 * fits >= len(events)
@@ -40,10 +42,11 @@ class OpenHandsReader(TalkReader):
         counted: set[str] = set()
         for event in (event for record in group.records for event in _events(record.value)):
             at = seconds(event, ("timestamp",))
-            written = [TalkMessage(plain=plain, at=at) for plain in _message(event)]
-            kind = as_text(event.get("action")) or as_text(event.get("observation"))
+            plain = _sdk_message(event) if _is_sdk(event) else _message(event)
+            written = [TalkMessage(plain=entry, at=at) for entry in plain]
+            kind = as_text(event.get("action")) or as_text(event.get("observation")) or as_text(event.get("kind"))
             talk.messages += written or [TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{kind}")]
-            if event.get("action") == "finish":
+            if event.get("action") == "finish" or as_object(event.get("action")).get("kind") == "FinishAction":
                 talk.outcome = Outcome(finished=True, ended_reason="finish")
             response = as_object(as_object(event.get("tool_call_metadata")).get("model_response"))
             talk.model = talk.model or as_text(response.get("model"))
@@ -83,7 +86,39 @@ def _message(event: JsonObject) -> list[JsonObject]:
         block: JsonObject = {"type": "tool_result", "tool_use_id": cause, "content": event.get("content")}
         if observation == "error":
             block["is_error"] = True
+        elif isinstance(event.get("success"), bool):
+            block["is_error"] = not event["success"]
         return plain_messages({"role": "tool", "content": [block]})
+    return []
+
+
+def _is_sdk(event: JsonObject) -> bool:
+    """Whether an event is of the agent SDK (version 1), which names its kind."""
+    return "source" in event and as_text(event.get("kind")).endswith("Event")
+
+
+def _sdk_message(event: JsonObject) -> list[JsonObject]:
+    kind, id = as_text(event.get("kind")), as_text(event.get("tool_call_id"))
+    if kind == "MessageEvent":
+        return plain_messages(event.get("llm_message"))
+    if kind == "SystemPromptEvent":
+        return plain_messages({"role": "system", "content": [event.get("system_prompt")]})
+    name = as_text(event.get("tool_name"))
+    if kind == "ActionEvent":
+        call = as_object(event.get("tool_call"))
+        given = call.get("arguments", as_object(call.get("function")).get("arguments", event.get("action")))
+        use: JsonObject = {"type": "tool_use", "id": id, "name": name, "input": given}
+        if as_object(event.get("action")).get("kind") == "FinishAction":
+            use = {"type": "text", "text": as_text(as_object(event["action"]).get("message"))}
+        thoughts = [{"type": "thinking", "thinking": event.get("reasoning_content")}]
+        blocks = [*(thoughts if event.get("reasoning_content") else ()), *as_list(event.get("thought")), use]
+        return plain_messages({"role": "assistant", "content": blocks})
+    if kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
+        seen = as_object(event.get("observation"))
+        content = event.get("error", seen.get("content", event.get("rejection_reason", seen)))
+        failed = kind == "AgentErrorEvent" or seen.get("is_error")
+        answer = {"type": "tool_result", "tool_use_id": id, "name": name, "content": content}
+        return plain_messages({"role": "tool", "content": [{**answer, **filled({"is_error": failed})}]})
     return []
 
 

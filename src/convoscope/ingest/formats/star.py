@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from convoscope.conversation import Outcome, Scenario
 from convoscope.ingest.kits.shapes import plain_messages
@@ -65,9 +66,10 @@ def _message(event: JsonObject) -> list[JsonObject]:
         return plain_messages({"role": role, "content": as_text(event.get("Text"))})
     name = as_text(event.get("APIName"))
     if action == "query":
-        constraints = {
-            key: held for entry in as_list(event.get("Constraints")) for key, held in as_object(entry).items()
-        }
+        held: dict[str, list[Any]] = {}
+        for key, value in (pair for entry in as_list(event.get("Constraints")) for pair in as_object(entry).items()):
+            held.setdefault(key, []).append(value)
+        constraints = {key: values[0] if len(values) == 1 else values for key, values in held.items()}
         call = {"type": "tool_use", "name": name, "input": constraints}
         return plain_messages({"role": "assistant", "content": [call]})
     if action in ("return_item", "no_item"):

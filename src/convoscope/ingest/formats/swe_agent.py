@@ -11,6 +11,9 @@ from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 
+_WITHIN = {"assistant": "subagent", "user": "orchestrator"}
+"""Roles in the talk with another agent than that of the first message: a subroutine, a reviewer."""
+
 
 class SWEAgentReader(TalkReader):
     """A trajectory with its history."""
@@ -32,9 +35,16 @@ class SWEAgentReader(TalkReader):
             value = as_object(record.value)
             info = as_object(value.get("info"))
             messages: list[TalkMessage] = []
-            for entry in map(as_object, as_list(value.get("history"))):
+            history = [as_object(entry) for entry in as_list(value.get("history"))]
+            main = next((as_text(entry.get("agent")) for entry in history), "")
+            for entry in history:
                 demo = "demonstration" if entry.get("is_demo") is True else ""
-                messages += [TalkMessage(plain=plain, marker=demo) for plain in plain_messages(_with_call_id(entry))]
+                agent = as_text(entry.get("agent"))
+                role = _WITHIN.get(as_text(entry.get("role")), "") if agent not in ("", main) else ""
+                messages += [
+                    TalkMessage(plain=plain, marker=demo, role=role, name=agent if role else "")
+                    for plain in plain_messages(_with_call_id(entry))
+                ]
             status = as_text(info.get("exit_status"))
             yield LoggedTalk(
                 id=as_text(value.get("instance_id")),

@@ -1,8 +1,9 @@
-"""Taskmaster dialogues (1 to 4): utterances with a speaker; of the fourth, calls of an API as annotations."""
+"""Taskmaster dialogues (1 to 4): utterances with a speaker; of the third and fourth, calls of an API."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from convoscope.ingest.kits.shapes import UNKNOWN_ROLE, embedded, plain_messages
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
@@ -59,6 +60,25 @@ def _api(utterance: JsonObject) -> Iterator[JsonObject]:
         if "response" in call:
             result = {"type": "tool_result", "tool_use_id": number, "content": embedded(call["response"])}
             yield from plain_messages({"role": "tool", "content": [result]})
+    for position, api in enumerate(map(as_object, as_list(utterance.get("apis")))):
+        id = f"{as_text(utterance.get('index'))}-{position}"
+        use = {"type": "tool_use", "id": id, "name": api.get("name"), "input": _named(api.get("args"), "arg")}
+        yield from plain_messages({"role": "assistant", "content": [use]})
+        if "response" in api:
+            result = {"type": "tool_result", "tool_use_id": id, "content": _named(api["response"], "response")}
+            yield from plain_messages({"role": "tool", "content": [result]})
+
+
+def _named(pairs: Any, kind: str) -> Any:
+    """The values of a call of the third set by their names; other values stay as they are."""
+    entries = [as_object(pair) for pair in as_list(pairs)]
+    if not all(f"{kind}_name" in entry for entry in entries):
+        return pairs
+    named: dict[str, list[Any]] = {}
+    for entry in entries:
+        name, value = as_text(entry[f"{kind}_name"]), entry.get(f"{kind}_value")
+        named.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in named.items()}
 
 
 READER = TaskmasterReader()

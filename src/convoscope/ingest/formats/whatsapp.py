@@ -14,7 +14,7 @@ from convoscope.ingest.speaker_labels import role_of
 
 _HEAD = re.compile(
     r"^[\u200e\u200f\[]*(?P<day>\d{1,4}[./-]\d{1,2}[./-]\d{1,4}),?[\s\u202f]+"
-    r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)[\s\u202f]*(?P<half>[AaPp]\.?[Mm]\.?)?\]?(?:\s*-)?\s+(?P<rest>.*)$"
+    r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)[\s\u202f]*(?P<half>[AaPp]\.?[\s\u202f]?[Mm]\.?)?\]?(?:\s*-)?\s+(?P<rest>.*)$"
 )
 _NAME = re.compile(r"^(?P<name>[^:\n]{1,80}): (?P<text>.*)$", re.DOTALL)
 _MEDIA = re.compile(r"^\u200e?<[^<>\n]{1,80}>$|^\u200e")
@@ -42,7 +42,8 @@ class WhatsAppReader(TalkReader):
         for line in (str(record.value) for record in group.records):
             head = _HEAD.match(line)
             if head is not None:
-                time = f"{head['time'].replace('.', ':')} {(head['half'] or '').replace('.', '').upper()}".strip()
+                half = re.sub(r"[.\s]", "", head["half"] or "").upper()
+                time = f"{head['time'].replace('.', ':')} {half}".strip()
                 entries.append((head["day"], time, [head["rest"]]))
             elif entries:
                 entries[-1][2].append(line)

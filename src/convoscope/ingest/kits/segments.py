@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
@@ -40,6 +41,25 @@ def turns_of(words: Iterable[SpokenText], *, glue: Sequence[str] = (",", ".", "?
         else:
             turns.append([word])
     return [_joined(turn, glue) for turn in turns]
+
+
+def channel_turns(channels: Sequence[Sequence[SpokenText]]) -> list[SpokenText]:
+    """The turns of channels. Where another channel speaks in a pause of one, its turn ends; overlaps do not end it."""
+    starts = [sorted(word.start for word in words if word.start is not None) for words in channels]
+    turns: list[SpokenText] = []
+    for number, words in enumerate(channels):
+        others = sorted(start for index, found in enumerate(starts) if index != number for start in found)
+        spans: list[list[SpokenText]] = [[]]
+        end: float | None = None
+        for word in words:
+            if end is not None and word.start is not None:
+                first = bisect_left(others, end)
+                if first < len(others) and others[first] < word.start:
+                    spans.append([])
+            spans[-1].append(word)
+            end = word.end if word.end is not None else end
+        turns += [turn for span in spans for turn in turns_of(span)]
+    return by_start(turns)
 
 
 def by_start(turns: Sequence[SpokenText]) -> list[SpokenText]:

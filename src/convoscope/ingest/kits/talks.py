@@ -88,7 +88,7 @@ class TalkReader(Reader):
             timeline = PlainTimeline(notes, self.clock_source)
             for message in talk.messages:
                 _add(message, timeline, talk)
-            if timeline.events:
+            if any(message.plain for message in talk.messages if not message.marker) and timeline.events:
                 note_unknown_speakers(timeline)
                 yield with_leftovers(
                     self._conversation(talk, timeline, group), [talk.raw], notes, self.known, self.shown
