@@ -30,6 +30,15 @@ def stream_events(text: str) -> list[Any]:
     return [parsed(line[5:].strip()) for line in text.splitlines() if line.startswith("data:")]
 
 
+def items_of(stream: str) -> list[Any]:
+    """The items of a stream of the Responses API: messages, calls, thoughts; none where they did not come whole."""
+    joined = _Joined()
+    for chunk in stream_events(stream):
+        if isinstance(chunk, dict):
+            joined.take(chunk)
+    return joined.whole_items()
+
+
 def message_of(stream: Any) -> JsonObject | None:
     """The message that a stream, or a list of its chunks, makes; None where it cannot be read as one."""
     if isinstance(stream, str):
@@ -58,6 +67,8 @@ class _Joined:
         self.refusals: list[str] = []
         self.calls: dict[Any, JsonObject] = {}
         self.blocks: dict[Any, JsonObject] = {}
+        self.items: list[Any] = []
+        """Of the Responses API, the items that are whole."""
         self.is_known = False
         """A chunk was met that is known."""
 
@@ -75,6 +86,10 @@ class _Joined:
             self._block(chunk)
         elif kind == "response.output_text.delta" and isinstance(chunk.get("delta"), str):
             self.texts.append(chunk["delta"])
+        elif kind == "response.output_item.done" and isinstance(chunk.get("item"), dict):
+            self.items.append(chunk["item"])
+        elif kind in ("response.completed", "response.incomplete"):
+            self.items = list(as_list(as_object(chunk.get("response")).get("output"))) or self.items
 
     def _name(self, chunk: JsonObject) -> None:
         self.fields |= {name: chunk[name] for name in ("id", "model") if isinstance(chunk.get(name), str)}
@@ -102,6 +117,12 @@ class _Joined:
         for name, text in as_object(chunk.get("delta")).items():
             if name in ("text", "thinking", "partial_json") and isinstance(text, str):
                 block[name] = f"{block.get(name) or ''}{text}"
+
+    def whole_items(self) -> list[Any]:
+        """The items of the Responses API, where each text that came in pieces came whole, too."""
+        parts = [part for item in self.items for part in as_list(as_object(item).get("content"))]
+        has_text = any(as_object(part).get("text") for part in parts)
+        return self.items if has_text or not self.texts else []
 
     def message(self) -> JsonObject | None:
         content: Any = "".join(self.texts)
