@@ -14,6 +14,7 @@ from convoscope.conversation import ComponentMetric, Conversation, ToolResult, U
 from convoscope.errors import ConvoscopeError
 from convoscope.ingest.kits.exchanges import response_messages, usage_in
 from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import spans_in
 
 START = 1_760_000_000
 
@@ -220,6 +221,27 @@ class TestSpans:
         assert (said(one), one.agent.instructions) == (["user: Lamp!"], "Be brief.")
         assert [call.name for call in one.tool_calls] == ["lamp"]
 
+    def test_an_event_with_all_messages(self, tmp_path: Path) -> None:
+        sides = {"gen_ai.input.messages": [("user", "Hi")], "gen_ai.output.messages": [("assistant", "Hello.")]}
+        held = {
+            name: json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in talk])
+            for name, talk in sides.items()
+        }
+        event = ("gen_ai.client.inference.operation.details", held)
+        one = read(write_json(tmp_path / "s.json", [span(1, {"gen_ai.operation.name": "chat"}, event)])).only
+        assert said(one) == ["user: Hi", "assistant: Hello."]
+
+    def test_whole_numbers_of_a_span_are_nanoseconds(self) -> None:
+        held = {"context": {"trace_id": 1, "span_id": 1}, "attributes": {}}
+        (one,) = spans_in(held | {"start_time": 1_000_000_000, "end_time": 3_000_000_000})
+        assert (one.start, one.end) == (1.0, 3.0)
+
+    def test_tokens_in_the_response_of_logfire(self, tmp_path: Path) -> None:
+        answer = {"message": {"role": "assistant", "content": "Hello."}, "usage": {"input_tokens": 2}}
+        asked = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+        held = {"logfire.msg": "x", "request_data": json.dumps(asked), "response_data": json.dumps(answer)}
+        assert tokens(read(write_json(tmp_path / "s.json", [span(1, held)])).only) == [{"prompt_tokens": 2}]
+
     def test_the_first_names_of_vercel(self, tmp_path: Path) -> None:
         held = {"ai.operationId": "ai.generateText", "ai.prompt": '{"system": "Be kind.", "prompt": "Hi"}'}
         held |= {"ai.result.text": "Hello.", "ai.response.msToFirstChunk": 250}
@@ -248,6 +270,15 @@ class TestAnswers:
         one = observed(tmp_path, [{"role": "user", "content": "Lamp!"}], answer)
         assert said(one) == ["user: Lamp!", "assistant: It is on."]
         assert [call.name for call in one.tool_calls] == ["lamp"]
+
+    def test_a_text_that_became_a_vector_is_no_talk(self, tmp_path: Path) -> None:
+        kinds = [("EMBEDDING", "some text", [0.1]), ("GENERATION", "Hi", "Hello.")]
+        observations = [
+            {"id": kind, "traceId": "t", "type": kind, "startTime": "2026-03-02T08:00:00Z", "input": a, "output": b}
+            for kind, a, b in kinds
+        ]
+        whole = {"trace": {"id": "t"}, "observations": observations}
+        assert said(read(write_json(tmp_path / "t.json", whole)).only) == ["user: Hi", "assistant: Hello."]
 
     def test_runs_of_langchain(self, tmp_path: Path) -> None:
         """The message counts the tokens; the tool's answer is a message that says that it failed."""

@@ -100,7 +100,7 @@ class LangfuseReader(TraceReader):
             return Lookup(
                 query=as_text(given) or as_text(as_object(given).get("query")) or None, chunks=chunks_of(answer)
             )
-        if kind not in _MODELS:
+        if kind != "GENERATION":  # what is sent for a vector is no talk
             return None
         listed = [entry["content"] for entry in map(as_object, as_list(given)) if _is_definition(entry)]
         return LoggedCall(

@@ -142,8 +142,8 @@ def _generation(outputs: JsonObject) -> JsonObject:
 
 def _usage(outputs: JsonObject, span: Span) -> JsonObject:
     answer = as_object(_generation(outputs).get("message"))
-    said = as_object(answer.get("kwargs")) or as_object(answer.get("data")) or answer
-    held = (outputs.get("usage_metadata"), outputs.get("usage"), said.get("usage_metadata"))
+    fields = as_object(answer.get("kwargs")) or as_object(answer.get("data")) or answer
+    held = (outputs.get("usage_metadata"), outputs.get("usage"), fields.get("usage_metadata"))
     total = as_object(outputs.get("llm_output")).get("token_usage")
     usage = next((as_object(entry) for entry in (*held, total) if as_object(entry)), {})
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}

@@ -89,7 +89,7 @@ def sent(span: Span) -> list[JsonObject]:
     if isinstance(instructions, list):  # parts of one message
         instructions = {"role": "system", "parts": instructions}
     messages = plain_messages(instructions, "system") if instructions else []
-    given = span.first("gen_ai.input.messages", "gen_ai.prompt")
+    given = span.first("gen_ai.input.messages", "gen_ai.prompt", "pydantic_ai.all_messages")
     messages += (
         plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))
     )
@@ -126,6 +126,9 @@ def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
             held = embedded(as_object(body).get("message", body))
             held = {"content": held} if isinstance(held, str | list) else held
             messages += plain_messages({"content": None, **as_object(held), "role": "assistant"}, "assistant")
+        elif event.name == "gen_ai.client.inference.operation.details":
+            name = "gen_ai.output.messages" if outputs else "gen_ai.input.messages"
+            messages += plain_messages(event.attributes.get(name), "assistant" if outputs else "user")
         elif event.name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
             if outputs == event.name.endswith("completion"):
                 name = "gen_ai.completion" if outputs else "gen_ai.prompt"
