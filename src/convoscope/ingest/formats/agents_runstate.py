@@ -30,9 +30,15 @@ class RunStateReader(TalkReader):
         for record in group.records:
             value = as_object(record.value)
             messages = [TalkMessage(plain=plain) for plain in plain_messages(value.get("original_input"))]
+            called: set[str] = set()
             for item in map(as_object, as_list(value.get("generated_items")) or as_list(value.get("session_items"))):
                 agent = as_text(as_object(item.get("agent")).get("name"))
                 raw = _known(as_object(item.get("raw_item")))
+                id = as_text(raw.get("call_id"))
+                if item.get("type") == "tool_approval_item" and id in called:
+                    notes.ignored("approval_of_call", id[:80])  # the call that waits is an item of its own
+                    continue
+                called.add(id)
                 plain = plain_messages([raw], "assistant")
                 if not plain:
                     notes.unknown(f"item.type={raw.get('type')}")

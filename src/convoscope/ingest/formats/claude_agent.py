@@ -42,7 +42,7 @@ class ClaudeAgentReader(TalkReader):
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for messages in _by_session(group):
             talk = LoggedTalk(raw=messages)
-            for message in messages:
+            for message in _counted_once(messages):
                 _take(message, talk, notes)
             yield talk
 
@@ -69,6 +69,16 @@ def _by_session(group: RecordGroup) -> Iterable[list[JsonObject]]:
     return sessions.values() if sessions else [unnamed]
 
 
+def _counted_once(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Messages; of an answer only the last line keeps its tokens: each block is a line, and counts the whole answer."""
+    kept = list(messages)
+    ids = [as_text(as_object(message.get("message")).get("id")) for message in kept]
+    last = {id: index for index, id in enumerate(ids) if id}
+    for index, (id, message) in enumerate(zip(ids, kept, strict=True)):
+        is_last = not id or last[id] == index
+        yield message if is_last else {**message, "message": {**message["message"], "usage": None}}
+
+
 def _session(message: JsonObject) -> str:
     return as_text(message.get("session_id", message.get("sessionId")))
 
@@ -87,7 +97,9 @@ def _take(message: JsonObject, talk: LoggedTalk, notes: Notes) -> None:
             role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
             caller = SUBAGENT if is_inside else ""
             at = seconds(message, ("timestamp",))
-            talk.messages.append(TalkMessage(plain=plain, at=at, role=role, usage=usage, caller=caller))
+            marker = "message_of_the_program" if message.get("isMeta") is True else ""
+            entry = TalkMessage(plain=plain, at=at, role=role, usage=usage, caller=caller, marker=marker)
+            talk.messages.append(entry)
     elif kind == "result":
         talk.outcome = _outcome(message)
         talk.extras = talk.extras | {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.conversation import Expected, ExpectedToolCall
+from convoscope.conversation import Expected, ExpectedToolCall, Outcome
+from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
+
+_USAGE = {
+    "prompt_tokens": ("prompt_token_count", "promptTokenCount"),
+    "completion_tokens": ("candidates_token_count", "candidatesTokenCount"),
+    "total_tokens": ("total_token_count", "totalTokenCount"),
+}
 
 
 class GoogleADKReader(TalkReader):
@@ -38,7 +45,7 @@ class GoogleADKReader(TalkReader):
             return
         for value in values:
             if "events" in value:
-                yield _session(value)
+                yield _session(value, notes)
             set_of_cases = {name: inner for name, inner in value.items() if name != "eval_cases"}
             for case in map(as_object, as_list(value.get("eval_cases"))):
                 notes.inferred("reference_conversation", "an eval set says what should be said, not what was said")
@@ -50,10 +57,15 @@ def _is_event(value: Any) -> bool:
     return "author" in event and isinstance(as_object(event.get("content")).get("parts"), list)
 
 
-def _session(value: JsonObject) -> LoggedTalk:
+def _session(value: JsonObject, notes: Notes) -> LoggedTalk:
     messages: list[TalkMessage] = []
-    for event in map(as_object, as_list(value.get("events"))):
+    events = [as_object(event) for event in as_list(value.get("events"))]
+    for event in events:
+        if event.get("partial") is True:
+            notes.ignored("partial_event", "the whole text follows")
+            continue
         author = as_text(event.get("author"))
+        usage = numbers_in(as_object(event.get("usage_metadata", event.get("usageMetadata"))), _USAGE)
         for plain in plain_messages(_filled(event.get("content"))):
             # Results of tools have the role user: the author says that no user wrote them.
             role = "user" if author == "user" else "assistant"
@@ -62,13 +74,16 @@ def _session(value: JsonObject) -> LoggedTalk:
                     plain={**plain, "role": role},
                     at=seconds(event, ("timestamp",)),
                     name="" if role == "user" else author,
+                    usage=usage,
                 )
             )
+    failures = [as_text(event.get("error_message")) or as_text(event.get("error_code")) for event in events]
     agents = [message.name for message in messages if message.name]
     return LoggedTalk(
         id=as_text(value.get("id")),
         messages=messages,
         agent=as_text(value.get("app_name", value.get("appName"))) or (agents[0] if agents else ""),
+        outcome=Outcome(error=next(filter(None, reversed(failures)), "")),
         extras=filled({"user": as_text(value.get("user_id", value.get("userId"))), "state": value.get("state")}),
         raw=value,
     )
@@ -82,6 +97,10 @@ def _case(case: JsonObject, raw: JsonObject) -> LoggedTalk:
         calls = [{"type": "tool-call", **filled(as_object(use))} for use in as_list(inner.get("tool_uses"))]
         spoken = [*plain_messages(_filled(turn.get("user_content")))]
         spoken += plain_messages([{"role": "assistant", "content": calls}]) if calls else []
+        steps = [{"functionResponse": answer} for answer in as_list(inner.get("tool_responses"))]
+        for step in (*as_list(inner.get("invocation_events")), *([{"content": {"parts": steps}}] if steps else ())):
+            matched = plain_messages(_filled(as_object(step).get("content")), "assistant")
+            spoken += [{**plain, "role": "assistant"} for plain in matched]
         spoken += plain_messages(_filled(turn.get("final_response")), "assistant")
         messages += [TalkMessage(plain=plain, at=at) for plain in spoken]
     return LoggedTalk(id=as_text(case.get("eval_id")), messages=messages, raw=raw)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from convoscope.ingest.kits.exchanges import body_of, is_model_request, request_messages, response_messages, usage_in
 from convoscope.ingest.kits.shapes import signature
 from convoscope.ingest.kits.spans import Span, seconds
+from convoscope.ingest.kits.streams import is_stream, stream_events
 from convoscope.ingest.kits.traces import Logged, LoggedCall, TraceReader
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
+
+_OTHER = re.compile(
+    r"(/embeddings|/moderations|/rerank|/count_tokens|/images/\w+|/speech|:\w*[eE]mbed\w*|:countTokens)\b"
+)
+"""Addresses where a model is asked for something else than an answer: vectors, counts, pictures."""
 
 
 class HttpExchangesReader(TraceReader):
@@ -19,14 +26,19 @@ class HttpExchangesReader(TraceReader):
     name = "http-exchanges"
     title = "HTTP exchanges with a model"
     confidence = 0.93
+    no_content = "its requests ask a model for vectors, counts or pictures, not for an answer"
 
     def knows(self, span: Span) -> bool:
-        return "asked" in span.attributes
+        return "asked" in span.attributes or "other" in span.attributes
 
     def spans(self, value: Any) -> Iterable[Span]:
         for number, exchange in enumerate(_exchanges(value)):
             request, response = as_object(exchange.get("request")), as_object(exchange.get("response"))
             asked = body_of(request.get("body", request.get("postData")))
+            address = as_text(request.get("uri", request.get("url")))
+            if _OTHER.search(address) and "model" in f"{address}{list(as_object(asked))}":
+                yield Span(id=str(number), name=address, attributes={"other": exchange})
+                continue
             if not is_model_request(asked):
                 continue
             answer = body_of(response.get("body", response.get("content")))
@@ -36,7 +48,7 @@ class HttpExchangesReader(TraceReader):
             failed = isinstance(status, int) and status >= 400
             yield Span(
                 id=str(number),
-                name=as_text(request.get("uri", request.get("url"))),
+                name=address,
                 start=started,
                 end=None if started is None or took is None else started + took / 1000,
                 attributes={"asked": asked, "answer": answer},
@@ -45,11 +57,16 @@ class HttpExchangesReader(TraceReader):
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         spans = [span for record in group.records for span in self.spans(record.value)]
-        for span, number in zip(spans, _chains(spans), strict=True):
+        chats = [span for span in spans if "asked" in span.attributes]
+        for span, number in zip(chats, _chains(chats), strict=True):
             span.trace = f"{group.name}#{number}" if number > 1 else ""
+        for span in spans:
+            span.trace = f"{group.name}#other" if "other" in span.attributes else span.trace
         return spans
 
     def logged(self, span: Span) -> Logged | None:
+        if "asked" not in span.attributes:
+            return None
         asked, answer = as_object(span.attributes["asked"]), span.attributes["answer"]
         return LoggedCall(
             inputs=request_messages(asked),
@@ -74,6 +91,8 @@ def _chains(spans: Iterable[Span]) -> Iterator[int]:
     """
     messages: list[set[str]] = []
     latest: list[str] = []
+    by_response: dict[str, int] = {}
+    """By the id of a response, its conversation: the Responses API names the one that a request goes on from."""
     for span in spans:
         asked = [message for message in request_messages(span.attributes["asked"]) if message["role"] != "system"]
         answer = [] if span.error else list(map(signature, response_messages(span.attributes["answer"])))
@@ -84,13 +103,20 @@ def _chains(spans: Iterable[Span]) -> Iterator[int]:
             for number, words in enumerate(messages)
             if sent and sent[0] in words and not (starts and latest[number] and words.issuperset(sent))
         ]
-        number = max(fits)[2] if fits else len(messages)
-        if not fits:
+        before = by_response.get(as_text(as_object(span.attributes["asked"]).get("previous_response_id")))
+        number = before if before is not None else max(fits)[2] if fits else len(messages)
+        by_response |= dict.fromkeys(_response_ids(span.attributes["answer"]), number)
+        if number == len(messages):
             messages.append(set())
             latest.append("")
         messages[number].update(sent, answer)
         latest[number] = answer[-1] if answer else latest[number]
         yield number + 1
+
+
+def _response_ids(answer: Any) -> list[str]:
+    events = [as_object(event) for event in stream_events(answer)] if is_stream(answer) else [as_object(answer)]
+    return [id for event in events if (id := as_text((as_object(event.get("response")) or event).get("id")))]
 
 
 def _tools(asked: JsonObject) -> list[Any] | None:

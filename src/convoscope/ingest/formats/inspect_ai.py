@@ -82,8 +82,8 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
     fields = Fields({name: _resolved(value, attached) for name, value in sample.items()}, "sample", notes, _USUAL)
     id, epoch = fields.text("id"), fields.text("epoch")
     timeline = PlainTimeline(notes, "sample")
-    for message in map(as_object, fields.take("messages", kind=list) or ()):
-        _add(message, timeline)
+    for message in map(as_object, fields.take("messages", kind=list) or plain_messages(fields.get("input"))):
+        _add(message, timeline)  # a sample that failed before any answer holds its input only
     model, error = as_text(task.get("model")), as_object(fields.take("error", kind=dict))
     usage = numbers_in(as_object(as_object(sample.get("output")).get("usage")), _USAGE)
     if usage:
@@ -100,7 +100,7 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
         agent=Agent(instructions="\n\n".join(timeline.instructions), models={"llm": model} if model else {}),
         expected=Expected(ground_truth=target or None),
         timeline=tuple(timeline.events),
-        labels=tuple(_labels(as_object(fields.take("scores", kind=dict)))),
+        labels=tuple(_labels(as_object(fields.take("scores", kind=dict)), notes)),
         outcome=Outcome(error=as_text(error.get("message")), duration=fields.number("total_time")),
         extras=fields.rest(),
     )
@@ -138,13 +138,14 @@ def _resolved(value: Any, attached: JsonObject, depth: int = 0) -> Any:
     return value
 
 
-def _labels(scores: JsonObject) -> Iterator[Label]:
+def _labels(scores: JsonObject, notes: Notes) -> Iterator[Label]:
     for name, score in scores.items():
         value = as_object(score).get("value")
         values = value.items() if isinstance(value, dict) else [("", value)]
         for part, number in values:
             verdict = _LETTERS.get(number, number) if isinstance(number, str) else number
             if verdict is None or (isinstance(verdict, float) and math.isnan(verdict)):
+                notes.set_aside("score_without_value", f"{name}.{part}" if part else name)
                 continue
             yield Label(
                 name=f"{name}.{part}" if part else name,

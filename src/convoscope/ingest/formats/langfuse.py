@@ -9,14 +9,25 @@ from typing import Any
 
 from convoscope.conversation import Label
 from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages
+from convoscope.ingest.kits.exchanges import response_messages
+from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
-from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
+from convoscope.ingest.kits.traces import (
+    Logged,
+    LoggedCall,
+    Lookup,
+    ToolRun,
+    TraceReader,
+    chunks_of,
+    with_result_message,
+)
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
 _TURN = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?", re.M)
 _MODELS = ("GENERATION", "EMBEDDING")
+_REPLIES = ("replies", "toolCalls", "finish_reason")
+"""Fields that answers of frameworks have, and no message."""
 _UNTYPED = ("SPAN", "CHAIN")
 _TOKENS = {
     "prompt_tokens": ("input", "prompt_tokens"),
@@ -89,7 +100,7 @@ class LangfuseReader(TraceReader):
             return Lookup(
                 query=as_text(given) or as_text(as_object(given).get("query")) or None, chunks=chunks_of(answer)
             )
-        if kind not in _MODELS:
+        if kind != "GENERATION":  # what is sent for a vector is no talk
             return None
         listed = [entry["content"] for entry in map(as_object, as_list(given)) if _is_definition(entry)]
         return LoggedCall(
@@ -157,12 +168,8 @@ def _span(value: JsonObject, trace: JsonObject) -> Span:
 def _tool_run(span: Span, given: Any, answer: Any) -> ToolRun:
     """A tool that ran; what it gave back may be written as a message."""
     inner = as_object(given).get("input", given) if set(as_object(given)) == {"input"} else given
-    run = ToolRun(name=span.name.removeprefix("execute_tool "), arguments=inner, result=answer, error=span.error)
-    blocks = [block for message in plain_messages(answer) for block in message["content"]] if is_message(answer) else []
-    if [block["type"] for block in blocks] == ["tool_result"]:
-        run.call_id, run.result = as_text(blocks[0].get("tool_use_id")), blocks[0].get("content")
-        run.error = run.error or (as_text(run.result) or "the tool failed" if blocks[0].get("is_error") else "")
-    return run
+    name = span.name.removeprefix("execute_tool ")
+    return with_result_message(ToolRun(name=name, arguments=inner, result=answer, error=span.error))
 
 
 def _is_definition(message: JsonObject) -> bool:
@@ -183,18 +190,35 @@ def messages(value: Any, role: str) -> list[JsonObject]:
     held = as_object(value)
     if isinstance(held.get("messages"), list) and any(isinstance(entry, str) for entry in held["messages"]):
         return []  # the objects of a program as it prints them
-    if isinstance(held.get("choices"), list) and held["choices"]:
-        return plain_messages(as_object(held["choices"][0]).get("message"), "assistant")
-    if isinstance(held.get("content"), dict):  # Google's ADK
-        return plain_messages(held["content"], role)
+    if any(isinstance(held.get(name), list) and held[name] for name in ("choices", "candidates", "output")):
+        return response_messages(held)
+    if role == "assistant" and "role" not in held and any(name in held for name in _REPLIES):
+        return _reply(held)
     if isinstance(held.get("prompt"), str):
         system = plain_messages(as_text(held.get("system")), "system")
         return [*system, *plain_messages(held["prompt"], role)]
     if isinstance(value, list) and value and all("toolName" in as_object(entry) for entry in value):
         return plain_messages([{"role": role, "content": [{"type": "tool-call", **entry} for entry in value]}], role)
     instructions = as_object(held.get("config")).get("system_instruction")
-    matched = plain_messages(value, role)
+    matched = plain_messages(_content(value), role)
     return [*plain_messages(instructions, "system"), *matched] if isinstance(instructions, str) and matched else matched
+
+
+def _content(value: Any) -> Any:
+    """Google's ADK holds a message in its content; other values as they are."""
+    held = as_object(value).get("content")
+    return held if isinstance(held, dict) else value
+
+
+def _reply(value: JsonObject) -> list[JsonObject]:
+    """An answer that has no role: Haystack's replies, Mastra's text with calls, the message of Strands."""
+    if isinstance(value.get("replies"), list):
+        return plain_messages(value["replies"], "assistant")
+    if isinstance(value.get("message"), dict) or "content" in value:
+        return plain_messages(_content(value), "assistant")
+    calls = [{"type": "tool-call", **as_object(entry)} for entry in as_list(value.get("toolCalls"))]
+    words = {"role": "assistant", "content": value.get("text", value.get("message"))}
+    return plain_messages([words, {"role": "assistant", "content": calls}], "assistant")
 
 
 def _unquoted(value: Any) -> Any:

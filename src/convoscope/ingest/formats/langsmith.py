@@ -6,9 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
+from convoscope.ingest.kits.exchanges import request_messages
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span, seconds
-from convoscope.ingest.kits.traces import Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of
+from convoscope.ingest.kits.traces import (
+    Logged,
+    LoggedCall,
+    Lookup,
+    ToolRun,
+    TraceReader,
+    chunks_of,
+    with_result_message,
+)
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 
@@ -37,21 +46,15 @@ class LangSmithReader(TraceReader):
         kind = span.text("run_type")
         inputs, outputs = as_object(span.attributes.get("inputs")), as_object(span.attributes.get("outputs"))
         if kind == "tool":
-            return ToolRun(
-                name=span.name,
-                arguments=_inner(inputs, "input"),
-                result=_inner(outputs, "output") or None,
-                error=span.error,
-            )
+            given, result = _inner(inputs, "input"), _inner(outputs, "output") or None
+            return with_result_message(ToolRun(name=span.name, arguments=given, result=result, error=span.error))
         if kind == "retriever":
             query = as_text(inputs.get("query")) or None
             return Lookup(query=query, chunks=chunks_of(outputs.get("documents", outputs.get("output"))))
         if kind != "llm":
             return None
         return LoggedCall(
-            inputs=plain_messages(
-                inputs if "messages" in inputs or "contents" in inputs else _inner(inputs, "input", "prompt", "prompts")
-            ),
+            inputs=_asked(inputs),
             outputs=_reply(outputs),
             model=as_text(_metadata(span).get("ls_model_name")) or as_text(inputs.get("model")),
             tools=as_list(inputs.get("tools")) or None,
@@ -111,23 +114,38 @@ def _inner(value: JsonObject, *names: str) -> Any:
     return next((value[name] for name in names if name in value), value)
 
 
+def _asked(inputs: JsonObject) -> list[JsonObject]:
+    if "messages" in inputs or "contents" in inputs:
+        return plain_messages(inputs)
+    return request_messages(inputs) or plain_messages(_inner(inputs, "input", "prompt", "prompts"))
+
+
 def _reply(outputs: JsonObject) -> list[JsonObject]:
     choices = as_list(outputs.get("choices"))
     if choices:
         return plain_messages(as_object(choices[0]).get("message"), "assistant")
-    generations = as_list(outputs.get("generations"))
-    while generations and isinstance(generations[0], list):
-        generations = generations[0]
-    if generations:
-        first = as_object(generations[0])
+    first = _generation(outputs)
+    if first:
         return plain_messages(first.get("message") or as_text(first.get("text")), "assistant")
     if isinstance(outputs.get("messages"), list):
         return plain_messages(outputs["messages"], "assistant")
     return plain_messages(_inner(outputs, "output", "content") if "role" not in outputs else outputs, "assistant")
 
 
+def _generation(outputs: JsonObject) -> JsonObject:
+    """The first answer of a model of LangChain."""
+    generations = as_list(outputs.get("generations"))
+    while generations and isinstance(generations[0], list):
+        generations = generations[0]
+    return as_object(generations[0]) if generations else {}
+
+
 def _usage(outputs: JsonObject, span: Span) -> JsonObject:
-    usage = as_object(outputs.get("usage_metadata")) or as_object(outputs.get("usage"))
+    answer = as_object(_generation(outputs).get("message"))
+    fields = as_object(answer.get("kwargs")) or as_object(answer.get("data")) or answer
+    held = (outputs.get("usage_metadata"), outputs.get("usage"), fields.get("usage_metadata"))
+    total = as_object(outputs.get("llm_output")).get("token_usage")
+    usage = next((as_object(entry) for entry in (*held, total) if as_object(entry)), {})
     names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
     matched = {name: as_number(usage.get(key, usage.get(name))) for name, key in names.items()}
     matched["cost"] = as_number(span.attributes.get("total_cost"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from convoscope.ingest.formats.otel_genai import OTelGenAIReader
+from convoscope.ingest.kits.exchanges import usage_in
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.spans import Span
 from convoscope.ingest.kits.traces import Logged, LoggedCall
@@ -28,6 +29,7 @@ class LogfireReader(OTelGenAIReader):
         if isinstance(call, LoggedCall) and request:
             call.inputs = call.inputs or plain_messages(request)
             call.outputs = call.outputs or _response(span)
+            call.usage = call.usage or usage_in(span.first("response_data"))
         return call
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
+from convoscope.ingest.kits.exchanges import is_model_request, request_messages, response_messages
 from convoscope.ingest.kits.shapes import embedded, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
@@ -120,9 +121,10 @@ def _nested(held: JsonObject) -> JsonObject:
 def _plain_values(span: Span) -> tuple[list[JsonObject], list[JsonObject]]:
     given, answer = (span.first(name) for name in _VALUES)
     inputs = plain_messages(given) if given is not None else []
-    choices = as_object(answer).get("choices")
-    if isinstance(choices, list) and choices:
-        answer = as_object(choices[0]).get("message")
+    if is_model_request(given):
+        inputs = request_messages(given)
+    if isinstance(answer, dict):
+        return inputs, response_messages(answer)
     return inputs, plain_messages(answer, "assistant") if answer is not None else []
 
 

@@ -45,7 +45,8 @@ class OTelGenAIReader(TraceReader):
         kind = span.text("traceloop.span.kind")
         if operation == "handoff":
             return Handoff(agent=span.text("gen_ai.handoff.to_agent") or span.name)
-        if operation == "execute_tool" or kind == "tool":
+        is_tool = not operation and "gen_ai.tool.name" in span.attributes
+        if operation == "execute_tool" or kind == "tool" or is_tool:
             return tool_run(span)
         if operation == "retrieval" or "gen_ai.retrieval.documents" in span.attributes:
             query = span.text("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
@@ -66,8 +67,13 @@ class OTelGenAIReader(TraceReader):
 
 def tool_run(span: Span) -> ToolRun:
     """A tool that ran, by any generation of its attributes."""
-    given = span.first("gen_ai.tool.call.arguments", "traceloop.entity.input", "input.value", "input")
-    result = span.first("gen_ai.tool.call.result", "traceloop.entity.output", "output.value", "output")
+    given = span.first("gen_ai.tool.call.arguments", "traceloop.entity.input", "tool_arguments", "input.value", "input")
+    result = span.first("gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "output.value", "output")
+    for event in span.events:  # Strands: what the tool was given is an event, too
+        if event.name == "gen_ai.tool.message" and given is None:
+            given = embedded(event.attributes.get("content"))
+        elif event.name == "gen_ai.choice" and result is None:
+            result = embedded(event.attributes.get("message"))
     return ToolRun(
         name=span.text("gen_ai.tool.name", "traceloop.entity.name", "tool.name") or span.name,
         call_id=span.text("gen_ai.tool.call.id"),
@@ -83,7 +89,7 @@ def sent(span: Span) -> list[JsonObject]:
     if isinstance(instructions, list):  # parts of one message
         instructions = {"role": "system", "parts": instructions}
     messages = plain_messages(instructions, "system") if instructions else []
-    given = span.first("gen_ai.input.messages", "gen_ai.prompt")
+    given = span.first("gen_ai.input.messages", "gen_ai.prompt", "pydantic_ai.all_messages")
     messages += (
         plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))
     )
@@ -97,19 +103,32 @@ def answered(span: Span) -> list[JsonObject]:
     given = span.first("gen_ai.output.messages", "gen_ai.completion")
     flat = unflattened(span.attributes, "gen_ai.completion")
     messages = plain_messages(
-        given if given is not None else [{"role": "assistant", **as_object(entry)} for entry in flat], "assistant"
+        given if given is not None else [_flat_answer(as_object(entry)) for entry in flat], "assistant"
     )
     return messages or _from_events(span, outputs=True)
+
+
+def _flat_answer(entry: JsonObject) -> JsonObject:
+    """A message of an answer. Traceloop lists thoughts as a message of their own."""
+    if entry.get("role") == "thinking":
+        return {"role": "assistant", "content": [{"type": "thinking", "thinking": entry.get("content")}]}
+    return {"role": "assistant", **entry}
 
 
 def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
     """Messages of the generation that logs each as an event of the span."""
     messages: list[JsonObject] = []
     for event in (*span.events, *_events_attribute(span, outputs=outputs)):
-        body: Any = embedded(event.attributes.get("event_body") or event.attributes.get("body")) or event.attributes
+        bodies = ("event_body", "body", "gen_ai.event.content")
+        held_in = next((event.attributes[name] for name in bodies if event.attributes.get(name)), None)
+        body: Any = embedded(held_in) or event.attributes
         if event.name == "gen_ai.choice" and outputs:
             held = embedded(as_object(body).get("message", body))
+            held = {"content": held} if isinstance(held, str | list) else held
             messages += plain_messages({"content": None, **as_object(held), "role": "assistant"}, "assistant")
+        elif event.name == "gen_ai.client.inference.operation.details":
+            name = "gen_ai.output.messages" if outputs else "gen_ai.input.messages"
+            messages += plain_messages(event.attributes.get(name), "assistant" if outputs else "user")
         elif event.name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
             if outputs == event.name.endswith("completion"):
                 name = "gen_ai.completion" if outputs else "gen_ai.prompt"

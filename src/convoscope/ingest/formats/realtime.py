@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.conversation import ASSISTANT, USER, Agent, Clock, Conversation, Segment, Source, Text
+from convoscope.conversation import ASSISTANT, USER, Agent, Clock, ComponentMetric, Conversation, Segment, Source, Text
 from convoscope.errors import InputError
+from convoscope.ingest.kits.exchanges import TOKENS, numbers_in
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
@@ -83,10 +84,12 @@ class _Item:
         self.kind, self.role = kind, role
         self.text, self.is_typed = "", False
         self.name, self.call_id, self.value = "", "", ""
+        self.whole: JsonObject = {}
         self.start: float | None = None
         self.end: float | None = None
         self.is_cut_off = False
         self.failure = ""
+        self.usage: JsonObject = {}
 
 
 class _Session:
@@ -127,10 +130,8 @@ class _Session:
         elif isinstance(event.get("item"), dict):
             if not self._is_restated(kind, event["item"]):
                 self._take_item(event["item"])
-        elif kind.endswith("input_audio_transcription.completed"):
-            self.item(id).text = as_text(event.get("transcript"))
-        elif kind.endswith("input_audio_transcription.failed"):
-            self.item(id).failure = as_text(as_object(event.get("error")).get("message")) or "transcription failed"
+        elif "input_audio_transcription." in kind:
+            self._take_transcript(kind.rpartition(".")[2], self.item(id), event)
         elif kind == "conversation.item.truncated":
             self.item(id).is_cut_off = True
         elif part.partition(".")[0] in _TEXTS:
@@ -138,10 +139,25 @@ class _Session:
         elif part == "function_call_arguments.done":
             self.item(id).value = as_text(event.get("arguments"))
         elif kind == "response.done":
-            for output in map(as_object, as_list(as_object(event.get("response")).get("output"))):
-                self._take_item(output)
+            self._take_response(as_object(event.get("response")))
         elif kind == "error":
             self.notes.set_aside("session_error", as_text(as_object(event.get("error")).get("message"))[:120])
+
+    def _take_transcript(self, part: str, item: _Item, event: JsonObject) -> None:
+        if part == "completed":
+            item.text = as_text(event.get("transcript"))
+        elif part == "delta":
+            item.text += as_text(event.get("delta"))
+        elif part == "failed":
+            item.failure = as_text(as_object(event.get("error")).get("message")) or "transcription failed"
+
+    def _take_response(self, response: JsonObject) -> None:
+        for output in map(as_object, as_list(response.get("output"))):
+            self._take_item(output)
+        usage = numbers_in(as_object(response.get("usage")), TOKENS)
+        if usage and self.items:
+            item = self.item("")
+            item.kind, item.usage = "usage", usage
 
     def _is_restated(self, kind: str, value: JsonObject) -> bool:
         """A server that takes up a broken session lists what was said in it, under new ids, before all that is new."""
@@ -174,6 +190,8 @@ class _Session:
         item.role = as_text(value.get("role")) or item.role
         item.is_cut_off = item.is_cut_off or value.get("status") == "incomplete"
         item.value = as_text(value.get("arguments")) or as_text(value.get("output")) or item.value
+        if kind == "mcp_call":  # the service calls the tool: one item is the call and its result
+            item.whole = value
         for part in map(as_object, as_list(value.get("content"))):
             text = as_text(part.get("transcript")) or as_text(part.get("text"))
             item.is_typed = item.is_typed or part.get("type") == "input_text"
@@ -188,8 +206,10 @@ class _Session:
                 item = self.item("")
                 item.role, item.is_typed = as_text(message["role"]), True
                 item.text = "\n".join(as_text(block.get("text")) for block in message["content"])
-        for name, role in (("inputTranscription", USER), ("outputTranscription", ASSISTANT)):
-            text = as_text(as_object(content.get(name)).get("text"))
+        parts = [as_object(part) for part in as_list(as_object(content.get("modelTurn")).get("parts"))]
+        typed = "".join(as_text(part.get("text")) for part in parts if part.get("thought") is not True)
+        for name, role in (("inputTranscription", USER), ("outputTranscription", ASSISTANT), ("", ASSISTANT)):
+            text = as_text(as_object(content.get(name)).get("text")) if name else typed
             if text:
                 if self._turn is None or self._turn.role != role:
                     self._turn = self.item("")
@@ -232,7 +252,13 @@ class _Session:
         )
 
     def _add(self, id: str, item: _Item, timeline: PlainTimeline) -> None:
-        if item.kind == "function_call":
+        if item.kind == "usage":
+            timeline.add(ComponentMetric, component="llm", values=item.usage)
+        elif item.kind == "mcp_call":
+            whole = filled(item.whole)  # a call that did not fail has the error null
+            for message in plain_messages(whole):
+                timeline.add_plain(message)
+        elif item.kind == "function_call":
             timeline.add_call({"id": item.call_id, "name": item.name, "input": item.value}, None)
         elif item.kind == "function_call_output":
             timeline.add_result({"tool_use_id": item.call_id, "content": item.value}, None)

@@ -6,7 +6,7 @@ from convoscope.ingest.formats.otel_genai import USAGE
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span
 from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
-from convoscope.ingest.record import JsonObject, as_list, as_object
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object
 
 _USAGE = {
     **USAGE,
@@ -38,19 +38,27 @@ class VercelAIReader(TraceReader):
             return None
         given = span.first("ai.prompt.messages", "ai.prompt")
         prompt = as_object(given).get("prompt")
+        system = plain_messages(as_object(given).get("system"), "system") if isinstance(prompt, str) else []
         tools = as_list(span.first("ai.prompt.tools"))
         return LoggedCall(
-            inputs=plain_messages(prompt if isinstance(prompt, str) else given),
+            inputs=[*system, *plain_messages(prompt if isinstance(prompt, str) else given)],
             outputs=_reply(span),
             model=span.text("ai.response.model", "ai.model.id"),
             tools=tools or None,
-            usage=usage_of(span, _USAGE),
+            usage=_measured(span),
         )
 
 
+def _measured(span: Span) -> JsonObject:
+    first = as_number(span.first("ai.response.msToFirstChunk", "ai.stream.msToFirstChunk"))
+    return usage_of(span, _USAGE) | ({} if first is None else {"ttft": first / 1000})
+
+
 def _reply(span: Span) -> list[JsonObject]:
-    text = span.attributes.get("ai.response.text") or span.attributes.get("ai.response.object")
-    calls = [{"type": "tool-call", **as_object(entry)} for entry in as_list(span.first("ai.response.toolCalls"))]
+    names = ("ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
+    text = next((span.attributes[name] for name in names if span.attributes.get(name)), None)
+    called = as_list(span.first("ai.response.toolCalls", "ai.result.toolCalls"))
+    calls = [{"type": "tool-call", **as_object(entry)} for entry in called]
     content = [*([{"type": "text", "text": text}] if isinstance(text, str) and text else []), *calls]
     return plain_messages([{"role": "assistant", "content": content}], "assistant") if content else []
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convoscope.ingest.kits.shapes import embedded, plain_messages
-from convoscope.ingest.kits.streams import is_stream, message_of, stream_events
-from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
+from convoscope.ingest.kits.streams import is_stream, items_of, message_of, stream_events
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 
 TOKENS: Mapping[str, Sequence[str]] = {
     "prompt_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount"),
@@ -65,6 +65,9 @@ def response_messages(body: Any) -> list[JsonObject]:
     if isinstance(body, str):
         if not is_stream(body):
             return []
+        items = items_of(body)
+        if items:
+            return plain_messages(items, "assistant")
         joined = message_of(body)
         if joined is not None:
             return plain_messages(joined, "assistant")
@@ -117,6 +120,7 @@ def usage_in(body: Any) -> JsonObject:
     if isinstance(body, str):
         for event in map(as_object, stream_events(body)):
             inner = as_object(event.get("response")) or as_object(event.get("message")) or event
-            held |= {name: inner[name] for name in ("usage", "usageMetadata") if isinstance(inner.get(name), dict)}
+            for name in ("usage", "usageMetadata"):  # a stream may count what was sent first, and the answer last
+                held[name] = as_object(held.get(name)) | filled(as_object(inner.get(name)))
     usage = as_object(held.get("usage")) or as_object(held.get("usageMetadata"))
     return numbers_in(usage, TOKENS)

@@ -31,7 +31,8 @@ _LANGCHAIN_CLASSES = {
     for chunk in ("", "Chunk")
 }
 _RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
-_HOSTED_CALLS = ("web_search_call", "file_search_call", "code_interpreter_call", "computer_call")
+_HOSTED_INPUTS = ("action", "operation", "queries", "code", "arguments", "input")
+"""Where calls of tools that the service knows hold what is asked: `web_search_call`, `computer_call`, `shell_call`."""
 _LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input")
 """Where an object holds a list of messages."""
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -152,10 +153,21 @@ def _answered(content: Any, id: Any = None, name: Any = None, *, is_error: bool 
 def _blocks_of(content: Any) -> list[JsonObject]:
     """The blocks of a content: a text, a part, or a list of parts in any dialect."""
     if isinstance(content, str):
-        return [_text_block(content)] if content else []
+        parts = embedded(content) if content.startswith("[{") else None
+        if not isinstance(parts, list) or not all(_is_part(part) for part in parts):
+            return [_text_block(content)] if content else []
+        content = parts  # attributes of spans hold texts only
     if isinstance(content, dict):
         content = [content]
     return [block for part in as_list(content) for block in _block(part)]
+
+
+def _is_part(value: Any) -> bool:
+    """Whether an object is a part of a message, and nothing but that: a user may write JSON, too."""
+    part = as_object(value)
+    usual = {"type", "text", "citations", "cache_control", "annotations"}
+    is_text = isinstance(part.get("text"), str) and part.get("type", "text") == "text" and part.keys() <= usual
+    return is_text or part.keys() in ({"toolUse"}, {"toolResult"}) or part.get("type") in ("tool_use", "tool_result")
 
 
 def _block(part: Any) -> Iterator[JsonObject]:
@@ -178,7 +190,8 @@ def _has(*names: str) -> Callable[[JsonObject], bool]:
 
 
 def _otel_text(part: JsonObject) -> Iterator[JsonObject]:
-    text = part.get("text", part.get("content", part.get("output", "")))
+    names = ("text", "refusal", "transcript", "content", "output")
+    text = next((part[name] for name in names if part.get(name)), "")
     if isinstance(text, str) and text:
         yield _text_block(text)
     elif isinstance(text, dict):  # OpenAI's assistants: {"text": {"value": …}}
@@ -196,16 +209,20 @@ def _call_part(part: JsonObject) -> Iterator[JsonObject]:
     name = next((inner[key] for key in ("name", "toolName", "tool_name", "function") if inner.get(key)), "")
     arguments = next((inner[key] for key in ("arguments", "input", "args", "params") if key in inner), None)
     ids = ("id", "toolCallId", "tool_call_id", "call_id", "toolUseId")
-    yield _called(name, arguments, next((entry[key] for entry in (part, inner) for key in ids if entry.get(key)), ""))
+    id = next((entry[key] for entry in (part, inner) for key in ids if entry.get(key)), "")
+    yield _called(name, arguments, id)
+    if "tool_type" in part and (part.get("result") or part.get("error")):  # Inspect: a tool that the service ran
+        yield _answered(part.get("error") or part["result"], id, name, is_error=bool(part.get("error")))
 
 
 def _result_part(part: JsonObject) -> Iterator[JsonObject]:
     inner = as_object(part.get("toolResult")) or part
-    content = next((inner[key] for key in ("response", "result", "output", "content") if key in inner), None)
+    content = next((inner[key] for key in ("response", "result", "output", "content", "error") if key in inner), None)
     failed: bool | None = next(
         (inner[key] for key in ("is_error", "isError") if isinstance(inner.get(key), bool)), None
     )
-    if inner.get("status") == "error":
+    kind = as_text(as_object(content).get("type"))
+    if inner.get("status") == "error" or part.get("type") == "tool-error" or kind.endswith("_tool_result_error"):
         failed = True
     if isinstance(content, dict) and set(content) <= {"type", "value", "reason"} and "type" in content:  # Vercel
         failed = True if str(content["type"]).startswith("error") else failed
@@ -233,22 +250,42 @@ def _gemini_text(part: JsonObject) -> Iterator[JsonObject]:
 
 def _openinference_part(part: JsonObject) -> Iterator[JsonObject]:
     inner = as_object(part["message_content"])
-    if isinstance(inner.get("text"), str):
-        yield _text_block(inner["text"])
+    text = inner.get("text", as_object(inner.get("audio")).get("transcript"))
+    if isinstance(text, str):
+        yield _text_block(text)
     elif inner:
         yield {"type": str(inner.get("type", "unknown")), **inner}
 
 
+def _haystack_call(part: JsonObject) -> Iterator[JsonObject]:
+    yield from _call_part(part["tool_call"])
+
+
+def _haystack_result(part: JsonObject) -> Iterator[JsonObject]:
+    answer, origin = part["tool_call_result"], as_object(part["tool_call_result"].get("origin"))
+    failed = answer.get("error")
+    yield _answered(
+        answer.get("result"),
+        origin.get("id"),
+        origin.get("tool_name"),
+        is_error=failed if isinstance(failed, bool) else None,
+    )
+
+
 _PARTS: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Iterator[JsonObject]]]] = (
     (_kind("tool_call", "tool-call", "tool_use", "server_tool_use", "mcp_tool_use", "function"), _call_part),
-    (_kind("tool_call_response", "tool-result", "tool_result", "function_response"), _result_part),
+    (_kind("tool_call_response", "tool-result", "tool-error", "function_response"), _result_part),
+    (lambda part: as_text(part.get("type")).endswith("tool_result"), _result_part),  # also of tools of the service
     (_kind("reasoning", "thinking", "redacted_thinking", "reasoning_content", "redacted-reasoning"), _thinking),
     (_kind("text", "input_text", "output_text", "refusal", "input", "output"), _otel_text),
+    (lambda part: part.get("type") in ("input_audio", "output_audio", "audio") and "transcript" in part, _otel_text),
     (_has("toolUse"), _call_part),
     (_has("toolResult"), _result_part),
     (_has("functionCall", "function_call"), _gemini_call),
     (_has("functionResponse", "function_response"), _gemini_result),
     (_has("message_content"), _openinference_part),
+    (lambda part: "type" not in part and isinstance(part.get("tool_call"), dict), _haystack_call),
+    (lambda part: "type" not in part and isinstance(part.get("tool_call_result"), dict), _haystack_result),
     (lambda part: "text" in part and "type" not in part, _gemini_text),
 )
 """What a part of a message is, by its type or its fields, and its blocks. The first that fits counts."""
@@ -304,14 +341,13 @@ def _responses(value: JsonObject) -> JsonObject:
         ]
         if kind == "mcp_call" and ("output" in value or "error" in value):
             failed = bool(value.get("error"))
-            blocks.append(_answered(value.get("output") or value.get("error"), value.get("id"), is_error=failed))
+            id = value.get("call_id") or value.get("id")
+            blocks.append(_answered(value.get("output") or value.get("error"), id, is_error=failed))
         return {"role": "assistant", "content": blocks}
-    if kind in _HOSTED_CALLS:
-        name = kind.removesuffix("_call")
-        return {
-            "role": "assistant",
-            "content": [_called(name, value.get("action", value.get("queries")), value.get("id"))],
-        }
+    if kind.endswith("_call"):
+        asked = next((value[name] for name in _HOSTED_INPUTS if value.get(name)), None)
+        call = _called(kind.removesuffix("_call"), asked, value.get("call_id") or value.get("id"))
+        return {"role": "assistant", "content": [call]}
     if kind == "reasoning":
         return {"role": "assistant", "content": [_thought(value.get("summary") or value.get("content") or "(hidden)")]}
     return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"))]}
@@ -319,8 +355,10 @@ def _responses(value: JsonObject) -> JsonObject:
 
 def _is_responses(value: JsonObject) -> bool:
     kind = value.get("type")
-    outputs = ("function_call_output", "custom_tool_call_output", "reasoning", *_HOSTED_CALLS)
-    return isinstance(kind, str) and (kind in _RESPONSES_CALLS or kind in outputs)
+    if not isinstance(kind, str) or "role" in value or "content" in value:
+        return kind == "reasoning" and "role" not in value
+    is_hosted = kind.endswith("_call") and kind != "tool_call" and ("id" in value or "call_id" in value)
+    return kind in _RESPONSES_CALLS or kind == "reasoning" or is_hosted or kind.endswith("_call_output")
 
 
 def _openai(value: JsonObject) -> JsonObject:
@@ -341,6 +379,8 @@ def _openai(value: JsonObject) -> JsonObject:
         blocks += _call_part(as_object(as_object(call).get("tool_call")) or as_object(call))
     if isinstance(value.get("function_call"), dict):
         blocks += _call_part(value["function_call"])
+    if value.get("function_call_name"):  # OpenInference, of functions before tools
+        blocks.append(_called(value["function_call_name"], value.get("function_call_arguments_json")))
     return {"role": value.get("role"), **_kept(value), "content": blocks}
 
 
@@ -374,7 +414,8 @@ _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Jso
     (is_langchain, _langchain),
     (
         lambda value: (
-            isinstance(value.get("role"), str) and ("content" in value or "tool_calls" in value or "audio" in value)
+            isinstance(value.get("role"), str)
+            and any(name in value for name in ("content", "tool_calls", "audio", "function_call_name"))
         ),
         _openai,
     ),

@@ -32,6 +32,20 @@ def stream_events(text: str) -> list[Any]:
     return [parsed(line[5:].strip()) for line in text.splitlines() if line.startswith("data:")]
 
 
+def items_of(stream: str) -> list[Any]:
+    """The items of a stream of the Responses API: messages, calls, thoughts; none where they did not come whole."""
+    items: list[Any] = []
+    came_in_pieces = False
+    for chunk in map(as_object, stream_events(stream)):
+        came_in_pieces = came_in_pieces or chunk.get("type") == "response.output_text.delta"
+        if chunk.get("type") == "response.output_item.done" and isinstance(chunk.get("item"), dict):
+            items.append(chunk["item"])
+        elif chunk.get("type") in ("response.completed", "response.incomplete"):
+            items = list(as_list(as_object(chunk.get("response")).get("output"))) or items
+    parts = [as_object(part) for item in items for part in as_list(as_object(item).get("content"))]
+    return items if not came_in_pieces or any(part.get("text") for part in parts) else []
+
+
 def message_of(stream: Any) -> JsonObject | None:
     """The message that a stream, or a list of its chunks, makes; None where it cannot be read as one."""
     if isinstance(stream, str):

@@ -30,7 +30,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import OpenCall, PlainTimeline, canonical
-from convoscope.ingest.kits.shapes import embedded, signature
+from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, signature
 from convoscope.ingest.kits.spans import Span, spans_in
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
@@ -117,6 +117,8 @@ class TraceReader(Reader):
     confidence = 0.9
     pipeline: Pipeline = "text"
     """Of conversations without sound in the log."""
+    no_content = "switch on the capture of message content in the instrumentation"
+    """What to do where no span holds a message."""
 
     def knows(self, span: Span) -> bool:
         """Is this span of my convention?"""
@@ -170,7 +172,7 @@ class TraceReader(Reader):
                 raw = {id(value): value for span in of_session for value in span.raw or (span.attributes,)}
                 yield with_leftovers(conversation, raw.values(), notes, KNOWN)
             else:
-                notes.refuse(_no_content(of_session, steps, name))
+                notes.refuse(_no_content(of_session, steps, name, self.no_content))
 
     def _conversation(
         self, id: str, spans: Sequence[Span], steps: Sequence[TraceStep], group: RecordGroup, notes: Notes
@@ -345,15 +347,13 @@ def _moments(steps: Sequence[TraceStep]) -> list[tuple[TraceStep, bool]]:
     return [(step, is_end) for _, _, _, step, is_end in sorted(moments, key=lambda entry: entry[:3])]
 
 
-def _no_content(spans: Sequence[Span], steps: Sequence[TraceStep], id: str) -> InputError:
+def _no_content(spans: Sequence[Span], steps: Sequence[TraceStep], id: str, hint: str) -> InputError:
     calls = sum(isinstance(step.logged, LoggedCall) for step in steps)
     what = f"{calls} calls of models" if calls else f"{len(spans)} spans"
     has_instructions = any(isinstance(step.logged, LoggedCall) and step.logged.inputs for step in steps)
     return InputError(
         f"trace {id or '(no id)'}: {what} without any message",
-        hint="it holds only instructions"
-        if has_instructions
-        else "switch on the capture of message content in the instrumentation",
+        hint="it holds only instructions" if has_instructions else hint,
     )
 
 
@@ -499,6 +499,19 @@ class TraceTimeline(PlainTimeline):
         if values:
             at = self.at(span.end)
             self.add(ComponentMetric, component="llm", values=values, label=call.model, time=at, id=span.id)
+
+
+def with_result_message(run: ToolRun) -> ToolRun:
+    """A run of a tool whose result is written as a message: the message says of which call, and whether it failed."""
+    blocks = [
+        block
+        for message in (plain_messages(run.result) if is_message(run.result) else ())
+        for block in message["content"]
+    ]
+    if [block["type"] for block in blocks] == ["tool_result"]:
+        run.call_id, run.result = as_text(blocks[0].get("tool_use_id")), blocks[0].get("content")
+        run.error = run.error or (as_text(run.result) or "the tool failed" if blocks[0].get("is_error") else "")
+    return run
 
 
 def usage_of(span: Span, names: Mapping[str, Sequence[str]]) -> JsonObject:
