@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from convoscope.metrics.declaration import Metric
 from convoscope.metrics.item_fields import first_absent
 from convoscope.metrics.registry import known
 from convoscope.scoring.evaluate import observe
+from convoscope.statistics import panels
 from convoscope.views.items import cases as cases_of
 from convoscope.views.standard_data.canonical import to_conversation
 from convoscope.views.standard_data.tidy import tidy
@@ -144,10 +144,6 @@ def of_one_judge(case: Case) -> str:
 
 
 def of_panel(case: Case) -> str:
-    if find_spec("convoscope.statistics.panels") is None:
-        pytest.skip("aggregations other than the median are not there yet")
-    from convoscope.statistics import panels  # type: ignore[attr-defined]
-
     params = case["params"]
     voices = {str(number): float(score) for number, score in enumerate(case["item"]["judge_scores"])}
     weights = {str(number): float(weight) for number, weight in enumerate(params["weights"])}
