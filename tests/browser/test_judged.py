@@ -77,7 +77,7 @@ def test_figures_say_who_judged_them(look: Look, judged: Run) -> None:
     view = look(judged)
     # Of two judges the panel speaks.
     expect(view.main).to_contain_text("judged by a panel, ")
-    expect(view.main).to_contain_text("conciseness not calibrated")
+    expect(view.main).to_contain_text("not calibrated: conciseness")
     view.show("metrics")
     row = view.page.locator("tr.r").filter(has_text="judged.faithfulness [openai/tiny").first
     row.click()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from convoscope.conversation import Conversation, from_json, to_json
@@ -32,6 +32,8 @@ def test_nothing_is_lost_on_the_way(items: list[dict[str, Any]]) -> None:
     assert [fields_of(conversation, item) for item in conversation.items] == tidied
 
 
+# Lists of payloads are often larger than what Hypothesis draws for one example: it drops those.
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.data_too_large, HealthCheck.too_slow])
 @given(st.lists(payloads(), min_size=1, max_size=3))
 def test_nothing_is_lost_of_messy_payloads(items: list[dict[str, Any]]) -> None:
     tidied = [tidy(item) for item in items]
