@@ -10,7 +10,7 @@ import pytest
 
 from convoscope.conversation import Conversation
 from convoscope.metrics import CONVERSATION, COUNT, HIGHER, Observation, TenPoints, measured, metric
-from convoscope.runs.conversations import KeptConversation, records
+from convoscope.runs.conversations import KeptConversation, first_conversations, records
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
 from support.chats import chat, user
@@ -46,6 +46,12 @@ class TestTheOrder:
         assert ids == [f"chat-{number:05d}" for number in numbers]
 
     def test_the_same_may_be_asked_for_twice(self, run: Run) -> None:
+        first, other, again = records(run, [4, 9, 4])
+        assert first == again
+        assert other.number == 9
+
+    def test_what_is_held_may_be_asked_for_twice(self, run: Run) -> None:
+        assert len(list(first_conversations(run, 10))) == 10  # they are held from now on
         first, other, again = records(run, [4, 9, 4])
         assert first == again
         assert other.number == 9

@@ -142,7 +142,9 @@ def _batch(run: Run, numbers: Sequence[int], filter_by: ScoreFilter | None) -> I
                 by_number[row[0]].append(row[1:])
             return by_number
 
-        body = "NULL" if all(number in run.held for number in numbers) else "body"
+        # What is held is given once: of a number that is asked for twice, the second comes from the table.
+        are_held = len(set(numbers)) == len(numbers) and all(number in run.held for number in numbers)
+        body = "NULL" if are_held else "body"
         bodies = rows(f"conversation, notes, {body}, profile", CONVERSATIONS)
         parts = ", ".join(map(quoted, sorted(filter_by.parts))) if filter_by is not None else ""
         where = f"WHERE subject_kind = 'conversation' OR metric NOT IN ({parts})" if parts else ""
