@@ -15,7 +15,7 @@ async function route() {
   const alone = facts.total === 1 && !hash ? index.ids[0] : undefined;
   const name = alone !== undefined ? "call" : screen === "call" ? "call" : screens().includes(screen) ? screen : "overview";
   const parts = name === "call" ? await callScreen(alone === undefined ? rest[0] || "" : alone, rest[1])
-    : { overview: overviewScreen, metrics: () => figuresScreen(rest[0]), breaks: () => breaksScreen(...rest), calls: () => callsScreen(query) }[name]();
+    : { overview: overviewScreen, metrics: () => figuresScreen(rest[0]), breaks: () => breaksScreen(rest[0], rest[1], query), calls: () => callsScreen(query) }[name]();
   if (mine !== step) return;
   const main = $("content");
   const same = main.dataset.screen === name && name !== "call";

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from convoscope.analysis.answer import Answer, GroupApart, LostConversation, look_at_lost, make_answer
-from convoscope.analysis.targets import run_checks
+from convoscope.analysis.targets import Check, run_checks
 from convoscope.analysis.words import counted, folder_text
 from convoscope.errors import UsageError
 from convoscope.metrics.flow.states import STATE_TABLE
@@ -186,10 +186,11 @@ def write_page(
     path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
     lost, answer = look_at_lost(run), make_answer(run, targets)
-    flows = find_flows(run, answer, ranking, lost)
+    checks = run_checks(run, targets)
+    flows = find_flows(run, answer, ranking, lost, checks)
     links = flows.links if flows else {}
     listing = list_data(run, answer, ranking, lost)
-    figures = FigureData(run, answer.noun, run_checks(run, targets))
+    figures = FigureData(run, answer.noun, checks)
     data = PageData(
         name=run.name,
         folder=folder_text(run),
@@ -218,13 +219,15 @@ def write_page(
     return Written(path, size, len(ranking.order), len(packed.stories), packed.listed)
 
 
-def find_flows(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> Flows | None:
+def find_flows(
+    run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation], checks: Sequence[Check] = ()
+) -> Flows | None:
     """What the page says of states. Most runs have none, and need no module that draws them."""
     if not run.tables.files(STATE_TABLE.name):
         return None
     from convoscope.report.page.flow_screen import flow_screen
 
-    return flow_screen(run, answer, ranking, lost)
+    return flow_screen(run, answer, ranking, lost, checks)
 
 
 def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], str], facets: Set[str]) -> GroupRow:
