@@ -327,7 +327,7 @@ def _differences(
                 if sample.above[here].any():  # where it never happened, there is nothing to compare
                     comparison = whole(sample, here & (agents == first), here & (agents == second), codes)
                     compared_states |= {} if comparison is None else {state: comparison}
-            # What is compared in comparison table is corrected together.
+            # What is compared in one table is corrected together.
             for (state, comparison), holds in zip(
                 compared_states.items(), holm([comparison.p for comparison in compared_states.values()]), strict=True
             ):

@@ -101,7 +101,7 @@ def scaled(figure: Figure, scale: Scale, targets: Sequence[Target] = ()) -> Scal
 
 
 def spread(histogram: Histogram, figure: Figure, targets: Sequence[Target] = ()) -> Spread:
-    """The bins of a histogram; those whose middle misses a target are bad."""
+    """The bins of a histogram; those that lie beyond a target as a whole are bad."""
     unit, bins = figure.unit, histogram.bins
     counts = [one.n for one in bins]
     if unit == SHARE and histogram.least == 0 and histogram.most == 1 and not any(counts[1:-1]):
@@ -111,7 +111,7 @@ def spread(histogram: Histogram, figure: Figure, targets: Sequence[Target] = ())
     bad = [
         index
         for index, one in enumerate(bins)
-        if not all(target.is_met_by((one.low + one.high) / 2) for target in targets)
+        if not all(target.is_met_by(one.low) or target.is_met_by(one.high) for target in targets)
     ]
     return Spread(
         bins=counts,

@@ -197,7 +197,7 @@ def write_page(
         noun=answer.noun,
         order=answer.order,
         total=answer.conversations,
-        overview=overview(run, answer, figures, links),
+        overview=overview(run, answer, figures, links, flows.losses.visits if flows else None),
         figures=figures_screen(figures),
         breaks=Breaks(
             flow=flows.screen if flows else None,
