@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from convoscope.analysis.answer.comparison import (
-    LEVEL,
     MIN_CLUSTERS,
     GroupComparison,
     Kind,
@@ -24,20 +23,21 @@ from convoscope.analysis.answer.comparison import (
     Strata,
     compare_within,
     coverage_of,
-    holm,
     kinds_of,
     paired,
+    redrawn,
     usual_values,
     whole,
     worst_case,
 )
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
-from convoscope.analysis.answer.samples import Codes, FigureSample, Samples, wait_units
+from convoscope.analysis.answer.samples import Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, HIGHER, NEITHER, SECONDS, SHARE
 from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
+from convoscope.statistics.differences import LEVEL, Codes, FigureSample, holm
 from convoscope.statistics.intervals import Z
 from convoscope.statistics.summary import Figure
 from convoscope.views.background import is_version
@@ -49,6 +49,8 @@ SHARED_USERS = 0.9
 LEAST_IMPORTANCE = 5
 """Of what is said of groups: that one of them takes fewer words is no verdict."""
 LEAST_CONVERSATIONS = 10
+ROUNDS = 10_000
+"""Permutations that a difference between versions must survive."""
 
 
 class Difference(NamedTuple):
@@ -126,9 +128,9 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     if (few_users := [one for one in users if one[1] < MIN_CLUSTERS]) and samples.users[first | second].max() >= 0:
         return Versions(name, before, after, few_users=tuple(few_users))
     names = version_names(samples.dimension_names)
-    compared = list(differences(compared_figures(summary, samples), samples, first, second, names))
-    kept = holm([one.p for one in compared])
-    seeming = holm([one.raw.p for one in compared])
+    compared = list(differences(compared_figures(summary, samples), samples, first, second, names, ROUNDS))
+    kept = _claimed([one.p for one in compared])
+    seeming = _claimed([one.raw.p for one in compared])
     claimed: list[Difference] = []
     explained: list[Difference] = []
     undecided: list[Difference] = []
@@ -137,6 +139,11 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     for kind in (claimed, explained, undecided):
         kind.sort(key=lambda one: (-one.declared.importance, one.p))
     return Versions(name, before, after, claimed, explained, undecided)
+
+
+def _claimed(probabilities: Sequence[float]) -> list[bool]:
+    """Which of many differences hold, if the chance of any false one is to stay at 5 %."""
+    return [p <= LEVEL for p in holm(probabilities)]
 
 
 def version_names(names: Collection[str]) -> list[str]:
@@ -205,9 +212,17 @@ def _clusters(samples: Samples, first: Rows, second: Rows) -> Codes:
 
 
 def differences(
-    figures: Sequence[tuple[Figure, DeclaredMetric]], samples: Samples, first: Rows, second: Rows, but: Collection[str]
+    figures: Sequence[tuple[Figure, DeclaredMetric]],
+    samples: Samples,
+    first: Rows,
+    second: Rows,
+    but: Collection[str],
+    rounds: int = 0,
 ) -> Iterator[Difference]:
-    """The second set against the first in each figure, within other fields of which the mix differs."""
+    """The second set against the first in each figure, within other fields of which the mix differs.
+
+    `rounds`: permutations that a difference must survive, too.
+    """
     if not (first.any() and second.any()):
         return
     kinds = list(kinds_of(samples, first | second, but))
@@ -216,7 +231,7 @@ def differences(
         sample = samples.of(figure)
         if sample is None:
             continue
-        difference = _difference(figure, declared, sample, samples.scenarios, clusters, kinds, first, second)
+        difference = _difference(figure, declared, sample, samples.scenarios, clusters, kinds, first, second, rounds)
         if difference is not None and figure.key == OUTCOME_METRIC:
             difference = _covered(difference, sample, samples, clusters, first, second)
         if difference is not None:
@@ -232,13 +247,15 @@ def _difference(
     kinds: Sequence[Kind],
     first: Rows,
     second: Rows,
+    rounds: int,
 ) -> Difference | None:
     raw = paired(sample, first, second, scenarios)
     if raw is not None:
-        return Difference(figure, declared, raw, p=raw.p)
+        return Difference(figure, declared, raw, p=redrawn(raw, sample, first, second, scenarios, rounds))
     raw = whole(sample, first, second, clusters)
     if raw is None:
         return None
+    raw = raw._replace(p=redrawn(raw, sample, first, second, clusters, rounds))
     within = compare_within(raw, sample, clusters, kinds, first, second)
     return Difference(figure, declared, raw, within.strata, within.p, within.mixed, within.apart)
 
@@ -287,7 +304,7 @@ def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versi
     """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
     versioned = _names_of_versions(summary, samples, versions)
     looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary, samples)]
-    kept = holm([one.difference.p for one in looks])
+    kept = _claimed([one.difference.p for one in looks])
     apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
         apart += _versions_apart(summary, versions, noun)

@@ -16,6 +16,7 @@ from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import ACROSS
+from convoscope.statistics.differences import Codes, FigureSample
 from convoscope.statistics.intervals import Columns
 from convoscope.statistics.summary import Figure
 from convoscope.views.background import NO, YES
@@ -24,8 +25,6 @@ from convoscope.views.machines import NO_DIALOGUE
 if TYPE_CHECKING:
     import duckdb
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 MAX_DIMENSIONS = 12
 MAX_FIELDS = 200
 MAX_VALUES = 40
@@ -52,13 +51,6 @@ def _values(index_of: Mapping[str, int]) -> list[str]:
 
 
 _decode = msgspec.json.Decoder(dict[str, str]).decode
-
-
-class FigureSample(NamedTuple):
-    """A figure as Σ above ÷ Σ below over conversations; below is 0 where a conversation has no value."""
-
-    above: Floats
-    below: Floats
 
 
 class Samples:
