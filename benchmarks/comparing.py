@@ -78,10 +78,6 @@ def latent(random: Random, sides: Sides) -> Floats:
     return math.sqrt(share) * common + math.sqrt(1 - share) * random.normal(size=count)
 
 
-def _uniform(latents: Floats) -> Floats:
-    return np.array([math.erfc(-one / math.sqrt(2)) / 2 for one in latents])
-
-
 KINDS = ("share 3 %", "share 50 %", "share 95 %", "waits", "turns", "counts")
 
 
@@ -97,7 +93,7 @@ def figure_of(random: Random, sides: Sides, kind: str, effect: float = 0.0) -> F
     if kind == "counts":
         return FigureSample(random.poisson(np.exp(0.8 * values - 1.5)).astype(np.float64), ones, least=0.0)
     turns = random.integers(1, 12, len(values)).astype(np.float64)
-    return FigureSample(random.binomial(turns.astype(np.int64), 0.3 * _uniform(values)).astype(float), turns, True)
+    return FigureSample(random.binomial(turns.astype(np.int64), 0.3 / (1 + np.exp(-values))).astype(float), turns, True)
 
 
 def compared(sample: FigureSample, sides: Sides) -> tuple[GroupComparison | None, float]:
@@ -129,16 +125,16 @@ def is_naive(sample: FigureSample, sides: Sides) -> bool:
 class Rate(NamedTuple):
     """How often something happened, of so many."""
 
-    count: int
+    times: int
     runs: int
 
     @property
     def error(self) -> float:
-        share = self.count / self.runs
+        share = self.times / self.runs
         return math.sqrt(max(share * (1 - share), 0.05 * 0.95) / self.runs)
 
     def __str__(self) -> str:
-        return f"{100 * self.count / self.runs:5.1f} %"
+        return f"{100 * self.times / self.runs:5.1f} %"
 
 
 def false_alarms(design: Design, figures: int, runs: int) -> tuple[Rate, Rate]:
@@ -183,7 +179,7 @@ def run(runs: int) -> None:
         cells = []
         for figures in FIGURES:
             rate, naive = false_alarms(design, figures, runs)
-            worst = max(worst, (rate.count / rate.runs - LEVEL) / rate.error)
+            worst = max(worst, (rate.times / rate.runs - LEVEL) / rate.error)
             cells.append(f"{figures:3} figures {rate} ({naive})")
         print(f"  {design.name:42} {'  '.join(cells)}", flush=True)
     print(f"  the largest excess over 5 %: {worst:.1f} standard errors of the simulation")

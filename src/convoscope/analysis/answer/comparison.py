@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.analysis.answer.samples import NO_VALUE, Samples
+from convoscope.analysis.answer.samples import NO_VALUE, ConversationArrays
 from convoscope.statistics.differences import (
     LEVEL,
     SURE,
@@ -91,6 +91,39 @@ def paired(sample: FigureSample, first: Rows, second: Rows, scenarios: Codes) ->
     least = 2.0 ** (1 - moved) if moved else 1.0
     p = max(least, probability(float(differences.mean()), error, degrees))
     return GroupComparison(float(before.mean()), float(after.mean()), error, degrees, min(1.0, p), count, count)
+
+
+class PairRows(NamedTuple):
+    """The conversations of both sides whose scenario the other side has, too."""
+
+    first: Rows
+    second: Rows
+    shared: int
+    """Scenarios of both."""
+
+
+LEAST_PAIRED = 0.5
+"""Of the conversations of one side at least, how many must be of shared scenarios for pairs to speak for it."""
+
+
+def pair_rows(samples: ConversationArrays, first: Rows, second: Rows) -> PairRows | None:
+    """None where few scenarios are shared. Of a scenario with trials that both have, these trials alone."""
+    scenarios = samples.scenarios
+    known = scenarios >= 0
+    if not known.any():
+        return None
+    shared = np.intersect1d(scenarios[first & known], scenarios[second & known])
+    inside = np.isin(scenarios, shared)
+    covered = max(float(np.mean(inside[rows])) if rows.any() else 0.0 for rows in (first, second))
+    if len(shared) < MIN_CLUSTERS or covered < LEAST_PAIRED:
+        return None
+    trials = samples.dimension("trial").codes
+    if trials.max() >= 0:
+        keys = np.where(inside & (trials >= 0), scenarios * (int(trials.max()) + 1) + trials, -1)
+        matched = np.intersect1d(keys[first & (keys >= 0)], keys[second & (keys >= 0)])
+        by_trial = np.isin(scenarios, np.unique(scenarios[np.isin(keys, matched)]))
+        inside &= ~by_trial | np.isin(keys, matched)
+    return PairRows(first & inside, second & inside, len(shared))
 
 
 def pair_sums(
@@ -245,7 +278,7 @@ class WithinKinds(NamedTuple):
     """A kind of which the two sets have no value, or few, in common."""
 
 
-def kinds_of(samples: Samples, rows: Rows, but: Collection[str]) -> Iterator[Kind]:
+def kinds_of(samples: ConversationArrays, rows: Rows, but: Collection[str]) -> Iterator[Kind]:
     """Dimensions and facts of few values, without those that are compared."""
     left_out = {*but, "scenario_id", "trial"}
     kept = 0

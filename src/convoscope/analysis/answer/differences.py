@@ -19,11 +19,13 @@ from convoscope.analysis.answer.comparison import (
     GroupComparison,
     Kind,
     KnownOutcomes,
+    PairRows,
     Rows,
     Strata,
     compare_within,
     coverage_of,
     kinds_of,
+    pair_rows,
     paired,
     redrawn,
     usual_values,
@@ -31,7 +33,7 @@ from convoscope.analysis.answer.comparison import (
     worst_case,
 )
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
-from convoscope.analysis.answer.samples import Samples, wait_units
+from convoscope.analysis.answer.samples import ConversationArrays, Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, HIGHER, NEITHER, SECONDS, SHARE
 from convoscope.metrics.registry import PUBLISHED, parent_metric
@@ -123,7 +125,7 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     first, second = (dimension.codes == dimension.values.index(one) for one in (before, after))
     if _is_unshared(samples.scenarios, first, second):
         return Versions(name, before, after, unshared=True)
-    clusters = _clusters(samples, first, second)
+    clusters = clusters_of(samples, first, second)
     users = [(one, len(np.unique(clusters[rows]))) for one, rows in ((before, first), (after, second))]
     if (few_users := [one for one in users if one[1] < MIN_CLUSTERS]) and samples.users[first | second].max() >= 0:
         return Versions(name, before, after, few_users=tuple(few_users))
@@ -201,7 +203,7 @@ def _is_unshared(scenarios: Codes, first: Rows, second: Rows) -> bool:
     return are_tried_again and len(np.intersect1d(sides[0], sides[1])) < MIN_CLUSTERS
 
 
-def _clusters(samples: Samples, first: Rows, second: Rows) -> Codes:
+def clusters_of(samples: ConversationArrays, first: Rows, second: Rows) -> Codes:
     """What is independent between two sets. Few users who talk with both, such as tenants, are kinds, not clusters."""
     sides = [np.unique(samples.users[rows & (samples.users >= 0)]) for rows in (first, second)]
     shared = np.isin(samples.users, np.intersect1d(sides[0], sides[1]))
@@ -213,7 +215,7 @@ def _clusters(samples: Samples, first: Rows, second: Rows) -> Codes:
 
 def differences(
     figures: Sequence[tuple[Figure, DeclaredMetric]],
-    samples: Samples,
+    samples: ConversationArrays,
     first: Rows,
     second: Rows,
     but: Collection[str],
@@ -226,32 +228,44 @@ def differences(
     if not (first.any() and second.any()):
         return
     kinds = list(kinds_of(samples, first | second, but))
-    clusters = _clusters(samples, first, second)
+    clusters = clusters_of(samples, first, second)
+    pairs = pair_rows(samples, first, second)
     for figure, declared in figures:
         sample = samples.of(figure)
         if sample is None:
             continue
-        difference = _difference(figure, declared, sample, samples.scenarios, clusters, kinds, first, second, rounds)
+        difference = _difference(
+            figure, declared, sample, samples.scenarios, clusters, kinds, first, second, pairs, rounds
+        )
         if difference is not None and figure.key == OUTCOME_METRIC:
             difference = _covered(difference, sample, samples, clusters, first, second)
         if difference is not None:
             yield difference
 
 
+class _Codes(NamedTuple):
+    """What belongs together: conversations of a scenario, of a cluster, of a kind."""
+
+    scenarios: Codes
+    clusters: Codes
+    kinds: Sequence[Kind]
+    pairs: PairRows | None
+
+
 def _difference(
     figure: Figure,
     declared: DeclaredMetric,
     sample: FigureSample,
-    scenarios: Codes,
-    clusters: Codes,
-    kinds: Sequence[Kind],
+    codes: _Codes,
     first: Rows,
     second: Rows,
     rounds: int,
 ) -> Difference | None:
-    raw = paired(sample, first, second, scenarios)
-    if raw is not None:
-        return Difference(figure, declared, raw, p=redrawn(raw, sample, first, second, scenarios, rounds))
+    scenarios, clusters, kinds, pairs = codes
+    raw = None if pairs is None else paired(sample, pairs.first, pairs.second, scenarios)
+    if raw is not None and pairs is not None:
+        p = redrawn(raw, sample, pairs.first, pairs.second, scenarios, rounds)
+        return Difference(figure, declared, raw._replace(p=p), p=p)
     raw = whole(sample, first, second, clusters)
     if raw is None:
         return None
@@ -261,15 +275,21 @@ def _difference(
 
 
 def _covered(
-    difference: Difference, sample: FigureSample, samples: Samples, clusters: Codes, first: Rows, second: Rows
+    difference: Difference,
+    sample: FigureSample,
+    samples: ConversationArrays,
+    clusters: Codes,
+    first: Rows,
+    second: Rows,
 ) -> Difference:
     """Where one side knows far fewer outcomes, a difference must hold whatever the unknown ones are."""
     coverage = coverage_of(sample, first & samples.talks, second & samples.talks)
     if coverage is None or coverage.is_even:
         return difference._replace(coverage=coverage)
     filled = worst_case(sample, samples.talks, first, second, rises=difference.comparison.difference > 0)
-    if difference.raw.pairs:
-        worst = paired(filled, first, second, samples.scenarios)
+    pairs = pair_rows(samples, first, second)
+    if difference.raw.pairs and pairs is not None:
+        worst = paired(filled, pairs.first, pairs.second, samples.scenarios)
     else:
         worst = whole(filled, first, second, clusters)
     holds = worst is not None and worst.difference * difference.comparison.difference > 0
