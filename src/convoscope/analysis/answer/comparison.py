@@ -358,7 +358,7 @@ def usual_values(whole: FigureSample, part: FigureSample, kinds: Sequence[Kind])
 
 def _may_explain(kind: Kind, sample: FigureSample, a: Rows, b: Rows) -> bool:
     """Whether the mix differs by more than chance, and the figure goes with the field without deciding it."""
-    if mixprobability(kind.codes, a, b) >= LEVEL:
+    if mix_probability(kind.codes, a, b) >= LEVEL:
         return False
     explained = _explained(kind.codes, sample, a, b)
     names_kinds = (is_kind(kind.name) or kind.name in FOLDERS) and not _are_verdicts(kind.values)
@@ -417,7 +417,7 @@ def _mixes(codes: Codes, first: Rows, second: Rows) -> list[Floats]:
     return [np.bincount(codes[rows] + 1, minlength=size).astype(np.float64) for rows in (first, second)]
 
 
-def mixprobability(codes: Codes, first: Rows, second: Rows) -> float:
+def mix_probability(codes: Codes, first: Rows, second: Rows) -> float:
     """How likely so different mixes are by chance (Pearson)."""
     table = np.stack(_mixes(codes, first, second))
     table = table[:, table.sum(axis=0) > 0]
@@ -487,7 +487,7 @@ def coverage_of(sample: FigureSample, first: Rows, second: Rows) -> KnownOutcome
     counts = [int(known[rows].sum()) for rows in (first, second)]
     if min(totals) == 0 or all(count >= NEARLY_ALL * total for count, total in zip(counts, totals, strict=True)):
         return None
-    is_even = mix_distance(known, first, second) < OTHER_MIX or mixprobability(known, first, second) >= LEVEL
+    is_even = mix_distance(known, first, second) < OTHER_MIX or mix_probability(known, first, second) >= LEVEL
     return KnownOutcomes(counts[0], totals[0], counts[1], totals[1], is_even)
 
 

@@ -114,7 +114,7 @@ class Versions(NamedTuple):
 
 def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     """None where the run has no two versions."""
-    pair = _pair(summary)
+    pair = version_pair(summary)
     if pair is None:
         return None
     name, earlier, later = pair
@@ -153,7 +153,7 @@ def version_names(names: Collection[str]) -> list[str]:
     return [*VERSIONS, *sorted(name for name in names if name not in VERSIONS and is_version(name))]
 
 
-def _pair(summary: Summary) -> tuple[str, Group, Group] | None:
+def version_pair(summary: Summary) -> tuple[str, Group, Group] | None:
     """The two versions to compare: of several that are numbered or dated, the last and the one before it."""
     grouped = {name for one in summary.groups if len(one.by) == 1 for name in one.by}
     for name in version_names(grouped):
@@ -234,9 +234,8 @@ def differences(
         sample = samples.of(figure)
         if sample is None:
             continue
-        difference = _difference(
-            figure, declared, sample, samples.scenarios, clusters, kinds, first, second, pairs, rounds
-        )
+        codes = _Codes(samples.scenarios, clusters, kinds, pairs)
+        difference = _difference(figure, declared, sample, codes, first, second, rounds)
         if difference is not None and figure.key == OUTCOME_METRIC:
             difference = _covered(difference, sample, samples, clusters, first, second)
         if difference is not None:
