@@ -81,8 +81,6 @@ def permuted(first: ClusterSums, second: ClusterSums, rounds: int) -> float:
     lone = np.concatenate([_products(side.above[rows], side.below[rows]) for side, rows in _zip(first, second, alone)])
     dealt = int(alone[1].sum())
     swaps = _Swaps.of(first.above[left], first.below[left], second.above[right], second.below[right])
-    if len(lone) + len(left) > MAX_PERMUTED:
-        return 0.0
     counts = (len(first.codes), len(second.codes))
     seen = _statistic(lone[len(lone) - dealt :].sum(axis=0)[None], lone.sum(axis=0), swaps, None, counts)[0]
     if not seen:

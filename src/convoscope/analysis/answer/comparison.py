@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from convoscope.analysis.answer.samples import NO_VALUE, ConversationArrays
 from convoscope.statistics.differences import (
     LEVEL,
+    MAX_PERMUTED,
     SURE,
     ClusterSums,
     Codes,
@@ -38,6 +39,8 @@ from convoscope.views.flow.endings import passed_in_words
 
 Rows = NDArray[np.bool_]
 NOT_SEEN = 3.0
+CLEARLY_CHANCE = 0.3
+"""From this probability on, a permutation would not find a claim either."""
 MIN_CLUSTERS = 5
 """Fewer independent clusters on a side, or fewer pairs, say too little."""
 
@@ -158,17 +161,17 @@ def whole(
 def redrawn(
     comparison: GroupComparison, sample: FigureSample, first: Rows, second: Rows, codes: Codes, rounds: int
 ) -> float:
-    """How likely a difference is by chance, by permutations where Student's distribution alone would claim it.
+    """How likely a difference is by chance: by permutations, where Student's distribution does not rule a claim out.
 
     `codes` are the scenarios where pairs were compared, else the clusters.
     """
-    if not rounds or not SURE < comparison.p < LEVEL:
+    if not rounds or not SURE < comparison.p < CLEARLY_CHANCE:
         return comparison.p
     sides = pair_sums(sample, first, second, codes) if comparison.pairs else None
     a, b = sides or (_by_cluster(sample, first, codes), _by_cluster(sample, second, codes))
-    drawn = permuted(a, b, rounds)
-    # Without a single draw as extreme, no more is known than that it is rarer than one in so many.
-    return comparison.p if drawn <= 1 / (1 + rounds) else max(comparison.p, drawn)
+    if len(a.codes) + len(b.codes) > MAX_PERMUTED:
+        return comparison.p
+    return permuted(a, b, rounds)
 
 
 def interval_of(
