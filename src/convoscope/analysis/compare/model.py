@@ -6,7 +6,8 @@ baseline; every other side is held against it.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -67,6 +68,8 @@ class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Of an open figure: about how many more pairs, or conversations a side, would decide it."""
     remark: str = ""
     """What to know of it, in a few words: why it is not compared, or what an open one would need."""
+    same_as: str = ""
+    """The figure that has the same values in every conversation: both are one test."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,7 +85,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     small: bool = False
     """Clear, but smaller than what matters in practice."""
     side: str = ""
-    """The side that is held against the baseline."""
+    """The side that is held against the baseline, where there are several."""
+    same_as: str = ""
+    """The claimed figure that has the same values in every conversation."""
 
 
 class ConversationPair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -147,3 +152,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mix: tuple[MovedMix, ...] = ()
     notes: tuple[str, ...] = ()
     """What limits the comparison: another label, another version of a metric, an invalid run."""
+
+    html: ClassVar[Callable[[Comparison], str] | None] = None
+    """How a notebook shows it. The reports say so, of which a comparison knows nothing."""
+
+    def _repr_html_(self) -> str | None:
+        return None if Comparison.html is None else Comparison.html(self)
