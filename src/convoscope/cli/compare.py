@@ -72,7 +72,7 @@ def compare_command(
         runs = [opened(one, ScoreSettings(progress=progress, **settings)) for one in sources]
     comparison = compared(runs, by=name or None, values=split(values) or (), smallest=smallest)
     if out is not None:
-        from convoscope.report.page import write_compare_page  # type: ignore[attr-defined]
+        from convoscope.report.page import write_compare_page
 
         write_compare_page(comparison, runs, out)
     if markdown is not None:

@@ -42,7 +42,7 @@ from convoscope.runs.ranking import RankedConversation, RankedMetric, Ranking, n
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.views.end_reasons import HANDED_OVER, handed_over_by
-from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, SAID_BY_LOG, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
 from convoscope.views.machines import NO_DIALOGUE, is_phone_call
 
@@ -326,7 +326,9 @@ def rank_reasons(
         texts: list[str] = []
         if symptom is not None:
             why = ranking.lost.get(number)
-            texts = [*filter(None, [symptom.finding.words]), f"lost: {why}" if why else "lost"]
+            texts = [*filter(None, [symptom.finding.words])]
+            # What happened says more than that the log calls it lost.
+            texts += [] if texts and why in (None, "", SAID_BY_LOG) else [f"lost: {why}" if why else "lost"]
         if trial := trial_text(ranking.trials.get(number)):
             texts.append(trial)
         texts += map(text_of, because)

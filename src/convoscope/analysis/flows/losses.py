@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from convoscope.analysis.answer import LostConversation
-from convoscope.analysis.answer.comparison import GroupComparison, holm, whole
+from convoscope.analysis.answer.comparison import GroupComparison, whole
 from convoscope.analysis.answer.differences import order_key
-from convoscope.analysis.answer.samples import FigureSample
 from convoscope.analysis.flows.state_table import FEW, Rate, StateTable, rates
 from convoscope.conversation import from_json
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.ranking import Ranking
 from convoscope.scores.observation import MEASURED
+from convoscope.statistics.differences import LEVEL, FigureSample, holm
 from convoscope.statistics.intervals import student_quantile
 from convoscope.views.end_reasons import HANDED_OVER
 from convoscope.views.flow.endings import DONE, OUTCOMES, UNKNOWN
@@ -328,12 +328,11 @@ def _differences(
                     comparison = whole(sample, here & (agents == first), here & (agents == second), codes)
                     compared_states |= {} if comparison is None else {state: comparison}
             # What is compared in one table is corrected together.
-            for (state, comparison), holds in zip(
-                compared_states.items(), holm([comparison.p for comparison in compared_states.values()]), strict=True
-            ):
+            corrected = holm([one.p for one in compared_states.values()])
+            for (state, comparison), p in zip(compared_states.items(), corrected, strict=True):
                 reach = student_quantile(comparison.degrees) * comparison.error
                 low, high = comparison.difference - reach, comparison.difference + reach
-                yield (flow, state, name), VersionDifference(comparison.difference, low, high, holds)
+                yield (flow, state, name), VersionDifference(comparison.difference, low, high, p <= LEVEL)
 
 
 def lost_by_state(lost: Sequence[LostConversation]) -> dict[StateKey, list[int]]:

@@ -350,7 +350,7 @@ def dimension_key(name: str) -> str:
     return f"by.{name}" if name in _TAKEN or name.startswith("by.") else name
 
 
-_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in", "judges", "repeats", "answers"))
+_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in", "moved", "judges", "repeats", "answers"))
 
 
 def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) -> str:
