@@ -120,6 +120,7 @@ function lanesOf(call, place, still) {
   const rows = timeline.lanes.map((lane) => {
     const track = node("div", { class: "lane" });
     const spans = lane.spans || [];
+    const lostSpan = spans.filter((span) => span.label === call.lost_in).pop();
     const put = (start, end, style, label, tip, second) => {
       const bar = node("i", { class: style, "data-tip": tip }, label || "");
       bar.style.left = `${Math.min(99.6, scale(start))}%`;
@@ -131,7 +132,8 @@ function lanesOf(call, place, still) {
     for (const span of spans.slice(0, 300)) {
       const end = span.end === undefined ? span.start : span.end;
       const bad = failed.has(span.seq);
-      put(span.start, lane.kind === "states" && span.end === undefined ? length : end, `${style} ${bad ? "x" : ""}`, scale(end - span.start) > 6 || lane.kind === "states" ? span.label : "", `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s${bad ? ", failed" : ""}`, span.start);
+      const lost = lane.kind === "states" && call.lost_in && span === lostSpan;
+      put(span.start, lane.kind === "states" && span.end === undefined ? length : end, `${style} ${bad || lost ? "x" : ""}`, scale(end - span.start) > 6 || lane.kind === "states" ? span.label : "", `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s${bad ? ", failed" : lost ? ", lost here" : ""}`, span.start);
     }
     if (lane.role === "assistant") for (const over of (timeline.overlaps || []).slice(0, 200)) put(over.start, over.end, "ov", "", `both speak for ${(over.end - over.start).toFixed(1)} s`, over.start);
     if (lane.kind === "speaker") for (const [start, end, owes, text] of silences.filter((one) => one[2] === lane.role).slice(0, 100)) put(start, end, "si", scale(end - start) > 4 ? node("span", {}, text) : "", `${text} of silence`, start);

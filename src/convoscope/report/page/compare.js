@@ -58,12 +58,12 @@ const moveSigns = (kind) => [outcomeSign(MOVES[kind][0]), node("span", { "aria-h
 function movedLists(compare) {
   if (!(compare.lists || []).length) return null;
   const row = (place) => { const pair = compare.pairs[place]; return node("a", { class: "li", href: `#/compare/${place}` }, moveSigns(pair.moved), node("bdi", { class: "id" }, pair.scenario), node("bdi", { class: "w" }, pair.reason || "")); };
-  const shown = 8;
+  const shown = innerWidth < 760 ? 5 : 8;
   return node("section", { "aria-label": "Fixed and broken" }, node("div", { class: "head" }, node("h2", {}, `Which ${nouns()} were fixed, which broke`), node("span", { class: "dim" }, "both sides of a scenario; a row shows them side by side")),
     node("div", { class: "moved" }, compare.lists.map((one) => node("div", { class: "card box list" }, node("h3", { class: one.kind === "broken" ? "bad" : "good" }, one.kind === "broken" ? "✕ " : "✓ ", bdi(one.title)), one.most ? node("p", { class: "mut" }, bdi(one.most)) : null,
       one.numbers.slice(0, shown).map(row),
       one.numbers.length > shown ? fold(`${number(one.numbers.length - shown)} more`, () => one.numbers.slice(shown).map(row), { class: "small" }) : null,
-      one.href && compare.is_one_run ? node("p", {}, node("a", { href: one.href }, "In the list")) : one.href ? node("p", {}, node("a", { href: one.href }, "In the list")) : null))),
+      one.href ? node("p", {}, node("a", { href: one.href }, "In the list")) : null))),
     compare.left_out ? node("p", { class: "dim" }, coded(compare.left_out)) : null);
 }
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from urllib.parse import urlencode
 
 import msgspec
 
-from convoscope.analysis.answer import look_at_lost, sentence_start
+from convoscope.analysis.answer import look_at_lost, make_answer, sentence_start
+from convoscope.analysis.answer.causes import NONE
 from convoscope.analysis.compare.model import ComparedFigure, Comparison, ConversationPair, Finding
 from convoscope.analysis.compare.pairs import conversation_pairs
-from convoscope.analysis.compare.words import difference_text, interval_text, needs_text
-from convoscope.analysis.words import counted, cut_text, value_text
-from convoscope.metrics.declaration import LOWER
-from convoscope.report.page.figures import dimension_key
+from convoscope.analysis.compare.words import difference_text, interval_text, needs_text, signed_text
+from convoscope.analysis.words import counted, cut_text, number_text, value_text
+from convoscope.metrics.declaration import LOWER, SHARE
 from convoscope.report.page.index import PairedList, Partner, ending_of
 from convoscope.report.page.overview import VerdictPart, verdict_line
 from convoscope.report.panels import ListFacet
@@ -39,6 +38,8 @@ MOVED = {
 }
 """What became of a pair: facets of the list, by value."""
 NAME = 24
+SHORT_UNIT = 2
+"""Letters of a unit that fits into a column."""
 
 
 class DifferenceBar(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,7 +128,7 @@ class CompareScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Both sides are in the list."""
 
 
-def compare_screen(comparison: Comparison, stories: Collection[int] = ()) -> CompareScreen:
+def compare_screen(comparison: Comparison, runs: Sequence[Run], stories: Collection[int] = ()) -> CompareScreen:
     """What the page shows of a comparison. `stories`: of two runs, the pairs whose earlier conversation is here."""
     before, *later = comparison.sides
     after = later[-1]
@@ -139,13 +140,25 @@ def compare_screen(comparison: Comparison, stories: Collection[int] = ()) -> Com
         ],
         verdict=[verdict_line(clause) for clause in comparison.sentences],
         meta=list(_meta(comparison)),
-        lists=[_moved_list(kind, pairs, comparison) for kind in ("broken", "fixed")] if pairs else [],
+        lists=[
+            _moved_list(kind, pairs, comparison, _causes(run))
+            for kind, run in (("broken", runs[-1]), ("fixed", runs[0]))
+        ]
+        if pairs
+        else [],
         pairs=[_pair(pair, comparison.by or index in stories) for index, pair in enumerate(pairs)],
         left_out=_left_out(comparison, len(pairs), stories),
         groups=[(sentence_start(one.sentence), one.figure.finding == "worse") for one in comparison.groups],
         is_one_run=bool(comparison.by),
         mix=[sentence_start(one.sentence) for one in comparison.mix],
     )
+
+
+def _causes(run: Run) -> dict[int, str]:
+    """Why each lost conversation of a run was lost, where a cause was found."""
+    answer = make_answer(run)
+    causes = [one for one in (*answer.causes, *answer.remaining) if one.rule != NONE]
+    return {number: cause.sentence for cause in causes for number in cause.numbers}
 
 
 def _meta(comparison: Comparison) -> Iterator[str]:
@@ -183,15 +196,28 @@ def _row(figure: ComparedFigure, comparison: Comparison) -> ComparedRow:
     return ComparedRow(
         name=figure.metric,
         label=sentence_start(figure.label),
-        before=value_text(figure.before, figure.unit),
-        after=value_text(figure.after, figure.unit),
+        before=_short(figure.before, figure.unit),
+        after=_short(figure.after, figure.unit),
         reason=figure.remark or "no value" if figure.before is None or figure.after is None else "",
-        difference="" if figure.difference is None else difference_text(figure.difference, figure.unit),
+        difference="" if figure.difference is None else _short_difference(figure.difference, figure.unit),
         interval="" if figure.low is None and figure.high is None else interval_text(figure),
         remark=_remark(figure, comparison),
         bar=_bar(figure),
         small=figure.small,
     )
+
+
+def _short(value: float | None, unit: str) -> str:
+    """A value in a narrow column: a unit of several words is left out."""
+    return value_text(value, unit) if value is None or _is_short(unit) else number_text(value, unit)
+
+
+def _short_difference(value: float, unit: str) -> str:
+    return difference_text(value, unit) if _is_short(unit) else signed_text(value, unit)
+
+
+def _is_short(unit: str) -> bool:
+    return unit == SHARE or len(unit) <= SHORT_UNIT
 
 
 def _remark(figure: ComparedFigure, comparison: Comparison) -> str:
@@ -224,28 +250,25 @@ def _bar(figure: ComparedFigure) -> DifferenceBar | None:
     )
 
 
-def _moved_list(kind: str, pairs: Sequence[ConversationPair], comparison: Comparison) -> MovedList:
+def _moved_list(
+    kind: str, pairs: Sequence[ConversationPair], comparison: Comparison, causes: Mapping[int, str]
+) -> MovedList:
+    """`causes`: why a conversation was lost, of the run in which these were."""
     numbers = [index for index, pair in enumerate(pairs) if pair.moved == kind]
     after = comparison.sides[-1].name
     count = (
         (comparison.broken if kind == "broken" else comparison.fixed) if len(comparison.sides) == 2 else len(numbers)
     )
-    reasons = Counter(_kind_of_reason(pairs[index].reason) for index in numbers if pairs[index].reason)
+    lost = [pairs[index].after_number if kind == "broken" else pairs[index].before_number for index in numbers]
+    reasons = Counter(causes[number] for number in lost if number in causes)
     most, times = reasons.most_common(1)[0] if reasons else ("", 0)
-    query = {"moved": kind} | ({dimension_key(comparison.by): after} if comparison.by else {})
     return MovedList(
         kind=kind,
         title=f"{MOVED[kind]} in {cut_text(after, NAME)}: {count:,}",
         most=f"Most: {most} ({times:,})." if times > 1 else "",
         numbers=numbers,
-        href=f"#/calls?{urlencode(query)}" if numbers else "",
+        href=f"#/calls?moved={kind}" if numbers else "",
     )
-
-
-def _kind_of_reason(reason: str) -> str:
-    """A reason without its number and quotes, so that equal ones can be counted."""
-    words = reason.partition(":")[0].partition("“")[0]
-    return " ".join(word for word in words.split() if not any(letter.isdigit() for letter in word)) or reason
 
 
 def _left_out(comparison: Comparison, pairs: int, stories: Collection[int]) -> str:
@@ -270,7 +293,7 @@ def _pair(pair: ConversationPair, is_here: object) -> PairRow:
 
 
 def paired_list(comparison: Comparison, runs: Sequence[Run], kinds: Sequence[str]) -> PairedList | None:
-    """The pairs as a facet of the list: of one run both conversations of a pair have it, of two the later one."""
+    """The pairs as a facet of the list, which the later conversation of each has."""
     before_of = conversation_pairs(comparison, runs)
     if not before_of:
         return None
@@ -289,7 +312,7 @@ def paired_list(comparison: Comparison, runs: Sequence[Run], kinds: Sequence[str
         if comparison.by:
             partners[before] = Partner(ids[1][after], kinds.index(now), after, pair, False)
         if value is not None:
-            values |= {after: value, before: value} if comparison.by else {after: value}
+            values[after] = value
     title = " → ".join(cut_text(comparison.sides[at].name, NAME) for at in (0, -1))
     return PairedList(ListFacet(key="moved", title=title, values=values, labels=MOVED), partners, title)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 20_000
 """Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
-MAX_COLUMNS = 4
+MAX_COLUMNS = 3
 MAX_TIMED = 2_000
 """A list of more does not say how long each is: that is in the bodies alone."""
 VERSION = "agent"
@@ -232,8 +232,8 @@ def _lengths(connection: duckdb.DuckDBPyConnection, run: Run) -> list[IndexColum
 def _partners(paired: PairedList, numbers: Sequence[int]) -> list[Partner | None]:
     """The other conversation of each pair, with its position in the list."""
     at = {number: position for position, number in enumerate(numbers)}
-    found = [paired.partners.get(number) for number in numbers]
-    return [one and msgspec.structs.replace(one, position=at.get(one.position, -1)) for one in found]
+    partners = [paired.partners.get(number) for number in numbers]
+    return [one and msgspec.structs.replace(one, position=at.get(one.position, -1)) for one in partners]
 
 
 def ending_of(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]) -> str:
@@ -269,8 +269,8 @@ def _dimensions(run: Run, listed: Sequence[int]) -> Iterator[ListFacet]:
         # Versions say most; scenarios are many.
         first = ("agent", "model", "flow")
         last = ("scenario_id", "trial")
-        ours = (*first, *(name for name in DIMENSIONS if name not in (*first, *last)))
-        for name in (*ours, *sorted(names - set(DIMENSIONS)), *last):
+        usual = (*first, *(name for name in DIMENSIONS if name not in (*first, *last)))
+        for name in (*usual, *sorted(names - set(DIMENSIONS)), *last):
             known = values.get(name, {})
             counts, others = (None, 0) if all_are_listed else _counts(connection, source, name, known)
             title = name.replace("_", " ").capitalize()

@@ -254,7 +254,7 @@ def _write(
             alike=answer.alike,
             panels=panels(run),
         ),
-        compare=compare_screen(comparison, base) if comparison is not None else None,
+        compare=compare_screen(comparison, runs, base) if comparison is not None else None,
         opens=opens,
     )
     folded = fold(msgspec.json.encode(data))
@@ -304,8 +304,8 @@ def _baseline_stories(comparison: Comparison | None, runs: Sequence[Run], most: 
     by_number: dict[int, str] = {}
     for record in records(run, numbers, calls.stories):
         number = record.number
-        place = CallRank(ending_of(number, ranking, lost), why[number], ranking.because([number])[0])
-        folded = fold(msgspec.json.encode(calls.call(record, place)))
+        ranked = CallRank(ending_of(number, ranking, lost), why[number], ranking.because([number])[0])
+        folded = fold(msgspec.json.encode(calls.call(record, ranked)))
         if len(folded) + _TAGS <= min(room, _MAX_ONE):
             room -= len(folded) + _TAGS
             by_number[number] = folded
