@@ -42,7 +42,7 @@ from convoscope.runs.ranking import RankedConversation, RankedMetric, Ranking, n
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.views.end_reasons import HANDED_OVER, handed_over_by
-from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, SAID_BY_LOG, UNKNOWN, terminal_of
+from convoscope.views.flow.endings import DONE, LOST, OUTCOMES, UNKNOWN, terminal_of
 from convoscope.views.flow.walk import walk
 from convoscope.views.machines import NO_DIALOGUE, is_phone_call
 
@@ -55,6 +55,8 @@ _LOOKED_AT = 50
 """Conversations that are looked at for what to call them."""
 _MOST_WORDS = 90
 _MOST_QUOTED = 60
+SAID_BY_LOG = "the log says so"
+"""What `endings` gives as evidence where the log itself says whether a conversation was completed."""
 NO_REASON = "worse than no other in any metric"
 
 

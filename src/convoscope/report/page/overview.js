@@ -54,7 +54,7 @@ function triedOf(cards) {
   if (!options.length) return null;
   const text = options.join(" ");
   const copy = node("button", { type: "button", class: "btn", onclick: () => {
-    const field = node("textarea", { "aria-hidden": "true" });
+    const field = node("textarea", { class: "copy", "aria-hidden": "true" });
     field.value = text;
     document.body.append(field);
     field.select();

@@ -176,6 +176,7 @@ def overview(
     lost = is_known and outcomes.all_lost > 0
     target = next((one.target for one in data.checks.get(OUTCOME_METRIC, ())), None) if is_known else None
     counts = msgspec.structs.asdict(outcomes) if outcomes.unknown < outcomes.total else {}
+    is_any_counted = any(counts.get(kind) for kind in OUTCOMES if kind not in NOT_COUNTED)
     measured = sum(entry is None for entry in run.summary.whole_metrics.values())
     banner = "" if receipt.valid else f"This run is marked invalid since {receipt.invalidated_at}: "
     if banner:
@@ -192,9 +193,10 @@ def overview(
             OutcomePart(
                 kind,
                 counts[kind],
-                label + _share_text(counts[kind], kind, outcomes),
+                (label if is_any_counted else label.removeprefix("more ").removeprefix("are "))
+                + _share_text(counts[kind], kind, outcomes),
                 f"#/calls?{urlencode({'outcome': kind})}",
-                kind not in NOT_COUNTED,
+                kind not in NOT_COUNTED or not is_any_counted,
             )
             for kind, label in OUTCOMES.items()
             if counts.get(kind)

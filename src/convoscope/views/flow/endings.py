@@ -149,8 +149,6 @@ def terminal_of(conversation: Conversation) -> Terminal:
 
 
 DONE, LOST, UNKNOWN = "done", "lost", "unknown"
-SAID_BY_LOG = "the log says so"
-"""The evidence where the log itself says whether a conversation was completed."""
 OUTCOMES = (LOST, HANDED_OVER, UNKNOWN, DONE, *NO_DIALOGUE)
 """What came of a conversation, worst first; at the end those that are in no average."""
 _NO_USER = {
@@ -191,7 +189,7 @@ def outcome_of(conversation: Conversation) -> OutcomeReading:
     if label is not None and label.passed is not None:
         return OutcomeReading(label.passed, f"{label.field}: {shown_value(label.value)}")
     if outcome.completed is not None:
-        return OutcomeReading(outcome.completed, SAID_BY_LOG)
+        return OutcomeReading(outcome.completed, "the log says so")
     if outcome.final_status and (kept := _kept_status(conversation)) is not None:
         return OutcomeReading(kept, f"final status: {outcome.final_status}")
     if conversation.flow is not None or conversation.contents.has_states:
