@@ -56,6 +56,7 @@ def compare_command(
         opened,
         print_after,
         print_comparison,
+        side_names,
     )
     from convoscope.report.files import check_files, write_text
     from convoscope.report.screen import Screen, progress_bar
@@ -70,7 +71,9 @@ def compare_command(
     settings = {"label": label, "metrics": split(metrics), "metrics_from": metrics_from or (), **reading.arguments}
     with progress_bar() as progress:
         runs = [opened(one, ScoreSettings(progress=progress, **settings)) for one in sources]
-    comparison = compared(runs, by=name or None, values=split(values) or (), smallest=smallest)
+    comparison = compared(
+        runs, by=name or None, values=split(values) or (), smallest=smallest, names=side_names(sources)
+    )
     if out is not None:
         from convoscope.report.page import write_compare_page  # type: ignore[attr-defined]
 

@@ -132,7 +132,7 @@ def _is_measured(key: str, baseline: ComparedSet, later: ComparedSet) -> bool:
 def moved_mix(sets: ComparedSets, noun: Noun) -> tuple[MovedMix, ...]:
     """The kinds of conversations of which a side has clearly more than the baseline."""
     samples, baseline = sets.samples, sets.sets[0]
-    found = []
+    moved: list[tuple[float, MovedMix]] = []
     for later in sets.sets[1:]:
         but = [*version_names(samples.dimension_names), *WHEN, *([sets.by] if sets.by else [])]
         for kind in kinds_of(samples, baseline.rows | later.rows, but):
@@ -153,5 +153,5 @@ def moved_mix(sets: ComparedSets, noun: Noun) -> tuple[MovedMix, ...]:
             mix = MovedMix(
                 dimension=kind.name, value=value, before=before, after=after, side=later.side.name, sentence=sentence
             )
-            found.append((distance, mix))
-    return tuple(mix for _, mix in sorted(found, key=lambda one: -one[0])[:MOST])
+            moved.append((distance, mix))
+    return tuple(mix for _, mix in sorted(moved, key=lambda one: -one[0])[:MOST])
