@@ -146,6 +146,17 @@ def _verdict(figure: GateFigure, rule: Rule) -> RuleVerdict:
     return RuleVerdict(PASSED if met else FAILED, rule.reason(figure, value), sure)
 
 
+class SampleDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean difference over the samples that two results share, after minus before, with its 95 % interval."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    n: int
+    p: float
+    """How likely so large a difference is by chance; not corrected for the number of figures."""
+
+
 class GateCheck(msgspec.Struct, frozen=True, rename={"reason": "words"}):
     """What a gate says of one figure."""
 
@@ -154,6 +165,8 @@ class GateCheck(msgspec.Struct, frozen=True, rename={"reason": "words"}):
     value: float | None
     limit: float | None
     reason: str
+    by_sample: SampleDifference | None = None
+    """Beside the verdict, where both results keep a value of each sample."""
 
 
 class Gate(msgspec.Struct, frozen=True, rename={"reason": "words"}):
