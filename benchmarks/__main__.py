@@ -21,6 +21,7 @@ from typing import TextIO
 from benchmarks import (
     annotation,
     causes,
+    comparing,
     dialogues,
     faults,
     intervals,
@@ -63,6 +64,10 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         if full:
             labels.run()
 
+    def compared() -> None:
+        comparing.run(2_000 if full else 20)
+        comparing.size(folder, 1_000_000 if full else 5_000)
+
     return {
         "startup": startup.run,
         "road": lambda: road.run(folder),
@@ -81,6 +86,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         "causes": lambda: causes.run(calls=120 if full else 20),
         "faults": lambda: faults.run(alone=140 if full else 5, together=7 if full else 1),
         "intervals": lambda: intervals.run(2_000 if full else 100),
+        "comparisons": compared,
         "mutations": wrong_records,
         "weight": weight.run,
     }
