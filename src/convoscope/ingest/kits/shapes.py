@@ -81,7 +81,9 @@ def embedded(value: Any) -> Any:
     >>> embedded('"{\\\\"a\\\\": 1}"'), embedded("{no JSON"), embedded("12")
     ({'a': 1}, '{no JSON', '12')
     """
-    if isinstance(value, str) and value.startswith(('"{', '"[')):
+    if not isinstance(value, str) or value[:1].isalnum():  # most texts begin with a letter
+        return value
+    if value.startswith(('"{', '"[')):
         with suppress(BadJson):
             value = decode(value.encode("utf-8", "replace")).value
     return parsed(value)

@@ -6,8 +6,10 @@ a tool, a retrieval. Everything else happens here.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
@@ -58,7 +60,7 @@ KNOWN = frozenset(
 """Fields of spans that show in the order and the times of events: not kept beside them."""
 
 
-class LoggedCall(msgspec.Struct, kw_only=True):
+class LoggedCall(msgspec.Struct, kw_only=True, dict=True):
     """A call of a model: what it was sent, what it answered, as plain messages."""
 
     inputs: list[JsonObject] = []
@@ -71,6 +73,11 @@ class LoggedCall(msgspec.Struct, kw_only=True):
     """The texts are transcripts of what was said."""
     is_cut_off: bool = False
     """The user interrupted the answer."""
+
+    @cached_property
+    def sent(self) -> list[str]:
+        """What each of the inputs says."""
+        return list(map(signature, self.inputs))
 
 
 class ToolRun(msgspec.Struct, kw_only=True):
@@ -305,7 +312,7 @@ def _echoes(spans: Sequence[Span], logged: Mapping[int, Logged]) -> list[Span]:
     for span in spans:
         call = logged.get(id(span))
         if isinstance(call, LoggedCall) and call.inputs and not span.error:
-            alike.setdefault(_sent(call), []).append((span, call))
+            alike.setdefault("\n".join(call.sent), []).append((span, call))
     echoes: list[Span] = []
     for same in alike.values():
         same.sort(key=lambda entry: (not entry[1].outputs, _length(entry[0])))
@@ -328,10 +335,6 @@ def _is_echo(span: Span, call: LoggedCall, other: Span, other_call: LoggedCall) 
 
 def _length(span: Span) -> float:
     return 0.0 if span.start is None or span.end is None else span.end - span.start
-
-
-def _sent(call: LoggedCall) -> str:
-    return "\n".join(map(signature, call.inputs))
 
 
 def _moments(steps: Sequence[TraceStep]) -> list[tuple[TraceStep, bool]]:
@@ -362,8 +365,11 @@ class TraceTimeline(PlainTimeline):
 
     def __init__(self, notes: Notes) -> None:
         super().__init__(notes, "span")
-        self._history: list[tuple[str, str]] = []
-        """Of each message so far: what it says, and its trace."""
+        self._history: dict[str, list[int]] = {}
+        """By what messages say, their places in the order of all messages so far."""
+        self._length = 0
+        self._first: dict[str, int] = {}
+        """By trace, the place of its first message."""
         self._running: dict[str, str] = {}
         """By span of a tool, the id of its call."""
         self._given: Counter[str] = Counter()
@@ -383,7 +389,7 @@ class TraceTimeline(PlainTimeline):
         logged, at = step.logged, self.at(step.span.end)
         if isinstance(logged, LoggedCall):
             for message in logged.outputs:
-                self._history.append((signature(message), step.span.trace))
+                self._remember(signature(message), step.span.trace)
                 self._add(message, step, at)
             self._measure(step, logged)
         elif isinstance(logged, ToolRun):
@@ -396,31 +402,37 @@ class TraceTimeline(PlainTimeline):
     def _send(self, step: TraceStep, call: LoggedCall) -> None:
         at = self.at(step.span.start)
         trace = step.span.trace
-        known = self._known(call.inputs, trace)
-        for message, is_known in zip(call.inputs, known, strict=True):
+        known = self._known(call, trace)
+        for message, sent, is_known in zip(call.inputs, call.sent, known, strict=True):
             if message["role"] == SYSTEM:
                 self.instruct(message)
             elif not is_known:
-                self._history.append((signature(message), trace))
+                self._remember(sent, trace)
                 self._add(message, step, at)
 
-    def _known(self, inputs: Sequence[JsonObject], trace: str) -> list[bool]:
+    def _remember(self, said: str, trace: str) -> None:
+        self._first.setdefault(trace, self._length)
+        self._history.setdefault(said, []).append(self._length)
+        self._length += 1
+
+    def _known(self, call: LoggedCall, trace: str) -> list[bool]:
         """Which messages were said before: those of a history that a call repeats, in their order.
 
         A call of another trace repeats the history only if it repeats an answer of the model: a user may say the same
         words twice.
         """
-        index, known = 0, [False] * len(inputs)
-        first = next((at for at, (_, where) in enumerate(self._history) if where == trace), len(self._history))
+        known = [False] * len(call.inputs)
+        first = self._first.get(trace, self._length)
         for start in dict.fromkeys((0, first)):
-            index, matched = start, [False] * len(inputs)
-            for number, message in enumerate(inputs):
-                wanted = signature(message)
-                at = next((at for at in range(index, len(self._history)) if self._history[at][0] == wanted), -1)
-                if at >= 0:
-                    matched[number], index = True, at + 1
+            index, matched = start, [False] * len(call.inputs)
+            for number, said in enumerate(call.sent):
+                places = self._history.get(said, ())
+                at = bisect_left(places, index)
+                if at < len(places):
+                    matched[number], index = True, places[at] + 1
             repeats = start == first or any(
-                is_found and message["role"] == ASSISTANT for is_found, message in zip(matched, inputs, strict=True)
+                is_found and message["role"] == ASSISTANT
+                for is_found, message in zip(matched, call.inputs, strict=True)
             )
             if repeats and sum(matched) > sum(known):
                 known = matched
