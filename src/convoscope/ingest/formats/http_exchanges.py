@@ -17,7 +17,7 @@ from convoscope.ingest.kits.exchanges import (
 from convoscope.ingest.kits.shapes import signature
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.streams import is_stream, stream_events
-from convoscope.ingest.kits.traces import Logged, LoggedCall, TraceReader
+from convoscope.ingest.kits.traces import KNOWN, Logged, LoggedCall, TraceReader
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
@@ -32,6 +32,7 @@ class HttpExchangesReader(TraceReader):
 
     name = "http-exchanges"
     title = "HTTP exchanges with a model"
+    known = KNOWN | {"headers"}
     confidence = 0.93
     no_calls = "its requests ask a model for vectors, counts or pictures, not for an answer"
 

@@ -12,7 +12,7 @@ import msgspec
 from convoscope.conversation import USER, Conversation
 from convoscope.conversation.events import moment
 from convoscope.ingest.control_text import without_control
-from convoscope.ingest.io.json import decode
+from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.kits.shapes import embedded
 from convoscope.ingest.kits.spans import any_value
 from convoscope.ingest.record import JsonObject, from_milliseconds, without_payload
@@ -53,7 +53,7 @@ class Leftovers:
         self._held.texts |= held.texts
         if not left:
             return conversation
-        self._note(left)
+        self._note(left, UNREAD)
         kept = {path: without_payload(list(values), self._notes, -1) for path, values in left.items()}
         for values in left.values():
             self._held.add(list(values))
@@ -69,15 +69,15 @@ class Leftovers:
     def note_rest(self, records: Iterable[Any]) -> None:
         """Note the texts of the whole records that were given with no conversation, and are in none."""
         search = _Search(self._held, self._known, self._shown, self._looked_at, is_rest=True)
-        left = search.through(records)
-        self._note([path for path, values in left.items() if any(isinstance(value, str) for value in values)])
+        left = search.through(record for record in records if not isinstance(record, str))
+        self._note([path for path, values in left.items() if any(map(_is_text, values))], "in_no_conversation")
 
-    def _note(self, left: Collection[str]) -> None:
+    def _note(self, left: Collection[str], code: str) -> None:
         if left:
-            self._notes.ignored("field_not_read", ", ".join(left)[:200], count=len(left))
+            self._notes.ignored(f"field_{code}", ", ".join(left)[:200], count=len(left))
         for path in left:
             if path.rpartition(".")[2] in _SAID and ".delta." not in path:  # pieces of what comes whole
-                self._notes.set_aside("text_not_read", path[:200])
+                self._notes.set_aside(f"text_{code}", path[:200])
 
 
 def with_leftovers(
@@ -89,6 +89,18 @@ def with_leftovers(
 ) -> Conversation:
     """The conversation of records that hold no other one, with what they say beyond it in its `extras`."""
     return Leftovers(notes, known, shown).kept_with(conversation, records)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > 2 and moment(value) is None
+
+
+def _unquoted(text: str) -> str:
+    """A text that may be written as JSON, in quotes."""
+    if text[:1] == '"' == text[-1:]:
+        with suppress(BadJson):
+            return str(decode(text.encode("utf-8", "replace")).value)
+    return text
 
 
 class _Held:
@@ -103,16 +115,16 @@ class _Held:
         """All that is in a value; JSON in a text is looked into."""
         values, texts, pending = self.values, self.texts, [value]
         while pending:
-            one = pending.pop()
-            if isinstance(one, dict):
-                pending += [inner for name, inner in one.items() if name != "seq"]
-            elif isinstance(one, list | tuple):
-                pending += one
-            elif one is not None and one not in values:
-                values.add(one)
-                if isinstance(one, str):
-                    texts.add(one)
-                    if (inner := embedded(one)) is not one:
+            entry = pending.pop()
+            if isinstance(entry, dict):
+                pending += [inner for name, inner in entry.items() if name != "seq"]
+            elif isinstance(entry, list | tuple):
+                pending += entry
+            elif entry is not None and entry not in values:
+                values.add(entry)
+                if isinstance(entry, str):
+                    texts.add(entry)
+                    if (inner := embedded(entry)) is not entry:
                         pending.append(inner)
 
     @cached_property
@@ -121,6 +133,7 @@ class _Held:
 
     def has(self, value: Any) -> bool:
         if isinstance(value, str):
+            value = _unquoted(value)
             words = without_control(value, USER).words
             return value in self.values or self._has_lines(value) or (bool(words) and self._has_lines(words))
         # Any log has these two somewhere.

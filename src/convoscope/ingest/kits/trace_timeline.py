@@ -58,9 +58,9 @@ class TraceTimeline(PlainTimeline):
     def _answer(self, step: TraceStep, outputs: Sequence[JsonObject], at: Time | None) -> None:
         """What a model answered. Some logs give the whole talk as the answer: what was said before is left out."""
         is_talk = any(message["role"] != ASSISTANT for message in outputs)
-        said = list(map(signature, outputs))
-        known = self._known(outputs, said, step.span.trace) if is_talk else [False] * len(outputs)
-        self._add_new(outputs, said, known, step, at)
+        signatures = list(map(signature, outputs))
+        known = self._known(outputs, signatures, step.span.trace) if is_talk else [False] * len(outputs)
+        self._add_new(outputs, signatures, known, step, at)
 
     def _send(self, step: TraceStep, call: LoggedCall) -> None:
         known = self._known(call.inputs, call.sent, step.span.trace)
@@ -69,12 +69,12 @@ class TraceTimeline(PlainTimeline):
     def _add_new(
         self,
         messages: Sequence[JsonObject],
-        said: Sequence[str],
+        signatures: Sequence[str],
         known: Sequence[bool],
         step: TraceStep,
         at: Time | None,
     ) -> None:
-        for message, words, is_known in zip(messages, said, known, strict=True):
+        for message, words, is_known in zip(messages, signatures, known, strict=True):
             if message["role"] == SYSTEM:
                 self.instruct(message)
             elif not is_known:
@@ -83,7 +83,7 @@ class TraceTimeline(PlainTimeline):
                 self._length += 1
                 self._add(message, step, at)
 
-    def _known(self, inputs: Sequence[JsonObject], said: Sequence[str], trace: str) -> list[bool]:
+    def _known(self, inputs: Sequence[JsonObject], signatures: Sequence[str], trace: str) -> list[bool]:
         """Which messages were said before: those of a history that a call repeats, in their order.
 
         A call of another trace repeats the history only if it repeats an answer of the model: a user may say the same
@@ -93,7 +93,7 @@ class TraceTimeline(PlainTimeline):
         first = self._first.get(trace, self._length)
         for start in dict.fromkeys((0, first)):
             index, matched = start, [False] * len(inputs)
-            for number, words in enumerate(said):
+            for number, words in enumerate(signatures):
                 before = self._history.get(words, ())
                 at = bisect_left(before, index)
                 if at < len(before):

@@ -6,13 +6,13 @@ a tool, a retrieval (`kits.trace_steps`). Everything else happens here and in `k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from convoscope.conversation import Agent, Conversation, Label, Outcome, Source
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, said_in
 from convoscope.ingest.kits.spans import Span, spans_in, with_logs
@@ -72,6 +72,8 @@ class TraceReader(Reader):
 
     title = ""
     sessions: Sequence[str] = SESSIONS
+    known: Set[str] = KNOWN
+    """Names of fields that need not be kept."""
     confidence = 0.9
     pipeline: Pipeline = "text"
     """Of conversations without sound in the log."""
@@ -130,19 +132,21 @@ class TraceReader(Reader):
         for twice in echoes(spans, logged):
             notes.ignored("call_logged_twice", twice.name[:80])
             del logged[id(twice)]
-        sessions = _by_session(spans, self.sessions)
+        sessions, leftovers = _by_session(spans, self.sessions), Leftovers(notes, self.known)
         for name, of_session in list(sessions.items()):
             if len(sessions) > 1 and not any(id(span) in logged for span in of_session):
                 notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
+                leftovers.leave(_raw(of_session))
                 del sessions[name]
         for name, of_session in sessions.items():
             steps = self._steps(of_session, logged, notes)
             if any(says(step.logged) for step in steps):
                 conversation = self._conversation(name or group.name, of_session, steps, group, notes)
-                raw = {id(value): value for span in of_session for value in span.raw or (span.attributes,)}
-                yield with_leftovers(conversation, raw.values(), notes, KNOWN)
+                yield leftovers.kept_with(conversation, _raw(of_session))
             else:
+                leftovers.leave(_raw(of_session))
                 notes.refuse(_no_content(of_session, steps, name, self))
+        leftovers.note_rest(record.value for record in group.records)
 
     def _steps(self, spans: Sequence[Span], logged: Mapping[int, Logged], notes: Notes) -> list[TraceStep]:
         """The steps of a session; where no call of a model says anything, what the first spans were given and gave."""
@@ -203,6 +207,11 @@ class TraceReader(Reader):
                 }
             ),
         )
+
+
+def _raw(spans: Sequence[Span]) -> Iterable[JsonObject]:
+    """What the spans were written as, and into, each once."""
+    return {id(value): value for span in spans for value in span.raw or (span.attributes,)}.values()
 
 
 def _roots(spans: Sequence[Span]) -> dict[str, str]:
