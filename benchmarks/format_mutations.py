@@ -317,7 +317,7 @@ def _dropped(value: Any, held: list[Place], draw: Draw) -> Any:
     names = sorted({key for holder, key in held if isinstance(holder, dict)})
     name = draw.choice(names) if names else ""
     for holder, key in held:
-        if key == name and isinstance(holder, dict):
+        if key == name and isinstance(holder, dict) and key in holder:
             del holder[key]
     return value
 
@@ -328,7 +328,7 @@ def _renamed(value: Any, held: list[Place], draw: Draw) -> Any:
     name = draw.choice(names) if names else ""
     other = draw.choice([name.upper(), f"{name}_v2", name.replace("_", ""), f"x.{name}"])
     for holder, key in held:
-        if key == name and isinstance(holder, dict):
+        if key == name and isinstance(holder, dict) and key in holder:
             holder[other] = holder.pop(key)
     return value
 

@@ -25,7 +25,7 @@ class Made(NamedTuple):
     """A log as text, and how many spans or messages are in it."""
 
     text: str
-    count: int
+    entries: int
 
 
 def run(folder: Path, count: int, rounds: int = 3) -> None:
@@ -37,8 +37,8 @@ def run(folder: Path, count: int, rounds: int = 3) -> None:
         path.write_text(made.text)
         unit, cost, conversations = _times(path, rounds)
         print(
-            f"  {name:<14}{made.count:>8,} {what:<9}{len(made.text) / 1e6:>6.1f} MB{conversations:>6,} conversations"
-            f"{made.count / cost:>10,.0f} {what} a second{cost:>7.2f} s,{cost / unit:>6.1f} times json.loads"
+            f"  {name:<14}{made.entries:>8,} {what:<9}{len(made.text) / 1e6:>6.1f} MB{conversations:>6,} conversations"
+            f"{made.entries / cost:>10,.0f} {what} a second{cost:>7.2f} s,{cost / unit:>6.1f} times json.loads"
         )
         path.unlink()
     print()
@@ -231,7 +231,11 @@ def langchain(count: int) -> Made:
                 {"name": one["function"]["name"], "args": json.loads(one["function"]["arguments"]), "id": one["id"]}
                 for one in message.get("tool_calls", ())
             ]
-            data = {"content": message["content"] or "", "additional_kwargs": {}, "response_metadata": {}}
+            data: dict[str, Any] = {
+                "content": message["content"] or "",
+                "additional_kwargs": {},
+                "response_metadata": {},
+            }
             data |= {"tool_calls": calls} if calls else {}
             data |= {"tool_call_id": message["tool_call_id"]} if "tool_call_id" in message else {}
             written.append({"type": kinds[message["role"]], "data": data})

@@ -68,8 +68,10 @@ class Leftovers:
 
     def note_rest(self, records: Iterable[Any]) -> None:
         """Note the texts of the whole records that were given with no conversation, and are in none."""
-        search = _Search(self._held, self._known, self._shown, self._looked_at, is_rest=True)
-        left = search.through(record for record in records if not isinstance(record, str))
+        whole = list(records)
+        if all(isinstance(record, str) for record in whole):  # the lines of a plain text
+            return
+        left = _Search(self._held, self._known, self._shown, self._looked_at, is_rest=True).through(whole)
         self._note([path for path, values in left.items() if any(map(_is_text, values))], "in_no_conversation")
 
     def _note(self, left: Collection[str], code: str) -> None:
