@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from benchmarks import format_mutations
 from benchmarks.format_mutations import JsonLog, Wrong, findings
+
 from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.reader import installed
 from support.logs import EXAMPLES
