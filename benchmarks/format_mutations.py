@@ -372,7 +372,7 @@ def _huge(value: Any, held: list[Place], draw: Draw) -> Any:
 def _nested(value: Any, held: list[Place], draw: Draw) -> Any:
     """Junk in junk, deeper than any log is."""
     junk: Any = "deep inside"
-    for _ in range(draw.choice([8, 70, 300])):
+    for _ in range(draw.choice([8, 70, 120])):
         junk = draw.choice([[junk], {"content": junk}, {"messages": [junk]}, {"attributes": junk}])
     holder, key = draw.choice(held)
     if isinstance(holder, dict) and draw.random() < 0.5:
