@@ -24,6 +24,8 @@ from benchmarks import (
     comparing,
     dialogues,
     faults,
+    format_mutations,
+    format_speed,
     intervals,
     items,
     judging,
@@ -54,6 +56,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         mutations.run_both_ways(200_000 if full else 2_000)
         state_event_mutations.run(20_000 if full else 500)
         voice_mutations.run(5_000 if full else 200)
+        format_mutations.run(40 if full else 2)
 
     def semantics() -> None:
         semantic.run(folder / "semantic", 10_000 if full else 500)
@@ -73,6 +76,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         "road": lambda: road.run(folder),
         "items": lambda: items.run(folder, 1_000_000 if full else 20_000),
         "chats": lambda: scoring.run(folder, sizes=(20_000, 200_000) if full else (500, 5_000)),
+        "formats": lambda: format_speed.run(folder, 500 if full else 50),
         "call": lambda: voice.run(rounds=300 if full else 50),
         "dialogues": lambda: dialogues.run(rounds=5 if full else 1),
         "states": lambda: states.cost(folder, 1_000_000 if full else 5_000),

@@ -167,16 +167,20 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
     was given for all of them. One that a reader claimed is for that reader's inputs only.
     """
     companions = sorted(((Path(one.path).resolve(), one) for one in held), key=lambda pair: pair[0])
+    by_folder: dict[Path, list[Input]] = {}
+    for real_path, one in companions:
+        by_folder.setdefault(real_path.parent, []).append(one)
     near: dict[str, list[Input]] = {}
-    for real, item in logs.items():
+    for real, item in logs.items() if companions else ():
         path = Path(item.path).resolve()
-        above = [pair for pair in companions if _is_for(pair[1], item, readers) and path.is_relative_to(pair[0].parent)]
-        near[real] = [one for _, one in sorted(above, key=lambda pair: -len(pair[0].parts))]
+        above = (one for folder in (path, *path.parents) for one in by_folder.get(folder, ()))
+        near[real] = [one for one in above if _is_for(one, item, readers)]
     placed = {one.path for above in near.values() for one in above}
+    loose = [one for _, one in companions if one.path not in placed]
     accompanied: dict[str, Input] = {}
     for real, item in logs.items():
-        free = [one for _, one in companions if one.path not in placed and _is_for(one, item, readers)]
-        files = [CompanionFile(one.path, one.reader) for one in (*near[real], *free)]
+        free = [one for one in loose if _is_for(one, item, readers)]
+        files = [CompanionFile(one.path, one.reader) for one in (*near.get(real, ()), *free)]
         if item.grouping == "folder":
             known = {Path(one.path).resolve() for one in files}
             outside = reader_named(item.reader).companions(Path(item.path))

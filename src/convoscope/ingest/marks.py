@@ -9,7 +9,7 @@ from typing import Any
 
 from convoscope.ingest.reader import Detection, Reader, Sample
 
-_SPANS = "resourceSpans resource_spans scopeSpans attributes spanContext span_id context trace_id"
+_SPANS = "resourceSpans resource_spans scopeSpans attributes spanContext span_id context trace_id resourceLogs"
 MARKS: dict[str, str] = {
     "agents-runstate": "$schemaVersion",
     "anthropic-managed-agents": "processed_at type",

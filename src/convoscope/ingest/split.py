@@ -311,20 +311,25 @@ class _PieceReader:
     def _build(self, group: RecordGroup, name: str, origin: Origin, notes: Notes, *, lost: int = 1) -> Iterator[Read]:
         """The conversations of a group; `lost` is how many records are not read where there is no conversation."""
         reader, report, line = self.reader, self.report, notes.line
+        files: list[str] = []
         try:
             for part, conversation in enumerate(reader.build(group, notes)):
                 lost = 1
                 taken = notes.hand_over()
                 report.add_notes(taken)
                 report.conversations += 1
-                unused = {id(record) for record in notes.unused}
-                used = [record for record in group.records if id(record) not in unused]
-                report.records_used += notes.records + (len(used) if part == 0 else 0)
+                if part == 0:  # a group may hold as many conversations as records
+                    unused = {id(record) for record in notes.unused}
+                    used = [record for record in group.records if id(record) not in unused]
+                    report.records_used += len(used)
+                    files = list(dict.fromkeys(record.file or name for record in used)) or [name]
+                report.records_used += notes.records
                 report.records_seen += notes.records
                 notes.records = 0
-                for file_name in dict.fromkeys(record.file or name for record in used) or (name,):
+                for file_name in files:
                     report.file(file_name, reader.name).conversations += 1
                 yield Read(conversation, taken, origin._replace(part=part) if part else origin, notes.is_session)
+            report.add_notes(notes.hand_over())  # of what is in none of the conversations
         except InputError as error:
             notes.refused.append(error)
         except OSError as error:

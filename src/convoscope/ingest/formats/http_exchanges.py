@@ -6,11 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from convoscope.ingest.kits.exchanges import body_of, is_model_request, request_messages, response_messages, usage_in
+from convoscope.ingest.kits.exchanges import (
+    body_of,
+    is_model_request,
+    request_messages,
+    response_messages,
+    tools_in,
+    usage_in,
+)
 from convoscope.ingest.kits.shapes import signature
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.streams import is_stream, stream_events
-from convoscope.ingest.kits.traces import Logged, LoggedCall, TraceReader
+from convoscope.ingest.kits.traces import KNOWN, Logged, LoggedCall, TraceReader
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
@@ -25,8 +32,9 @@ class HttpExchangesReader(TraceReader):
 
     name = "http-exchanges"
     title = "HTTP exchanges with a model"
+    known = KNOWN | {"headers"}
     confidence = 0.93
-    no_content = "its requests ask a model for vectors, counts or pictures, not for an answer"
+    no_calls = "its requests ask a model for vectors, counts or pictures, not for an answer"
 
     def knows(self, span: Span) -> bool:
         return "asked" in span.attributes or "other" in span.attributes
@@ -72,7 +80,7 @@ class HttpExchangesReader(TraceReader):
             inputs=request_messages(asked),
             outputs=[] if span.error else response_messages(answer),
             model=as_text(asked.get("model")) or span.name.rpartition("/models/")[2].partition(":")[0],
-            tools=_tools(asked),
+            tools=tools_in(asked),
             usage=usage_in(answer),
         )
 
@@ -117,12 +125,6 @@ def _chains(spans: Iterable[Span]) -> Iterator[int]:
 def _response_ids(answer: Any) -> list[str]:
     events = [as_object(event) for event in stream_events(answer)] if is_stream(answer) else [as_object(answer)]
     return [id for event in events if (id := as_text((as_object(event.get("response")) or event).get("id")))]
-
-
-def _tools(asked: JsonObject) -> list[Any] | None:
-    tools = as_list(asked.get("tools"))
-    declared = [entry for tool in tools for entry in as_list(as_object(tool).get("functionDeclarations"))]
-    return declared or list(tools) or None
 
 
 READER = HttpExchangesReader()

@@ -30,6 +30,8 @@ _USUAL = frozenset(
     | {"started_at", "completed_at", "working_time", "error_retries", "attachments", "limit", "invalidation", "uuid"}
     | {"events_data", "message_pool", "timelines", "metadata"}
 )
+_REPEATS = ("header.json", "reductions.json", "_journal/")
+"""Members of an archive that sum up or repeat what its samples say."""
 
 
 class InspectReader(Reader):
@@ -48,7 +50,7 @@ class InspectReader(Reader):
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        header, samples = _log(group)
+        header, samples = _log(group, notes)
         if not samples:
             raise InputError("an Inspect log without samples", field="samples", hint="it was made with log_samples off")
         # Reductions sum the scores up.
@@ -62,9 +64,10 @@ class InspectReader(Reader):
                 notes.refuse(InputError(f"sample {sample.get('id')!r} has no messages", field="messages"))
 
 
-def _log(group: RecordGroup) -> tuple[JsonObject, list[JsonObject]]:
+def _log(group: RecordGroup, notes: Notes) -> tuple[JsonObject, list[JsonObject]]:
     header: JsonObject = {}
     samples: list[JsonObject] = []
+    listed = 0
     for record in map(as_object, (record.value for record in group.records)):
         name, content = as_text(record.get(MEMBER)), as_object(record.get(CONTENT))
         if name.startswith("samples/"):
@@ -74,6 +77,12 @@ def _log(group: RecordGroup) -> tuple[JsonObject, list[JsonObject]]:
         elif "eval" in record:
             header = record
             samples += [as_object(sample) for sample in as_list(record.get("samples"))]
+        elif name == "summaries.json":
+            listed = len(as_list(record.get(CONTENT)))
+        elif not name.startswith(_REPEATS):
+            notes.ignored("member_not_read", name[:80])
+    if listed > len(samples):
+        notes.set_aside("sample_not_in_archive", f"{listed - len(samples)} of {listed}")
     return header, samples
 
 

@@ -37,6 +37,7 @@ class IntercomReader(TalkReader):
     name = "intercom"
     title = "Intercom conversations"
     shown = frozenset({"part_type"})
+    is_rewritten = True
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:

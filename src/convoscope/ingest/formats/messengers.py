@@ -59,6 +59,7 @@ class FacebookReader(TalkReader):
 
     name = "facebook"
     title = "Facebook Messenger exports"
+    is_rewritten = True
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in map(as_object, sample.values):

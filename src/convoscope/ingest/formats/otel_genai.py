@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from convoscope.conversation import Label
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span, SpanEvent
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
@@ -22,6 +23,7 @@ USAGE = {
     "ttft": ("gen_ai.response.time_to_first_chunk", "gen_ai.server.time_to_first_token"),
 }
 _CALLS = ("chat", "text_completion", "generate_content", "completion", "responses")
+_NO_CALLS = ("embeddings", "embedding", "rerank", "moderation", "image_generation", "create_agent")
 _EVENT_ROLES = {
     "gen_ai.system.message": "system",
     "gen_ai.user.message": "user",
@@ -29,6 +31,7 @@ _EVENT_ROLES = {
     "gen_ai.tool.message": "tool",
 }
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
+_EVALUATION = "gen_ai.evaluation"
 
 
 class OTelGenAIReader(TraceReader):
@@ -51,9 +54,9 @@ class OTelGenAIReader(TraceReader):
         if operation == "retrieval" or "gen_ai.retrieval.documents" in span.attributes:
             query = span.text("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
             return Lookup(query=query or None, chunks=chunks_of(span.first("gen_ai.retrieval.documents")))
-        inputs, outputs = sent(span), answered(span)
+        inputs, outputs = ([], []) if operation in _NO_CALLS else (sent(span), answered(span))
         is_call = operation in _CALLS or (not operation and bool(span.text(*_MODELS)))
-        if not is_call and not (operation == "invoke_agent" and (inputs or outputs)):
+        if not is_call and not inputs and not outputs:
             return None
         tools = span.first("gen_ai.tool.definitions", "llm.request.functions")
         return LoggedCall(
@@ -62,7 +65,28 @@ class OTelGenAIReader(TraceReader):
             model=span.text(*_MODELS),
             tools=tools if isinstance(tools, list) else unflattened(span.attributes, "llm.request.functions") or None,
             usage=usage_of(span, USAGE),
+            is_measured=is_call,
         )
+
+    def whole(self, span: Span) -> tuple[Any, Any]:
+        names = (("traceloop.entity.input", "inputs"), ("traceloop.entity.output", "outputs"))
+        given, answer = (as_object(span.first(name)).get(held) for name, held in names)
+        return given, answer
+
+    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+        """Evaluations that are events of a span, or records of a log."""
+        for span in spans:
+            for event in span.events:
+                held = event.attributes
+                score = held.get(f"{_EVALUATION}.score.value", held.get(f"{_EVALUATION}.score.label"))
+                if event.name == f"{_EVALUATION}.result" and score is not None:
+                    yield Label(
+                        name=as_text(held.get(f"{_EVALUATION}.name")),
+                        value=score,
+                        rater_kind="external",
+                        rater=as_text(held.get("gen_ai.evaluation.evaluator")) or "gen_ai.evaluation",
+                        notes=as_text(held.get(f"{_EVALUATION}.explanation")),
+                    )
 
 
 def tool_run(span: Span) -> ToolRun:
@@ -79,8 +103,12 @@ def tool_run(span: Span) -> ToolRun:
         call_id=span.text("gen_ai.tool.call.id"),
         arguments=given,
         result=result,
-        error=span.error or span.text("error.type"),
+        error=span.error or span.text("error.type") or ("the tool failed" if _failed(span) else ""),
     )
+
+
+def _failed(span: Span) -> bool:
+    return span.text("gen_ai.tool.status", "gen_ai.task.status") in ("error", "failure")
 
 
 def sent(span: Span) -> list[JsonObject]:
@@ -90,9 +118,10 @@ def sent(span: Span) -> list[JsonObject]:
         instructions = {"role": "system", "parts": instructions}
     messages = plain_messages(instructions, "system") if instructions else []
     given = span.first("gen_ai.input.messages", "gen_ai.prompt", "pydantic_ai.all_messages")
-    messages += (
-        plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))
-    )
+    flat = unflattened(span.attributes, "gen_ai.prompt") if given is None else []
+    # Some early instrumentations name the text by its role.
+    flat = [{"role": "user", "content": as_object(entry).get("user"), **as_object(entry)} for entry in flat]
+    messages += plain_messages(given if given is not None else flat)
     if not messages or all(entry["role"] == "system" for entry in messages):
         messages += _from_events(span, outputs=False)
     return messages
@@ -141,7 +170,7 @@ def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
 
 def _events_attribute(span: Span, *, outputs: bool) -> Iterator[SpanEvent]:
     """Events as a list in an attribute, where the answer is the last message of the assistant."""
-    listed = [as_object(entry) for entry in as_list(span.first("events", "gen_ai.events"))]
+    listed = [as_object(entry) for entry in as_list(span.first("events", "all_messages_events", "gen_ai.events"))]
     names = [as_text(entry.get("event.name")) for entry in listed]
     for index, (name, entry) in enumerate(zip(names, listed, strict=True)):
         is_answer = name == "gen_ai.choice" or (name == "gen_ai.assistant.message" and index == len(names) - 1)

@@ -9,7 +9,7 @@ from convoscope.conversation import USER, Agent, ComponentMetric, Conversation, 
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import verdicts
 from convoscope.ingest.kits.exchanges import numbers_in
-from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
@@ -43,6 +43,7 @@ class Tau2BenchReader(Reader):
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        leftovers = Leftovers(notes, _WITHHELD)
         for record in group.records:
             results = as_object(record.value)
             tasks = {as_text(as_object(task).get("id")): as_object(task) for task in as_list(results.get("tasks"))}
@@ -54,9 +55,11 @@ class Tau2BenchReader(Reader):
                     if tasks and not task:
                         notes.set_aside("task_not_found", repr(value.get("task_id"))[:80])
                     conversation = _conversation(value, task, info, group, notes)
-                    yield with_leftovers(conversation, [value, task, around], notes, _WITHHELD)
+                    yield leftovers.kept_with(conversation, [value, task, around])
                 else:
+                    leftovers.leave([value])
                     notes.refuse(InputError("a simulation without messages", field="simulations"))
+        leftovers.note_rest(record.value for record in group.records)
 
 
 def _simulations(value: Any) -> list[Any]:

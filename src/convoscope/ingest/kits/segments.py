@@ -10,7 +10,7 @@ import msgspec
 
 from convoscope.conversation import Clock, Conversation, Outcome, Segment, Source, Text
 from convoscope.errors import InputError
-from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.reader import Reader, RecordGroup
 from convoscope.ingest.record import JsonObject, filled, in_order
 from convoscope.ingest.report import Notes
@@ -107,6 +107,7 @@ class TranscriptReader(Reader):
         raise NotImplementedError
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        leftovers = Leftovers(notes, shown=self.shown)
         for transcript in self.transcripts(group, notes):
             timeline = TimelineBuilder(notes)
             for turn in transcript.turns:
@@ -115,6 +116,7 @@ class TranscriptReader(Reader):
                 else:
                     notes.set_aside("segment_without_text", turn.speaker, timeline.seq)
             if not timeline.events:
+                leftovers.leave([transcript.raw])
                 notes.refuse(InputError("a transcript without words", hint="nothing was said, or nothing recognised"))
                 continue
             conversation = Conversation(
@@ -127,7 +129,8 @@ class TranscriptReader(Reader):
                 outcome=Outcome(duration=transcript.duration),
                 extras=transcript.extras,
             )
-            yield with_leftovers(conversation, [transcript.raw], notes, shown=self.shown)
+            yield leftovers.kept_with(conversation, [transcript.raw])
+        leftovers.note_rest(record.value for record in group.records)
 
 
 def _say(turn: SpokenText, transcript: Transcript, timeline: TimelineBuilder, source: str) -> None:

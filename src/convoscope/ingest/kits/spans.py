@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,7 @@ _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_ti
 _PARENTS = ("parentSpanId", "parent_span_id", "parent_id", "parentId")
 _ATTRIBUTES = "attributes"
 _CHILDREN = ("child_spans", "children")
+_LOGGED_AT = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano")
 _DEEPEST = 6
 _BARE = ("gen_ai.", "openinference.", "llm.input_messages.", "ai.prompt")
 
@@ -47,6 +48,8 @@ class Span(msgspec.Struct, kw_only=True):
     resource: JsonObject = {}
     raw: tuple[JsonObject, ...] = ()
     """The span as it was written, and what it was written into: a scope, a resource."""
+    is_log: bool = False
+    """It is no span, but a record of a log about one: its event."""
 
     def first(self, *names: str) -> Any:
         """The first of these attributes that has a value; JSON in a text is read."""
@@ -71,11 +74,13 @@ def spans_in(value: Any, depth: int = 0, around: tuple[JsonObject, ...] = ()) ->
         return
     if not isinstance(value, dict):
         return
-    batches = value.get("resourceSpans", value.get("resource_spans"))
-    if isinstance(batches, list):
-        around = (*around, _without(value, "resourceSpans", "resource_spans"))
-        for batch in map(as_object, batches):
-            yield from _otlp_batch(batch, around)
+    if any(isinstance(value.get(name), list) for name in (*_SPANS.batches, *_LOGS.batches)):
+        around = (*around, _without(value, *_SPANS.batches, *_LOGS.batches))
+        for kind in (_SPANS, _LOGS):
+            for batch in (batch for name in kind.batches for batch in as_list(value.get(name))):
+                yield from _otlp_batch(as_object(batch), around, kind)
+    elif _is_log(value):
+        yield _log(value, {}, around)
     elif is_span(value):
         yield _span(_without(value, *_CHILDREN), {}, around)
         for name in _CHILDREN:
@@ -105,14 +110,70 @@ def is_span(value: Any) -> bool:
     return sum((has_ids, has_attributes, any(name in value for name in _STARTS))) >= 2
 
 
-def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...]) -> Iterator[Span]:
+class _Signal(NamedTuple):
+    """The names of one kind of OTLP: of its batches, of their scopes, and of what these hold."""
+
+    batches: tuple[str, ...]
+    scopes: tuple[str, ...]
+    records: tuple[str, ...]
+
+
+_SPANS = _Signal(
+    ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans",)
+)
+_LOGS = _Signal(("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"), ("logRecords", "log_records"))
+
+
+def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...], kind: _Signal) -> Iterator[Span]:
     resource = attributes_of(as_object(batch.get("resource")).get(_ATTRIBUTES))
-    scopes = batch.get("scopeSpans", batch.get("scope_spans", batch.get("instrumentationLibrarySpans")))
-    around = (*around, _without(batch, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
-    for scope in map(as_object, as_list(scopes)):
-        around_spans = (*around, _without(scope, "spans"))
-        for span in map(as_object, as_list(scope.get("spans"))):
-            yield _span(span, resource, around_spans)
+    scopes = [scope for name in kind.scopes for scope in as_list(batch.get(name))]
+    around = (*around, _without(batch, *kind.scopes))
+    for scope in map(as_object, scopes):
+        around_records = (*around, _without(scope, *kind.records))
+        for record in (as_object(record) for name in kind.records for record in as_list(scope.get(name))):
+            yield (_log if kind is _LOGS else _span)(record, resource, around_records)
+
+
+def _is_log(value: JsonObject) -> bool:
+    """Whether an object is one record of a log, as Python's console exporter prints it."""
+    return "severity_number" in value and "body" in value and ("span_id" in value or "event_name" in value)
+
+
+def _log(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
+    """A record of a log as a span that holds one event; `with_logs` puts the event into the span that it is about."""
+    span = _span(value, resource, around)
+    span.start = span.end = seconds(value, (*_LOGGED_AT, "timestamp"))
+    names = ("eventName", "event_name", "name")
+    span.name = next((name for key in names if (name := as_text(value.get(key)))), "") or span.text("event.name")
+    body = attributes_of(any_value(value.get("body"))) or any_value(value.get("body"))
+    span.events = (SpanEvent(span.name, {**span.attributes, "body": body}, span.start),)
+    span.is_log = True
+    return span
+
+
+def with_logs(spans: Iterable[Span]) -> list[Span]:
+    """Spans, with the records of logs as their events. Records about a span that is not there become one."""
+    whole: dict[tuple[str, str], Span] = {}
+    merged: list[Span] = []
+    logs: list[Span] = []
+    for span in spans:
+        if span.is_log:
+            logs.append(span)
+            continue
+        merged.append(span)
+        whole.setdefault((span.trace, span.id), span)
+    for log in sorted(logs, key=lambda log: log.start or 0.0):
+        span = whole.get((log.trace, log.id)) if log.id else None
+        if span is None:
+            whole[log.trace, log.id] = log
+            merged.append(log)
+            continue
+        span.events = (*span.events, *log.events)
+        span.attributes = {**log.attributes, **span.attributes}
+        span.raw = (*span.raw, *log.raw)
+        if span.is_log:
+            span.end = log.end
+    return merged
 
 
 def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
