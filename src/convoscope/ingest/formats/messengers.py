@@ -78,7 +78,7 @@ class FacebookReader(TalkReader):
                 name = as_text(value.get("sender_name")) or as_text(value.get("senderName"))
                 text = as_text(value.get("content")) or as_text(value.get("text"))
                 is_gone = value.get("is_unsent") is True or value.get("isUnsent") is True
-                # The export says so in the language of who asked for it; in English it can be told apart.
+                # The export says so in the language of who asked for it; only the English words are known here.
                 is_said = not is_gone and text != f"{name} sent an attachment."
                 marker = "message_deleted" if is_gone else "message_without_text"
                 aside = TalkMessage(plain={"role": "", **value}, at=at, marker=marker)

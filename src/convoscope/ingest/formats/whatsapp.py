@@ -21,16 +21,11 @@ _LATE = ("下午", "오후", "午後")
 _NAME = re.compile(r"^(?:~[\s\u202f]*)?(?P<name>[^:\n]{1,80}): (?P<text>.*)$", re.DOTALL)
 """A name with a tilde is not in the address book of who exported the chat."""
 _GONE = frozenset(
-    {
-        "this message was deleted",
-        "you deleted this message",
-        "diese nachricht wurde gelöscht",
-        "se eliminó este mensaje",
-    }
-    | {"eliminaste este mensaje", "ce message a été supprimé", "mensagem apagada", "esta mensagem foi apagada", "null"}
+    {"this message was deleted", "you deleted this message", "diese nachricht wurde gelöscht", "null"}
+    | {"se eliminó este mensaje", "eliminaste este mensaje", "ce message a été supprimé", "mensagem apagada"}
     | {"du hast diese nachricht gelöscht", "vous avez supprimé ce message", "você apagou esta mensagem"}
 )
-"""What the export writes instead of a message that is gone, in some languages; null for one that was to be seen once."""
+"""What the export writes instead of a message that is gone, in some languages; null was to be seen once."""
 _EDITED = re.compile(
     r"[\s\u200e]*<(?:This message was edited|Diese Nachricht wurde bearbeitet|Se editó este mensaje)\.?>$"
 )
