@@ -30,6 +30,7 @@ MARKS: dict[str, str] = {
     "langfuse": "observations traceId trace_id traces data sessionId userId htmlPath projectId",
     "langsmith": "run_type dotted_order post patch",
     "logfire": _SPANS,
+    "mas4cs": "system_response evaluation_level",
     "openhands": "source",
     "openinference": f"{_SPANS} openinference.span.kind",
     "otel-genai": f"{_SPANS} gen_ai",
@@ -45,6 +46,7 @@ MARKS: dict[str, str] = {
     "vercel-ai": f"{_SPANS} ai",
 }
 """By format, names of which a file has one at least."""
+_COMPANIONS = ("mas4cs",)
 _DEEPEST = 6
 _MOST = 2_000
 
@@ -89,6 +91,7 @@ class MarkedReader(Reader):
     def __init__(self, point: EntryPoint) -> None:
         self.name = point.name
         self._point = point
+        self.is_also_companion = point.name in _COMPANIONS
         self._marks = frozenset(MARKS[point.name].split())
 
     @cached_property
