@@ -85,7 +85,7 @@ def _messages(message: JsonObject, notes: Notes) -> Iterator[TalkMessage]:
     parts: list[Any] = [part for part in as_list(content.get("parts")) if part not in ("", None)]
     is_spoken = any(as_object(part).get("content_type") == _SPEECH for part in parts)
     text = next((as_text(content[name]) for name in ("text", "result") if content.get(name)), "")
-    body: Any = [_said(part, notes) for part in parts] or ([_said(text, notes)] if text else [])
+    body: Any = [_plain_part(part, notes) for part in parts] or ([_plain_part(text, notes)] if text else [])
     if kind == "thoughts":
         body = [{"type": "thinking", "thinking": thought} for thought in as_list(content.get("thoughts"))]
     elif kind == "reasoning_recap":
@@ -106,7 +106,7 @@ def _messages(message: JsonObject, notes: Notes) -> Iterator[TalkMessage]:
         yield TalkMessage(plain={"role": "", **message}, at=at, marker=f"content_{kind}"[:80])
 
 
-def _said(part: Any, notes: Notes) -> Any:
+def _plain_part(part: Any, notes: Notes) -> Any:
     """A part of a message: of one that was spoken, its words; of a text, without the marks of sources."""
     if as_object(part).get("content_type") == _SPEECH:
         return as_text(as_object(part).get("text"))

@@ -87,8 +87,8 @@ def _conversations(value: object) -> list[JsonObject]:
     record = as_object(value)
     inner = as_object(record.get("data")) or record
     listed = [*as_list(inner.get("payload")), inner]
-    found = [as_object(entry) for entry in listed if isinstance(as_object(entry).get("messages"), list)]
-    return [{name: held for name, held in entry.items() if name != "messages"} for entry in found]
+    holders = [as_object(entry) for entry in listed if isinstance(as_object(entry).get("messages"), list)]
+    return [{name: held for name, held in entry.items() if name != "messages"} for entry in holders]
 
 
 def _messages(value: object) -> list[JsonObject]:

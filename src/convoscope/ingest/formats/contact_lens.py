@@ -114,18 +114,18 @@ def _segments(value: JsonObject) -> list[JsonObject]:
 
 def _entries(segments: list[JsonObject], notes: Notes) -> list[JsonObject]:
     """What segments say, as entries of a transcript. An utterance is the beginning of a transcript that follows."""
-    said: list[JsonObject] = []
+    entries: list[JsonObject] = []
     for segment in segments:
         begun = as_object(segment.get("Utterance"))
         if begun:
             id, text = begun.get("TranscriptId") or begun.get("Id"), begun.get("PartialContent")
-            said.append({**begun, "Id": id, "Content": text, "IsPartial": True})
+            entries.append({**begun, "Id": id, "Content": text, "IsPartial": True})
         for name in ("Transcript", "Event", "Attachments"):
             entry = as_object(segment.get(name))
             if entry:
                 kind = {} if name == "Transcript" else {"Type": name.upper(), "ContentType": entry.get("EventType")}
-                said.append({**kind, **entry})
-    return _last_of_each(said, notes)
+                entries.append({**kind, **entry})
+    return _last_of_each(entries, notes)
 
 
 def _utterance(value: JsonObject) -> JsonObject:

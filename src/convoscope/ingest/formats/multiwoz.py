@@ -27,7 +27,7 @@ from convoscope.conversation import (
     Text,
 )
 from convoscope.errors import InputError
-from convoscope.ingest.formats.multiwoz_layouts import Layout, in_version_22, is_other_layout, rows_of
+from convoscope.ingest.formats.multiwoz_layouts import DialogueLayout, in_version_22, is_other_layout, rows_of
 from convoscope.ingest.formats.sgd import conversation as conversation_22
 from convoscope.ingest.formats.sgd import is_dialogue
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -356,7 +356,7 @@ class MultiWOZReader(Reader):
         for record in group.records:
             rows = [row for row in rows_of(record.value) if isinstance(row, dict) and "turns" in row]
             for row in rows:
-                layout = in_version_22(row) if is_other_layout(row) else Layout(row, {}, {})
+                layout = in_version_22(row) if is_other_layout(row) else DialogueLayout(row, {}, {})
                 conversation = conversation_22(layout.dialogue, self.name, group, notes)
                 yield _with_acts(conversation, layout, notes)
             if rows:
@@ -387,7 +387,7 @@ def _is_22(dialogue: Any) -> bool:
     return bool((named | set(map(as_text, as_list(dialogue.get("services"))))) & set(DOMAINS))
 
 
-def _with_acts(conversation: Conversation, layout: Layout, notes: Notes) -> Conversation:
+def _with_acts(conversation: Conversation, layout: DialogueLayout, notes: Notes) -> Conversation:
     frames = list(conversation.frames)
     for utterance in conversation.utterances:
         acts, spans = layout.acts.get(utterance.id), layout.spans.get(utterance.id, [])

@@ -13,7 +13,7 @@ _SPEAKERS = ("USER", "SYSTEM")
 _ACTS = ("dialogue_acts", "dialog_act")
 
 
-class Layout(NamedTuple):
+class DialogueLayout(NamedTuple):
     """A dialogue in the layout of version 2.2, and what that has in a file of its own."""
 
     dialogue: JsonObject
@@ -45,7 +45,7 @@ def _is_other_turn(turn: JsonObject) -> bool:
     return has_columns or any(name in turn for name in _ACTS) or turn["speaker"] in (0, 1)
 
 
-def in_version_22(dialogue: JsonObject) -> Layout:
+def in_version_22(dialogue: JsonObject) -> DialogueLayout:
     turns: list[JsonObject] = []
     acts: dict[str, JsonObject] = {}
     spans: dict[str, list[Any]] = {}
@@ -64,7 +64,7 @@ def in_version_22(dialogue: JsonObject) -> Layout:
             acts[id] = written
         if marked:
             spans[id] = marked
-    return Layout({**dialogue, "turns": turns}, acts, spans)
+    return DialogueLayout({**dialogue, "turns": turns}, acts, spans)
 
 
 def _rows(columns: JsonObject) -> list[JsonObject]:

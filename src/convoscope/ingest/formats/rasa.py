@@ -66,8 +66,8 @@ class RasaReader(TalkReader):
 
 def _trackers(value: JsonObject) -> list[tuple[str, JsonObject]]:
     """The tracker of a record, or several by sender."""
-    found = [("", value), *value.items()]
-    return [(name, tracker) for name, tracker in found if any(map(_event, as_list(as_object(tracker).get("events"))))]
+    members = [("", value), *value.items()]
+    return [(name, tracker) for name, tracker in members if any(map(_event, as_list(as_object(tracker).get("events"))))]
 
 
 def _event(value: Any) -> JsonObject:

@@ -75,8 +75,8 @@ def _of_step(step: JsonObject) -> list[JsonObject]:
 def _with_call_id(entry: JsonObject) -> JsonObject:
     thoughts = as_list(entry.get("thinking_blocks"))
     if thoughts:
-        said = entry.get("content")
-        entry = {**entry, "content": [*thoughts, *(said if isinstance(said, list) else [said])]}
+        content = entry.get("content")
+        entry = {**entry, "content": [*thoughts, *(content if isinstance(content, list) else [content])]}
     ids = as_list(entry.get("tool_call_ids"))
     if entry.get("role") != "tool":
         return entry

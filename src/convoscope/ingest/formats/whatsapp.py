@@ -76,8 +76,8 @@ class WhatsAppReader(TalkReader):
                 notes.set_aside("unreadable_time", f"{day} {time}")
             named = _NAME.match("\n".join(lines))
             if named is None:
-                text = {"type": "text", "text": "\n".join(lines)}
-                messages.append(TalkMessage(plain={"role": "", "content": [text]}, at=at, marker="system_message"))
+                block = {"type": "text", "text": "\n".join(lines)}
+                messages.append(TalkMessage(plain={"role": "", "content": [block]}, at=at, marker="system_message"))
                 continue
             text = _EDITED.sub("", named["text"])
             if text != named["text"]:
