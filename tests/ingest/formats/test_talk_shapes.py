@@ -248,6 +248,32 @@ def hands(id: int, source: str, **more: Any) -> dict[str, Any]:
     return {"id": id, "timestamp": "2025-02-01T00:14:10", "source": source, **more}
 
 
+@pytest.mark.parametrize(
+    ("text", "name"), [("<!DOCTYPE html>\n<html>", "a web page"), ("<?xml version='1.0'?><tt/>", "XML")]
+)
+def test_pages_and_xml_are_called_by_name(text: str, name: str, tmp_path: Path) -> None:
+    with pytest.raises(NothingReadable, match=f"is {name}"):
+        read(write(tmp_path / "messages.html", text))
+
+
+def test_headings_in_what_a_doctor_says_are_no_speakers(tmp_path: Path) -> None:
+    text = """\
+        DOCTOR: I look at your eyes.
+        REQUEST TEST: Blood
+        REQUEST TEST: Sight
+        PATIENT: Is it bad?
+        LAB: Here it is.
+        RESULTS: normal
+        DOCTOR: It is not.
+        """
+    assert story(read(write_text(tmp_path / "visit.txt", text)).only) == [
+        "assistant:DOCTOR: I look at your eyes.\nREQUEST TEST: Blood\nREQUEST TEST: Sight",
+        "user:PATIENT: Is it bad?",
+        "unknown:LAB: Here it is.\nRESULTS: normal",
+        "assistant:DOCTOR: It is not.",
+    ]
+
+
 class TestOpenHands:
     HISTORY = (
         hands(0, "user", action="message", args={"content": "Count the words."}),
@@ -264,6 +290,17 @@ class TestOpenHands:
         assert (first.id, second.id) == ("one", "two")
         assert [(one.name, one.value) for one in first.labels] == [("resolved", True)]
         assert (first.outcome.error, second.outcome.error) == ("", "the agent is stuck")
+
+    def test_what_a_user_runs_is_a_call_of_the_user(self, tmp_path: Path) -> None:
+        events = [
+            hands(0, "user", action="initialize", args={"LLM_MODEL": "m"}),
+            hands(1, "user", action="start", args={"task": "Count the words."}),
+            hands(2, "user", action="run", args={"command": "wc"}),
+        ]
+        only = read(write_json(tmp_path / "t.json", events)).only
+        assert story(only) == ["[event_initialize]", "user: Count the words.", 'run({"command": "wc"})']
+        (call,) = [one for one in only.timeline if isinstance(one, ToolCall)]
+        assert only.roles[call.caller] == "user"
 
     def test_a_thought_is_a_call_and_not_said(self, tmp_path: Path) -> None:
         only = read(write_json(tmp_path / "t.json", list(self.HISTORY))).only

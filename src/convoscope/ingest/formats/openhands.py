@@ -15,8 +15,8 @@ from convoscope.ingest.reader import Detection, Grouping, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
 
-_SPEECH = ("message", "finish", "system", "recall")
-_QUIET = ("change_agent_state", "agent_state_changed", "null", "recall", "system", "condensation")
+_SPEECH = ("message", "start", "finish")
+_QUIET = ("initialize", "change_agent_state", "agent_state_changed", "null", "recall", "system", "condensation")
 
 
 class OpenHandsReader(TalkReader):
@@ -61,7 +61,9 @@ def _talk(values: list[Any]) -> LoggedTalk:
     for event in (event for value in values for event in _events(value)):
         at = seconds(event, ("timestamp",))
         plain = _sdk_message(event) if _is_sdk(event) else _message(event)
-        written = [TalkMessage(plain=entry, at=at) for entry in plain]
+        # A user may run commands, too.
+        caller = "user" if event.get("source") == "user" and event.get("action") else ""
+        written = [TalkMessage(plain=entry, at=at, caller=caller) for entry in plain]
         kind = as_text(event.get("action")) or as_text(event.get("observation")) or as_text(event.get("kind"))
         talk.messages += written or [TalkMessage(plain={"role": "", **event}, at=at, marker=f"event_{kind}")]
         if event.get("action") == "finish" or as_object(event.get("action")).get("kind") == "FinishAction":
@@ -97,7 +99,8 @@ def _message(event: JsonObject) -> list[JsonObject]:
     if action in _QUIET or observation in _QUIET:
         return []
     if action in _SPEECH:
-        text = as_text(fields.get("content")) or as_text(event.get("message")) or as_text(fields.get("final_thought"))
+        texts = (fields.get("content"), fields.get("task"), event.get("message"), fields.get("final_thought"))
+        text = next((as_text(text) for text in texts if as_text(text)), "")
         return plain_messages({"role": role, "content": text})
     metadata = as_object(event.get("tool_call_metadata"))
     id = as_text(metadata.get("tool_call_id"))

@@ -27,7 +27,7 @@ _GONE = frozenset(
 )
 """What the export writes instead of a message that is gone, in some languages; null was to be seen once."""
 _EDITED = re.compile(
-    r"[\s\u200e]*<(?:This message was edited|Diese Nachricht wurde bearbeitet|Se editó este mensaje)\.?>$"
+    r"[\s\u200e]{0,9}<(?:This message was edited|Diese Nachricht wurde bearbeitet|Se editó este mensaje)\.?>$"
 )
 _ATTACHED = re.compile(r"^\u200e?[\w-]{1,80}\.\w{2,5} \([\w ]{4,40}\)(?:\n|$)")
 """A file beside the chat: `IMG-20240105-WA0001.jpg (file attached)`; a caption may follow."""
