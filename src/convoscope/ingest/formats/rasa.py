@@ -20,6 +20,8 @@ _KINDS = frozenset(
     | {"followup", "undo", "rewind", "pause", "resume", "reminder", "cancel_reminder", "export", "entities", "stack"}
     | {"user_featurization", "action_execution_rejected", "loop_interrupted", "flow_started", "flow_completed"}
 )
+_SIGNS = {"user": frozenset({"text", "parse_data"}), "action": frozenset({"name", "policy"})}
+"""Fields by which an event alone is known: other programs write events of users and actions, too."""
 _SPEAKERS = {"user": "user", "bot": "assistant", "agent": "assistant"}
 """An `agent` is a person who took over."""
 _UNDERSTOOD = ("intent", "entities", "commands")
@@ -38,8 +40,10 @@ class RasaReader(TalkReader):
         for value in map(as_object, sample.values):
             if _trackers(value):
                 return Detection(0.96, '"events" of a tracker', "record")
-            if _event(value):
-                return Detection(0.95, "events of trackers", "key" if "sender_id" in value else "file")
+            if _event(value) and "sender_id" in value:
+                return Detection(0.95, "events of trackers", "key")
+            if _SIGNS.get(as_text(value.get("event")), frozenset({""})) <= value.keys():
+                return Detection(0.95, "events of a tracker", "file")
         return None
 
     def key(self, value: Any) -> str | None:

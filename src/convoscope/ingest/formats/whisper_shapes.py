@@ -14,6 +14,7 @@ from convoscope.ingest.speaker_labels import clock_seconds
 
 _HOLDERS = ("result", "transcription", "transcript", "output", "data")
 """Where services hold a transcript, beside the state of a job."""
+_DEEPEST = 3
 _ROW = frozenset({"start", "end", "text"})
 
 
@@ -27,7 +28,7 @@ def is_segment(value: Any) -> bool:
     )
 
 
-def in_segments(value: Any) -> JsonObject | None:
+def in_segments(value: Any, depth: int = 0) -> JsonObject | None:
     """The transcript with `segments`; None where the value is no transcript that is known."""
     record = as_object(value)
     if is_segment(record):
@@ -44,7 +45,8 @@ def in_segments(value: Any) -> JsonObject | None:
     if isinstance(record.get("text"), str) and any(map(_is_word, as_list(record.get("words")))):
         return _of_words(record)
     for name in _HOLDERS:
-        inner = in_segments(record.get(name)) if isinstance(record.get(name), dict) else None
+        is_held = isinstance(record.get(name), dict) and depth < _DEEPEST
+        inner = in_segments(record[name], depth + 1) if is_held else None
         if inner is not None:
             around = {key: held for key, held in record.items() if key != name}
             return {**inner, **filled({"service": around})}
