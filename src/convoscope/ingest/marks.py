@@ -19,7 +19,7 @@ MARKS: dict[str, str] = {
     "chatgpt-export": "mapping",
     "chatwoot": "message_type messageType",
     "claude-agent-sdk": "session_id sessionId parent_tool_use_id",
-    "contact-lens": "Transcript Utterance UtteranceEvent",
+    "contact-lens": "Transcript Utterance UtteranceEvent EventType",
     "deepgram": "results channel_index turn_index",
     "facebook": "sender_name senderName",
     "google-adk": "events eval_cases expected_tool_use",

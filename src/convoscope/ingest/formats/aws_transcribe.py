@@ -133,7 +133,9 @@ def _stream(results: list[Any], values: list[JsonObject], notes: Notes) -> Trans
         if result.get("IsPartial") is True:
             notes.inferred("partial_result_is_the_last", as_text(result.get("ResultId")))
         turns += _result_turns(result)
-    return Transcript(turns=by_start(turns), raw=values)
+    languages = [as_text(result.get("LanguageCode")) for result in last.values()]
+    language = languages[0] if len(set(languages)) == 1 else ""
+    return Transcript(turns=by_start(turns), language=language, raw=values)
 
 
 def _result_turns(result: JsonObject) -> list[SpokenText]:

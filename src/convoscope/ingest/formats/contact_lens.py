@@ -49,7 +49,8 @@ class ContactLensReader(Reader):
             entries = [as_object(entry) for entry in as_list(value.get("Transcript"))]
             if entries and (isinstance(value.get("Participants"), list) or _ROLE in entries[0]):
                 return Detection(0.96, '"Transcript" with participants', "record")
-            if any(_ROLE in as_object(inner) for segment in _segments(value) for inner in segment.values()):
+            is_event = {"EventType", "ContactId", "Channel"} <= value.keys()
+            if is_event or any(_ROLE in as_object(inner) for one in _segments(value) for inner in one.values()):
                 return Detection(0.96, '"Segments" of a transcript', "key" if self.key(value) else "record")
             if _utterance(value):
                 return Detection(0.96, "events of Call Analytics", "file")
