@@ -152,6 +152,8 @@ class Reader:
     """With grouping by record: a record may be one call of several of its conversation, with all messages so far."""
     joins_messages = False
     """With grouping by key or file: a record is a single message, and its copies are dropped."""
+    is_also_companion = False
+    """Its files are companions of other logs; where no log is given, they are read as logs."""
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 

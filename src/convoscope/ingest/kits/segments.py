@@ -28,6 +28,8 @@ class SpokenText(msgspec.Struct, kw_only=True):
     start: float | None = None
     end: float | None = None
     confidence: float | None = None
+    part: str = ""
+    """The segment that the log puts it in: words of another one begin a new turn."""
     id: str = ""
     extras: JsonObject = {}
 
@@ -36,11 +38,18 @@ def turns_of(words: Iterable[SpokenText], *, glue: Sequence[str] = (",", ".", "?
     """Words of one speaker after the other, joined to turns. Punctuation has no time and joins what is before it."""
     turns: list[list[SpokenText]] = []
     for word in words:
-        if turns and (word.speaker == turns[-1][0].speaker or (not word.speaker and word.start is None)):
+        if turns and _continues(turns[-1][0], word):
             turns[-1].append(word)
         else:
             turns.append([word])
     return [_joined(turn, glue) for turn in turns]
+
+
+def _continues(first: SpokenText, word: SpokenText) -> bool:
+    """Whether a word belongs to the turn that begins so."""
+    if word.start is None:
+        return word.speaker in ("", first.speaker)
+    return word.speaker == first.speaker and word.part == first.part
 
 
 def channel_turns(channels: Sequence[Sequence[SpokenText]]) -> list[SpokenText]:
