@@ -10,7 +10,7 @@ from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
-from convoscope.ingest.kits.traces import SUBAGENT
+from convoscope.ingest.kits.trace_timeline import SUBAGENT
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 from convoscope.ingest.report import Notes
@@ -18,6 +18,10 @@ from convoscope.ingest.report import Notes
 _USAGE = {"prompt_tokens": ("input_tokens",), "completion_tokens": ("output_tokens",)}
 _SPEAKERS = ("user", "assistant")
 _KINDS = frozenset({"user", "assistant", "system", "result", "control_request", "control_response", "stream_event"})
+
+
+_WRAPPED = ("<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>")
+"""How the program writes a command of the terminal, and what it printed."""
 
 
 class ClaudeAgentReader(TalkReader):
@@ -91,13 +95,13 @@ def _take(message: JsonObject, talk: LoggedTalk, notes: Notes) -> None:
     elif kind in ("user", "assistant") and "role" in inner:
         is_inside = bool(message.get("parent_tool_use_id") or message.get("isSidechain"))
         talk.id = talk.id if talk.id not in ("", "default") else _session(message)
-        talk.model = talk.model or as_text(inner.get("model"))
+        talk.model = talk.model or as_text(inner.get("model")).removeprefix("<synthetic>")
         usage = numbers_in(as_object(inner.get("usage")), _USAGE)
         for plain in plain_messages(inner):
             role = "" if not is_inside else SUBAGENT if kind == "assistant" else "orchestrator"
             caller = SUBAGENT if is_inside else ""
             at = seconds(message, ("timestamp",))
-            marker = "message_of_the_program" if message.get("isMeta") is True else ""
+            marker = _marker(message, plain)
             entry = TalkMessage(plain=plain, at=at, role=role, usage=usage, caller=caller, marker=marker)
             talk.messages.append(entry)
     elif kind == "result":
@@ -105,6 +109,19 @@ def _take(message: JsonObject, talk: LoggedTalk, notes: Notes) -> None:
         talk.extras = talk.extras | {"cost": message.get("total_cost_usd"), "turns": message.get("num_turns")}
     elif "type" in message and kind not in _KINDS:
         notes.ignored(f"message_{kind or 'without_type'}")
+
+
+def _marker(message: JsonObject, plain: JsonObject) -> str:
+    """What a message is that neither the user nor the agent said: the program wrote it for one of them."""
+    text = "\n".join(as_text(block.get("text")) for block in plain["content"] if block["type"] == "text").strip()
+    if message.get("isCompactSummary") is True:
+        return "summary_of_before"
+    if message.get("isApiErrorMessage") is True:
+        return "error_of_the_service"
+    if text.startswith("[Request interrupted by user"):
+        return "interrupt"
+    is_program = message.get("isMeta") is True or (plain["role"] == "user" and text.startswith(_WRAPPED))
+    return "message_of_the_program" if is_program else ""
 
 
 def _messages(value: Any) -> Iterator[JsonObject]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
+from convoscope.ingest.formats.livekit_spans import PREFIX, is_livekit, livekit_step, mark_interrupted
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span, SpanEvent
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
@@ -41,9 +42,16 @@ class OTelGenAIReader(TraceReader):
     title = "OpenTelemetry GenAI"
 
     def knows(self, span: Span) -> bool:
-        return any(name.startswith("gen_ai.") for name in span.attributes)
+        return any(name.startswith(("gen_ai.", PREFIX)) for name in span.attributes)
+
+    def spans(self, value: Any) -> Iterable[Span]:
+        return mark_interrupted(list(super().spans(value)))
 
     def logged(self, span: Span) -> Logged | None:
+        return livekit_step(span, self.generic_step(span)) if is_livekit(span) else self.generic_step(span)
+
+    def generic_step(self, span: Span) -> Logged | None:
+        """What a span logs by the general conventions."""
         operation = span.text("gen_ai.operation.name", "llm.request.type")
         kind = span.text("traceloop.span.kind")
         if operation == "handoff":

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from convoscope.ingest.formats.openinference import OpenInferenceReader
-from convoscope.ingest.formats.otel_genai import sent
+from convoscope.ingest.formats.otel_genai import USAGE, sent
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span, spans_in
-from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader
+from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
+from convoscope.ingest.record import as_list
 
 _INTERRUPTED = ("conversation.was_interrupted", "turn.was_interrupted")
 _CUT = "convoscope.cut_off"
@@ -47,6 +48,9 @@ class PipecatSpansReader(OpenInferenceReader):
                 call.inputs = sent(span) or plain_messages(span.first("input"))
                 call.outputs = plain_messages(span.first("output"), "assistant")
             call.is_cut_off = bool(span.attributes.get(_CUT))
+            call.model = call.model or span.text("gen_ai.request.model")
+            call.usage = call.usage or usage_of(span, USAGE)
+            call.tools = call.tools or as_list(span.first("tools")) or None
             ttft = span.first("metrics.ttfb", "gen_ai.server.time_to_first_token")
             if isinstance(ttft, int | float):
                 call.usage["ttft"] = ttft

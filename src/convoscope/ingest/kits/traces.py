@@ -155,8 +155,8 @@ class TraceReader(Reader):
             if span.parent in ids or id(span) in logged:
                 continue
             given, answer = self.whole(span)
-            asked, said = said_in(given, "user"), said_in(answer, "assistant")
-            call = LoggedCall(inputs=asked, outputs=said, is_measured=False)
+            asked, replied = said_in(given, "user"), said_in(answer, "assistant")
+            call = LoggedCall(inputs=asked, outputs=replied, is_measured=False)
             if says(call):
                 notes.inferred("talk_of_first_span", span.name[:80])
                 whole[id(span)] = call
@@ -180,7 +180,7 @@ class TraceReader(Reader):
             id=id,
             dimensions=dims,
             source=Source(format=self.name, files=group.file_names, record=group.name),
-            pipeline="s2s" if self.pipeline == "text" and any(call.is_spoken for call in calls) else self.pipeline,
+            pipeline=_pipeline(calls) if self.pipeline == "text" else self.pipeline,
             participants=timeline.participants,
             clocks=timeline.clocks,
             agent=Agent(
@@ -203,6 +203,12 @@ class TraceReader(Reader):
                 }
             ),
         )
+
+
+def _pipeline(calls: Sequence[LoggedCall]) -> Pipeline:
+    """A model that speaks itself goes from speech to speech; where only the user is heard, it is a cascade."""
+    spoken = [call for call in calls if call.is_spoken]
+    return "s2s" if any(call.outputs for call in spoken) else "cascade" if spoken else "text"
 
 
 def _roots(spans: Sequence[Span]) -> dict[str, str]:
