@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from convoscope.conversation import Outcome
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, oldest_first
 from convoscope.ingest.kits.trace_timeline import SUBAGENT
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
@@ -29,6 +29,7 @@ class ClaudeAgentReader(TalkReader):
 
     name = "claude-agent-sdk"
     title = "Claude Agent SDK messages"
+    joins_files = True
     known = frozenset({"uuid", "parentUuid", "timestamp"})
 
     def detect(self, sample: Sample) -> Detection | None:
@@ -44,14 +45,35 @@ class ClaudeAgentReader(TalkReader):
         return Detection(0.94, "messages of the Claude Agent SDK", "file") if around and has_session else None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        for messages in _by_session(group):
+        for id, messages in _by_session(group).items():
+            if id in group.apart:
+                continue
             talk = LoggedTalk(raw=messages)
-            for message in _counted_once(messages):
+            in_order = [message for _, message in oldest_first(messages, "timestamp")] if group.files else messages
+            for message in _counted_once(_once(in_order, notes)):
                 _take(message, talk, notes)
             yield talk
 
+    def part_keys(self, group: RecordGroup) -> Iterator[list[str]]:
+        yield from ([id] for id in _by_session(group) if id)
 
-def _by_session(group: RecordGroup) -> Iterable[list[JsonObject]]:
+    def parts(self, group: RecordGroup, keys: Collection[str]) -> Iterator[tuple[str, Any]]:
+        yield from ((id, {"messages": held}) for id, held in _by_session(group).items() if id in keys)
+
+
+def _once(messages: Iterable[JsonObject], notes: Notes) -> Iterator[JsonObject]:
+    """Messages without those that are there twice: a session that is resumed repeats what was said in it."""
+    seen: set[str] = set()
+    for message in messages:
+        id = as_text(message.get("uuid"))
+        if id and id in seen:
+            notes.ignored("message_twice", id[:80])
+        else:
+            seen.add(id)
+            yield message
+
+
+def _by_session(group: RecordGroup) -> dict[str, list[JsonObject]]:
     """The messages of each session; one that names no session belongs to the session before it, the first to the next.
 
     Clients send `default` for a session that has no id yet.
@@ -70,7 +92,7 @@ def _by_session(group: RecordGroup) -> Iterable[list[JsonObject]]:
                 unnamed = []
             else:
                 unnamed.append(message)
-    return sessions.values() if sessions else [unnamed]
+    return sessions or {"": unnamed}
 
 
 def _counted_once(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span
@@ -47,8 +47,8 @@ def livekit_step(span: Span, logged: Logged | None) -> Logged | None:
     return logged
 
 
-def mark_interrupted(spans: Sequence[Span]) -> Iterable[Span]:
-    """The spans; those below a turn of the agent that was interrupted are marked."""
+def mark_interrupted(spans: Sequence[Span]) -> None:
+    """Mark the spans below a turn of the agent that was interrupted."""
     parents = {span.id: span for span in spans if span.id}
     for span in spans:
         above, seen = parents.get(span.parent), {span.id}
@@ -57,7 +57,6 @@ def mark_interrupted(spans: Sequence[Span]) -> Iterable[Span]:
             if above.attributes.get("lk.interrupted") is True:
                 span.attributes[CUT_OFF] = True
             above = parents.get(above.parent)
-    return spans
 
 
 def _names(name: str) -> tuple[str, str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
 from convoscope.ingest.formats.livekit_spans import PREFIX, is_livekit, livekit_step, mark_interrupted
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
-from convoscope.ingest.kits.spans import Span, SpanEvent
+from convoscope.ingest.kits.spans import Span, SpanEvent, is_span
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
 USAGE = {
@@ -41,11 +42,20 @@ class OTelGenAIReader(TraceReader):
     name = "otel-genai"
     title = "OpenTelemetry GenAI"
 
+    def detect(self, sample: Sample) -> Detection | None:
+        claim = super().detect(sample)
+        if claim is None and any(is_span(span.raw[0]) for value in sample.values for span in self.spans(value)):
+            # Spans of other programs: they may be of a session that goes on in another file.
+            return Detection(0.2, "spans of OpenTelemetry, none of them of a model", "file")
+        return claim
+
     def knows(self, span: Span) -> bool:
         return any(name.startswith(("gen_ai.", PREFIX)) for name in span.attributes)
 
-    def spans(self, value: Any) -> Iterable[Span]:
-        return mark_interrupted(list(super().spans(value)))
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        spans = super().spans_of(group)
+        mark_interrupted(spans)
+        return spans
 
     def logged(self, span: Span) -> Logged | None:
         return livekit_step(span, self.generic_step(span)) if is_livekit(span) else self.generic_step(span)

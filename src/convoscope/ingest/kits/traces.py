@@ -6,8 +6,10 @@ a tool, a retrieval (`kits.trace_steps`). Everything else happens here and in `k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from convoscope.conversation import Agent, Conversation, Label, Outcome, Source
 from convoscope.conversation.model import Pipeline
@@ -58,6 +60,8 @@ SESSIONS = (
     "thread_id",
 )
 """Attributes that hold the id of a session, the surest first."""
+_PART = "convoscope.spans"
+"""Names the spans in a record that `parts` made."""
 USERS = ("user.id", "langfuse.user.id", "enduser.id")
 KNOWN = frozenset(
     {"traceId", "trace_id", "spanId", "span_id", "parentSpanId", "parent_span_id", "parentId", "parent_id", "id"}
@@ -73,6 +77,7 @@ class TraceReader(Reader):
     title = ""
     sessions: Sequence[str] = SESSIONS
     confidence = 0.9
+    joins_files = True
     pipeline: Pipeline = "text"
     """Of conversations without sound in the log."""
     no_content = "switch on the capture of message content in the instrumentation"
@@ -108,7 +113,25 @@ class TraceReader(Reader):
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         """The spans of all records."""
-        return with_logs(span for record in group.records for span in self.spans(record.value))
+        return with_logs(span for record in group.records for span in self._read(record.value))
+
+    def _read(self, value: Any) -> Iterable[Span]:
+        """The spans of a record, also of one that `parts` made."""
+        held = as_object(value).get(_PART)
+        return self.spans(value) if held is None else msgspec.convert(held, list[Span])
+
+    def part_keys(self, group: RecordGroup) -> Iterator[Sequence[str]]:
+        for name, spans in self._by_session(group).items():
+            yield [name, *dict.fromkeys(span.trace for span in spans if span.trace and span.trace != name)]
+
+    def parts(self, group: RecordGroup, keys: Collection[str]) -> Iterator[tuple[str, Any]]:
+        for name, spans in self._by_session(group).items():
+            if name in keys:
+                yield name, {_PART: msgspec.to_builtins(spans)}
+
+    def _by_session(self, group: RecordGroup) -> dict[str, list[Span]]:
+        spans = [span for record in group.records for span in self.spans(record.value)]
+        return _by_session(spans, self.sessions)
 
     def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
         """Verdicts that came with the trace."""
@@ -131,8 +154,11 @@ class TraceReader(Reader):
             notes.ignored("call_logged_twice", twice.name[:80])
             del logged[id(twice)]
         sessions = _by_session(spans, self.sessions)
+        is_one_of_many = len(sessions) > 1 or bool(group.files)
         for name, of_session in list(sessions.items()):
-            if len(sessions) > 1 and not any(id(span) in logged for span in of_session):
+            if name in group.apart:
+                del sessions[name]
+            elif is_one_of_many and not any(id(span) in logged for span in of_session):
                 notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
                 del sessions[name]
         for name, of_session in sessions.items():
