@@ -100,14 +100,14 @@ def _with_shared_ids(inputs: Sequence[Input], indexes: Sequence[int], size: int)
     by_reader: dict[str, list[int]] = {}
     for index in indexes:
         by_reader.setdefault(inputs[index].reader, []).append(index)
-    found: list[int] = []
+    sharing: list[int] = []
     for same in by_reader.values():
         if len(same) < 2:
             continue
         ids = {index: array("q", _ids(inputs[index], index, size)) for index in same}
         shared = shared_hashes(array("q", (id for of_file in ids.values() for id in of_file)))
-        found += [index for index, of_file in ids.items() if not shared.isdisjoint(of_file)]
-    return sorted(found)
+        sharing += [index for index, of_file in ids.items() if not shared.isdisjoint(of_file)]
+    return sorted(sharing)
 
 
 def _ids(item: Input, index: int, size: int) -> set[int]:
@@ -128,7 +128,7 @@ class _Links:
         self._to: dict[_Key, _Key] = {}
 
     def first(self, key: _Key) -> _Key:
-        """The key that stands for all of the same conversation."""
+        """The first of all keys of the same conversation."""
         while (to := self._to.get(key, key)) != key:
             self._to[key] = self._to.get(to, to)
             key = to
@@ -136,6 +136,6 @@ class _Links:
 
     def join(self, keys: Sequence[_Key]) -> None:
         for other in keys[1:]:
-            one, two = sorted((self.first(keys[0]), self.first(other)))
-            if one != two:
-                self._to[two] = one
+            earlier, later = sorted((self.first(keys[0]), self.first(other)))
+            if earlier != later:
+                self._to[later] = earlier

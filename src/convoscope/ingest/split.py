@@ -108,8 +108,8 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
     copied = copied_inputs(inputs, sizes)
     numbers = count(len(inputs))
     distinct = [index for index in range(len(inputs)) if index not in copied]
-    found = shared_parts([inputs[index] for index in distinct], size)
-    shared = {distinct[at]: parts for at, parts in found.items()}
+    parts_of = shared_parts([inputs[index] for index in distinct], size)
+    shared = {distinct[at]: parts for at, parts in parts_of.items()}
     for index, item in enumerate(inputs):
         report.files[item.name] = FileRead(item.reader, item.why)
         if index in copied:

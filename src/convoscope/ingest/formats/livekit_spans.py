@@ -41,7 +41,7 @@ def livekit_step(span: Span, logged: Logged | None) -> Logged | None:
         calls = plain_messages(as_list(span.first(*_names("response.function_calls"))), "assistant")
         logged.outputs = [*plain_messages(span.text(*_names("response.text")), "assistant"), *calls]
     first = as_number(span.first("lk.response.ttft"))
-    if first is not None and first >= 0:  # -1 is none
+    if first is not None and first >= 0:  # -1 says that there was no word
         logged.usage = {**logged.usage, "ttft": first}
     logged.is_cut_off = bool(span.attributes.get(CUT_OFF))
     return logged
