@@ -73,7 +73,8 @@ class TestLangfuse:
 
     def test_tokens_of_a_table(self, tmp_path: Path) -> None:
         row = "o,t,GENERATION,2026-03-02T08:00:00Z,2026-03-02T08:00:02Z,42,Until six.,m,7,3,10,0.5"
-        head = "id,traceId,type,startTime,endTime,input,output,providedModelName,inputUsage,outputUsage,totalUsage,totalCost"
+        head = "id,traceId,type,startTime,endTime,input,output,providedModelName"
+        head += ",inputUsage,outputUsage,totalUsage,totalCost"
         conversation = read(write(tmp_path / "o.csv", f"{head}\n{row}\n")).only
         assert talk(conversation) == ["user: 42", "assistant: Until six."]
         assert measured(conversation) == [

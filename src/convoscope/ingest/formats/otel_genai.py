@@ -102,7 +102,7 @@ class OTelGenAIReader(TraceReader):
                         name=as_text(held.get(f"{_EVALUATION}.name")),
                         value=score,
                         rater_kind="external",
-                        rater=as_text(held.get("gen_ai.evaluation.evaluator")) or "gen_ai.evaluation",
+                        rater=as_text(held.get("convoscope.judge")) or _EVALUATION,
                         notes=as_text(held.get(f"{_EVALUATION}.explanation")),
                     )
 

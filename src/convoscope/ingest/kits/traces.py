@@ -198,6 +198,8 @@ class TraceReader(Reader):
         models = list(dict.fromkeys(call.model for call in calls if call.model))
         agents = list(dict.fromkeys(name for span in in_time(spans) if (name := self.agent(span))))
         tools = next((call.tools for call in calls if call.tools), None)
+        traces = list(dict.fromkeys(span.trace for span in spans if span.trace))
+        of_calls = [step.span for step in steps if isinstance(step.logged, LoggedCall)]
         errors = [span.error for span in spans if span.error and not span.parent]
         user = next((text for span in spans if (text := span.text(*USERS))), "")
         agent = agents[0] if agents else ""
@@ -221,7 +223,8 @@ class TraceReader(Reader):
             outcome=Outcome(error=errors[0] if errors else ""),
             extras=filled(
                 {
-                    "traces": list(dict.fromkeys(span.trace for span in spans if span.trace)),
+                    "traces": traces,
+                    "call_traces": {span.id: span.trace for span in of_calls} if len(traces) > 1 else {},
                     "root_spans": _roots(spans),
                     "spans": len(spans),
                     "user": user,
