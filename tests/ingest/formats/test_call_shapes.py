@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, ToolResult
-from support.logs import measured, read, talk, write, write_json, write_lines
+from support.logs import measured, read, talk, write, write_json, write_lines, write_text
 
 TALK = ["user: Is it open?", "assistant: Until six."]
 ASK = {"role": "user", "content": "Is it open?"}
@@ -207,6 +209,25 @@ class TestExchanges:
         conversation = taped(tmp_path, "chat/completions", {"model": "m", "messages": [ASK]}, stream)
         assert talk(conversation) == [TALK[0], 'hours({"a": 1})', 'days({"b": 2})']
         assert measured(conversation) == [{"prompt_tokens": 8, "completion_tokens": 9}]
+
+    @pytest.mark.parametrize("packed", [bytes, gzip.compress])
+    def test_bodies_as_binary_data_of_yaml(self, tmp_path: Path, packed: Any) -> None:
+        asked, answer = ({"model": "m", "messages": [ASK]}, {"choices": [{"message": REPLY}]})
+        bodies = [base64.b64encode(packed(json.dumps(body).encode())).decode() for body in (asked, answer)]
+        tape = f"""
+            version: 1
+            interactions:
+            - request:
+                uri: https://api.example.org/v1/chat/completions
+                body: !!binary |
+                  {bodies[0]}
+              response:
+                status: {{code: 200}}
+                body:
+                  string: !!binary |
+                    {bodies[1]}
+            """
+        assert talk(read(write_text(tmp_path / "t.yaml", tape)).only) == TALK
 
     def test_bodies_that_the_recorder_parsed(self, tmp_path: Path) -> None:
         request = {

@@ -92,6 +92,8 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
         if values := numbers_in(usage, _USAGE):
             timeline.add(ComponentMetric, component="llm", values=values, label=label or model, time=timeline.at(at))
     limit = as_object(fields.get("limit"))
+    only = fields.take("score", kind=dict)  # before a sample had several
+    scores = as_object(fields.take("scores", kind=dict)) or ({"score": only} if only else {})
     target = fields.take("target", kind=(str, list))
     target = target if isinstance(target, str) else as_text(next(iter(target or ()), ""))
     return Conversation(
@@ -104,7 +106,7 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
         agent=Agent(instructions="\n\n".join(timeline.instructions), models={"llm": model} if model else {}),
         expected=Expected(ground_truth=target or None),
         timeline=tuple(timeline.events),
-        labels=tuple(_labels(as_object(fields.take("scores", kind=dict)), notes)),
+        labels=tuple(_labels(scores, notes)),
         outcome=Outcome(
             error=as_text(error.get("message")),
             ended_reason=f"{as_text(limit.get('type'))} limit" if limit else "",
@@ -133,14 +135,15 @@ def _add(message: JsonObject, timeline: PlainTimeline) -> None:
         for plain in plain_messages(message):
             timeline.instruct(plain)
     elif message.get("role") == "tool":
-        error = message.get("error")
+        error = message.get("error") or message.get("tool_error")  # the second is the older name
         block = {
             "type": "tool_result",
             "tool_use_id": as_text(message.get("tool_call_id")),
             "name": as_text(message.get("function")),
             "content": message.get("content"),
         }
-        failed = {"is_error": True, "error": as_text(as_object(error).get("message"))} if error else {}
+        reason = as_text(error) or as_text(as_object(error).get("message"))
+        failed = {"is_error": True, "error": reason} if error else {}
         timeline.add_result(block | failed, None)
     else:
         for plain in plain_messages(message):

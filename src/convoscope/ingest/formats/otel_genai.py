@@ -9,7 +9,17 @@ from convoscope.conversation import Label
 from convoscope.ingest.formats.livekit_spans import PREFIX, is_livekit, livekit_step, mark_interrupted
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
 from convoscope.ingest.kits.spans import Span, SpanEvent, is_span
-from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.kits.traces import (
+    Handoff,
+    Logged,
+    LoggedCall,
+    Lookup,
+    ToolRun,
+    TraceReader,
+    chunks_of,
+    usage_of,
+    with_result_message,
+)
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
@@ -116,13 +126,19 @@ def tool_run(span: Span) -> ToolRun:
             given = embedded(event.attributes.get("content"))
         elif event.name == "gen_ai.choice" and result is None:
             result = embedded(event.attributes.get("message"))
-    return ToolRun(
+    wrapped = as_object(given)
+    if "input_str" in wrapped:  # LangChain's callbacks
+        given = wrapped.get("inputs") or embedded(wrapped["input_str"])
+    if "output" in as_object(result) and as_object(result).keys() <= {"output", "kwargs"}:
+        result = as_object(result)["output"]
+    run = ToolRun(
         name=span.text("gen_ai.tool.name", "traceloop.entity.name", "tool.name") or span.name,
         call_id=span.text("gen_ai.tool.call.id"),
         arguments=given,
         result=result,
         error=span.error or span.text("error.type") or ("the tool failed" if _failed(span) else ""),
     )
+    return run if run.call_id else with_result_message(run)
 
 
 def _failed(span: Span) -> bool:

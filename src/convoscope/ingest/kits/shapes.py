@@ -36,7 +36,7 @@ _RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "
 HOSTED_INPUTS = ("action", "operation", "queries", "code", "arguments", "input")
 """Where calls of tools that the service knows hold what is asked: `web_search_call`, `computer_call`, `shell_call`."""
 HOSTED_RESULTS = ("results", "outputs", "result")
-_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input")
+_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input", "data")
 """Where an object holds a list of messages."""
 _SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction")
 _SAID = {
