@@ -62,7 +62,7 @@ class TestLangfuse:
         assert talk(observed(tmp_path, given, answer)) == TALK
 
     def test_instructions_and_tools_of_a_request(self, tmp_path: Path) -> None:
-        config = {"systemInstruction": {"parts": [{"text": "Be brief."}]}}
+        config: dict[str, Any] = {"systemInstruction": {"parts": [{"text": "Be brief."}]}}
         config |= {"tools": [{"functionDeclarations": [{"name": "hours"}, {"name": "days"}]}]}
         given = {"contents": [{"role": "user", "parts": [{"text": "Is it open?"}]}], "config": config}
         conversation = observed(tmp_path, given, "Until six.")
@@ -166,14 +166,14 @@ class TestExchanges:
             "messages": [{"role": "user", "content": [{"text": "Is it open?"}]}],
             "system": [{"text": "Be brief."}],
         }
-        answer = {"output": {"message": {"role": "assistant", "content": [{"text": "Until six."}]}}}
+        answer: dict[str, Any] = {"output": {"message": {"role": "assistant", "content": [{"text": "Until six."}]}}}
         answer |= {"usage": {"inputTokens": 4, "outputTokens": 2}}
         conversation = taped(tmp_path, "model/nova.v1/converse", asked, answer)
         assert (talk(conversation), conversation.agent.instructions) == (TALK, "Be brief.")
         assert measured(conversation) == [{"prompt_tokens": 4, "completion_tokens": 2}]
 
     def test_a_service_that_says_that_it_failed(self, tmp_path: Path) -> None:
-        asked = {"model": "m", "input": "Is it open?"}
+        asked: dict[str, Any] = {"model": "m", "input": "Is it open?"}
         failed = taped(tmp_path, "responses", asked, {"status": "failed", "error": {"message": "busy"}, "output": []})
         assert (talk(failed), failed.outcome.error) == (TALK[:1], "busy")
         asked = {"contents": [{"role": "user", "parts": [{"text": "Is it open?"}]}]}

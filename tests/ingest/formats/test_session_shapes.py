@@ -103,7 +103,7 @@ class TestGoogleADK:
 
     def test_the_result_of_a_case(self, tmp_path: Path) -> None:
         wanted = {**self.TURN, "finalResponse": {"parts": [{"text": "Until seven."}]}}
-        case = {"evalId": "c1", "sessionId": "session-1"}
+        case: dict[str, Any] = {"evalId": "c1", "sessionId": "session-1"}
         case["overallEvalMetricResults"] = [
             {"metricName": "match", "score": 0.5},
             {"metricName": "none", "score": None},
@@ -176,7 +176,11 @@ class TestRunState:
         def item(kind: str, **raw: Any) -> dict[str, Any]:
             return {"type": kind, "rawItem": raw, "agent": {"name": "desk"}}
 
-        state = {"$schemaVersion": "1.0", "originalInput": "Is it open?", "currentAgent": {"name": "desk"}}
+        state: dict[str, Any] = {
+            "$schemaVersion": "1.0",
+            "originalInput": "Is it open?",
+            "currentAgent": {"name": "desk"},
+        }
         state["generatedItems"] = [
             item("tool_call_item", type="function_call", callId="c", name="hours", arguments="{}"),
             item("tool_call_output_item", type="function_call_result", callId="c", output="9 to 6"),
@@ -200,7 +204,7 @@ class TestRunState:
         approval = {"type": "mcp_approval_request", "id": "a", "name": "hours", "arguments": "{}"}
         items = [{"type": "x", "raw_item": raw} for raw in (patch, approval, text)]
         usage = {"input_tokens": 6, "output_tokens": 1, "total_tokens": 7}
-        state = {"$schemaVersion": "1.9", "original_input": "Is it open?", "generated_items": items}
+        state: dict[str, Any] = {"$schemaVersion": "1.9", "original_input": "Is it open?", "generated_items": items}
         state["model_responses"] = [{"output": [text], "usage": usage}]
         conversation = read(write_json(tmp_path / "s.json", state)).only
         assert talk(conversation) == [TALK[0], '-> "no file"', "[mcp_approval_request]", "assistant: Six."]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.conversation import ToolResult
+from convoscope.conversation import ToolResult, Utterance
 from convoscope.errors import ConvoscopeError
 from support.logs import measured, read, talk, write_json, write_lines
 from support.spans import START, model, otlp, says, span
@@ -80,7 +80,11 @@ class TestLogs:
         assert measured(conversation) == [{"prompt_tokens": 5, "duration": 3.0}]
 
     def test_a_record_with_all_messages(self, tmp_path: Path) -> None:
-        held = {"gen_ai.input.messages": [ASK], "gen_ai.output.messages": [REPLY], "gen_ai.conversation.id": "visit"}
+        held: dict[str, Any] = {
+            "gen_ai.input.messages": [ASK],
+            "gen_ai.output.messages": [REPLY],
+            "gen_ai.conversation.id": "visit",
+        }
         record = log("gen_ai.client.inference.operation.details", "", 0, **held)
         conversation = read(write_json(tmp_path / "logs.json", logs(record))).only
         assert (conversation.id, talk(conversation)) == ("visit", TALK)
@@ -136,7 +140,7 @@ class TestNoCalls:
 
     def test_a_run_of_langsmith_whose_answer_is_the_whole_talk(self, tmp_path: Path) -> None:
         asked, answer = {"role": "user", "content": "Is it open?"}, {"role": "assistant", "content": "Until six."}
-        run = {"id": "r1", "trace_id": "r1", "run_type": "chain", "dotted_order": "1", "name": "agent"}
+        run: dict[str, Any] = {"id": "r1", "trace_id": "r1", "run_type": "chain", "dotted_order": "1", "name": "agent"}
         run |= {"inputs": {"messages": [asked]}, "outputs": {"messages": [asked, answer]}}
         assert talk(read(write_json(tmp_path / "r.json", [run])).only) == TALK
 
@@ -183,7 +187,7 @@ class TestOpenInference:
     def test_a_request_to_bedrock(self, tmp_path: Path) -> None:
         asked = {"modelId": "m", "system": [{"text": "Be brief."}]}
         asked |= {"messages": [{"role": "user", "content": [{"text": "Is it open?"}]}]}
-        answer = {"output": {"message": {"role": "assistant", "content": [{"text": "Until six."}]}}}
+        answer: dict[str, Any] = {"output": {"message": {"role": "assistant", "content": [{"text": "Until six."}]}}}
         answer |= {"usage": {"inputTokens": 3, "outputTokens": 2, "totalTokens": 5}}
         held = {KIND: "LLM", "input.value": asked, "output.value": answer}
         conversation = read(write_json(tmp_path / "t.json", otlp(span("a", 0, 1, attributes=held)))).only
@@ -238,9 +242,9 @@ def test_spans_of_livekit(tmp_path: Path) -> None:
     ]
     conversation = read(write_json(tmp_path / "t.json", otlp(*spans))).only
     assert talk(conversation) == [*TALK, "hours({})", '-> "no answer"']
-    heard, answer = conversation.timeline[0], conversation.timeline[1]
-    assert heard.heard is not None  # type: ignore[union-attr]
-    assert answer.cut_off_by == "user"  # type: ignore[union-attr]
+    heard, answer = (event for event in conversation.timeline if isinstance(event, Utterance))
+    assert heard.heard is not None
+    assert answer.cut_off_by == "user"
     assert conversation.pipeline == "cascade"
     assert measured(conversation) == [{"ttft": 0.5, "duration": 1.0}]
     (result,) = (event for event in conversation.timeline if isinstance(event, ToolResult))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from convoscope.ingest.kits.exchanges import TOKENS, numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
@@ -39,7 +40,7 @@ class RunStateReader(TalkReader):
             messages = [TalkMessage(plain=plain) for plain in plain_messages(given)]
             called, tokens = set[str](), _tokens(value)
             names = ("generated_items", "generatedItems", "session_items")
-            listed = next((value[name] for name in names if as_list(value.get(name))), [])
+            listed: list[Any] = next((value[name] for name in names if as_list(value.get(name))), [])
             for item in map(as_object, listed):
                 agent = as_text(as_object(item.get("agent")).get("name"))
                 raw = _known(as_object(item.get("raw_item", item.get("rawItem"))))

@@ -468,8 +468,8 @@ def _responses(value: JsonObject) -> JsonObject:
         return {"role": "assistant", "content": blocks}
     if kind == "reasoning":
         return {"role": "assistant", "content": [_thought(value.get("summary") or value.get("content") or "(hidden)")]}
-    failed = True if value.get("status") == "failed" else None
-    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"), is_error=failed)]}
+    is_error = True if value.get("status") == "failed" else None
+    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"), is_error=is_error)]}
 
 
 def _is_responses(value: JsonObject) -> bool:

@@ -169,16 +169,16 @@ def with_logs(spans: Iterable[Span]) -> list[Span]:
         merged.append(span)
         whole.setdefault((span.trace, span.id), span)
     for log in sorted(logs, key=lambda log: log.start or 0.0):
-        span = whole.get((log.trace, log.id)) if log.id else None
-        if span is None:
+        about = whole.get((log.trace, log.id)) if log.id else None
+        if about is None:
             whole[log.trace, log.id] = log
             merged.append(log)
             continue
-        span.events = (*span.events, *log.events)
-        span.attributes = {**log.attributes, **span.attributes}
-        span.raw = (*span.raw, *log.raw)
-        if span.is_log:
-            span.end = log.end
+        about.events = (*about.events, *log.events)
+        about.attributes = {**log.attributes, **about.attributes}
+        about.raw = (*about.raw, *log.raw)
+        if about.is_log:
+            about.end = log.end
     return merged
 
 
