@@ -94,6 +94,14 @@ class TestSessions:
 
 
 class TestApart:
+    def test_a_user_who_comes_back_after_a_day(self, tmp_path: Path) -> None:
+        """26 hours of silence are another conversation of the session; a conversation has no such end."""
+        for name, ids in (("session.id", ["visit-1", "visit-1#2"]), ("gen_ai.conversation.id", ["visit-1"])):
+            held = {name: "visit-1"}
+            write_json(tmp_path / name / "1.json", otlp(call("a", 0, ASK, REPLY, "aa11", attributes=held)))
+            write_json(tmp_path / name / "2.json", otlp(call("b", 26 * 3600, AGAIN, BYE, "bb22", attributes=held)))
+            assert read(tmp_path / name).ids == ids
+
     def test_small_numbers_are_ids_of_their_files(self, tmp_path: Path) -> None:
         write_json(tmp_path / "1.json", otlp(call("a", 0, ASK, REPLY, "1")))
         write_json(tmp_path / "2.json", otlp(call("b", 60, AGAIN, BYE, "1")))

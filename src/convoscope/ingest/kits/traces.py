@@ -166,6 +166,7 @@ class TraceReader(Reader):
             if any(says(step.logged) for step in steps):
                 conversation = self._conversation(name or group.name, of_session, steps, group, notes)
                 raw = {id(value): value for span in of_session for value in span.raw or (span.attributes,)}
+                notes.is_session = _is_session(name, of_session, self.sessions)
                 yield with_leftovers(conversation, raw.values(), notes, KNOWN)
             else:
                 notes.refuse(_no_content(of_session, steps, name, self))
@@ -232,6 +233,12 @@ class TraceReader(Reader):
                 }
             ),
         )
+
+
+def _is_session(name: str, spans: Sequence[Span], names: Sequence[str]) -> bool:
+    """Whether a name is that of a session, in which a user may come back days later."""
+    of_sessions = [attribute for attribute in names if "session" in attribute.casefold()]
+    return any(span.text(*of_sessions) == name for span in spans) if name else False
 
 
 def _pipeline(calls: Sequence[LoggedCall]) -> Pipeline:
