@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convoscope.ingest.formats.openinference import OpenInferenceReader
-from convoscope.ingest.formats.otel_genai import USAGE, sent
+from convoscope.ingest.kits.genai import USAGE, sent
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span
 from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convoscope.ingest.formats.otel_genai import USAGE
+from convoscope.ingest.kits.genai import USAGE
 from convoscope.ingest.kits.payloads import unquoted
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span

@@ -317,3 +317,31 @@ def _flatten(prefix: str, value: Any, flat: JsonObject, depth: int = 0) -> None:
             _flatten(f"{prefix}.{name}", inner, flat, depth + 1)
     else:
         flat[prefix] = value
+
+
+def unflattened(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+    """The list that attributes hold under a prefix, one attribute for each value: `prefix.0.role`, `prefix.0.content`.
+
+    >>> unflattened({"p.0.role": "user", "p.1.role": "assistant", "p.1.calls.0.name": "f"}, "p")
+    [{'role': 'user'}, {'role': 'assistant', 'calls': [{'name': 'f'}]}]
+    """
+    tree: JsonObject = {}
+    for name, value in attributes.items():
+        if not name.startswith(f"{prefix}."):
+            continue
+        node, *rest = tree, *name[len(prefix) + 1 :].split(".")
+        for key in rest[:-1]:
+            inner = node.setdefault(key, {})
+            node = inner if isinstance(inner, dict) else node
+        node[rest[-1]] = value
+    listed = _as_lists(tree)
+    return listed if isinstance(listed, list) else [listed] if listed else []
+
+
+def _as_lists(node: Any) -> Any:
+    """Objects whose keys are all numbers, as lists in the order of the numbers."""
+    if not isinstance(node, dict):
+        return node
+    if node and all(key.isdecimal() for key in node):
+        return [_as_lists(node[key]) for key in sorted(node, key=int)]
+    return {key: _as_lists(value) for key, value in node.items()}
