@@ -7,8 +7,8 @@ from typing import Any
 
 from convoscope.conversation import Label
 from convoscope.ingest.kits.exchanges import request_messages, response_messages, usage_in
-from convoscope.ingest.kits.shapes import by_prefix, embedded, plain_messages, unflattened
-from convoscope.ingest.kits.spans import Span, spans_in
+from convoscope.ingest.kits.shapes import by_prefix, embedded, plain_messages
+from convoscope.ingest.kits.spans import Span, spans_in, unflattened
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_object, as_text
 
