@@ -14,8 +14,10 @@ from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io.json import parsed
+from convoscope.ingest.mapping.candidates import is_no_talk
 from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, value_at, written
-from convoscope.ingest.mapping.reader import MappedReader
+from convoscope.ingest.mapping.fields import texts_in
+from convoscope.ingest.mapping.reader import MappedReader, left_out_by
 from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, as_text
 from convoscope.ingest.report import Notes
@@ -37,6 +39,9 @@ _NO_SPEECH = re.compile(
     re.DOTALL,
 )
 _TREE = re.compile(r"parent_?(id|span|run|observation|message)|span_?id|parent$", re.IGNORECASE)
+_SPAN = re.compile(r"span[_.]?(id|kind)$", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"\{\{?\s?[A-Za-z_]\w{0,40}\s?\}?\}|\$\{\w{1,40}\}")
+"""Where a template of a prompt leaves room: `{question}`."""
 _ROLES = (*ROLE_FIELDS, "type", "source", "author_type", "participant_role", "participantrole")
 
 
@@ -49,6 +54,8 @@ class MappingTrial(NamedTuple):
     messages: int
     silent: int
     """Messages of a user or an agent that have neither text nor tool call."""
+    left_out: int
+    """Messages that `where` leaves out."""
     conversations: int
     is_named: bool
     """Whether a field says who speaks."""
@@ -91,6 +98,9 @@ class MappingTrial(NamedTuple):
         for role, who in (("user", "a user"), ("assistant", "the agent")):
             if not self.count(role):
                 yield f"no texts of {who}{spoken_by}"
+        unknown = sum(count for (_, meant), count in self.words.items() if not meant)
+        if self.is_named and unknown > 0.5 * sum(self.words.values()):
+            yield f"who says {unknown:,} of {sum(self.words.values()):,} texts is not known{spoken_by}"
         if self.tree:
             yield f"the field {self.tree} says that these are spans of a trace, or branches, and not messages in order"
         if self.asked and self.replied < 0.3 * self.asked:
@@ -113,6 +123,8 @@ class MappingTrial(NamedTuple):
             if sum(not is_speech(text) for text in own) > 0.2 * len(own):
                 yield f"what is read as texts are ids, names, numbers or data, such as {_shown(own)}"
                 return
+        if sum(_PLACEHOLDER.search(text[:2000]) is not None for text in texts) > 0.3 * count:
+            yield f"the texts have room to be filled in, as templates of prompts have: {texts[0][:40]!r}"
         several = sum(is_language(text) for text in texts)
         if several < 0.25 * count and self.run >= 2:
             yield f"what is read as texts are single words, such as {_shown(texts)}"
@@ -148,25 +160,33 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
     where = reader.mapping.message
     words = Counter[tuple[str, str]]()
     silent = counted = 0
-    for message in messages:
+    left_out = [one for one in messages if left_out_by(one, where.where) is not None]
+    filtered = set(map(id, left_out))
+    for message in (one for one in messages if id(one) not in filtered):
         word = as_text(value_at(message, where.role)).strip()
         meant = {one.casefold(): role for one, role in reader.mapping.values.role.items()}.get(word.casefold(), "")
-        if reader.says(message):
+        if reader.has_text(message):
             words.update([(word, meant)] if where.role else [(role, role) for role in where.texts])
         if where.texts or meant in _SPEAKERS:
             counted += 1
-            silent += not (reader.says(message) or parsed(value_at(message, where.tool_calls)))
+            silent += not (reader.has_text(message) or parsed(value_at(message, where.tool_calls)))
     timelines = [_spoken(one) for one in conversations]
     turns = [
         [(role, len(list(run))) for role, run in groupby(role for role, _ in spoken)] for spoken in timelines if spoken
     ]
     texts = [pair for spoken in timelines for pair in spoken]
-    unread, elsewhere = _unread(records, {spoken.meant().strip() for one in conversations for spoken in one.utterances})
+    # What was read, in its parts, and what was left out on purpose.
+    read = {spoken.meant().strip() for one in conversations for spoken in one.utterances}
+    read |= {text for one in conversations for event in one.timeline for text in _texts_of(event)}
+    ways = [where.text, *where.texts.values()]
+    read |= {text.strip() for one in messages for way in ways for text in texts_in(value_at(one, way)) or ()}
+    unread, elsewhere = _unread(records, read)
     return MappingTrial(
         records=len(records),
         empty=empty,
         messages=counted,
         silent=silent,
+        left_out=len(left_out),
         conversations=len(conversations),
         is_named=where.role is not None,
         words=words,
@@ -178,17 +198,46 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
         repeats=_repeats(timelines),
         unread=unread,
         elsewhere=elsewhere,
-        tree=next((name for one in messages for name in _names(one, 3) if _TREE.search(name)), ""),
+        tree=_tree(messages) or next((name for one in inner for name, _ in _named(one, 1) if _SPAN.search(name)), ""),
     )
 
 
-def _names(value: Any, depth: int) -> Iterator[str]:
+def _texts_of(event: Any) -> Iterator[str]:
+    """The texts in calls, results and markers."""
+    held = [getattr(event, name, None) for name in ("arguments", "result", "value")]
+    return (text.strip() for text in _strings(held, 6))
+
+
+def _strings(value: Any, depth: int) -> Iterator[str]:
+    value = parsed(value)
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner, depth - 1)
+
+
+def _tree(messages: Sequence[Any]) -> str:
+    """A field that says that messages hang on others, unless each hangs on the one before it."""
+    ids = {text for one in messages if isinstance(one, dict) for value in one.values() if (text := as_text(value))}
+    before: dict[str, set[str]] = {}
+    for message in messages:
+        for name, value in _named(message, 3):
+            if not _TREE.search(name) or value in (None, ""):
+                continue
+            if "span" in name.casefold() or as_text(value) in before.get(name, set()) or as_text(value) not in ids:
+                return name
+            before.setdefault(name, set()).add(as_text(value))
+    return ""
+
+
+def _named(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     value = parsed(value)
     if isinstance(value, dict):
-        yield from map(str, value)
+        yield from ((str(name), inner) for name, inner in value.items())
     if depth and isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _names(inner, depth - 1)
+            yield from _named(inner, depth - 1)
 
 
 def _conversations(reader: MappedReader, records: Sequence[Any], path: Path) -> tuple[list[Conversation], int]:
@@ -267,7 +316,8 @@ def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int
 
     for record in records:
         look(record, ())
-    return unread.most_common(4), [(path, count) for path, count in elsewhere.most_common(4) if count]
+    lost = [(path, count) for path, count in elsewhere.most_common(4) if count and not is_no_talk(path)]
+    return unread.most_common(4), lost
 
 
 def _has_speaker(value: dict[Any, Any] | list[Any]) -> bool:
