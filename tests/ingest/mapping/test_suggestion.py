@@ -54,7 +54,9 @@ def test_a_list_of_messages(tmp_path: Path) -> None:
 
 
 def test_a_document_with_a_list_of_conversations(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.json", json.dumps({"version": 3, "cases": [RECORD, RECORD]}))
+    log = write(
+        tmp_path / "log.json", json.dumps({"version": 3, "cases": [RECORD, {**RECORD, "case": {"no": "A-18"}}]})
+    )
     made = made_for(log)
     assert (made.conversation.records, made.conversation.messages) == ("cases", "chat.events")
     assert len(read_with_it(tmp_path, log)) == 2
@@ -78,7 +80,9 @@ def test_the_number_of_a_ticket_parts_its_messages(tmp_path: Path, name: str) ->
 
 
 def test_a_conversation_of_another_shape_does_not_hide_the_others(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.json", json.dumps({"cases": [RECORD, {"case": {"no": 2}}, RECORD]}))
+    log = write(
+        tmp_path / "log.json", json.dumps({"cases": [RECORD, {"case": {"no": 2}}, {**RECORD, "case": {"no": 3}}]})
+    )
     assert made_for(log).conversation.records == "cases"
 
 

@@ -1,4 +1,4 @@
-"""Calls of tools and their results, guesses in messages by their shape: a name and arguments; an id and an answer."""
+"""Calls of tools and their results, found in messages by their shape: a name and arguments; an id and an answer."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from convoscope.ingest.mapping.declaration import (
     written,
 )
 from convoscope.ingest.mapping.fields import RecordField, calls_in, fields_of, listed_fields, plain_name, words_of
+from convoscope.ingest.mapping.meanings import KINDS
 from convoscope.ingest.mapping.role_words import role_of
 from convoscope.ingest.record import as_text
 
@@ -166,10 +167,10 @@ def _result_keys(values: Sequence[Any]) -> tuple[tuple[str, str], ...] | None:
 
 
 def _kind(chosen: Sequence[Any], messages: Sequence[Any]) -> tuple[str, list[str]] | None:
-    """A field whose words all of these messages have, and none of the others."""
+    """A field of kinds whose words all of these messages have, and none of the others."""
     of_chosen = {id(one) for one in chosen}
     rest = [one for one in messages if id(one) not in of_chosen]
-    for field in fields_of(chosen):
+    for field in (one for one in fields_of(chosen) if one.name in KINDS):
         words = [*dict.fromkeys(field.values)] if all(isinstance(one, str) for one in field.values) else []
         if not words or len(field.values) < len(chosen) or len(words) > min(_MAX_KINDS, max(1, len(chosen) // 2)):
             continue

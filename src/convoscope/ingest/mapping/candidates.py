@@ -10,7 +10,8 @@ from convoscope.conversation.events import moment
 from convoscope.ingest.mapping.declaration import EACH, Each, steps_of, written
 from convoscope.ingest.mapping.fields import RecordField, fields_of, lists_of, texts_in, words_of
 from convoscope.ingest.mapping.meanings import is_time, means_something, names_something
-from convoscope.ingest.mapping.role_words import role_of
+from convoscope.ingest.mapping.role_words import role_in, role_of
+from convoscope.ingest.mapping.speech import is_language
 from convoscope.ingest.record import ROLE_FIELDS, TEXT_FIELDS
 
 _MAX_ROLES = 12
@@ -29,10 +30,13 @@ _ANSWERED = (
 _SAYS = r"[_ ]?(query|question|message|msg|text|utterance|input|says?|said|answer|response|reply|output|turn|content)"
 _ASKS = re.compile(rf"(user|customer|client|caller|human|guest){_SAYS}")
 _ANSWERS = re.compile(rf"(bot|agent|assistant|system|ai|model){_SAYS}")
+_RATER = re.compile(r"annotator|rater|reviewer|grader|label+er|judge|evaluator")
+"""Who says something of a conversation, and nothing in it."""
 _IS_ID = re.compile(r"(?=[^\d]{0,200}\d)[\w-]{10,200}")
 _NO_TALK = re.compile(
     r"examples?|few|shots?|demonstrations?|templates?|expected|references?|gold|candidates|suggestions|alternatives"
-    r"|tools?|definitions|scores?|grading|judge|critique"
+    r"|tools|definitions|scores?|grading|judge|critique|participants|speakers|members|people|summary|summaries|topics"
+    r"|keywords|entities|annotations?|reviews?|ratings?|evaluations?|survey|feedback|questionnaire|faq"
 )
 """Words in names of lists that only look like messages: prompts by example, proposals, grades."""
 
@@ -108,7 +112,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def knows_roles(role: RecordField | None) -> bool:
-    return role is not None and any(role_of(str(value)) for value in role.values)
+    return role is not None and any(role_in(role.name, str(value)) for value in role.values)
 
 
 def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
@@ -116,9 +120,12 @@ def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
     fields = fields_of(messages)
     plain = [one for one in fields if all(isinstance(value, str) for value in one.values)]
     written_in = [one for one in fields if all(texts_in(value) is not None for value in one.values)]
-    asked, answered = _named(written_in, _ASKED, _ASKS), _named(written_in, _ANSWERED, _ANSWERS)
+    asked = _named(written_in, _ASKED, _ASKS, "user")
+    answered = _named(written_in, _ANSWERED, _ANSWERS, "assistant")
     if asked is not None and answered is not None:
         yield MessageFields(None, asked, answered)
+    flags = [one for one in fields if all(isinstance(value, bool) for value in one.values)]
+    plain += [RecordField(one.path, [str(value).lower() for value in one.values]) for one in flags]
     texts = [one for one in written_in if _text_rank(one) > 0]
     texts = sorted(texts, key=_text_rank, reverse=True)[:_MAX_TEXT_FIELDS]
     short = None if texts else _short_text(plain)
@@ -130,7 +137,9 @@ def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
             yield MessageFields(role, text)
 
 
-def _named(fields: Sequence[RecordField], names: Sequence[str], others: re.Pattern[str]) -> RecordField | None:
+def _named(
+    fields: Sequence[RecordField], names: Sequence[str], others: re.Pattern[str], meant: str
+) -> RecordField | None:
     """The field with the best of these names; without one, the first whose name is of this kind.
 
     Of a message in an object, the field is what it says: `final_response.parts`.
@@ -142,13 +151,15 @@ def _named(fields: Sequence[RecordField], names: Sequence[str], others: re.Patte
     outer = [(one, RecordField(one.path.rpartition(".")[0], [])) for one in fields if "." in one.path]
     inner = [(one, above.name) for one, above in outer if one.name in (*_TEXT_NAMES, "parts")]
     ranked = [one for name in names for one, above in inner if above == name]
-    return next(iter(ranked), None) or next((one for one, above in inner if others.fullmatch(above)), None)
+    ranked += [one for one, above in inner if others.fullmatch(above) or role_of(above) == meant]
+    ranked += [one for one in fields if role_of(one.name) == meant and any(map(is_language, one.texts))]
+    return next(iter(ranked), None)
 
 
 def _text_rank(field: RecordField) -> float:
     """How much a field looks like what people say: words with spaces, and a telling name."""
     texts = field.texts
-    spoken = sum(" " in text.strip() for text in texts) / max(len(texts), 1)
+    spoken = sum(is_language(text) or " " in text.strip() for text in texts) / max(len(texts), 1)
     named = field.name in _TEXT_NAMES or (field.name == "parts" and bool(texts))
     if not named and (spoken < _FEW_TEXTS or all(moment(text) is not None for text in texts)):
         return 0.0
@@ -173,9 +184,9 @@ def _is_name_of_something(field: RecordField) -> bool:
 def _role_rank(field: RecordField) -> float:
     """How much a field looks like who speaks: a few short words, again and again, and a telling name."""
     words = {value.strip().casefold() for value in field.values}
-    if len(words) > _MAX_ROLES or any(len(word) > _LONGEST_ROLE for word in words):
+    if _RATER.search(field.name) or len(words) > _MAX_ROLES or any(len(word) > _LONGEST_ROLE for word in words):
         return 0.0
-    meant = {role_of(word) for word in words} - {""}
+    meant = {role_in(field.name, word) for word in words} - {""}
     both = {"user", "assistant"} <= meant
     named = field.name in _ROLE_NAMES
     return 3.0 * bool(meant) + 2.0 * both + 1.0 * named + (0.1 if len(words) < len(field.values) else 0.0)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from convoscope.ingest.io.json import parsed
 from convoscope.ingest.kits.shapes import blocks_of
 from convoscope.ingest.mapping.declaration import EACH, Each, written
+from convoscope.ingest.mapping.transcripts import transcript_messages
 
 _DEPTH = 8
 _FIELD_DEPTH = 4
@@ -71,11 +72,17 @@ def lists_of(records: Sequence[Any]) -> list[RecordField]:
     """Every list of objects, or of pairs, in the records, the outer before the inner; entries of a list are a star."""
     by_path: dict[str, list[Any]] = {}
     for steps, value in islice((found for record in records for found in _walk(record)), _MOST_VALUES):
-        entries = list(map(parsed, _entries(value)))
+        entries = list(map(parsed, _entries(value))) or _transcript(value)
         if any(map(_is_message_like, entries)):
             held = by_path.setdefault(written(steps), [])
             held += [entry for entry in entries if _is_message_like(entry)][: _MAX_MESSAGES - len(held)]
     return [RecordField(path, values) for path, values in by_path.items()]
+
+
+def _transcript(value: Any) -> list[Any]:
+    """The messages of a text with labels of speakers; other texts have none."""
+    has_lines = isinstance(value, str) and "\n" in value and ":" in value
+    return [*transcript_messages(value)] if has_lines else []
 
 
 def _is_message_like(entry: Any) -> bool:
@@ -88,6 +95,8 @@ def _entries(value: Any) -> list[Any]:
     """The entries of a list, or of an object that holds nothing but numbered objects."""
     if isinstance(value, dict) and len(value) > 1 and all(re.fullmatch(r"[a-z_-]*\d+", str(key)) for key in value):
         return list(value.values()) if all(isinstance(one, dict) for one in value.values()) else []
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return [*transcript_messages(value)] if ":" in value[0] else []
     return value if isinstance(value, list) else []
 
 

@@ -15,7 +15,7 @@ from convoscope.ingest.mapping.declaration import value_at
 from convoscope.ingest.mapping.fields import RecordField, words_of
 from convoscope.ingest.mapping.reader import seconds
 from convoscope.ingest.mapping.role_words import is_no_speech, role_of
-from convoscope.ingest.record import TIMES, as_number, number_in
+from convoscope.ingest.record import TIMES, as_number, as_text, number_in
 
 _ID_NAMES = (
     *("conversation_id", "session_id", "thread_id", "chat_id", "dialogue_id", "call_id", "conversation", "dialogue"),
@@ -50,25 +50,26 @@ _UNITS = {
     "ns": re.compile(r"(^|_)(ns|nsec|nanos|nanoseconds?|nano)(_|$)"),
     "s": re.compile(r"(^|_)(s|sec|secs|seconds?)(_|$)"),
 }
+_NUMBER = re.compile(
+    r"seq(uence)?(_(no|nr|num|number))?|(turn|message|msg)_?(no|nr|num|number|index)|index|position|step|turn"
+)
 _SINCE_1970 = 1e8
 _LONG_GAP = 300.0
 _SHORT_GAP = 0.3
 """Between two messages that are read in seconds. Outside of it the unit of a number is not clear."""
 _SWAPPED = 0.1
-_KINDS = (
-    "type",
-    "kind",
-    "event",
-    "event_type",
-    "message_type",
-    "visibility",
-    "category",
-    "entry",
-    "channel",
-    "subtype",
+KINDS = frozenset(
+    {"type", "kind", "event", "event_type", "message_type", "visibility", "category", "entry", "channel", "subtype"}
+    | {"action", "role", "entry_type", "step_type", "record_type", "item_type"}
 )
-_PRIVATE = frozenset({"private", "internal", "note", "hidden", "whisper", "draft", "deleted"})
-_PUBLIC = frozenset({"public", "visible"})
+"""Names of fields that say what an entry is."""
+_SAID = re.compile(r"messages?|msg|utter(ance)?|says?|said|chat|reply|text|comment|question|answer|speech|public")
+"""Words for entries that are said."""
+_PRIVATE = frozenset(
+    {"private", "internal", "note", "hidden", "whisper", "draft", "deleted", "partial", "interim", "demo"}
+    | {"demonstration"}
+)
+_PUBLIC = frozenset({"public", "visible", "final"})
 _NO = frozenset({"false", "no", "n", "0"})
 _YES = frozenset({"true", "yes", "y", "1"})
 _MAX_KINDS = 30
@@ -173,10 +174,18 @@ def meanings(fields: Sequence[RecordField], usual: Sequence[RecordField], id: st
             named = [one for one in named if all(isinstance(parsed(value), dict | list) for value in one.values)]
         if key == "domain" and not any(other != "id" for other, _ in (*true, *predicted)):
             continue
+        named = [one for one in named if not _is_of_model(one, fields)]
         concluded = [one for one in named if _PREDICTED.match(one.path.rpartition(".")[2])]
         true += [(key, one.path) for one in named if one not in concluded][:1]
         predicted += [(key, one.path) for one in concluded][:1]
     return true, predicted
+
+
+def _is_of_model(field: RecordField, fields: Sequence[RecordField]) -> bool:
+    """Whether a model gave its confidence with it: then it is not what an annotator says."""
+    above = field.path.rpartition(".")[0]
+    paths = {f"{above}.confidence".lstrip("."), f"{field.path}.confidence", f"{field.path}_confidence"}
+    return any(one.path in paths for one in fields)
 
 
 def is_time(field: RecordField) -> bool:
@@ -232,16 +241,28 @@ def _with_order(guess: TimeGuess, conversations: Sequence[Sequence[Any]]) -> Tim
     return guess._replace(remark=f"{falling:,} messages are earlier than the one before them") if falling else guess
 
 
-def conditions(fields: Sequence[RecordField], messages: Sequence[Any]) -> Iterator[Condition]:
+def is_newest_first(fields: Sequence[RecordField], conversations: Sequence[Sequence[Any]]) -> bool:
+    """Whether messages that are numbered begin with the last; for messages without times."""
+    for field in fields:
+        if _NUMBER.fullmatch(field.name) and all(as_number(value) is not None for value in field.values):
+            numbers = [[as_number(value_at(one, field.path)) or 0.0 for one in some] for some in conversations]
+            pairs = [pair for some in numbers for pair in pairwise(some)]
+            return bool(pairs) and all(earlier > later for earlier, later in pairs)
+    return False
+
+
+def conditions(fields: Sequence[RecordField], messages: Sequence[Any], text: str, role: str) -> Iterator[Condition]:
     """Which messages are notes, drafts and events, by flags and kinds: those are not read."""
     for field in fields:
         words = set(words_of(field.name))
         is_private, is_public = not _PRIVATE.isdisjoint(words), not _PUBLIC.isdisjoint(words)
         condition: Condition | None = None
         if is_private != is_public and all(_flag(value) is not None for value in field.values):
-            condition = _flag_condition(field, is_private=is_private)
-        elif field.name in _KINDS and all(isinstance(value, str) for value in field.values):
-            condition = _kind_condition(field, messages)
+            # A missing value counts as false: where only some messages say that they are public, no condition fits.
+            is_whole = is_private or len(field.values) == len(messages)
+            condition = _flag_condition(field, is_private=is_private) if is_whole else None
+        elif field.name in KINDS and all(isinstance(value, str) for value in field.values):
+            condition = _kind_condition(field, messages, text, role)
         if condition is not None:
             yield condition
 
@@ -261,15 +282,31 @@ def _flag_condition(field: RecordField, *, is_private: bool) -> Condition | None
     return Condition(field.path, wanted, [f"{field.path} {'set' if is_private else 'not set'}"])
 
 
-def _kind_condition(field: RecordField, messages: Sequence[Any]) -> Condition | None:
+def _kind_condition(field: RecordField, messages: Sequence[Any], text: str, role: str) -> Condition | None:
+    """Kinds of entries that are said, where a word says so; else all but notes and events."""
     kinds = list(dict.fromkeys(field.values))
-    left_out = [kind for kind in kinds if is_no_speech(kind)]
-    if not left_out or len(kinds) > _MAX_KINDS:
+    if len(kinds) > _MAX_KINDS:
         return None
+    by_kind: dict[str, set[str]] = {}
+    for message in messages:
+        if value_at(message, text) is not None:
+            speakers_of = by_kind.setdefault(as_text(value_at(message, field.path)), set())
+            speakers_of.add(as_text(value_at(message, role or None)))
+    left_out = [kind for kind in kinds if is_no_speech(kind)]
+    spoken = {kind for kind in by_kind if kind not in left_out and any(map(_SAID.fullmatch, words_of(kind)))}
+    speakers = {word for kind in spoken for word in by_kind[kind]}
+    # Where only one side has entries of such a kind, it tells nothing of the other.
+    if spoken and all(by_kind[kind] <= speakers for kind in by_kind):
+        left_out += [kind for kind in kinds if kind in by_kind.keys() - spoken and kind not in left_out]
+        others_said = "" not in by_kind
+    else:
+        others_said = True
     wanted: list[str | int | float | bool] = [kind for kind in kinds if kind not in left_out]
-    if len(field.values) < len(messages):
+    if len(field.values) < len(messages) and others_said:
         wanted.append(False)  # messages without the field
-    return Condition(field.path, wanted, left_out) if wanted else None
+    elif len(field.values) < len(messages):
+        left_out.append(f"what has no {field.path}")
+    return Condition(field.path, wanted, left_out) if left_out and wanted else None
 
 
 def outcome_paths(fields: Iterable[RecordField]) -> Paths:

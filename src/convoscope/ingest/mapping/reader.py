@@ -57,6 +57,7 @@ from convoscope.ingest.mapping.declaration import (
     value_at,
     without,
 )
+from convoscope.ingest.mapping.transcripts import transcript_messages
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import ROLES, JsonObject, answer_of, as_number, as_text, filled, in_order, number_in
 from convoscope.ingest.report import FILE_IS_ONE, Notes
@@ -117,6 +118,8 @@ class MappedReader(Reader):
         listed = [record] if where is None else parsed(value_at(record, where))
         if isinstance(listed, dict) and listed and all(isinstance(parsed(one), dict) for one in listed.values()):
             return list(listed.values())
+        if transcript := transcript_messages(listed):
+            return transcript
         return listed if isinstance(listed, list) else None
 
     def key(self, value: Any) -> str | None:
@@ -295,7 +298,7 @@ class _Builder:
     def _is_no_speech(self, message: Any, time: Any) -> bool:
         """Instructions of the agent, and what a system writes into a chat, are said by no one."""
         where = self.mapping.message
-        role = self._named_role(as_text(value_at(message, where.role)))
+        role = self._named_role(word_of(message, self.mapping.message))
         if role not in (INSTRUCTIONS, SYSTEM) or find(message, where.text) is None:
             return False
         blocks = [block for block in blocks_of(value_at(message, where.text)) if block["type"] == "text"]
@@ -306,7 +309,7 @@ class _Builder:
         return True
 
     def _is_result(self, message: Any) -> bool:
-        is_tool = self._named_role(as_text(value_at(message, self.mapping.message.role))) == "tool"
+        is_tool = self._named_role(word_of(message, self.mapping.message)) == "tool"
         return _is_one(message, self.mapping.tool_result.where) or is_tool
 
     def _named_role(self, word: str) -> str:
@@ -348,7 +351,7 @@ class _Builder:
             yield self._role(message), where.text
 
     def _role(self, message: Any) -> str:
-        word = as_text(value_at(message, self.mapping.message.role)).strip()
+        word = word_of(message, self.mapping.message)
         key = word.casefold()
         role = self._roles.get(key) or ROLES.get(key)
         if role is None:
@@ -407,6 +410,12 @@ def _with_predictions(conversation: Conversation, builder: _Builder, where: Pred
 
 def _first(values: Sequence[Any]) -> Any:
     return next((value for value in values if value is not None), None)
+
+
+def word_of(message: Any, where: MessageMap) -> str:
+    """The word for who speaks; a flag is `true` or `false`."""
+    value = value_at(message, where.role)
+    return str(value).lower() if isinstance(value, bool) else as_text(value).strip()
 
 
 def _is_one(message: Any, where: Conditions) -> bool:

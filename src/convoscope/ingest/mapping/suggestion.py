@@ -31,13 +31,15 @@ from convoscope.ingest.mapping.meanings import (
     control_texts,
     grouping_path,
     id_path,
+    is_newest_first,
     meanings,
     others,
     outcome_paths,
     shared,
     time_guess,
 )
-from convoscope.ingest.mapping.role_words import is_no_speech, role_of
+from convoscope.ingest.mapping.role_words import ambiguous_words, is_no_speech, role_in, role_of
+from convoscope.ingest.mapping.transcripts import transcript_messages
 from convoscope.ingest.mapping.trial import MappingTrial, tried
 from convoscope.ingest.reader import Sample
 from convoscope.ingest.record import as_text
@@ -141,7 +143,8 @@ def _written(candidate: Candidate) -> str:
     true, predicted = meanings(own, usual, id if not messages else "")
     texts = _Texts(candidate, id or grouping)
     calls = calls_in_messages(held, fields.text.path)
-    filters = list(conditions(own, held)) + _by_role(fields.role, held)
+    speaker = fields.role.path if fields.role is not None else ""
+    filters = [*conditions(own, held, fields.text.path, speaker), *_by_role(fields.role, held)]
     lines = ["[conversation]"]
     lines += [f"records = {_text(where)}"] if where else []
     lines += [f"messages = {_text(messages)}"] if messages else ["# each record is a message"]
@@ -153,7 +156,8 @@ def _written(candidate: Candidate) -> str:
     lines += _others(one for one in outer or shared(own, id or grouping) if one.path not in taken)
     lines += ["", "[message]"]
     if fields.answer is not None:
-        lines += [f"texts = {{ user = {_text(fields.text.path)}, assistant = {_text(fields.answer.path)} }}"]
+        both = f"texts = {{ user = {_text(fields.text.path)}, assistant = {_text(fields.answer.path)} }}"
+        lines += [f"{both}  # a guess: the user asks, and the agent answers"]
     elif fields.role is None:
         lines += [f"texts = {{ user = {_text(fields.text.path)} }}  # who speaks is not said: add the agent's field"]
     else:
@@ -184,7 +188,7 @@ class _Texts:
         self.candidate = candidate
         if candidate.messages:
             held = (parsed(value_at(record, candidate.messages)) for record in candidate.records)
-            listed = [list(one.values()) if isinstance(one, dict) else one for one in held]
+            listed = [list(one.values()) if isinstance(one, dict) else transcript_messages(one) or one for one in held]
             self.conversations = [one for one in listed if isinstance(one, list)]
         else:
             groups: dict[str, list[Any]] = {}
@@ -213,6 +217,8 @@ def _id_lines(id: str, grouping: str) -> list[str]:
 
 def _time_lines(fields: Sequence[RecordField], conversations: Sequence[Sequence[Any]]) -> Iterator[str]:
     guess = time_guess(fields, conversations)
+    if (guess is None or guess.unsure) and is_newest_first(fields, conversations):
+        yield 'order = "newest_first"'
     if guess is None:
         return
     if guess.unsure:
@@ -290,16 +296,19 @@ def _others(fields: Iterable[RecordField]) -> Iterator[str]:
 def _roles(role: RecordField, texts: _Texts) -> Iterator[str]:
     """Each word for a role, and the role. Who is not known is left to a person."""
     words = [word for word, _ in Counter(str(value).strip() for value in role.values).most_common(_MAX_ROLES)]
-    known = {word: meant for word in words if (meant := role_of(word))}
+    is_flag = {*words} <= {"true", "false"}
+    doubtful = ambiguous_words(words)
+    known = {word: meant for word in words if (meant := role_in(role.name, word)) and word not in doubtful}
     if "assistant" not in known.values():  # of a user and a system, the system is the agent
         known = {word: "assistant" if meant == "system" else meant for word, meant in known.items()}
     for word in words:
         if word in known:
             meant = known[word]
-            if meant == "system" and _instructs(word, texts):
-                yield f"{_key(word)} = {_text(INSTRUCTIONS)}  # a guess: its texts are long, and come first"
+            if meant == "system" and (word.casefold() == "developer" or _instructs(word, texts)):
+                yield f"{_key(word)} = {_text(INSTRUCTIONS)}  # a guess: its texts come first, and are long"
             else:
-                yield f"{_key(word)} = {_text(meant)}"
+                unsure = "  # a guess: the other side" if is_flag and word == "false" else ""
+                yield f"{_key(word)} = {_text(meant)}{unsure}"
         elif not is_no_speech(word):
             yield f'# {_key(word)} = ""  # not known: user, assistant, system or tool?'
 

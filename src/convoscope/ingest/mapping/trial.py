@@ -16,8 +16,9 @@ from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io.json import parsed
 from convoscope.ingest.mapping.candidates import is_no_talk
 from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, value_at, written
-from convoscope.ingest.mapping.fields import texts_in
-from convoscope.ingest.mapping.reader import MappedReader, left_out_by
+from convoscope.ingest.mapping.fields import plain_name, texts_in
+from convoscope.ingest.mapping.reader import MappedReader, left_out_by, word_of
+from convoscope.ingest.mapping.speech import is_language, is_speech
 from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, as_text
 from convoscope.ingest.report import Notes
@@ -26,20 +27,11 @@ _SPEAKERS = ("user", "assistant")
 _MOST_TEXTS = 20_000
 _DEPTH = 9
 _PAIR = 2
-_WORDS = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,40}(?:['’.,;:!?…)\"-]{0,5}\s{1,5}[('\"¿¡-]{0,5}[^\W\d_]{1,40})+")
-"""Two words or more."""
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
-"""Scripts that put no blanks between words."""
-_NO_SPEECH = re.compile(
-    r"(?:[\w.+-]+@[\w-]+\.[\w.-]+"  # an e-mail address
-    r"|[a-z]+://\S+"
-    r"|(?=[\w-]*\d)[\w-]{8,}"  # an id
-    r"|_*[^\W_]+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*"  # the name of something
-    r"|[\d\s.,:/+TZ-]+|\{.*|\[\s*[\[{\"].*)",
-    re.DOTALL,
-)
-_TREE = re.compile(r"parent_?(id|span|run|observation|message)|span_?id|parent$", re.IGNORECASE)
+_TREE = re.compile(r"parent_?(id|span|run|observation|message|tool)|span_?id|parent$", re.IGNORECASE)
 _SPAN = re.compile(r"span[_.]?(id|kind)$", re.IGNORECASE)
+_LEVELS = frozenset({"level", "severity", "log_level", "loglevel", "levelname"})
+_LEVEL = frozenset({"debug", "info", "warn", "warning", "error", "critical", "trace", "notice"})
+_OF_PROGRAMS = frozenset({"logger", "component", "service", "module", "source", "name", "process", "category", "type"})
 _PLACEHOLDER = re.compile(r"\{\{?\s?[A-Za-z_]\w{0,40}\s?\}?\}|\$\{\w{1,40}\}")
 """Where a template of a prompt leaves room: `{question}`."""
 _ROLES = (*ROLE_FIELDS, "type", "source", "author_type", "participant_role", "participantrole")
@@ -76,6 +68,8 @@ class MappingTrial(NamedTuple):
     """Where else texts are, and how many."""
     elsewhere: list[tuple[str, int]]
     """Those of them that have a speaker."""
+    is_program_log: bool
+    """Whether what is taken for speakers are parts of a program."""
     tree: str
     """A field that says that records are not one after the other."""
 
@@ -101,6 +95,8 @@ class MappingTrial(NamedTuple):
         unknown = sum(count for (_, meant), count in self.words.items() if not meant)
         if self.is_named and unknown > 0.5 * sum(self.words.values()):
             yield f"who says {unknown:,} of {sum(self.words.values()):,} texts is not known{spoken_by}"
+        if self.is_program_log:
+            yield "these are lines of a program's log: they have a level, and no speaker"
         if self.tree:
             yield f"the field {self.tree} says that these are spans of a trace, or branches, and not messages in order"
         if self.asked and self.replied < 0.3 * self.asked:
@@ -109,6 +105,8 @@ class MappingTrial(NamedTuple):
             yield "most conversations have a single text"
         if self.empty > 0.5 * self.records:
             yield f"{self.empty:,} of {self.records:,} records have no text"
+        if self.left_out > len(self.texts):
+            yield f"{self.left_out:,} messages are notes or events by their kind, and only {len(self.texts):,} are said"
         if self.silent > 0.34 * self.messages:
             yield f"{self.silent:,} of {self.messages:,} messages of user and agent have no text there"
         lost = sum(count for _, count in self.elsewhere)
@@ -128,23 +126,12 @@ class MappingTrial(NamedTuple):
         several = sum(is_language(text) for text in texts)
         if several < 0.25 * count and self.run >= 2:
             yield f"what is read as texts are single words, such as {_shown(texts)}"
-        if self.repeats > 0.3 * self.conversations:
+        if self.repeats >= 0.25 * self.conversations:
             some = f"{self.repeats:,} of {self.conversations:,}"
             yield f"{some} conversations repeat texts, as where records hold histories"
         short = Counter(text.strip().casefold() for text in texts)
         if count >= 10 and len(short) < 0.25 * count and several < 0.5 * count:
             yield f"what is read as texts are {len(short):,} words that come again, such as {_shown(texts)}"
-
-
-def is_speech(text: str) -> bool:
-    """Whether a person or an agent could have said this."""
-    return any(map(str.isalpha, text)) and _NO_SPEECH.fullmatch(text[:300].strip()) is None
-
-
-def is_language(text: str) -> bool:
-    """Whether it is surely language: two words, or a script that puts no blanks between them."""
-    head = text[:300]
-    return is_speech(head) and (_WORDS.search(head) is not None or _UNSPACED.search(head) is not None)
 
 
 def _shown(texts: Sequence[str]) -> str:
@@ -163,7 +150,7 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
     left_out = [one for one in messages if left_out_by(one, where.where) is not None]
     filtered = set(map(id, left_out))
     for message in (one for one in messages if id(one) not in filtered):
-        word = as_text(value_at(message, where.role)).strip()
+        word = word_of(message, where)
         meant = {one.casefold(): role for one, role in reader.mapping.values.role.items()}.get(word.casefold(), "")
         if reader.has_text(message):
             words.update([(word, meant)] if where.role else [(role, role) for role in where.texts])
@@ -195,11 +182,19 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
         replied=sum(role == "user" and index + 1 < len(one) for one in turns for index, (role, _) in enumerate(one)),
         run=fmean(count for one in turns for _, count in one) if turns else 0.0,
         length=median_high(map(len, timelines)) if timelines else 0,
-        repeats=_repeats(timelines),
+        repeats=_repeats(timelines) + _same([one.id for one in conversations], timelines),
         unread=unread,
         elsewhere=elsewhere,
+        is_program_log=_is_program_log(messages, where.role),
         tree=_tree(messages) or next((name for one in inner for name, _ in _named(one, 1) if _SPAN.search(name)), ""),
     )
+
+
+def _is_program_log(messages: Sequence[Any], role: Any) -> bool:
+    """Whether messages have a level, and the field of the speaker is named as parts of a program are."""
+    name = plain_name(role.rpartition(".")[2]) if isinstance(role, str) else ""
+    levels = [one[key] for one in messages if isinstance(one, dict) for key in one if plain_name(str(key)) in _LEVELS]
+    return name in _OF_PROGRAMS and any(str(level).casefold() in _LEVEL for level in levels)
 
 
 def _texts_of(event: Any) -> Iterator[str]:
@@ -274,6 +269,12 @@ def _repeats(timelines: Sequence[list[tuple[str, str]]]) -> int:
         long = [text for _, text in spoken if len(text.split()) > 3]
         count += len(set(long)) < 0.67 * len(long) or not whole.isdisjoint(_chain(spoken)[:-1])
     return count
+
+
+def _same(ids: Sequence[str], timelines: Sequence[list[tuple[str, str]]]) -> int:
+    """How many conversations say what another of the same id says: a log that tells of each call several times."""
+    pairs = [(id, tuple(spoken)) for id, spoken in zip(ids, timelines, strict=True) if spoken]
+    return len(pairs) - len(set(pairs))
 
 
 def _chain(spoken: Sequence[tuple[str, str]]) -> list[int]:
