@@ -119,7 +119,7 @@ def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
     """Who speaks and what, in messages: the likeliest first; nothing where no field is a text of a person."""
     fields = fields_of(messages)
     plain = [one for one in fields if all(isinstance(value, str) for value in one.values)]
-    written_in = [one for one in fields if all(texts_in(value) is not None for value in one.values)]
+    written_in = [one for one in fields if _is_written(one) and not is_no_talk(one.path)]
     asked = _named(written_in, _ASKED, _ASKS, "user")
     answered = _named(written_in, _ANSWERED, _ANSWERS, "assistant")
     if asked is not None and answered is not None:
@@ -135,6 +135,10 @@ def message_fields(messages: Sequence[Any]) -> Iterator[MessageFields]:
             yield MessageFields(None, text)
         for role in sorted(roles, key=_role_rank, reverse=True)[:_MAX_ROLE_FIELDS]:
             yield MessageFields(role, text)
+
+
+def _is_written(field: RecordField) -> bool:
+    return all(texts_in(value) is not None for value in field.values)
 
 
 def _named(
