@@ -117,6 +117,14 @@ REFUSED = [
         "was not found",
     ),
     NotKnown(
+        "agents that talk to each other",
+        "team.jsonl",
+        lines(
+            {"t": turns("role", "text", "user", "assistant", agent_name=lambda n: "planner" if n < 2 else "searcher")}
+        ),
+        "several agents are spoken to, such as 'planner', 'searcher'",
+    ),
+    NotKnown(
         "a tree of answers",
         "tree.jsonl",
         lines(

@@ -67,7 +67,7 @@ _SAID = re.compile(r"messages?|msg|utter(ance)?|says?|said|chat|reply|text|comme
 """Words for entries that are said."""
 _PRIVATE = frozenset(
     {"private", "internal", "note", "hidden", "whisper", "draft", "deleted", "partial", "interim", "demo"}
-    | {"demonstration"}
+    | {"demonstration", "copied"}
 )
 _PUBLIC = frozenset({"public", "visible", "final"})
 _NO = frozenset({"false", "no", "n", "0"})

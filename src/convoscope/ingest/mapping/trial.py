@@ -29,6 +29,7 @@ _DEPTH = 9
 _PAIR = 2
 _TREE = re.compile(r"parent_?(id|span|run|observation|message|tool)|span_?id|parent$", re.IGNORECASE)
 _SPAN = re.compile(r"span[_.]?(id|kind)$", re.IGNORECASE)
+_AGENT_NAMES = frozenset({"agent", "agent_name", "agent_id", "subagent"})
 _LEVELS = frozenset({"level", "severity", "log_level", "loglevel", "levelname"})
 _LEVEL = frozenset({"debug", "info", "warn", "warning", "error", "critical", "trace", "notice"})
 _OF_PROGRAMS = frozenset({"logger", "component", "service", "module", "source", "name", "process", "category", "type"})
@@ -68,6 +69,8 @@ class MappingTrial(NamedTuple):
     """Where else texts are, and how many."""
     elsewhere: list[tuple[str, int]]
     """Those of them that have a speaker."""
+    agents: list[str]
+    """Agents that are spoken to, where the messages of users name them."""
     is_program_log: bool
     """Whether what is taken for speakers are parts of a program."""
     tree: str
@@ -95,6 +98,9 @@ class MappingTrial(NamedTuple):
         unknown = sum(count for (_, meant), count in self.words.items() if not meant)
         if self.is_named and unknown > 0.5 * sum(self.words.values()):
             yield f"who says {unknown:,} of {sum(self.words.values()):,} texts is not known{spoken_by}"
+        if len(self.agents) > 1:
+            some = ", ".join(map(_short, self.agents[:3]))
+            yield f"several agents are spoken to, such as {some}: some of it may be talk between agents"
         if self.is_program_log:
             yield "these are lines of a program's log: they have a level, and no speaker"
         if self.tree:
@@ -132,6 +138,10 @@ class MappingTrial(NamedTuple):
         short = Counter(text.strip().casefold() for text in texts)
         if count >= 10 and len(short) < 0.25 * count and several < 0.5 * count:
             yield f"what is read as texts are {len(short):,} words that come again, such as {_shown(texts)}"
+
+
+def _short(text: str) -> str:
+    return repr(text[:40])
 
 
 def _shown(texts: Sequence[str]) -> str:
@@ -185,9 +195,18 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
         repeats=_repeats(timelines) + _same([one.id for one in conversations], timelines),
         unread=unread,
         elsewhere=elsewhere,
+        agents=_agents_of_users(messages, reader),
         is_program_log=_is_program_log(messages, where.role),
         tree=_tree(messages) or next((name for one in inner for name, _ in _named(one, 1) if _SPAN.search(name)), ""),
     )
+
+
+def _agents_of_users(messages: Sequence[Any], reader: MappedReader) -> list[str]:
+    """The agents that messages of users name."""
+    roles, where = reader.mapping.values.role, reader.mapping.message
+    users = [one for one in messages if isinstance(one, dict) and roles.get(word_of(one, where)) == "user"]
+    named = (as_text(one[key]) for one in users for key in one if plain_name(str(key)) in _AGENT_NAMES)
+    return list(dict.fromkeys(filter(None, named)))
 
 
 def _is_program_log(messages: Sequence[Any], role: Any) -> bool:
