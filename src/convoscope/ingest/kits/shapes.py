@@ -222,7 +222,7 @@ def _answered(content: Any, id: Any = None, name: Any = None, *, is_error: bool 
     return block if is_error is None else {**block, "is_error": is_error}
 
 
-def _blocks_of(content: Any) -> list[JsonObject]:
+def blocks_of(content: Any) -> list[JsonObject]:
     """The blocks of a content: a text, a part, or a list of parts in any dialect."""
     if isinstance(content, str):
         parts = embedded(content) if content.startswith("[{") else None
@@ -258,7 +258,7 @@ def _kind(*kinds: str) -> Callable[[JsonObject], bool]:
 
 
 def _has(*names: str) -> Callable[[JsonObject], bool]:
-    return lambda part: any(name in part for name in names)
+    return lambda part: any(part.get(name) is not None for name in names)
 
 
 def _otel_text(part: JsonObject) -> Iterator[JsonObject]:
@@ -333,12 +333,12 @@ def has_tools_of_interface(parts: Any) -> bool:
 
 
 def _gemini_call(part: JsonObject) -> Iterator[JsonObject]:
-    call = as_object(part.get("functionCall", part.get("function_call")))
+    call = as_object(part.get("functionCall") or part.get("function_call"))
     yield _called(call.get("name"), call.get("args"), call.get("id"))
 
 
 def _gemini_result(part: JsonObject) -> Iterator[JsonObject]:
-    answer = as_object(part.get("functionResponse", part.get("function_response")))
+    answer = as_object(part.get("functionResponse") or part.get("function_response"))
     yield _answered(answer.get("response"), answer.get("id"), answer.get("name"))
 
 
@@ -428,7 +428,7 @@ def _langchain(value: JsonObject) -> JsonObject:
         failed = {"error": True, "success": False}.get(as_text(fields.get("status")))
         answer = _answered(fields.get("content"), fields.get("tool_call_id"), fields.get("name"), is_error=failed)
         return {"role": "tool", **filled({"id": fields.get("id")}), "content": [answer]}
-    blocks = _blocks_of(fields.get("content"))
+    blocks = blocks_of(fields.get("content"))
     if not any(block["type"] == "tool_use" for block in blocks):
         blocks += [
             _called(entry.get("name"), entry.get("args"), entry.get("id"))
@@ -496,7 +496,7 @@ def _openai(value: JsonObject) -> JsonObject:
     if value.get("role") in ("tool", "function") and not _has_result_parts(value.get("content")):
         answer = _answered(value.get("content"), value.get("tool_call_id") or value.get("id"), value.get("name"))
         return {"role": "tool", "content": [answer]}
-    blocks = _blocks_of(value.get("content") or value.get("blocks"))
+    blocks = blocks_of(value.get("content") or value.get("blocks"))
     if isinstance(value.get("refusal"), str) and value["refusal"]:
         blocks.append(_text_block(value["refusal"]))
     thought = value.get("reasoning_content")
@@ -530,7 +530,7 @@ def _openinference(value: JsonObject) -> JsonObject:
 
 
 def _parts(value: JsonObject) -> JsonObject:
-    return {"role": value.get("role"), **_kept(value), "content": _blocks_of(value["parts"])}
+    return {"role": value.get("role"), **_kept(value), "content": blocks_of(value["parts"])}
 
 
 _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], JsonObject]]] = (
@@ -554,5 +554,6 @@ _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Jso
 """The shapes of a message, and its plain form, but for the role as the model names it. The first that fits counts."""
 
 
-__all__ = ["HOSTED_INPUTS", "HOSTED_RESULTS", "UNKNOWN_ROLE", "by_prefix", "embedded", "has_tools_of_interface"]
-__all__ += ["hosted_input", "instructions_in", "is_message", "joined_text", "plain_messages", "said_in", "signature"]
+__all__ = ["HOSTED_INPUTS", "HOSTED_RESULTS", "UNKNOWN_ROLE", "blocks_of", "by_prefix", "embedded"]
+__all__ += ["has_tools_of_interface", "hosted_input", "instructions_in", "is_message", "joined_text", "plain_messages"]
+__all__ += ["said_in", "signature"]
