@@ -249,7 +249,7 @@ def hands(id: int, source: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "name"), [("<!DOCTYPE html>\n<html>", "a web page"), ("<?xml version='1.0'?><tt/>", "XML")]
+    ("text", "name"), [("<!DOCTYPE html>\n<html>", "an HTML page"), ("<?xml version='1.0'?><tt/>", "XML")]
 )
 def test_pages_and_xml_are_called_by_name(text: str, name: str, tmp_path: Path) -> None:
     with pytest.raises(NothingReadable, match=f"is {name}"):
