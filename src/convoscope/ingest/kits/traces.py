@@ -7,7 +7,7 @@ a tool, a retrieval (`kits.trace_steps`). Everything else happens here and in `k
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, cast
 
 from convoscope.conversation import Agent, Conversation, Label, Outcome, Source
 from convoscope.conversation.model import Pipeline
@@ -118,11 +118,17 @@ class TraceReader(Reader):
         yield from ()
 
     def detect(self, sample: Sample) -> Detection | None:
-        for value in sample.values:
-            for span in self.spans(value):
-                if self.knows(span):
-                    return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
+        for span in self._spans_of_sample(sample):
+            if self.knows(span):
+                return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
         return None
+
+    def _spans_of_sample(self, sample: Sample) -> Iterable[Span]:
+        if type(self).spans is not TraceReader.spans:
+            return (span for value in sample.values for span in self.spans(value))
+        if "spans" not in sample.shared:
+            sample.shared["spans"] = [span for value in sample.values for span in spans_in(value)]
+        return cast(list[Span], sample.shared["spans"])
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         spans = _once(self.spans_of(group), notes)
