@@ -22,7 +22,7 @@ MARKS: dict[str, str] = {
     "contact-lens": "Transcript",
     "deepgram": "results channel_index",
     "facebook": "sender_name",
-    "google-adk": "events eval_cases expected_tool_use",
+    "google-adk": "events eval_cases evalCases evalCaseResults eval_case_results expected_tool_use author",
     "http-exchanges": "interactions http_interactions log",
     "inspect": "eval member",
     "intercom": "conversation_parts delivered_as",

@@ -20,7 +20,7 @@ from convoscope.ingest.kits.traces import (
     with_result_message,
 )
 from convoscope.ingest.reader import RecordGroup
-from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 
 _MODELS = ("GENERATION", "EMBEDDING")
 _UNTYPED = ("SPAN", "CHAIN")
@@ -84,7 +84,9 @@ class LangfuseReader(TraceReader):
     def spans_of(self, group: RecordGroup) -> list[Span]:
         """All spans; one that is named like a tool that a model called is a tool, whatever its type says."""
         spans = super().spans_of(group)
-        observed = {span.trace for span in spans if _WHOLE not in span.attributes}
+        observed = {span.trace: span for span in reversed(spans) if _WHOLE not in span.attributes}
+        for whole in (span for span in spans if _WHOLE in span.attributes and span.trace in observed):
+            _take_over(observed[whole.trace], whole)
         spans = [span for span in spans if _WHOLE not in span.attributes or span.trace not in observed]
         if any(span.text("type").upper() in _UNTYPED for span in spans):
             outputs = [span.attributes.get("output") for span in spans if span.text("type") in _MODELS]
@@ -185,6 +187,13 @@ def _span(value: JsonObject, trace: JsonObject) -> Span:
         if level == "ERROR"
         else "",
     )
+
+
+def _take_over(span: Span, whole: Span) -> None:
+    """The first observation of a trace takes over what only the trace says: its session, its user, its scores."""
+    named = {name: whole.attributes.get(name) for name in ("sessionId", "user.id")}
+    scores = [*as_list(span.attributes.get("scores")), *as_list(whole.attributes.get("scores"))]
+    span.attributes = {**span.attributes, **filled(named), "scores": scores}
 
 
 def _tool_run(span: Span, given: Any, answer: Any) -> ToolRun:

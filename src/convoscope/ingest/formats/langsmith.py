@@ -43,7 +43,7 @@ class LangSmithReader(TraceReader):
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         # The two halves of a run may be in two records.
-        return list(_joined(run for record in group.records for run in _runs(record.value)))
+        return list(_joined(span.attributes for record in group.records for span in self._read(record.value)))
 
     def whole(self, span: Span) -> tuple[Any, Any]:
         return span.attributes.get("inputs"), span.attributes.get("outputs")

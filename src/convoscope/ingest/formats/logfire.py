@@ -35,8 +35,9 @@ class LogfireReader(OTelGenAIReader):
         if (matched is None and not is_call) or not isinstance(matched, LoggedCall | None):
             return matched
         call = matched or LoggedCall(model=as_text(request.get("model")))
-        call.inputs = call.inputs or (request_messages(request) if is_call else [])
-        call.outputs = call.outputs or answer
+        asked = request_messages(request) if is_call else []
+        call.inputs = call.inputs or asked or plain_messages(span.first("input", "raw_input"))
+        call.outputs = call.outputs or answer or plain_messages(span.first("output"), "assistant")
         call.usage = usage_in(span.first("response_data")) | call.usage
         call.tools = call.tools or as_list(request.get("tools")) or None
         return call

@@ -6,9 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
+from convoscope.ingest.formats.livekit_spans import PREFIX, is_livekit, livekit_step, mark_interrupted
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
-from convoscope.ingest.kits.spans import Span, SpanEvent
-from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
+from convoscope.ingest.kits.spans import Span, SpanEvent, is_span
+from convoscope.ingest.kits.traces import (
+    Handoff,
+    Logged,
+    LoggedCall,
+    Lookup,
+    ToolRun,
+    TraceReader,
+    chunks_of,
+    usage_of,
+    with_result_message,
+)
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
 USAGE = {
@@ -40,10 +52,26 @@ class OTelGenAIReader(TraceReader):
     name = "otel-genai"
     title = "OpenTelemetry GenAI"
 
+    def detect(self, sample: Sample) -> Detection | None:
+        claim = super().detect(sample)
+        if claim is None and any(is_span(span.raw[0]) for value in sample.values for span in self.spans(value)):
+            # Spans of other programs: they may be of a session that goes on in another file.
+            return Detection(0.2, "spans of OpenTelemetry, none of them of a model", "file")
+        return claim
+
     def knows(self, span: Span) -> bool:
-        return any(name.startswith("gen_ai.") for name in span.attributes)
+        return any(name.startswith(("gen_ai.", PREFIX)) for name in span.attributes)
+
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        spans = super().spans_of(group)
+        mark_interrupted(spans)
+        return spans
 
     def logged(self, span: Span) -> Logged | None:
+        return livekit_step(span, self.generic_step(span)) if is_livekit(span) else self.generic_step(span)
+
+    def generic_step(self, span: Span) -> Logged | None:
+        """What a span logs by the general conventions."""
         operation = span.text("gen_ai.operation.name", "llm.request.type")
         kind = span.text("traceloop.span.kind")
         if operation == "handoff":
@@ -84,7 +112,7 @@ class OTelGenAIReader(TraceReader):
                         name=as_text(held.get(f"{_EVALUATION}.name")),
                         value=score,
                         rater_kind="external",
-                        rater=as_text(held.get("gen_ai.evaluation.evaluator")) or "gen_ai.evaluation",
+                        rater=as_text(held.get("convoscope.judge")) or _EVALUATION,
                         notes=as_text(held.get(f"{_EVALUATION}.explanation")),
                     )
 
@@ -98,13 +126,19 @@ def tool_run(span: Span) -> ToolRun:
             given = embedded(event.attributes.get("content"))
         elif event.name == "gen_ai.choice" and result is None:
             result = embedded(event.attributes.get("message"))
-    return ToolRun(
+    wrapped = as_object(given)
+    if "input_str" in wrapped:  # LangChain's callbacks
+        given = wrapped.get("inputs") or embedded(wrapped["input_str"])
+    if "output" in as_object(result) and as_object(result).keys() <= {"output", "kwargs"}:
+        result = as_object(result)["output"]
+    run = ToolRun(
         name=span.text("gen_ai.tool.name", "traceloop.entity.name", "tool.name") or span.name,
         call_id=span.text("gen_ai.tool.call.id"),
         arguments=given,
         result=result,
         error=span.error or span.text("error.type") or ("the tool failed" if _failed(span) else ""),
     )
+    return run if run.call_id else with_result_message(run)
 
 
 def _failed(span: Span) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from convoscope.ingest.io.containers import MAX_RECORD_BYTES
 from convoscope.ingest.kits.shapes import embedded, instructions_in, plain_messages
 from convoscope.ingest.kits.streams import is_chunk_list, is_stream, items_of, message_of, stream_events
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, number_in
@@ -25,6 +26,8 @@ TOKENS: Mapping[str, Sequence[str]] = {
 }
 
 
+_GZIP = 31
+"""Tells zlib that the data are those of gzip."""
 REQUESTS = ("messages", "contents", "input", "prompt", "prompts")
 """Where a request holds what the model is sent."""
 
@@ -43,9 +46,10 @@ def body_of(value: Any) -> Any:
 def _from_base64(text: str) -> Any:
     try:
         data = base64.b64decode(text)
-        data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        if data.startswith(b"\x1f\x8b"):
+            data = zlib.decompressobj(_GZIP).decompress(data, MAX_RECORD_BYTES)  # a small text may unpack to any size
         return data.decode("utf-8", "replace")
-    except (binascii.Error, ValueError, OSError, EOFError):
+    except (binascii.Error, ValueError, zlib.error):
         return text
 
 

@@ -33,9 +33,10 @@ _LANGCHAIN_CLASSES = {
 }
 _PAIRED = ("system", "user", "human", "assistant", "ai")
 _RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
-_HOSTED_INPUTS = ("action", "operation", "queries", "code", "arguments", "input")
+HOSTED_INPUTS = ("action", "operation", "queries", "code", "arguments", "input")
 """Where calls of tools that the service knows hold what is asked: `web_search_call`, `computer_call`, `shell_call`."""
-_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input")
+HOSTED_RESULTS = ("results", "outputs", "result")
+_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input", "data")
 """Where an object holds a list of messages."""
 _SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction")
 _SAID = {
@@ -314,6 +315,13 @@ def _is_ui_call(part: JsonObject) -> bool:
     return "toolCallId" in part and (kind == "dynamic-tool" or (kind.startswith("tool-") and "state" in part))
 
 
+def has_tools_of_interface(parts: Any) -> bool:
+    """Whether a message is one of a chat interface, of the Vercel AI SDK, and holds more than text."""
+    kinds = ("step-start", "tool-invocation", "reasoning")
+    listed = [as_object(part) for part in as_list(parts)]
+    return any(_is_ui_call(part) or part.get("type") in kinds for part in listed)
+
+
 def _gemini_call(part: JsonObject) -> Iterator[JsonObject]:
     call = as_object(part.get("functionCall", part.get("function_call")))
     yield _called(call.get("name"), call.get("args"), call.get("id"))
@@ -322,6 +330,16 @@ def _gemini_call(part: JsonObject) -> Iterator[JsonObject]:
 def _gemini_result(part: JsonObject) -> Iterator[JsonObject]:
     answer = as_object(part.get("functionResponse", part.get("function_response")))
     yield _answered(answer.get("response"), answer.get("id"), answer.get("name"))
+
+
+def _gemini_code(part: JsonObject) -> Iterator[JsonObject]:
+    """Code that the service wrote and ran itself."""
+    code = as_object(part.get("executableCode", part.get("executable_code")))
+    answer = as_object(part.get("codeExecutionResult", part.get("code_execution_result")))
+    if code:
+        yield _called("code_execution", code)
+    if answer:
+        yield _answered(answer.get("output"), name="code_execution", is_error=answer.get("outcome") != "OUTCOME_OK")
 
 
 def _gemini_text(part: JsonObject) -> Iterator[JsonObject]:
@@ -373,6 +391,7 @@ _PARTS: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Iter
     ),
     (_has("functionCall", "function_call"), _gemini_call),
     (_has("functionResponse", "function_response"), _gemini_result),
+    (_has("executableCode", "executable_code", "codeExecutionResult", "code_execution_result"), _gemini_code),
     (_has("message_content"), _openinference_part),
     (lambda part: "type" not in part and isinstance(part.get("tool_call"), dict), _haystack_call),
     (lambda part: "type" not in part and isinstance(part.get("tool_call_result"), dict), _haystack_result),
@@ -423,6 +442,13 @@ def is_langchain(value: JsonObject) -> bool:
     )
 
 
+def hosted_input(item: JsonObject) -> Any:
+    """What is asked of a tool that the service knows: an object, or a text under its name."""
+    name = next((name for name in HOSTED_INPUTS if item.get(name)), "")
+    asked = embedded(item.get(name))
+    return {name: asked} if isinstance(asked, str) else asked
+
+
 def _responses(value: JsonObject) -> JsonObject:
     kind = value["type"]
     if kind in _RESPONSES_CALLS:
@@ -435,16 +461,17 @@ def _responses(value: JsonObject) -> JsonObject:
             blocks.append(_answered(value.get("output") or value.get("error"), id, is_error=failed))
         return {"role": "assistant", "content": blocks}
     if kind.endswith("_call"):
-        asked = next((value[name] for name in _HOSTED_INPUTS if value.get(name)), None)
+        asked = hosted_input(value)
         id = value.get("call_id") or value.get("id")
         blocks = [_called(kind.removesuffix("_call"), asked, id)]
-        answer = next((value[name] for name in ("results", "outputs", "result") if value.get(name)), None)
+        answer = next((value[name] for name in HOSTED_RESULTS if value.get(name)), None)
         if answer is not None:
             blocks.append(_answered(answer, id, kind.removesuffix("_call")))
         return {"role": "assistant", "content": blocks}
     if kind == "reasoning":
         return {"role": "assistant", "content": [_thought(value.get("summary") or value.get("content") or "(hidden)")]}
-    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"))]}
+    is_error = True if value.get("status") == "failed" else None
+    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"), is_error=is_error)]}
 
 
 def _is_responses(value: JsonObject) -> bool:
@@ -546,4 +573,4 @@ def _as_lists(node: Any) -> Any:
 
 
 __all__ = ["UNKNOWN_ROLE", "by_prefix", "embedded", "instructions_in", "is_message", "plain_messages", "said_in"]
-__all__ += ["signature", "unflattened"]
+__all__ += ["HOSTED_INPUTS", "HOSTED_RESULTS", "has_tools_of_interface", "hosted_input", "signature", "unflattened"]

@@ -18,6 +18,7 @@ _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
 _PARENTS = ("parentSpanId", "parent_span_id", "parent_id", "parentId")
 _ATTRIBUTES = "attributes"
+_CONTEXTS = ("context", "spanContext", "_spanContext")
 _CHILDREN = ("child_spans", "children")
 _LOGGED_AT = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano")
 _DEEPEST = 6
@@ -98,11 +99,16 @@ def _without(value: JsonObject, *names: str) -> JsonObject:
     return {name: inner for name, inner in value.items() if name not in names}
 
 
+def _context(value: JsonObject) -> JsonObject:
+    """What holds the ids of a span: an object of its own, or the span."""
+    return next((held for name in _CONTEXTS if (held := as_object(value.get(name)))), value)
+
+
 def is_span(value: Any) -> bool:
     """Whether an object is one span: it has two of ids, attributes and a start."""
     if not isinstance(value, dict):
         return False
-    context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
+    context = _context(value)
     has_ids = any(name in context for name in ("spanId", "span_id", "context.span_id"))
     has_attributes = isinstance(embedded(value.get(_ATTRIBUTES)), dict | list) or any(
         name.startswith("attributes.") for name in value
@@ -163,21 +169,21 @@ def with_logs(spans: Iterable[Span]) -> list[Span]:
         merged.append(span)
         whole.setdefault((span.trace, span.id), span)
     for log in sorted(logs, key=lambda log: log.start or 0.0):
-        span = whole.get((log.trace, log.id)) if log.id else None
-        if span is None:
+        about = whole.get((log.trace, log.id)) if log.id else None
+        if about is None:
             whole[log.trace, log.id] = log
             merged.append(log)
             continue
-        span.events = (*span.events, *log.events)
-        span.attributes = {**log.attributes, **span.attributes}
-        span.raw = (*span.raw, *log.raw)
-        if span.is_log:
-            span.end = log.end
+        about.events = (*about.events, *log.events)
+        about.attributes = {**log.attributes, **about.attributes}
+        about.raw = (*about.raw, *log.raw)
+        if about.is_log:
+            about.end = log.end
     return merged
 
 
 def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
-    context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
+    context = _context(value)
     parent = as_object(value.get("parent")) or as_object(value.get("parentSpanContext"))
     attributes = attributes_of(value.get(_ATTRIBUTES))
     for name, entry in value.items():
@@ -185,7 +191,7 @@ def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...
             attributes |= _flat({name.removeprefix("attributes."): entry})
     return Span(
         trace=_id(context, "traceId", "trace_id", "context.trace_id"),
-        id=_id(context, "spanId", "span_id", "context.span_id"),
+        id=_id(context, "spanId", "span_id", "context.span_id") or (_id(value, "id") if "traceId" in value else ""),
         parent=_id(parent, "spanId", "span_id") or _id(value, *_PARENTS),
         name=as_text(value.get("name")) or as_text(value.get("span_name")),
         start=_time(value, _STARTS),

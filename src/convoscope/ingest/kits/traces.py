@@ -6,8 +6,10 @@ a tool, a retrieval (`kits.trace_steps`). Everything else happens here and in `k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, cast
+
+import msgspec
 
 from convoscope.conversation import Agent, Conversation, Label, Outcome, Source
 from convoscope.conversation.model import Pipeline
@@ -58,6 +60,8 @@ SESSIONS = (
     "thread_id",
 )
 """Attributes that hold the id of a session, the surest first."""
+_PART = "convoscope.spans"
+"""Names the spans in a record that `parts` made."""
 USERS = ("user.id", "langfuse.user.id", "enduser.id")
 KNOWN = frozenset(
     {"traceId", "trace_id", "spanId", "span_id", "parentSpanId", "parent_span_id", "parentId", "parent_id", "id"}
@@ -75,6 +79,7 @@ class TraceReader(Reader):
     known: Set[str] = KNOWN
     """Names of fields that need not be kept."""
     confidence = 0.9
+    joins_files = True
     pipeline: Pipeline = "text"
     """Of conversations without sound in the log."""
     no_content = "switch on the capture of message content in the instrumentation"
@@ -110,7 +115,25 @@ class TraceReader(Reader):
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         """The spans of all records."""
-        return with_logs(span for record in group.records for span in self.spans(record.value))
+        return with_logs(span for record in group.records for span in self._read(record.value))
+
+    def _read(self, value: Any) -> Iterable[Span]:
+        """The spans of a record, also of one that `parts` made."""
+        held = as_object(value).get(_PART)
+        return self.spans(value) if held is None else msgspec.convert(held, list[Span])
+
+    def part_keys(self, group: RecordGroup) -> Iterator[Sequence[str]]:
+        for name, spans in self._by_session(group).items():
+            yield [name, *dict.fromkeys(span.trace for span in spans if span.trace and span.trace != name)]
+
+    def parts(self, group: RecordGroup, keys: Collection[str]) -> Iterator[tuple[str, Any]]:
+        for name, spans in self._by_session(group).items():
+            if name in keys:
+                yield name, {_PART: msgspec.to_builtins(spans)}
+
+    def _by_session(self, group: RecordGroup) -> dict[str, list[Span]]:
+        spans = [span for record in group.records for span in self.spans(record.value)]
+        return _by_session(spans, self.sessions)
 
     def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
         """Verdicts that came with the trace."""
@@ -139,8 +162,12 @@ class TraceReader(Reader):
             notes.ignored("call_logged_twice", twice.name[:80])
             del logged[id(twice)]
         sessions, leftovers = _by_session(spans, self.sessions), Leftovers(notes, self.known)
+        is_one_of_many = len(sessions) > 1 or bool(group.files)
         for name, of_session in list(sessions.items()):
-            if len(sessions) > 1 and not any(id(span) in logged for span in of_session):
+            if name in group.apart:
+                leftovers.leave(_raw(of_session))
+                del sessions[name]
+            elif is_one_of_many and not any(id(span) in logged for span in of_session):
                 notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
                 leftovers.leave(_raw(of_session))
                 del sessions[name]
@@ -148,6 +175,7 @@ class TraceReader(Reader):
             steps = self._steps(of_session, logged, notes)
             if any(says(step.logged) for step in steps):
                 conversation = self._conversation(name or group.name, of_session, steps, group, notes)
+                notes.is_session = _is_session(name, of_session, self.sessions)
                 yield leftovers.kept_with(conversation, _raw(of_session))
             else:
                 leftovers.leave(_raw(of_session))
@@ -165,8 +193,8 @@ class TraceReader(Reader):
             if span.parent in ids or id(span) in logged:
                 continue
             given, answer = self.whole(span)
-            asked, said = said_in(given, "user"), said_in(answer, "assistant")
-            call = LoggedCall(inputs=asked, outputs=said, is_measured=False)
+            asked, replied = said_in(given, "user"), said_in(answer, "assistant")
+            call = LoggedCall(inputs=asked, outputs=replied, is_measured=False)
             if says(call):
                 notes.inferred("talk_of_first_span", span.name[:80])
                 whole[id(span)] = call
@@ -182,6 +210,8 @@ class TraceReader(Reader):
         models = list(dict.fromkeys(call.model for call in calls if call.model))
         agents = list(dict.fromkeys(name for span in in_time(spans) if (name := self.agent(span))))
         tools = next((call.tools for call in calls if call.tools), None)
+        traces = list(dict.fromkeys(span.trace for span in spans if span.trace))
+        of_calls = [step.span for step in steps if isinstance(step.logged, LoggedCall)]
         errors = [span.error for span in spans if span.error and not span.parent]
         user = next((text for span in spans if (text := span.text(*USERS))), "")
         agent = agents[0] if agents else ""
@@ -190,7 +220,7 @@ class TraceReader(Reader):
             id=id,
             dimensions=dims,
             source=Source(format=self.name, files=group.file_names, record=group.name),
-            pipeline="s2s" if self.pipeline == "text" and any(call.is_spoken for call in calls) else self.pipeline,
+            pipeline=_pipeline(calls) if self.pipeline == "text" else self.pipeline,
             participants=timeline.participants,
             clocks=timeline.clocks,
             agent=Agent(
@@ -205,7 +235,8 @@ class TraceReader(Reader):
             outcome=Outcome(error=errors[0] if errors else ""),
             extras=filled(
                 {
-                    "traces": list(dict.fromkeys(span.trace for span in spans if span.trace)),
+                    "traces": traces,
+                    "call_traces": {span.id: span.trace for span in of_calls} if len(traces) > 1 else {},
                     "root_spans": _roots(spans),
                     "spans": len(spans),
                     "user": user,
@@ -218,6 +249,18 @@ class TraceReader(Reader):
 def _raw(spans: Sequence[Span]) -> Iterable[JsonObject]:
     """What the spans were written as, and into, each once."""
     return {id(value): value for span in spans for value in span.raw or (span.attributes,)}.values()
+
+
+def _is_session(name: str, spans: Sequence[Span], names: Sequence[str]) -> bool:
+    """Whether a name is that of a session, in which a user may come back days later."""
+    of_sessions = [attribute for attribute in names if "session" in attribute.casefold()]
+    return any(span.text(*of_sessions) == name for span in spans) if name else False
+
+
+def _pipeline(calls: Sequence[LoggedCall]) -> Pipeline:
+    """A model that speaks itself goes from speech to speech; where only the user is heard, it is a cascade."""
+    spoken = [call for call in calls if call.is_spoken]
+    return "s2s" if any(call.outputs for call in spoken) else "cascade" if spoken else "text"
 
 
 def _roots(spans: Sequence[Span]) -> dict[str, str]:
