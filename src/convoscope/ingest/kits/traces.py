@@ -7,7 +7,7 @@ a tool, a retrieval (`kits.trace_steps`). Everything else happens here and in `k
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -141,11 +141,17 @@ class TraceReader(Reader):
         yield from ()
 
     def detect(self, sample: Sample) -> Detection | None:
-        for value in sample.values:
-            for span in self.spans(value):
-                if self.knows(span):
-                    return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
+        for span in self._spans_of_sample(sample):
+            if self.knows(span):
+                return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
         return None
+
+    def _spans_of_sample(self, sample: Sample) -> Iterable[Span]:
+        if type(self).spans is not TraceReader.spans:
+            return (span for value in sample.values for span in self.spans(value))
+        if "spans" not in sample.shared:
+            sample.shared["spans"] = [span for value in sample.values for span in spans_in(value)]
+        return cast(list[Span], sample.shared["spans"])
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         spans = _once(self.spans_of(group), notes)
@@ -159,6 +165,7 @@ class TraceReader(Reader):
         is_one_of_many = len(sessions) > 1 or bool(group.files)
         for name, of_session in list(sessions.items()):
             if name in group.apart:
+                leftovers.leave(_raw(of_session))
                 del sessions[name]
             elif is_one_of_many and not any(id(span) in logged for span in of_session):
                 notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
