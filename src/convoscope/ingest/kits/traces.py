@@ -18,6 +18,7 @@ from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, said_in
 from convoscope.ingest.kits.spans import Span, spans_in, with_logs
+from convoscope.ingest.kits.trace_histories import joined_by_history
 from convoscope.ingest.kits.trace_steps import (
     Handoff,
     Logged,
@@ -80,6 +81,8 @@ class TraceReader(Reader):
     """Names of fields that need not be kept."""
     confidence = 0.9
     joins_files = True
+    joins_histories = True
+    """Traces without a session are one conversation where a call repeats what another trace holds."""
     pipeline: Pipeline = "text"
     """Of conversations without sound in the log."""
     no_content = "switch on the capture of message content in the instrumentation"
@@ -171,6 +174,14 @@ class TraceReader(Reader):
                 notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
                 leftovers.leave(_raw(of_session))
                 del sessions[name]
+        if self.joins_histories and not group.files:
+            traces = len(sessions)
+            named = {
+                name for name, of_session in sessions.items() if not any(span.trace == name for span in of_session)
+            }
+            sessions = joined_by_history(sessions, logged, named, USERS)
+            if len(sessions) < traces:
+                notes.inferred("history_merged", f"{traces - len(sessions)} traces that go on from another one")
         for name, of_session in sessions.items():
             steps = self._steps(of_session, logged, notes)
             if any(says(step.logged) for step in steps):
