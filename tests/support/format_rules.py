@@ -438,9 +438,7 @@ def branches(r: Reading, fact: dict[str, int]) -> bool:
 def chatwoot(r: Reading, fact: dict[str, int]) -> bool:
     shown = fact.get("0", 0) + fact.get("1", 0) - r.facts["private"]
     rest = fact.get("2", 0) + fact.get("3", 0)
-    silent = r.ignored(
-        "message_without_text", "message_deleted", "message_not_sent"
-    )  # pictures, and what was taken back
+    silent = r.ignored("message_without_text", "message_deleted")  # pictures, and what was taken back
     heard = len(r.users) <= fact.get("0", 0) and len(r.assistants) <= fact.get("1", 0)
     wanted = (shown, rest, r.facts["private"])
     seen = (len(r.users) + len(r.assistants) + silent, r.ignored("message_type"), r.ignored("private_note"))

@@ -25,19 +25,12 @@ class TestChatwoot:
         messages = [
             chatwoot(1, "Is it open?", 0),
             chatwoot(2, "This message was deleted", content_attributes={"deleted": True}),
-            chatwoot(3, "No.", status="failed"),
-            chatwoot(4, "Yes."),
-            chatwoot(5, "Please rate us", 3, content_type="input_csat", content_attributes=answer),
+            chatwoot(3, "Yes."),
+            chatwoot(4, "Please rate us", 3, content_type="input_csat", content_attributes=answer),
         ]
         log = {"id": 43, "status": "resolved", "labels": ["hours"], "messages": messages}
         only = read(write_json(tmp_path / "c.json", log)).only
-        assert story(only) == [
-            "user:Ivo: Is it open?",
-            "[message_deleted]",
-            "[message_not_sent]",
-            "assistant:Lena: Yes.",
-            "[message_type_3]",
-        ]
+        assert story(only) == ["user:Ivo: Is it open?", "[message_deleted]", "assistant:Lena: Yes.", "[message_type_3]"]
         assert [(one.name, one.value) for one in only.labels] == [("csat", 4)]
         assert (only.outcome.final_status, only.extras["labels"]) == ("resolved", ["hours"])
 

@@ -50,8 +50,6 @@ class ChatwootReader(TalkReader):
                 marker = "private_note" if value.get("private") is True else "" if role else f"message_type_{kind}"
                 if as_object(value.get("content_attributes")).get("deleted") is True:
                     marker = marker or "message_deleted"
-                elif value.get("status") == "failed":
-                    marker = marker or "message_not_sent"
                 text = as_text(value.get("content"))
                 if marker or role is None or not text.strip():
                     messages.append(_aside(value, at, marker or "message_without_text"))
