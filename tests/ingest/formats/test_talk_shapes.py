@@ -34,6 +34,10 @@ class TestChatwoot:
         assert [(one.name, one.value) for one in only.labels] == [("csat", 4)]
         assert (only.outcome.final_status, only.extras["labels"]) == ("resolved", ["hours"])
 
+    def test_a_message_that_was_not_delivered_says_so(self, tmp_path: Path) -> None:
+        only = read(write_json(tmp_path / "c.json", [chatwoot(1, "Yes.", status="failed"), chatwoot(2, "No.")])).only
+        assert [one.extras for one in only.utterances] == [{"status": "failed"}, {}]
+
     def test_events_without_a_message_are_ignored(self, tmp_path: Path) -> None:
         message = {**chatwoot(1, "Hello", 0), "event": "message_created", "message_type": "incoming"}
         outcome = read(write_lines(tmp_path / "hooks.jsonl", message, {"event": "conversation_resolved", "id": 43}))
