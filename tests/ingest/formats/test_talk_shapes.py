@@ -224,6 +224,7 @@ class TestChatGPT:
                 "content": {"content_type": "text", "parts": ["High at ten. \ue200cite\ue201"]},
             },
             {"author": {"role": "assistant"}, "content": {"content_type": "model_editable_context", "text": None}},
+            {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": [""]}},
         )
         outcome = read(write_json(tmp_path / "c.json", [{**log, "gizmo_id": "g-tide"}]))
         assert talk(outcome.only) == [
@@ -232,6 +233,7 @@ class TestChatGPT:
             '-> [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://f"}]',
             "assistant: High at ten.",
             "[content_model_editable_context]",
+            "[message_without_text]",
         ]
         assert outcome.only.agent.name == "g-tide"
         assert outcome.report.ignored["mark_of_a_source"] == 1
