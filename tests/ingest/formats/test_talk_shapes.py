@@ -429,3 +429,36 @@ def test_texts_are_utterances(tmp_path: Path) -> None:
     only = read(write_json(tmp_path / "t.json", [{"conversation_id": "d", "utterances": turns}])).only
     kinds = [type(event).__name__ for event in only.timeline]
     assert kinds == [Utterance.__name__, "ToolCall", "ToolResult", "ToolCall", "ToolResult", Utterance.__name__]
+
+
+SAID = {"role": "user", "content": "Hi"}
+EMPTY = {
+    "sharegpt": [{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": ""}]}],
+    "taskmaster": [
+        {
+            "conversation_id": "d",
+            "utterances": [
+                {"index": 0, "speaker": "user", "text": "Hi"},
+                {"index": 1, "speaker": "assistant", "text": ""},
+            ],
+        }
+    ],
+    "atif": {
+        "schema_version": "ATIF-v1.6",
+        "steps": [{"step_id": 1, "source": "user", "message": "Hi"}, {"step_id": 2, "source": "agent", "message": ""}],
+    },
+    "swe-agent": {"trajectory": [], "history": [SAID, {"role": "assistant", "content": ""}]},
+    "tau2-bench": {
+        "task_id": "t",
+        "termination_reason": "user_stop",
+        "messages": [SAID, {"role": "assistant", "content": None, "tool_calls": None}],
+    },
+}
+
+
+@pytest.mark.parametrize("format", EMPTY)
+def test_an_empty_message_is_counted(format: str, tmp_path: Path) -> None:
+    outcome = read(write_json(tmp_path / "log.json", EMPTY[format]))
+    assert outcome.only.source.format == format
+    assert story(outcome.only) == ["user: Hi", "[message_without_text]"]
+    assert outcome.report.ignored["message_without_text"] == 1

@@ -168,8 +168,12 @@ def _add(message: JsonObject, timeline: PlainTimeline) -> None:
         return
     role = as_text(message.get("role"))
     caller = timeline.participant(USER) if role == USER else ""
-    for plain in plain_messages({name: message.get(name) for name in ("role", "content", "tool_calls")}):
-        timeline.add_plain(plain, at, caller=caller)
+    plain = plain_messages({name: message.get(name) for name in ("role", "content", "tool_calls")})
+    for entry in plain:
+        timeline.add_plain(entry, at, caller=caller)
+    if not plain:
+        timeline.notes.ignored("message_without_text", role, timeline.seq)
+        timeline.mark("message_without_text", message, at)
     usage = numbers_in(as_object(message.get("usage")), _USAGE)
     if role == "assistant" and usage:
         cost = as_number(message.get("cost"))
