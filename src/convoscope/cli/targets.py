@@ -59,5 +59,5 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
         screen.line(f"error: {run.receipt.invalid_reason}")
         screen.line(f"  the run is marked invalid; `convoscope states recount {run.folder}` lists each row")
         raise typer.Exit(FAILED)
-    if required := [check.verdict.outcome for check in checks if check.source != DECLARED]:
-        exit_with(overall(required, can_pass=run.receipt.valid))
+    if required := [check.counts_as for check in checks if check.source != DECLARED]:
+        exit_with(overall(filter(None, required), can_pass=run.receipt.valid))
