@@ -48,7 +48,7 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     calibration: str | None = None
 
 
-class ScoreTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScoringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[score]`: which logs are scored, and how. Code of the user is named on the command line only."""
 
     logs: str | list[str] = []
@@ -102,7 +102,7 @@ class SettingsTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The whole file."""
 
     baseline: str | None = None
-    score: ScoreTable = ScoreTable()
+    score: ScoringTable = ScoringTable()
     policy: PolicyTable | None = None
     judge: JudgeTable = JudgeTable()
 
@@ -206,6 +206,25 @@ def _line(text: str, key: Key) -> int | None:
         elif entry := re.match(r"\s*([\w\"'-]+)\s*=", line):
             lines.setdefault((*table, entry[1].strip("\"'")), number)
     return next((lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in lines), None)
+
+
+_PATHS = frozenset(("logs", "out", "map", "flows"))
+
+
+def score_options(settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What `[score]` says, where the command line says nothing. A path is meant from the file's folder on."""
+    options = dict(given)
+    if settings is None:
+        return options
+    for name in ScoringTable.__struct_fields__:
+        value = getattr(settings.tables.score, name)
+        if value in (None, []) or options.get(name) not in (None, (), []):
+            continue
+        if name in _PATHS:
+            paths = [Path(os.path.relpath(settings.path(path))) for path in listed(value)]
+            value = paths if name in ("logs", "flows") else paths[0] if name == "out" else str(paths[0])
+        options[name] = value
+    return options
 
 
 def judge_options(file_settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,15 +122,14 @@ class TestChanges:
     def test_what_is_open_says_how_many_would_decide_it(self, run: Run) -> None:
         # To pass, the interval may reach 3 points below +1; it reaches 6: (6 ÷ 3)² · 100 = 400.
         within = changed(run, "tools.success change >= -2pp", compared("tools.success", 0.01, -0.05, 0.07))
-        assert within.words == (
-            "undetermined: within what is allowed, but not surely; "
+        assert within.reason == (
+            "within what is allowed, but not surely; "
             "about 400 conversations a side would decide it, if the difference stays"
         )
         # To fail, it has to end below 0, 3 points above -3; it ends 6 above: again 400, here pairs.
         beyond = compared("tools.success", -0.03, -0.09, 0.03, paired=True)
-        assert changed(run, "tools.success change >= -2pp", beyond).words == (
-            "undetermined: beyond what is allowed, but not clearly; "
-            "about 400 pairs would decide it, if the difference stays"
+        assert changed(run, "tools.success change >= -2pp", beyond).reason == (
+            "beyond what is allowed, but not clearly; about 400 pairs would decide it, if the difference stays"
         )
 
     def test_a_share_of_the_baseline(self, run: Run) -> None:
@@ -142,7 +141,7 @@ class TestChanges:
         assert changed(run, f"{name} change <= 10%", compared(name, 0.08, 0.06, 0.1, unit="s")).outcome == "failed"
         nothing = compared(name, 0.08, 0.06, 0.1, unit="s")
         nothing = ComparedFigure(**{one: getattr(nothing, one) for one in nothing.__struct_fields__} | {"before": 0.0})
-        assert "the baseline is 0" in changed(run, f"{name} change <= 10%", nothing).words
+        assert "the baseline is 0" in changed(run, f"{name} change <= 10%", nothing).reason
 
     def test_what_is_printed(self, run: Run) -> None:
         result = changed(run, "tools.success change >= -2pp", compared("tools.success", 0.031, -0.012, 0.074))
@@ -153,39 +152,39 @@ class TestChanges:
         )
 
     @pytest.mark.parametrize(
-        ("figure", "keys", "words"),
+        ("figure", "keys", "reason"),
         [
-            (compared("tools.success", None, remark="another judge"), {}, "undetermined: another judge"),
-            (compared("answer.f1", 0.0), {}, "undetermined: it was not compared: one of the runs has no value"),
+            (compared("tools.success", None, remark="another judge"), {}, "another judge"),
+            (compared("answer.f1", 0.0), {}, "it was not compared: one of the runs has no value"),
             (
                 compared("tools.success", 0.1, 0.05, 0.15, n=49),
                 {"min_n": 50},
-                "undetermined: 49 compared, min_n is 50",
+                "49 compared, min_n is 50",
             ),
         ],
     )
     def test_without_enough_are_undetermined(
-        self, run: Run, figure: ComparedFigure, keys: dict[str, object], words: str
+        self, run: Run, figure: ComparedFigure, keys: dict[str, object], reason: str
     ) -> None:
-        assert changed(run, "tools.success change >= -2pp", figure, **keys).words == words
+        assert changed(run, "tools.success change >= -2pp", figure, **keys).reason == reason
 
     def test_against_nothing_are_undetermined(self, run: Run) -> None:
         made = gate(run, rule("tools.success change >= -50pp"))
         assert made.outcome == "undetermined"
-        assert "there is no baseline" in made.rules[0].words
+        assert "there is no baseline" in made.rules[0].reason
 
 
 class TestFigures:
     def test_enough_has_to_be_measured(self, run: Run) -> None:
         """Of 30 chats, those whose number divides by 5 have a truth: 0, 5, …, 25 are 6."""
         (few,) = gate(run, rule("answer.f1 >= 0", min_n=7)).rules
-        assert (few.outcome, few.words, few.n) == ("undetermined", "undetermined: 6 measured, min_n is 7", 6)
+        assert (few.outcome, few.reason, few.n) == ("undetermined", "6 measured, min_n is 7", 6)
         assert gate(run, rule("answer.f1 >= 0", min_n=6)).outcome == "passed"
 
     def test_enough_of_it_has_to_be_covered(self, run: Run) -> None:
         """Every third chat has no clock: 20 of 30 have a latency."""
         (part,) = gate(run, rule("response_latency < 60", min_coverage=0.9)).rules
-        assert part.words == "undetermined: 66.67 % covered, min_coverage is 90 %"
+        assert part.reason == "66.67 % covered, min_coverage is 90 %"
         assert gate(run, rule("response_latency < 60", min_coverage=0.6)).outcome == "passed"
 
     @pytest.mark.parametrize(
@@ -203,18 +202,18 @@ class TestFigures:
         assert gate(run, rule(f"turns {limit}")).outcome == (by_value or "passed")
 
     @pytest.mark.parametrize(
-        ("text", "words"),
+        ("text", "reason"),
         [
-            ("turns[flow=orders] <= 9", "undetermined: the run has no groups by flow"),
-            ("turns[model=model-7] <= 9", "undetermined: no such group"),
-            ("agent.talks_over_user <= 50%", "undetermined: the run was scored without it"),
-            ("agent.talks_over_user change <= 5pp", "undetermined: the run was scored without it"),
+            ("turns[flow=orders] <= 9", "the run has no groups by flow"),
+            ("turns[model=model-7] <= 9", "no such group"),
+            ("agent.talks_over_user <= 50%", "the run was scored without it"),
+            ("agent.talks_over_user change <= 5pp", "the run was scored without it"),
         ],
     )
-    def test_what_is_not_there_is_undetermined_and_never_passes(self, run: Run, text: str, words: str) -> None:
+    def test_what_is_not_there_is_undetermined_and_never_passes(self, run: Run, text: str, reason: str) -> None:
         made = gate(run, rule(text) + rule("turns >= 1"))
         assert made.outcome == "undetermined"
-        assert words in [result.words for result in made.rules]
+        assert reason in [result.reason for result in made.rules]
 
     def test_of_a_group(self, run: Run) -> None:
         made = gate(run, rule("turns[model=model-1] <= 9"))
@@ -249,7 +248,7 @@ def test_an_invalid_run_or_baseline_passes_nothing(tmp_path: Path) -> None:
     other.invalidate("the simulator was broken")
     same = compared("conversation.turns", 0.0, -0.1, 0.1, unit="count")
     made = gate(run, rule("turns change <= 1"), same, against=other)
-    assert [result.words for result in made.rules] == ["undetermined: the baseline is marked invalid"]
+    assert [result.reason for result in made.rules] == ["the baseline is marked invalid"]
     assert gate(run, rule("turns >= 1")).outcome == "passed"
     run.invalidate("the clock was wrong")
     made = gate(run, rule("turns >= 1"))

@@ -70,7 +70,8 @@ decide = "interval"
                 (("flow", "booking"),),
                 Requirements(decide="interval", rule="outcome.success[flow=booking] >= 0.75"),
             ),
-        )
+        ),
+        texts=("outcome.success >= 80%", "tools.success >= 90%", "outcome.success[flow=booking] >= 0.75"),
     )
 
 

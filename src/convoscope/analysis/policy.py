@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -36,18 +37,32 @@ from convoscope.analysis.gate import (
     evaluate,
     overall,
 )
-from convoscope.analysis.targets import DECLARED, GIVEN, Check, Source, judge_doubt, target_text, too_little
+from convoscope.analysis.targets import (
+    DECLARED,
+    GIVEN,
+    Check,
+    GivenTarget,
+    Source,
+    figure_units,
+    judge_doubt,
+    run_checks,
+    target_text,
+    too_little,
+)
 from convoscope.analysis.words import NOTHING, counted, name_text, number_text
+from convoscope.errors import RunError
 from convoscope.metrics.declaration import SHARE, Target
-from convoscope.runs.policy import ChangeTarget, Policy
+from convoscope.runs.baseline import SET, baseline_path, open_baseline
+from convoscope.runs.policy import ChangeTarget, Policy, resolve
 from convoscope.runs.run import Run
 from convoscope.runs.targets import WhenUndetermined
+from convoscope.settings_file import FoundSettings
 from convoscope.statistics.intervals import Interval
 from convoscope.statistics.summary import Figure
 
 LEVEL = 0.025
 """How likely a rule may fail by chance: what lies beyond one end of a 95 % interval."""
-NO_BASELINE = "there is no baseline; `convoscope baseline set RUN` names one"
+NO_BASELINE = f"there is no baseline; {SET}"
 NOT_SCORED = "the run was scored without it"
 _MOST = 10_000_000
 
@@ -61,8 +76,8 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit: str
     """`≥ 80.0 %`, `≤ +2.0 pp`."""
     outcome: Outcome
-    words: str
-    """The outcome with its reason, in a few words."""
+    reason: str = ""
+    """Why it is undetermined; of the others, why that is not sure."""
     value: float | None = None
     """Of a change: the difference."""
     low: float | None = None
@@ -80,6 +95,11 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def name(self) -> str:
         """`outcome.success`, `outcome.success change`."""
         return f"{self.figure} change" if self.kind == "change" else self.figure
+
+    @property
+    def is_of_run(self) -> bool:
+        """It is on a figure that the run has, and not on a change."""
+        return self.kind == "figure" and bool(self.unit)
 
     @property
     def counts_as(self) -> Outcome | None:
@@ -109,7 +129,9 @@ class PolicyGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome: Outcome
     rules: tuple[RuleResult, ...]
     notes: tuple[str, ...] = ()
-    """Why it cannot pass, or what to know of the comparison."""
+    """Why it cannot pass."""
+    sentences: tuple[str, ...] = ()
+    """What the comparison with the baseline comes to."""
 
 
 class Baseline(NamedTuple):
@@ -117,6 +139,50 @@ class Baseline(NamedTuple):
 
     run: Run
     comparison: Comparison
+
+
+class HeldRun(NamedTuple):
+    """A run held against its targets, and against a policy if there is one."""
+
+    targets: tuple[GivenTarget, ...]
+    """Those that were given, and those of the policy on figures, as reports take them."""
+    checks: list[Check]
+    gate: PolicyGate | None = None
+
+
+def hold(
+    run: Run,
+    given: Sequence[str] = (),
+    policy: FoundSettings | None = None,
+    settings: FoundSettings | None = None,
+    against: Path | None = None,
+) -> HeldRun:
+    """Hold a run against targets that were given and a policy; against a baseline, if a change is asked for.
+
+    The baseline is `against`, else what the settings name. Where theirs cannot be opened, changes are undetermined.
+    """
+    if policy is None:
+        return HeldRun(tuple(given), run_checks(run, given))
+    resolved = resolve(policy, figure_units(run.summary))
+    targets = (*given, *resolved.targets)
+    checks = run_checks(run, targets)
+    baseline, why = None, ""
+    if resolved.changes or against is not None:
+        try:
+            baseline = _baseline(run, open_baseline(against or baseline_path(settings or policy)))
+        except RunError as error:
+            if against is not None:
+                raise
+            why = "; ".join(filter(None, (error.message, error.hint)))
+    return HeldRun(targets, checks, check_policy(run, resolved, checks, baseline, why))
+
+
+def _baseline(run: Run, baseline: Run) -> Baseline:
+    from convoscope.analysis.compare.make import compare_runs
+
+    if baseline.receipt.depends_on == run.receipt.depends_on:
+        raise RunError(f"{run.folder} is the baseline itself: nothing is compared", hint="score other logs")
+    return Baseline(baseline, compare_runs([baseline, run]))
 
 
 def check_policy(
@@ -130,13 +196,15 @@ def check_policy(
             kind="change" if rule.is_change else "figure",
             limit=f"{rule.parsed.comparison} {rule.parsed.number}{rule.parsed.unit}",
             outcome=UNDETERMINED,
-            words=f"{UNDETERMINED}: {NOT_SCORED}",
+            reason=NOT_SCORED,
             when_undetermined=rule.requires.when_undetermined,
             rule=rule.text,
         )
         for rule in policy.absent
     ]
     results += _changes(run, policy.changes, baseline, no_baseline)
+    order = {text: position for position, text in enumerate(policy.texts)}
+    results.sort(key=lambda result: order.get(result.rule, -1))
     outcomes = [outcome for result in results if (outcome := result.counts_as) is not None]
     receipt = run.receipt
     notes = () if receipt.valid else (f"the run is marked invalid: {receipt.invalid_reason}",)
@@ -148,6 +216,7 @@ def check_policy(
         outcome=FAILED if receipt.audit.get("disagreements") else overall(outcomes, can_pass=receipt.valid),
         rules=tuple(results),
         notes=notes,
+        sentences=() if baseline is None else tuple(one.text for one in baseline.comparison.sentences),
     )
 
 
@@ -157,7 +226,7 @@ def _of_check(check: Check) -> RuleResult:
         figure=check.name,
         limit=target_text(check.target, figure.unit),
         outcome=check.verdict.outcome,
-        words=check.result,
+        reason=check.reason,
         value=figure.value,
         low=interval.low if interval else None,
         high=interval.high if interval else None,
@@ -234,8 +303,8 @@ def _doubt(run: Run, rule: ChangeTarget, compared: ComparedFigure, baseline: Bas
     if compared.n < rule.requires.min_n:
         return f"{compared.n:,} compared, min_n is {rule.requires.min_n:,}"
     coverage = rule.requires._replace(min_n=0)
-    for one, prefix in ((run, ""), (baseline.run, "baseline ")):
-        figure = _figure(one, compared.metric)
+    for side, prefix in ((run, ""), (baseline.run, "baseline ")):
+        figure = _figure(side, compared.metric)
         if figure is not None and (doubt := too_little(figure, coverage)):
             return prefix + doubt
     figure = _figure(run, compared.metric)
@@ -322,13 +391,12 @@ def _of_change(run: Run, change: _Change, verdict: RuleVerdict) -> RuleResult:
     )
     sign = {">=": "≥", "<=": "≤"}.get(rule.target.comparison, rule.target.comparison)
     figure = None if compared is None else _figure(run, compared.metric)
-    is_open = verdict.outcome == UNDETERMINED
     return RuleResult(
         figure=rule.figure if compared is None else compared.metric,
         kind="change",
         limit=f"{sign} {limit}".strip(),
         outcome=verdict.outcome,
-        words=f"{UNDETERMINED}: {verdict.reason}" if is_open else verdict.outcome,
+        reason=verdict.reason if verdict.outcome == UNDETERMINED else "",
         value=None if compared is None else compared.difference,
         low=None if compared is None else compared.low,
         high=None if compared is None else compared.high,

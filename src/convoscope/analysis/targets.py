@@ -88,10 +88,15 @@ class Check(NamedTuple):
     def result(self) -> str:
         """`missed`, `met, but the interval reaches across it`, `undetermined: no ground truth`."""
         if self.verdict.outcome == UNDETERMINED:
-            return f"{self.label}: {self.verdict.reason}"
-        if self.verdict.sure:
-            return self.label
-        return f"{self.label}, but {NO_INTERVAL if self.figure.interval is None else ACROSS}"
+            return f"{self.label}: {self.reason}"
+        return f"{self.label}, but {self.reason}" if self.reason else self.label
+
+    @property
+    def reason(self) -> str:
+        """Why it is undetermined; of the others, why that is not sure."""
+        if self.verdict.outcome == UNDETERMINED:
+            return self.verdict.reason
+        return "" if self.verdict.sure else NO_INTERVAL if self.figure.interval is None else ACROSS
 
     @property
     def text(self) -> str:

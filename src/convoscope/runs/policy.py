@@ -74,48 +74,51 @@ class Policy(NamedTuple):
     changes: tuple[ChangeTarget, ...] = ()
     absent: tuple[PolicyRule, ...] = ()
     """Targets on figures that the run was scored without."""
+    texts: tuple[str, ...] = ()
+    """All of them as they are written, in their order."""
 
 
 def find_policy(named: Path | None, settings: FoundSettings | None) -> FoundSettings | None:
     """The file of the policy: the one that was named, else the settings if they have one."""
-    found = settings if named is None else FoundSettings(named, read_settings_file(named), is_named=True)
-    if found is None or (named is None and found.tables.policy is None):
+    source = settings if named is None else FoundSettings(named, read_settings_file(named), is_named=True)
+    if source is None or (named is None and source.tables.policy is None):
         return None
-    if found.tables.policy is None or not found.tables.policy.target:
-        raise found.error(("policy",), _EMPTY, hint=_SHOW)
-    return found
+    if source.tables.policy is None or not source.tables.policy.target:
+        raise source.error(("policy",), _EMPTY, hint=_SHOW)
+    return source
 
 
-def policy_rules(found: FoundSettings) -> list[PolicyRule]:
+def policy_rules(source: FoundSettings) -> list[PolicyRule]:
     """The targets as they are written. What cannot be meant is refused, with its line."""
-    table = found.tables.policy or PolicyTable()
-    return [_rule(found, table, ("policy", "target", index), entry) for index, entry in enumerate(table.target)]
+    table = source.tables.policy or PolicyTable()
+    return [_rule(source, table, ("policy", "target", index), entry) for index, entry in enumerate(table.target)]
 
 
-def resolve(found: FoundSettings, units: Mapping[str, str]) -> Policy:
+def resolve(source: FoundSettings, units: Mapping[str, str]) -> Policy:
     """The policy with the figures that it means. `units` are the figures that the run has, each with its unit."""
     targets: list[FigureTarget] = []
     changes: list[ChangeTarget] = []
     absent: list[PolicyRule] = []
     seen: dict[tuple[str, By, bool, str], int] = {}
-    for number, rule in enumerate(policy_rules(found), 1):
+    rules = policy_rules(source)
+    for number, rule in enumerate(rules, 1):
         try:
             figure, unit = _find(rule.parsed.name, units)
             made = _change(rule, figure, unit) if rule.is_change else _target(rule, figure, unit)
         except UsageError as error:
-            raise found.error(rule.key, error.message, hint=error.hint) from None
+            raise source.error(rule.key, error.message, hint=error.hint) from None
         direction = rule.parsed.comparison[0]
         first = seen.setdefault((figure, rule.parsed.by, rule.is_change, direction), number)
         if first != number:
             hint = "of two limits for the same figure, keep the one that you mean"
-            raise found.error(rule.key, f"{rule.text}: target {first} is on the same figure already", hint=hint)
+            raise source.error(rule.key, f"{rule.text}: target {first} is on the same figure already", hint=hint)
         if figure not in units:
             absent.append(rule)
         elif isinstance(made, ChangeTarget):
             changes.append(made)
         else:
             targets.append(made)
-    return Policy(tuple(targets), tuple(changes), tuple(absent))
+    return Policy(tuple(targets), tuple(changes), tuple(absent), tuple(rule.text for rule in rules))
 
 
 def _find(name: str, units: Mapping[str, str]) -> tuple[str, str]:
@@ -150,7 +153,7 @@ def _change(rule: PolicyRule, figure: str, unit: str) -> ChangeTarget:
     return ChangeTarget(figure, Target(parsed.comparison, value), is_share, rule.requires)
 
 
-def _rule(found: FoundSettings, table: PolicyTable, key: Key, entry: str | TargetTable) -> PolicyRule:
+def _rule(source: FoundSettings, table: PolicyTable, key: Key, entry: str | TargetTable) -> PolicyRule:
     try:
         if isinstance(entry, str):
             entry = TargetTable(rule=entry)
@@ -163,7 +166,7 @@ def _rule(found: FoundSettings, table: PolicyTable, key: Key, entry: str | Targe
                 "a change of a group is not checked", hint="leave out the group, or set a limit for the group itself"
             )
     except UsageError as error:
-        raise found.error(key, error.message, hint=error.hint) from None
+        raise source.error(key, error.message, hint=error.hint) from None
     requires = Requirements(
         min_n=table.min_n if entry.min_n is None else entry.min_n,
         min_coverage=table.min_coverage if entry.min_coverage is None else entry.min_coverage,
