@@ -169,7 +169,8 @@ def hold(
     baseline, why = None, ""
     if resolved.changes or against is not None:
         try:
-            baseline = _baseline(run, open_baseline(against or baseline_path(settings or policy)))
+            path = against or baseline_path(settings or policy)
+            baseline = _baseline(run, open_baseline(path) if against is None or against.is_file() else Run.open(path))
         except RunError as error:
             if against is not None:
                 raise
@@ -178,10 +179,10 @@ def hold(
 
 
 def _baseline(run: Run, baseline: Run) -> Baseline:
-    from convoscope.analysis.compare.make import compare_runs
-
     if baseline.receipt.depends_on == run.receipt.depends_on:
         raise RunError(f"{run.folder} is the baseline itself: nothing is compared", hint="score other logs")
+    from convoscope.analysis.compare.make import compare_runs
+
     return Baseline(baseline, compare_runs([baseline, run]))
 
 
