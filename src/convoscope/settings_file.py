@@ -118,9 +118,13 @@ class FoundSettings(NamedTuple):
         """A path of the file: it is meant from the file's folder on."""
         return str(self.file.resolve().parent / Path(name).expanduser())
 
+    def line(self, key: Key) -> int | None:
+        """The line of a key, else of what it is in."""
+        return _line(self.file.read_bytes().decode("utf-8-sig"), key)
+
     def error(self, key: Key, message: str, *, hint: str = "") -> InputError:
         """What is wrong with a key of the file, and in which line."""
-        return key_error(self.file, self.file.read_bytes().decode("utf-8-sig"), key, message, hint)
+        return InputError(message, file=str(self.file), line=self.line(key), field=key_text(key), hint=hint)
 
 
 def find_settings(named: Path | None = None) -> FoundSettings | None:
@@ -155,17 +159,16 @@ def read_settings_file(file: Path) -> SettingsTables:
         message, _, at = str(error).replace(" | null", "").replace("`object`", "a table").partition(" - at ")
         steps = re.findall(r"\.([^.\[`]+)|\[(\d+)\]", at.replace("[...]", ""))
         key = tuple(int(index) if index else name for name, index in steps)
-        raise key_error(file, text, key, message, _SEE) from None
+        raise InputError(message, file=str(file), line=_line(text, key), field=key_text(key), hint=_SEE) from None
 
 
 Key = tuple[str | int, ...]
 """The way to a value: names of tables and keys, and the index of a table in a list, from 0."""
 
 
-def key_error(file: Path, text: str, key: Key, message: str, hint: str = "") -> InputError:
-    """What is wrong with a key. The tables of a list are counted from 1: `policy.target[2].min_n`."""
-    field = "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in key).removeprefix(".")
-    return InputError(message, file=str(file), line=_line(text, key), field=field, hint=hint)
+def key_text(key: Key) -> str:
+    """`policy.target[2].min_n`: the tables of a list are counted from 1."""
+    return "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in key).removeprefix(".")
 
 
 def _refuse_unknown(content: Mapping[str, Any], table: type[msgspec.Struct], above: Key, file: Path, text: str) -> None:
@@ -175,7 +178,7 @@ def _refuse_unknown(content: Mapping[str, Any], table: type[msgspec.Struct], abo
         if name not in known:
             near = nearest_names(name, known)
             hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
-            raise key_error(file, text, key, "unknown key", hint)
+            raise InputError("unknown key", file=str(file), line=_line(text, key), field=key_text(key), hint=hint)
         inner = _table_in(known[name])
         if inner is None:
             continue

@@ -156,7 +156,7 @@ def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[C
     targets = "; ".join(f"target {check.text}" for check in deciding)
     if outcome == FAILED:
         if not deciding[0].by:  # the worst of the run need not be in the group
-            text += "\n" + "\n".join(_worst(run, deciding[0]))
+            text += "\n" + "\n".join(worst_lines(run, deciding[0]))
         return JUnitCase(family, name, "failure", f"{value}, {targets}", "target missed", text)
     if outcome == UNDETERMINED:
         return JUnitCase(family, name, _open_ending(overall(filter(None, counts)), counts), targets, _OPEN, text)
@@ -197,7 +197,7 @@ def _figure_lines(figure: Figure, summary: Summary) -> list[str]:
     return [*lines, f"not measured: {left_out}"] if left_out else lines
 
 
-def _worst(run: Run, check: Check) -> list[str]:
+def worst_lines(run: Run, check: Check) -> list[str]:
     """The conversations on the wrong end of the metric; of a figure over groups, the worst of the run."""
     figure, below = check.figure, check.target.comparison in {">", ">="}
     far = extreme_values(run, figure, "lowest" if below else "highest", MAX_CONVERSATIONS)
