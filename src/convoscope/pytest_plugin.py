@@ -137,8 +137,8 @@ class PolicyItem(pytest.Item):
 
     parent: PolicyFile
 
-    def __init__(self, *, rule: PolicyRule, **facts: Any) -> None:
-        super().__init__(**facts)
+    def __init__(self, *, rule: PolicyRule, **options: Any) -> None:
+        super().__init__(**options)
         self.rule = rule
 
     def runtest(self) -> None:

@@ -69,12 +69,17 @@ def init_command(
     if "flows" in given:
         given["flows"] = [from_file(path) for path in given["flows"]]
     labels = [] if known else search.proposals(first=seen == limit)
-    found = LogSettings([from_file(path) for path in paths], given, labels, dimensions)
+    log_settings = LogSettings([from_file(path) for path in paths], given, labels, dimensions)
     with tempfile.TemporaryDirectory() as folder, progress_bar() as progress:
         run = make_run(
-            paths, out=Path(folder) / "run", limit=limit, label=found.label, progress=progress, **reading.arguments
+            paths,
+            out=Path(folder) / "run",
+            limit=limit,
+            label=log_settings.label,
+            progress=progress,
+            **reading.arguments,
         )
-        text = settings_text(found, run)
+        text = settings_text(log_settings, run)
     write_text(file, text)
     tables = read_settings_file(file)
     targets = len(tables.policy.target) if tables.policy is not None else 0

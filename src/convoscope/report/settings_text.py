@@ -41,7 +41,7 @@ class LogSettings(NamedTuple):
         return best.labels[0] if best is not None and best.rank <= _CLEAR and len(best.labels) == 1 else None
 
 
-def settings_text(found: LogSettings, run: Run) -> str:
+def settings_text(known: LogSettings, run: Run) -> str:
     """The whole file. `run` is of the logs, with the label if there is one."""
     lines = [
         "# What this team says about every run: `convoscope score` alone does all of it.",
@@ -49,7 +49,7 @@ def settings_text(found: LogSettings, run: Run) -> str:
         "",
         '# baseline = "convoscope-baseline.json"  # `convoscope baseline set RUN` writes it',
         "",
-        *_score(found),
+        *_score(known),
         "",
         *_policy(_targets(run)),
         "",
@@ -61,24 +61,24 @@ def settings_text(found: LogSettings, run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _score(found: LogSettings) -> Iterator[str]:
+def _score(known: LogSettings) -> Iterator[str]:
     yield "[score]"
-    yield f"logs = {_value(list(found.logs))}"
-    if found.labels:
-        best = found.labels[0]
+    yield f"logs = {_value(list(known.logs))}"
+    if known.labels:
+        best = known.labels[0]
         yield f"# {one_line(best.words)}: check that this is how a conversation ended well."
-        active = found.label
+        active = known.label
         for label in best.labels:
             yield f"{'' if label == active else '# '}label = {toml_text(label)}"
-        for other in found.labels[1:3]:
+        for other in known.labels[1:3]:
             yield f"# also: {one_line(other.words)}"
     else:
         yield '# label = "resolved"  # a field that says how a conversation ended'
-    for name, values in found.dimensions.items():
+    for name, values in known.dimensions.items():
         if 1 < len(values) <= _MAX_VALUES:
             most = ", ".join(f"{value} ({count:,})" for value, count in values.most_common(3))
             yield f"# by = [{toml_text(name)}]  # {one_line(most)}"
-    for name, value in found.reading.items():
+    for name, value in known.reading.items():
         yield f"{name} = {_value(value)}"
 
 
