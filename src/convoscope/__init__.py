@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from convoscope.ingest.read import read
     from convoscope.metrics.declaration import axis, derived, metric
     from convoscope.metrics.judged import template_scorer
+    from convoscope.report.compare import compare
     from convoscope.report.export import export
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
@@ -50,6 +51,7 @@ __all__ = [
     "__version__",
     "audit",
     "axis",
+    "compare",
     "derived",
     "export",
     "make_answer",
@@ -80,6 +82,7 @@ _HOME = {
     "StandardData": "convoscope.views.standard_data.model",
     "audit": "convoscope.analysis.vacuity",
     "axis": "convoscope.metrics.declaration",
+    "compare": "convoscope.report.compare",
     "derived": "convoscope.metrics.declaration",
     "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",

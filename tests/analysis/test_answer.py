@@ -11,13 +11,13 @@ import pytest
 
 import convoscope
 from convoscope.analysis.answer import Answer, Outcomes, make_answer
-from convoscope.analysis.answer.comparison import holm
 from convoscope.analysis.answer.verdict import make_verdict
 from convoscope.conversation import Conversation, Outcome
 from convoscope.report.run_terminal import print_answer
 from convoscope.report.screen import Screen
 from convoscope.runs.make import make_run
 from convoscope.runs.run import Run
+from convoscope.statistics.differences import holm
 from support.chats import agent, call, chat, result, user
 
 ASK = "What is your member number?"
@@ -174,8 +174,8 @@ class TestFigures:
 class TestGroups:
     def test_holm(self) -> None:
         # 0.01 × 3 = 0.03 holds, 0.02 × 2 = 0.04 holds, 0.04 × 1 = 0.04 holds; 0.03 × 2 = 0.06 does not.
-        assert holm([0.04, 0.01, 0.02]) == [True, True, True]
-        assert holm([0.03, 0.01, 0.04]) == [False, True, False]
+        assert holm([0.04, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])  # 3 × 0.01, 2 × 0.02, 1 × 0.04
+        assert holm([0.03, 0.01, 0.04]) == pytest.approx([0.06, 0.03, 0.06])  # 2 × 0.03, which is above 0.04
         assert holm([]) == []
 
     def test_versions_that_differ(self, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from convoscope.analysis.answer.comparison import (
     whole,
     worst_case,
 )
-from convoscope.analysis.answer.samples import FigureSample
+from convoscope.statistics.differences import FigureSample
 
 RUNS = 200
 Values = NDArray[np.int64]

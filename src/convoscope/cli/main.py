@@ -35,6 +35,7 @@ COMMANDS = {
     "audit": "audit.audit_command",
     "report": "report.report",
     "show": "show.show",
+    "compare": "compare.compare_command",
     "plot": "report.plot_command",
     "view": "view.app",
     "inspect": "inspect.inspect",

@@ -249,6 +249,7 @@ _HARMLESS = lazy_pattern(
       | (?<=[A-Za-z0-9)])\.(?=\ |$)                 # the end of a sentence
       | [:;](?=\ )
       | (?<=\ )[/+=×÷−](?=\ )
+      | (?<=[\ (])\+(?=[0-9])                        # a difference
     )*
     """,
     re.VERBOSE,

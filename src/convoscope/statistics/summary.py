@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -144,7 +144,16 @@ def figures(declared: Metric | Derived, judge: str, table: Table, rows: NDArray[
             yield frame.failed(name, f"{type(error).__name__}: {error}")
 
 
-def is_bounded(declared: Metric | Derived, sums: Sums) -> bool:
+class _Scaled(Protocol):
+    """What says on which scale values are: a declaration, as an object or as data."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def better(self) -> Better: ...
+
+
+def is_bounded(declared: _Scaled, sums: Sums) -> bool:
     """Whether all values lie between 0 and 1: shares do, and ratios of which more is better and none is above 1."""
     if declared.unit == SHARE:
         return True
@@ -152,9 +161,9 @@ def is_bounded(declared: Metric | Derived, sums: Sums) -> bool:
     return is_score and bool(np.all(sums.above >= 0) and np.all(sums.above <= sums.below))
 
 
-def _least(declared: Metric | Derived) -> float:
+def least_value(unit: str) -> float:
     """The least value that a unit has: there is no wait of less than no time."""
-    return 0.0 if declared.unit in _NEVER_NEGATIVE else -math.inf
+    return 0.0 if unit in _NEVER_NEGATIVE else -math.inf
 
 
 _NEVER_NEGATIVE = frozenset({SHARE, RATIO, COUNT, SECONDS, WORDS, "ms", "tokens", "errors per word"})
@@ -226,7 +235,7 @@ class _Frame:
         if value is None:
             return self._empty(name, NOT_APPLICABLE, sums.empty)
         interval = ratio_interval(
-            sums, self.clusters, bounded=is_bounded(self.declared, sums), least=_least(self.declared)
+            sums, self.clusters, bounded=is_bounded(self.declared, sums), least=least_value(self.declared.unit)
         )
         return self._figure(name, value, interval, self._no_interval("no_spread"), bounds)
 
@@ -353,7 +362,7 @@ def _derived(
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
-        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums), least=_least(declared))
+        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums), least=least_value(declared.unit))
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(

@@ -16,17 +16,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.analysis.answer.samples import NO_VALUE, Codes, FigureSample, Floats, Samples
-from convoscope.statistics.intervals import student_quantile, student_tail
+from convoscope.analysis.answer.samples import NO_VALUE, ConversationArrays
+from convoscope.statistics.differences import (
+    LEVEL,
+    MAX_PERMUTED,
+    SURE,
+    ClusterSums,
+    Codes,
+    DifferenceInterval,
+    FigureSample,
+    Floats,
+    cluster_sums,
+    difference_interval,
+    permuted,
+    pooled_degrees,
+    probability,
+)
+from convoscope.statistics.intervals import student_quantile
 from convoscope.views.background import FOLDERS, is_kind, is_version
 from convoscope.views.fields import is_flag
 from convoscope.views.flow.endings import passed_in_words
 
 Rows = NDArray[np.bool_]
-LEVEL = 0.05
-MANY_DEGREES = 1000
-"""From so many on, Student's distribution is the normal one."""
 NOT_SEEN = 3.0
+CLEARLY_CHANCE = 0.3
+"""From this probability on, a permutation would not find a claim either."""
 MIN_CLUSTERS = 5
 """Fewer independent clusters on a side, or fewer pairs, say too little."""
 
@@ -68,6 +82,57 @@ class Stratum(NamedTuple):
 
 def paired(sample: FigureSample, first: Rows, second: Rows, scenarios: Codes) -> GroupComparison | None:
     """The mean difference inside of the scenarios that both have; None where these are too few."""
+    sides = pair_sums(sample, first, second, scenarios)
+    if sides is None:
+        return None
+    before, after = sides[0].above, sides[1].above
+    differences, count = after - before, len(before)
+    error = float(np.std(differences, ddof=1)) / math.sqrt(count)
+    degrees = count - 1.0
+    moved = int(np.count_nonzero(differences))
+    # With all signs drawn anew, the least probability of so many that moved: few pairs never prove much.
+    least = 2.0 ** (1 - moved) if moved else 1.0
+    p = max(least, probability(float(differences.mean()), error, degrees))
+    return GroupComparison(float(before.mean()), float(after.mean()), error, degrees, min(1.0, p), count, count)
+
+
+class PairRows(NamedTuple):
+    """The conversations of both sides whose scenario the other side has, too."""
+
+    first: Rows
+    second: Rows
+    shared: int
+    """Scenarios of both."""
+
+
+LEAST_PAIRED = 0.5
+"""Of the conversations of one side at least, how many must be of shared scenarios for pairs to speak for it."""
+
+
+def pair_rows(samples: ConversationArrays, first: Rows, second: Rows) -> PairRows | None:
+    """None where few scenarios are shared. Of a scenario with trials that both have, these trials alone."""
+    scenarios = samples.scenarios
+    known = scenarios >= 0
+    if not known.any():
+        return None
+    shared = np.intersect1d(scenarios[first & known], scenarios[second & known])
+    inside = np.isin(scenarios, shared)
+    covered = max(float(np.mean(inside[rows])) if rows.any() else 0.0 for rows in (first, second))
+    if len(shared) < MIN_CLUSTERS or covered < LEAST_PAIRED:
+        return None
+    trials = samples.dimension("trial").codes
+    if trials.max() >= 0:
+        keys = np.where(inside & (trials >= 0), scenarios * (int(trials.max()) + 1) + trials, -1)
+        matched = np.intersect1d(keys[first & (keys >= 0)], keys[second & (keys >= 0)])
+        by_trial = np.isin(scenarios, np.unique(scenarios[np.isin(keys, matched)]))
+        inside &= ~by_trial | np.isin(keys, matched)
+    return PairRows(first & inside, second & inside, len(shared))
+
+
+def pair_sums(
+    sample: FigureSample, first: Rows, second: Rows, scenarios: Codes
+) -> tuple[ClusterSums, ClusterSums] | None:
+    """The value of each scenario that both sides have, each of weight one; None where these are too few."""
     known = scenarios >= 0
     if not known.any():
         return None
@@ -75,17 +140,8 @@ def paired(sample: FigureSample, first: Rows, second: Rows, scenarios: Codes) ->
     shared, left, right = np.intersect1d(a.codes, b.codes, assume_unique=True, return_indices=True)
     if len(shared) < MIN_CLUSTERS:
         return None
-    before, after = a.above[left] / a.below[left], b.above[right] / b.below[right]
-    differences = after - before
-    error = float(np.std(differences, ddof=1)) / math.sqrt(len(shared))
-    degrees = len(shared) - 1.0
-    moved = int(np.count_nonzero(differences))
-    # With all signs drawn anew, the least probability of so many that moved: few pairs never prove much.
-    least = 2.0 ** (1 - moved) if moved else 1.0
-    p = max(least, _probability(float(differences.mean()), error, degrees))
-    return GroupComparison(
-        float(before.mean()), float(after.mean()), error, degrees, min(1.0, p), len(shared), len(shared)
-    )
+    ones = np.ones(len(shared))
+    return tuple(ClusterSums(shared, side.above[at] / side.below[at], ones) for side, at in ((a, left), (b, right)))  # type: ignore[return-value]
 
 
 def whole(
@@ -97,9 +153,38 @@ def whole(
         return None
     common = (a.above.sum() + b.above.sum()) / (a.below.sum() + b.below.sum())
     error = _error(a, b, common)
-    degrees = max(1.0, len(a.codes) + len(b.codes) - 2.0)
-    p = _probability(b.ratio - a.ratio, error, degrees)
+    degrees = pooled_degrees(a.residuals(common), b.residuals(common))
+    p = probability(b.ratio - a.ratio, error, degrees)
     return GroupComparison(a.ratio, b.ratio, error, degrees, p, min(len(a.codes), len(b.codes)))
+
+
+def redrawn(
+    comparison: GroupComparison, sample: FigureSample, first: Rows, second: Rows, codes: Codes, rounds: int
+) -> float:
+    """How likely a difference is by chance: by permutations, where Student's distribution does not rule a claim out.
+
+    `codes` are the scenarios where pairs were compared, else the clusters.
+    """
+    if not rounds or not SURE < comparison.p < CLEARLY_CHANCE:
+        return comparison.p
+    sides = pair_sums(sample, first, second, codes) if comparison.pairs else None
+    a, b = sides or (_by_cluster(sample, first, codes), _by_cluster(sample, second, codes))
+    if len(a.codes) + len(b.codes) > MAX_PERMUTED:
+        return comparison.p
+    return permuted(a, b, rounds)
+
+
+def interval_of(
+    comparison: GroupComparison, sample: FigureSample, first: Rows, second: Rows, codes: Codes
+) -> DifferenceInterval:
+    """Where the difference of a whole or of pairs may lie. `codes` as in `redrawn`."""
+    if comparison.pairs and (sides := pair_sums(sample, first, second, codes)) is not None:
+        samples = [FigureSample(side.above, side.below, sample.bounded, sample.least) for side in sides]
+        return difference_interval(samples[0], samples[1], (sides[0].codes, sides[1].codes))
+    has_value = sample.below > 0
+    rows = [np.flatnonzero(side & has_value) for side in (first, second)]
+    samples = [sample._replace(above=sample.above[one], below=sample.below[one]) for one in rows]
+    return difference_interval(samples[0], samples[1], (codes[rows[0]], codes[rows[1]]))
 
 
 def strata_of(sample: FigureSample, first: Rows, second: Rows, clusters: Codes, codes: Codes) -> list[Stratum]:
@@ -123,38 +208,10 @@ def standardised(strata: Sequence[Stratum]) -> GroupComparison:
     error = math.sqrt(float(weights**2 @ np.array([one.comparison.error**2 for one in strata])))
     degrees = sum(one.comparison.degrees for one in strata)
     clusters = sum(one.comparison.clusters for one in strata)
-    return GroupComparison(before, after, error, degrees, _probability(after - before, error, degrees), clusters)
+    return GroupComparison(before, after, error, degrees, probability(after - before, error, degrees), clusters)
 
 
-def holm(probabilities: Sequence[float]) -> list[bool]:
-    """Which of many differences hold, if the chance of any false one is to stay at 5 %."""
-    order = sorted(range(len(probabilities)), key=lambda index: probabilities[index])
-    kept = [False] * len(probabilities)
-    for rank, index in enumerate(order):
-        if probabilities[index] * (len(probabilities) - rank) > LEVEL:
-            break
-        kept[index] = True
-    return kept
-
-
-class _Clusters(NamedTuple):
-    """The sums of each cluster that has any."""
-
-    codes: Codes
-    above: Floats
-    below: Floats
-
-    @property
-    def ratio(self) -> float:
-        return float(self.above.sum() / self.below.sum())
-
-    def residuals(self, ratio: float) -> Floats:
-        """What each cluster adds to the error of the ratio, were it this one."""
-        count = len(self.codes)
-        return (self.above - ratio * self.below) / float(self.below.sum()) * math.sqrt(count / max(1, count - 1))
-
-
-def _error(first: _Clusters, second: _Clusters, ratio: float) -> float:
+def _error(first: ClusterSums, second: ClusterSums, ratio: float) -> float:
     """The standard error of the difference. What a cluster of both sides has in common falls out."""
     residuals = np.zeros(1 + max(int(first.codes.max()), int(second.codes.max())))
     residuals[first.codes] -= first.residuals(ratio)
@@ -163,22 +220,9 @@ def _error(first: _Clusters, second: _Clusters, ratio: float) -> float:
     return scale * math.sqrt(float(np.sum((residuals / scale) ** 2)))
 
 
-def _by_cluster(sample: FigureSample, rows: Rows, clusters: Codes) -> _Clusters:
+def _by_cluster(sample: FigureSample, rows: Rows, clusters: Codes) -> ClusterSums:
     indices = np.flatnonzero(rows & (sample.below > 0))
-    dense = clusters[indices]
-    above: Floats = np.bincount(dense, weights=sample.above[indices]).astype(np.float64)
-    below: Floats = np.bincount(dense, weights=sample.below[indices]).astype(np.float64)
-    codes = np.flatnonzero(below)
-    return _Clusters(codes, above[codes], below[codes])
-
-
-def _probability(difference: float, error: float, degrees: float) -> float:
-    if not difference:
-        return 1.0
-    if not error or not math.isfinite(error):
-        return 0.0 if not error else 1.0
-    size = abs(difference) / error
-    return math.erfc(size / math.sqrt(2)) if degrees > MANY_DEGREES else min(1.0, 2 * student_tail(size, degrees))
+    return cluster_sums(FigureSample(sample.above[indices], sample.below[indices]), clusters[indices])
 
 
 MAX_VALUES = 20
@@ -237,7 +281,7 @@ class WithinKinds(NamedTuple):
     """A kind of which the two sets have no value, or few, in common."""
 
 
-def kinds_of(samples: Samples, rows: Rows, but: Collection[str]) -> Iterator[Kind]:
+def kinds_of(samples: ConversationArrays, rows: Rows, but: Collection[str]) -> Iterator[Kind]:
     """Dimensions and facts of few values, without those that are compared."""
     left_out = {*but, "scenario_id", "trial"}
     kept = 0

@@ -15,29 +15,31 @@ from typing import NamedTuple
 import numpy as np
 
 from convoscope.analysis.answer.comparison import (
-    LEVEL,
     MIN_CLUSTERS,
     GroupComparison,
     Kind,
     KnownOutcomes,
+    PairRows,
     Rows,
     Strata,
     compare_within,
     coverage_of,
-    holm,
     kinds_of,
+    pair_rows,
     paired,
+    redrawn,
     usual_values,
     whole,
     worst_case,
 )
 from convoscope.analysis.answer.model import GroupApart, Noun, metric_label
-from convoscope.analysis.answer.samples import Codes, FigureSample, Samples, wait_units
+from convoscope.analysis.answer.samples import ConversationArrays, Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, HIGHER, NEITHER, SECONDS, SHARE
 from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
+from convoscope.statistics.differences import LEVEL, Codes, FigureSample, holm
 from convoscope.statistics.intervals import Z
 from convoscope.statistics.summary import Figure
 from convoscope.views.background import is_version
@@ -49,6 +51,8 @@ SHARED_USERS = 0.9
 LEAST_IMPORTANCE = 5
 """Of what is said of groups: that one of them takes fewer words is no verdict."""
 LEAST_CONVERSATIONS = 10
+ROUNDS = 10_000
+"""Permutations that a difference between versions must survive."""
 
 
 class Difference(NamedTuple):
@@ -110,7 +114,7 @@ class Versions(NamedTuple):
 
 def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     """None where the run has no two versions."""
-    pair = _pair(summary)
+    pair = version_pair(summary)
     if pair is None:
         return None
     name, earlier, later = pair
@@ -121,14 +125,14 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     first, second = (dimension.codes == dimension.values.index(one) for one in (before, after))
     if _is_unshared(samples.scenarios, first, second):
         return Versions(name, before, after, unshared=True)
-    clusters = _clusters(samples, first, second)
+    clusters = clusters_of(samples, first, second)
     users = [(one, len(np.unique(clusters[rows]))) for one, rows in ((before, first), (after, second))]
     if (few_users := [one for one in users if one[1] < MIN_CLUSTERS]) and samples.users[first | second].max() >= 0:
         return Versions(name, before, after, few_users=tuple(few_users))
     names = version_names(samples.dimension_names)
-    compared = list(differences(compared_figures(summary, samples), samples, first, second, names))
-    kept = holm([one.p for one in compared])
-    seeming = holm([one.raw.p for one in compared])
+    compared = list(differences(compared_figures(summary, samples), samples, first, second, names, ROUNDS))
+    kept = _claimed([one.p for one in compared])
+    seeming = _claimed([one.raw.p for one in compared])
     claimed: list[Difference] = []
     explained: list[Difference] = []
     undecided: list[Difference] = []
@@ -139,12 +143,17 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     return Versions(name, before, after, claimed, explained, undecided)
 
 
+def _claimed(probabilities: Sequence[float]) -> list[bool]:
+    """Which of many differences hold, if the chance of any false one is to stay at 5 %."""
+    return [p <= LEVEL for p in holm(probabilities)]
+
+
 def version_names(names: Collection[str]) -> list[str]:
     """The dimensions whose values are versions of an agent, the likeliest first."""
     return [*VERSIONS, *sorted(name for name in names if name not in VERSIONS and is_version(name))]
 
 
-def _pair(summary: Summary) -> tuple[str, Group, Group] | None:
+def version_pair(summary: Summary) -> tuple[str, Group, Group] | None:
     """The two versions to compare: of several that are numbered or dated, the last and the one before it."""
     grouped = {name for one in summary.groups if len(one.by) == 1 for name in one.by}
     for name in version_names(grouped):
@@ -194,7 +203,7 @@ def _is_unshared(scenarios: Codes, first: Rows, second: Rows) -> bool:
     return are_tried_again and len(np.intersect1d(sides[0], sides[1])) < MIN_CLUSTERS
 
 
-def _clusters(samples: Samples, first: Rows, second: Rows) -> Codes:
+def clusters_of(samples: ConversationArrays, first: Rows, second: Rows) -> Codes:
     """What is independent between two sets. Few users who talk with both, such as tenants, are kinds, not clusters."""
     sides = [np.unique(samples.users[rows & (samples.users >= 0)]) for rows in (first, second)]
     shared = np.isin(samples.users, np.intersect1d(sides[0], sides[1]))
@@ -205,54 +214,81 @@ def _clusters(samples: Samples, first: Rows, second: Rows) -> Codes:
 
 
 def differences(
-    figures: Sequence[tuple[Figure, DeclaredMetric]], samples: Samples, first: Rows, second: Rows, but: Collection[str]
+    figures: Sequence[tuple[Figure, DeclaredMetric]],
+    samples: ConversationArrays,
+    first: Rows,
+    second: Rows,
+    but: Collection[str],
+    rounds: int = 0,
 ) -> Iterator[Difference]:
-    """The second set against the first in each figure, within other fields of which the mix differs."""
+    """The second set against the first in each figure, within other fields of which the mix differs.
+
+    `rounds`: permutations that a difference must survive, too.
+    """
     if not (first.any() and second.any()):
         return
     kinds = list(kinds_of(samples, first | second, but))
-    clusters = _clusters(samples, first, second)
+    clusters = clusters_of(samples, first, second)
+    pairs = pair_rows(samples, first, second)
     for figure, declared in figures:
         sample = samples.of(figure)
         if sample is None:
             continue
-        difference = _difference(figure, declared, sample, samples.scenarios, clusters, kinds, first, second)
+        codes = _Codes(samples.scenarios, clusters, kinds, pairs)
+        difference = _difference(figure, declared, sample, codes, first, second, rounds)
         if difference is not None and figure.key == OUTCOME_METRIC:
             difference = _covered(difference, sample, samples, clusters, first, second)
         if difference is not None:
             yield difference
 
 
+class _Codes(NamedTuple):
+    """What belongs together: conversations of a scenario, of a cluster, of a kind."""
+
+    scenarios: Codes
+    clusters: Codes
+    kinds: Sequence[Kind]
+    pairs: PairRows | None
+
+
 def _difference(
     figure: Figure,
     declared: DeclaredMetric,
     sample: FigureSample,
-    scenarios: Codes,
-    clusters: Codes,
-    kinds: Sequence[Kind],
+    codes: _Codes,
     first: Rows,
     second: Rows,
+    rounds: int,
 ) -> Difference | None:
-    raw = paired(sample, first, second, scenarios)
-    if raw is not None:
-        return Difference(figure, declared, raw, p=raw.p)
+    scenarios, clusters, kinds, pairs = codes
+    raw = None if pairs is None else paired(sample, pairs.first, pairs.second, scenarios)
+    if raw is not None and pairs is not None:
+        p = redrawn(raw, sample, pairs.first, pairs.second, scenarios, rounds)
+        return Difference(figure, declared, raw._replace(p=p), p=p)
     raw = whole(sample, first, second, clusters)
     if raw is None:
         return None
+    raw = raw._replace(p=redrawn(raw, sample, first, second, clusters, rounds))
     within = compare_within(raw, sample, clusters, kinds, first, second)
     return Difference(figure, declared, raw, within.strata, within.p, within.mixed, within.apart)
 
 
 def _covered(
-    difference: Difference, sample: FigureSample, samples: Samples, clusters: Codes, first: Rows, second: Rows
+    difference: Difference,
+    sample: FigureSample,
+    samples: ConversationArrays,
+    clusters: Codes,
+    first: Rows,
+    second: Rows,
 ) -> Difference:
     """Where one side knows far fewer outcomes, a difference must hold whatever the unknown ones are."""
     coverage = coverage_of(sample, first & samples.talks, second & samples.talks)
     if coverage is None or coverage.is_even:
         return difference._replace(coverage=coverage)
     filled = worst_case(sample, samples.talks, first, second, rises=difference.comparison.difference > 0)
-    if difference.raw.pairs:
-        worst = paired(filled, first, second, samples.scenarios)
+    pairs = pair_rows(samples, first, second)
+    if difference.raw.pairs and pairs is not None:
+        worst = paired(filled, pairs.first, pairs.second, samples.scenarios)
     else:
         worst = whole(filled, first, second, clusters)
     holds = worst is not None and worst.difference * difference.comparison.difference > 0
@@ -287,7 +323,7 @@ def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versi
     """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
     versioned = _names_of_versions(summary, samples, versions)
     looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary, samples)]
-    kept = holm([one.difference.p for one in looks])
+    kept = _claimed([one.difference.p for one in looks])
     apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
         apart += _versions_apart(summary, versions, noun)

@@ -52,6 +52,8 @@ TWINS: tuple[frozenset[str], ...] = (
             "latency.e2e_latency",
             "interaction.response_latency_mean",
             "flow.latency_p95",
+            "flow.latency_mean",
+            "state.latency_p95_ms",
         )
     ),
     frozenset(("outcome.success", "outcome.task_completion", "flow.completion", "dialogue.goal_completion")),
@@ -125,9 +127,9 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
     """
     ordered = sorted(others, key=lambda one: (one.spotless or one.is_minor, one.figure.n < LEAST_N, -one.weight))
     families: dict[str, int] = {}
-    taken = [_twin(candidate.figure.key) for candidate in kept]
+    taken = [twin_of(candidate.figure.key) for candidate in kept]
     for candidate in ordered:
-        family, twin = candidate.declared.component or candidate.declared.family, _twin(candidate.figure.key)
+        family, twin = candidate.declared.component or candidate.declared.family, twin_of(candidate.figure.key)
         if room > 0 and candidate.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
             families[family] = families.get(family, 0) + 1
             taken.append(twin)
@@ -149,12 +151,13 @@ def _without_twins(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 def _speaks_for(candidate: _Candidate, other: _Candidate) -> bool:
     a, b = candidate.figure, other.figure
-    is_twin = _twin(a.key) == _twin(b.key) and (a.unit, a.better) == (b.unit, b.better)
+    is_twin = twin_of(a.key) == twin_of(b.key) and (a.unit, a.better) == (b.unit, b.better)
     no_better = (a.value or 0.0) <= (b.value or 0.0) if a.better == HIGHER else (a.value or 0.0) >= (b.value or 0.0)
     return is_twin and no_better and candidate.importance > other.importance
 
 
-def _twin(key: str) -> object:
+def twin_of(key: str) -> object:
+    """What a figure moves together with by definition; itself where it has no twin."""
     return next((twins for twins in TWINS if key in twins), key)
 
 

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.conversation import DIMENSIONS
+from convoscope.conversation import DIMENSIONS, Conversation, from_json
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, further_dimensions, quoted
 from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
-from convoscope.scores.reducers import ACROSS
+from convoscope.scores.reducers import ACROSS, Sums
+from convoscope.statistics.differences import Codes, FigureSample, Floats
 from convoscope.statistics.intervals import Columns
-from convoscope.statistics.summary import Figure
+from convoscope.statistics.summary import Figure, is_bounded, least_value
+from convoscope.text.folding import comparable
 from convoscope.views.background import NO, YES
 from convoscope.views.machines import NO_DIALOGUE
 
 if TYPE_CHECKING:
     import duckdb
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 MAX_DIMENSIONS = 12
 MAX_FIELDS = 200
 MAX_VALUES = 40
@@ -42,6 +42,13 @@ class Dimension(NamedTuple):
     codes: Codes
 
 
+class SubjectValues(NamedTuple):
+    """The values of turns, calls or items, each with the number of its conversation."""
+
+    value: Floats
+    number: Codes
+
+
 class _FactColumn(NamedTuple):
     index_of: dict[str, int]
     codes: Codes
@@ -54,23 +61,23 @@ def _values(index_of: Mapping[str, int]) -> list[str]:
 _decode = msgspec.json.Decoder(dict[str, str]).decode
 
 
-class FigureSample(NamedTuple):
-    """A figure as Σ above ÷ Σ below over conversations; below is 0 where a conversation has no value."""
+class ConversationArrays(Protocol):
+    """What is known of each conversation, and what it adds to figures: of one run, or of several together."""
 
-    above: Floats
-    below: Floats
+    count: int
 
+    def dimension(self, name: str) -> Dimension: ...
+    def of(self, figure: Figure) -> FigureSample | None: ...
+    def of_subject(self, figure: Figure, kind: str, subject: str) -> FigureSample: ...
 
-class Samples:
-    """The conversations of a run as arrays. Each column is read once, when it is asked for."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._connection: duckdb.DuckDBPyConnection = connect(run.folder)
-        self.count = run.summary.conversations
-        # No cache of methods: that would point back at this object, whose arrays are large, and keep it alive.
-        self._dimensions: dict[str, Dimension] = {}
-        self._samples: dict[tuple[str, ...], FigureSample | None] = {}
+    @property
+    def dimension_names(self) -> list[str]: ...
+    @property
+    def fields(self) -> dict[str, Dimension]: ...
+    @property
+    def user_names(self) -> Dimension: ...
+    @property
+    def talks(self) -> NDArray[np.bool_]: ...
 
     @cached_property
     def scenarios(self) -> Codes:
@@ -95,9 +102,21 @@ class Samples:
 
     @cached_property
     def users(self) -> Codes:
-        """The user of each conversation; -1 for none, and where the run has a single one."""
+        """The user of each conversation; -1 for none, and where there is a single one."""
         users = self.user_names
-        return users.codes if len(users.values) > 1 else self._none
+        return users.codes if len(users.values) > 1 else np.broadcast_to(np.int64(-1), self.count)
+
+
+class Samples(ConversationArrays):
+    """The conversations of a run as arrays. Each column is read once, when it is asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._connection: duckdb.DuckDBPyConnection = connect(run.folder)
+        self.count = run.summary.conversations
+        # No cache of methods: that would point back at this object, whose arrays are large, and keep it alive.
+        self._dimensions: dict[str, Dimension] = {}
+        self._samples: dict[tuple[str, ...], FigureSample | None] = {}
 
     @cached_property
     def user_names(self) -> Dimension:
@@ -203,8 +222,41 @@ class Samples:
 
     def of(self, figure: Figure) -> FigureSample | None:
         """What each conversation adds to a headline; None where that is no ratio of two sums."""
-        declared = self._run.summary.by_key[figure.key]
-        return self.sample(figure.metric, figure.variant, figure.judge, declared.reduce.across)
+        declared = self._run.summary.by_key.get(figure.key)
+        if declared is None:
+            return None
+        sample = self.sample(figure.metric, figure.variant, figure.judge, declared.reduce.across)
+        if sample is None:
+            return None
+        sums = Sums("", sample.above, sample.below)
+        return sample._replace(bounded=is_bounded(declared, sums), least=least_value(declared.unit))
+
+    def values(self, figure: Figure) -> SubjectValues:
+        """The values of all subjects of a metric, pooled."""
+        where = " AND ".join(
+            f"{name} = {quoted(value)}"
+            for name, value in (
+                ("metric", figure.metric),
+                ("variant", figure.variant),
+                ("judge", figure.judge),
+                ("status", "measured"),
+            )
+        )
+        query = f"SELECT number, value FROM {self._run.table(SCORES)} WHERE {where}"
+        rows = self._connection.execute(query).fetchnumpy()
+        return SubjectValues(np.asarray(rows["value"], dtype=np.float64), np.asarray(rows["number"], dtype=np.int64))
+
+    def numbers_by_id(self) -> dict[str, int]:
+        """The number of each conversation."""
+        query = f"SELECT conversation, number FROM {self._run.table(CONVERSATIONS)} ORDER BY number"
+        return dict(self._connection.execute(query).fetchall())
+
+    def openings(self, numbers: Sequence[int]) -> list[str]:
+        """What the user says first in some conversations, folded; "" where nothing."""
+        wanted = ", ".join(str(int(one)) for one in numbers)
+        query = f"SELECT number, body FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
+        bodies = dict(self._connection.execute(query).fetchall())
+        return [opening_of(from_json(bodies[one])) for one in numbers]
 
     def ids(self, numbers: Sequence[int]) -> list[str]:
         """The ids of some conversations."""
@@ -212,6 +264,12 @@ class Samples:
         query = f"SELECT number, conversation FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
         by_number = dict(self._connection.execute(query).fetchall())
         return [by_number[one] for one in numbers]
+
+
+def opening_of(conversation: Conversation) -> str:
+    """What the user says first, without capitals and punctuation."""
+    turns = (turn.user_text for turn in conversation.turns)
+    return comparable(next(filter(None, turns), ""))
 
 
 WAIT = "timing.response_latency"

@@ -6,7 +6,8 @@ baseline; every other side is held against it.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -27,7 +28,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The folder of its run."""
 
 
-class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of a side against the baseline."""
 
     metric: str
@@ -67,9 +68,11 @@ class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """Of an open figure: about how many more pairs, or conversations a side, would decide it."""
     remark: str = ""
     """What to know of it, in a few words: why it is not compared, or what an open one would need."""
+    same_as: str = ""
+    """The figure that has the same values in every conversation: both are one test."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DifferenceClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A difference that the data decide."""
 
     metric: str
@@ -82,7 +85,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     small: bool = False
     """Clear, but smaller than what matters in practice."""
     side: str = ""
-    """The side that is held against the baseline."""
+    """The side that is held against the baseline, where there are several."""
+    same_as: str = ""
+    """The claimed figure that has the same values in every conversation."""
 
 
 class ConversationPair(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -121,7 +126,7 @@ class MovedMix(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sentence: str
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """What a person wants to know of two or more sets of conversations."""
 
     noun: Noun
@@ -131,7 +136,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The dimension whose values are the sides; empty where they are runs."""
     verdict: Overall
     sentences: tuple[Clause, ...]
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[DifferenceClaim, ...] = ()
     """What the data decide, most important first; empty where they decide nothing."""
     figures: tuple[ComparedFigure, ...] = ()
     """Worse, better, open, not compared; each by importance."""
@@ -147,3 +152,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mix: tuple[MovedMix, ...] = ()
     notes: tuple[str, ...] = ()
     """What limits the comparison: another label, another version of a metric, an invalid run."""
+
+    html: ClassVar[Callable[[RunComparison], str] | None] = None
+    """How a notebook shows it. The reports say so, of which a comparison knows nothing."""
+
+    def _repr_html_(self) -> str | None:
+        return None if RunComparison.html is None else RunComparison.html(self)
