@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convoscope.analysis.compare.model import ComparedFigure, Comparison, Side
+from convoscope.analysis.compare.model import ComparedFigure, RunComparison, Side
 from convoscope.analysis.policy import Baseline, PolicyGate, RuleResult, check_policy
 from convoscope.analysis.targets import figure_units, run_checks
 from convoscope.runs.make import make_run as score
@@ -48,7 +48,7 @@ def gate(run: Run, text: str, *figures: ComparedFigure, against: Run | None = No
     assert found is not None
     policy = resolve(found, figure_units(run.summary))
     sides = (Side(name="before", conversations=30), Side(name="run", conversations=30))
-    comparison = Comparison(noun="chat", sides=sides, verdict="mixed", sentences=(), figures=figures)
+    comparison = RunComparison(noun="chat", sides=sides, verdict="mixed", sentences=(), figures=figures)
     baseline = Baseline(against or run, comparison) if figures else None
     return check_policy(run, policy, run_checks(run, policy.targets), baseline)
 
@@ -126,10 +126,10 @@ class TestChanges:
             "within what is allowed, but not surely; "
             "about 400 conversations a side would decide it, if the difference stays"
         )
-        # To fail, it has to end below 0, 3 points above -3; it ends 6 above: again 400, here pairs.
+        # To fail, it has to end below 0, 3 points above -3; it ends 6 above: again 400, here scenarios.
         beyond = compared("tools.success", -0.03, -0.09, 0.03, paired=True)
         assert changed(run, "tools.success change >= -2pp", beyond).reason == (
-            "beyond what is allowed, but not clearly; about 400 pairs would decide it, if the difference stays"
+            "beyond what is allowed, but not clearly; about 400 scenarios would decide it, if the difference stays"
         )
 
     def test_a_share_of_the_baseline(self, run: Run) -> None:
@@ -147,15 +147,16 @@ class TestChanges:
         result = changed(run, "tools.success change >= -2pp", compared("tools.success", 0.031, -0.012, 0.074))
         assert (result.name, result.limit, result.value_text) == (
             "tools.success change",
-            "≥ -2.0 pp",
-            "+3.1 pp (-1.2 to +7.4)",
+            "≥ -2.0 pts",
+            "+3.1 pts (-1.2 to +7.4)",
         )
 
     @pytest.mark.parametrize(
         ("figure", "keys", "reason"),
         [
             (compared("tools.success", None, remark="another judge"), {}, "another judge"),
-            (compared("answer.f1", 0.0), {}, "it was not compared: one of the runs has no value"),
+            (compared("tools.success", 0.1, 0.05, 0.15, doubt="their flows differ too"), {}, "their flows differ too"),
+            (compared("answer.f1", 0.0), {}, "its change is not compared: only headlines are, and the p95 of waits"),
             (
                 compared("tools.success", 0.1, 0.05, 0.15, n=49),
                 {"min_n": 50},

@@ -10,8 +10,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from convoscope.runs.make import make_run
 from convoscope.settings_file import read_settings_file
-from support.command_line import Ended, convoscope
+from support.command_line import Ended, convoscope, convoscope_here
+from support.compared_logs import write
+from support.ended_chats import ended
 from support.generated import write_lines
 
 FEW = "turns,f1,repetition,tools.calls"
@@ -52,9 +55,9 @@ class TestGate:
     )
     def test_ends_with_what_the_policy_comes_to(self, work: Path, texts: list[str], code: int) -> None:
         (work / "rules.toml").write_text(policy(*texts))
-        ended = gate(work, "--policy", "rules.toml")
-        assert (ended.code, ended.err) == (code, "")
-        assert len(ended.out.splitlines()) == len(texts) + 1
+        done = gate(work, "--policy", "rules.toml")
+        assert (done.code, done.err) == (code, "")
+        assert len(done.out.splitlines()) == len(texts) + 1
         answer = gate(work, "--policy", "rules.toml", "--json")
         assert (answer.code, len(answer.json["rules"])) == (code, len(texts))
         # the rules are in the order of the policy, as they are written there
@@ -70,16 +73,16 @@ class TestGate:
         assert gate(work, "--policy", "other.toml").code == 0
 
     def test_without_a_policy_there_is_nothing_to_pass(self, work: Path) -> None:
-        ended = gate(work)
-        assert (ended.code, ended.err.splitlines()[0]) == (2, "error: there is no policy to hold the run against")
+        done = gate(work)
+        assert (done.code, done.err.splitlines()[0]) == (2, "error: there is no policy to hold the run against")
 
     def test_a_mistake_is_named_with_its_line(self, work: Path) -> None:
         (work / "rules.toml").write_text(
             '[[policy.target]]\nrule = "turns > 0"\n[[policy.target]]\nrule = "truns > 0"\n'
         )
-        ended = gate(work, "--policy", "rules.toml")
-        assert ended.code == 2
-        assert ended.err.startswith("error: rules.toml:3 policy.target[2]: no figure is called 'truns'\n  did you mean")
+        done = gate(work, "--policy", "rules.toml")
+        assert done.code == 2
+        assert done.err.startswith("error: rules.toml:3 policy.target[2]: no figure is called 'truns'\n  did you mean")
 
     def test_junit_has_a_test_for_each_rule(self, work: Path) -> None:
         (work / "rules.toml").write_text(policy(MET, "tools.calls > 100", ABSENT, "turns change < 1"))
@@ -111,13 +114,13 @@ class TestGate:
 class TestScore:
     def test_a_policy_decides_how_it_ends(self, work: Path) -> None:
         (work / "rules.toml").write_text(policy(MET, MISSED))
-        ended = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/two", "--policy", "rules.toml", cwd=work)
-        assert (ended.code, ended.out.splitlines()[-1]) == (1, "gate failed: 2 rules: 1 failed, 1 passed")
+        done = convoscope("score", "chats.jsonl", "-m", FEW, "-o", "runs/two", "--policy", "rules.toml", cwd=work)
+        assert (done.code, done.out.splitlines()[-1]) == (1, "gate failed: 2 rules: 1 failed, 1 passed")
 
     def test_a_mistake_in_it_is_found_before_anything_is_scored(self, work: Path) -> None:
         (work / "rules.toml").write_text(policy("truns > 0"))
-        ended = convoscope("score", "chats.jsonl", "-o", "runs/two", "--policy", "rules.toml", cwd=work)
-        assert ended.code == 2
+        done = convoscope("score", "chats.jsonl", "-o", "runs/two", "--policy", "rules.toml", cwd=work)
+        assert done.code == 2
         assert not list((work / "runs").glob("two*"))
 
     def test_the_project_file_does_the_job(self, work: Path) -> None:
@@ -125,9 +128,9 @@ class TestScore:
         (work / "convoscope.toml").write_text(
             '[score]\nlogs = "chats.jsonl"\nmetrics = ["turns", "f1"]\nout = "runs/team"\nby = "model"\n' + policy(MET)
         )
-        ended = convoscope("score", cwd=work)
-        assert (ended.code, ended.err) == (0, "")
-        assert "\nsettings  convoscope.toml: logs, out, by, metrics, policy\n" in ended.out
+        done = convoscope("score", cwd=work)
+        assert (done.code, done.err) == (0, "")
+        assert "\nsettings  convoscope.toml: logs, out, by, metrics, policy\n" in done.out
         receipt = json.loads((work / "runs/team/receipt.json").read_text())
         assert (sorted(receipt["config"]["metrics"]), receipt["config"]["by"]) == (
             ["answer.f1", "conversation.turns"],
@@ -142,9 +145,9 @@ class TestScore:
         assert other.code == 3  # the policy is on a figure that it was scored without
 
     def test_nothing_is_scored_without_logs(self, work: Path) -> None:
-        ended = convoscope("score", cwd=work)
-        assert (ended.code, ended.err.splitlines()[0]) == (2, "error: no logs are named")
-        assert "convoscope init LOGS" in ended.err
+        done = convoscope("score", cwd=work)
+        assert (done.code, done.err.splitlines()[0]) == (2, "error: no logs are named")
+        assert "convoscope init LOGS" in done.err
 
     def test_the_demo_is_no_matter_of_the_project(self, tmp_path: Path) -> None:
         (tmp_path / "convoscope.toml").write_text('[score]\nlabel = "csat"\n' + policy("outcome.success > 99%"))
@@ -156,8 +159,8 @@ class TestBaseline:
         assert convoscope("score", "chats.jsonl", "-m", "turns", "-o", "runs/two", cwd=work).code == 0
         missing = convoscope("baseline", "show", cwd=work)
         assert (missing.code, "there is no baseline at convoscope-baseline.json" in missing.err) == (2, True)
-        ended = convoscope("baseline", "set", "runs/one", cwd=work)
-        assert ended.out == "convoscope-baseline.json: the baseline is runs/one, 4 conversations\n"
+        done = convoscope("baseline", "set", "runs/one", cwd=work)
+        assert done.out == "convoscope-baseline.json: the baseline is runs/one, 4 conversations\n"
         assert "runs/one, 4 conversations, finished " in convoscope("baseline", "show", cwd=work).out
         again = convoscope("baseline", "set", "runs/two", cwd=work)
         assert again.out.endswith("the baseline is runs/two, 4 conversations; it was runs/one\n")
@@ -173,10 +176,10 @@ class TestBaseline:
     def test_that_is_gone_says_what_to_do(self, work: Path) -> None:
         convoscope("baseline", "set", "runs/one", cwd=work)
         shutil.move(work / "runs/one", work / "runs/moved")
-        ended = convoscope("baseline", "show", cwd=work)
-        assert ended.code == 2
-        assert "the baseline of convoscope-baseline.json is gone: there is no run at runs/one" in ended.err
-        assert "convoscope baseline set RUN" in ended.err
+        done = convoscope("baseline", "show", cwd=work)
+        assert done.code == 2
+        assert "the baseline of convoscope-baseline.json is gone: there is no run at runs/one" in done.err
+        assert "convoscope baseline set RUN" in done.err
         # a gate is undetermined then, and says why
         (work / "rules.toml").write_text(policy(MET, "turns change < 1"))
         held = convoscope("gate", "runs/moved", "--policy", "rules.toml", cwd=work)
@@ -189,32 +192,93 @@ class TestBaseline:
         convoscope("baseline", "set", "runs/one", cwd=work)
         shutil.rmtree(work / "runs/one")
         assert convoscope("score", "chats.jsonl", "-m", "turns", "-o", "runs/one", cwd=work).code == 0
-        ended = convoscope("baseline", "show", cwd=work)
-        assert (ended.code, "runs/one is not the baseline" in ended.err) == (2, True)
+        done = convoscope("baseline", "show", cwd=work)
+        assert (done.code, "runs/one is not the baseline" in done.err) == (2, True)
 
     @pytest.mark.parametrize("text", ["", "[]", '{"schema": "other"}', "[" * 5000])
     def test_a_damaged_file_is_named(self, work: Path, text: str) -> None:
         (work / "convoscope-baseline.json").write_text(text)
-        ended = convoscope("baseline", "show", cwd=work)
-        assert (ended.code, "convoscope-baseline.json is not a baseline" in ended.err) == (2, True)
+        done = convoscope("baseline", "show", cwd=work)
+        assert (done.code, "convoscope-baseline.json is not a baseline" in done.err) == (2, True)
 
     def test_an_invalid_run_is_refused(self, work: Path) -> None:
         convoscope("runs", "invalidate", "runs/one", "--reason", "wrong clock", cwd=work)
-        ended = convoscope("baseline", "set", "runs/one", cwd=work)
-        assert (ended.code, "is marked invalid: wrong clock" in ended.err) == (2, True)
+        done = convoscope("baseline", "set", "runs/one", cwd=work)
+        assert (done.code, "is marked invalid: wrong clock" in done.err) == (2, True)
 
     def test_a_run_is_not_held_against_itself(self, work: Path) -> None:
         convoscope("baseline", "set", "runs/one", cwd=work)
         (work / "rules.toml").write_text(policy("turns change < 1"))
-        ended = gate(work, "--policy", "rules.toml")
-        assert (ended.code, "runs/one is the baseline itself" in ended.out) == (3, True)
+        done = gate(work, "--policy", "rules.toml")
+        assert (done.code, "runs/one is the baseline itself" in done.out) == (3, True)
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs of 200 chats: `before` with 120 resolved, `better` with 160, `worse` with 60."""
+    folder = tmp_path_factory.mktemp("sides")
+    for name, good in (("before", 120), ("better", 160), ("worse", 60)):
+        logs = write(folder / "logs" / name, [ended(f"{name}{number}", number < good) for number in range(200)])
+        options = {"label": "resolved", "metrics": ["outcome.success", "user.pushback"], "out": folder / "runs" / name}
+        make_run(logs, **options)  # type: ignore[arg-type]
+    return folder
+
+
+class TestChanges:
+    """60 %, 80 % and 30 % of 200 chats: changes of +20 points (+11 to +28), and of -30 points (-39 to -20)."""
+
+    @pytest.mark.parametrize(
+        ("run", "limit", "code"),
+        [
+            ("better", ">= -2pp", 0),
+            ("better", ">= +10pp", 0),
+            ("better", ">= +20pp", 3),  # it may be, and may not
+            ("better", ">= +40pp", 1),  # it is clearly less
+            ("worse", ">= -2pp", 1),
+            ("worse", ">= -25pp", 1),  # clearly worse than before, and by more than allowed
+            ("worse", ">= -35pp", 3),
+            ("worse", ">= -50pp", 0),
+        ],
+    )
+    def test_of_real_runs(self, sides: Path, tmp_path: Path, run: str, limit: str, code: int) -> None:
+        (tmp_path / "rules.toml").write_text(policy(f"outcome.success change {limit}"))
+        runs = sides / "runs"
+        done = convoscope_here("gate", runs / run, "--against", runs / "before", "--policy", tmp_path / "rules.toml")
+        assert (done.code, done.err) == (code, "")
+
+    def test_against_the_baseline(self, sides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        runs = sides / "runs"
+        assert "there is nothing to compare it with" in convoscope_here("compare", runs / "worse").err
+        assert convoscope_here("baseline", "set", runs / "before").code == 0
+        (tmp_path / "rules.toml").write_text(policy("outcome.success change >= -2pp"))
+        assert convoscope_here("gate", runs / "worse", "--policy", "rules.toml").code == 1
+        plain = convoscope_here("compare", runs / "worse", "--json")
+        assert (plain.code, [side["name"] for side in plain.json["sides"]]) == (0, ["before", "worse"])
+        held = convoscope_here("compare", runs / "worse", "--policy", "rules.toml", "--json")
+        assert (held.code, held.json["gate"]["outcome"], held.json["gate"]["rules"][0]["value"]) == (
+            1,
+            "failed",
+            pytest.approx(-0.3),
+        )
+        both = convoscope_here("compare", runs / "worse", "--by", "agent", "--policy", "rules.toml")
+        assert (both.code, "a policy is about one run and its baseline" in both.err) == (2, True)
+
+    def test_markdown_says_what_moved(self, sides: Path, tmp_path: Path) -> None:
+        (tmp_path / "rules.toml").write_text(policy("outcome.success change >= -2pp"))
+        runs, file = sides / "runs", tmp_path / "gate.md"
+        given = ("--against", runs / "before", "--policy", tmp_path / "rules.toml", "--markdown", file)
+        convoscope_here("gate", runs / "worse", *given)
+        text = file.read_text()
+        assert "| `outcome.success change ≥ -2.0 pts` |" in text
+        assert "Against `before`: worse completes fewer chats than before" in text
 
 
 class TestInit:
     def test_what_it_writes_passes_today(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(60))
-        ended = convoscope("init", "chats.jsonl", cwd=tmp_path)
-        assert (ended.code, ended.err) == (0, "")
+        done = convoscope("init", "chats.jsonl", cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
         assert [path.name for path in sorted(tmp_path.iterdir())] == ["chats.jsonl", "convoscope.toml"]
         tables = read_settings_file(tmp_path / "convoscope.toml")
         assert tables.score.logs == ["chats.jsonl"]
@@ -227,8 +291,8 @@ class TestInit:
     def test_never_replaces_a_file_unasked(self, tmp_path: Path) -> None:
         write_lines(tmp_path / "chats.jsonl", range(4))
         (tmp_path / "convoscope.toml").write_text("# mine\n")
-        ended = convoscope("init", "chats.jsonl", cwd=tmp_path)
-        assert (ended.code, ended.err) == (
+        done = convoscope("init", "chats.jsonl", cwd=tmp_path)
+        assert (done.code, done.err) == (
             2,
             "error: convoscope.toml exists\n  --force replaces it; --out names another file\n",
         )
@@ -287,5 +351,5 @@ class TestInit:
         assert convoscope("init", "-", cwd=tmp_path).code == 2
         (tmp_path / "readers.py").write_text("")
         write_lines(tmp_path / "chats.jsonl", range(4))
-        ended = convoscope("init", "chats.jsonl", "--readers-from", "readers.py", cwd=tmp_path)
-        assert (ended.code, "names no code" in ended.err) == (2, True)
+        done = convoscope("init", "chats.jsonl", "--readers-from", "readers.py", cwd=tmp_path)
+        assert (done.code, "names no code" in done.err) == (2, True)

@@ -23,7 +23,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from convoscope.analysis.compare.model import ComparedFigure, Comparison
+from convoscope.analysis.compare.make import compare_runs
+from convoscope.analysis.compare.model import ComparedFigure, RunComparison
+from convoscope.analysis.compare.words import difference_text, rounded, signed_text
 from convoscope.analysis.gate import (
     FAILED,
     NO_INTERVAL,
@@ -49,9 +51,9 @@ from convoscope.analysis.targets import (
     target_text,
     too_little,
 )
-from convoscope.analysis.words import NOTHING, counted, name_text, number_text
+from convoscope.analysis.words import NOTHING, counted, name_text, number_text, value_text
 from convoscope.errors import RunError
-from convoscope.metrics.declaration import SHARE, Target
+from convoscope.metrics.declaration import Target
 from convoscope.runs.baseline import SET, baseline_path, open_baseline
 from convoscope.runs.policy import ChangeTarget, Policy, resolve
 from convoscope.runs.run import Run
@@ -63,6 +65,7 @@ from convoscope.statistics.summary import Figure
 LEVEL = 0.025
 """How likely a rule may fail by chance: what lies beyond one end of a 95 % interval."""
 NO_BASELINE = f"there is no baseline; {SET}"
+NOT_COMPARED = "its change is not compared: only headlines are, and the p95 of waits"
 NOT_SCORED = "the run was scored without it"
 _MOST = 10_000_000
 
@@ -111,12 +114,12 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The value with its 95 % interval; of a change, the difference with its sign."""
         if self.value is None:
             return NOTHING
-        signed = amount_text if self.kind == "change" else number_text
-        unit = points_unit(self.unit) if self.kind == "change" else "%" if self.unit == SHARE else self.unit
-        shown = f"{signed(self.value, self.unit)} {unit if unit not in ('count', 'ratio') else ''}".strip()
+        is_change = self.kind == "change"
+        shown = difference_text(self.value, self.unit) if is_change else value_text(self.value, self.unit)
         if self.low is None and self.high is None:
             return shown
-        ends = [NOTHING if end is None else signed(end, self.unit) for end in (self.low, self.high)]
+        text = signed_text if is_change else number_text
+        ends = [NOTHING if end is None else text(end, self.unit) for end in (self.low, self.high)]
         return f"{shown} ({' to '.join(ends)})"
 
 
@@ -138,7 +141,7 @@ class Baseline(NamedTuple):
     """What a run is held against: an earlier run, and the comparison with it."""
 
     run: Run
-    comparison: Comparison
+    comparison: RunComparison
 
 
 class HeldRun(NamedTuple):
@@ -155,7 +158,7 @@ def hold(
     given: Sequence[str] = (),
     policy: FoundSettings | None = None,
     settings: FoundSettings | None = None,
-    against: Path | None = None,
+    against: Path | Baseline | None = None,
 ) -> HeldRun:
     """Hold a run against targets that were given and a policy; against a baseline, if a change is asked for.
 
@@ -164,25 +167,23 @@ def hold(
     if policy is None:
         return HeldRun(tuple(given), run_checks(run, given))
     resolved = resolve(policy, figure_units(run.summary))
-    targets = (*given, *resolved.targets)
+    targets: tuple[GivenTarget, ...] = (*given, *resolved.targets)
     checks = run_checks(run, targets)
-    baseline, why = None, ""
-    if resolved.changes or against is not None:
+    baseline, why = (against, "") if isinstance(against, Baseline) else (None, "")
+    if isinstance(against, Path):
+        baseline = compare_with(run, open_baseline(against) if against.is_file() else Run.open(against))
+    elif resolved.changes and baseline is None:
         try:
-            path = against or baseline_path(settings or policy)
-            baseline = _baseline(run, open_baseline(path) if against is None or against.is_file() else Run.open(path))
+            baseline = compare_with(run, open_baseline(baseline_path(settings or policy)))
         except RunError as error:
-            if against is not None:
-                raise
             why = "; ".join(filter(None, (error.message, error.hint)))
     return HeldRun(targets, checks, check_policy(run, resolved, checks, baseline, why))
 
 
-def _baseline(run: Run, baseline: Run) -> Baseline:
+def compare_with(run: Run, baseline: Run) -> Baseline:
+    """A run compared with its baseline. A run is not held against itself: that would pass whatever happens."""
     if baseline.receipt.depends_on == run.receipt.depends_on:
         raise RunError(f"{run.folder} is the baseline itself: nothing is compared", hint="score other logs")
-    from convoscope.analysis.compare.make import compare_runs
-
     return Baseline(baseline, compare_runs([baseline, run]))
 
 
@@ -284,7 +285,7 @@ def _compared(run: Run, rule: ChangeTarget, baseline: Baseline | None, no_baseli
         return [_Change(rule, None, rule.target, "the baseline is marked invalid")]
     meant = [one for one in baseline.comparison.figures if one.metric.partition(" [")[0] == rule.figure]
     if not meant:
-        return [_Change(rule, None, rule.target, "it was not compared: one of the runs has no value")]
+        return [_Change(rule, None, rule.target, NOT_COMPARED)]
     return [_with_limit(rule, one, _doubt(run, rule, one, baseline)) for one in meant]
 
 
@@ -301,6 +302,8 @@ def _doubt(run: Run, rule: ChangeTarget, compared: ComparedFigure, baseline: Bas
     """Why a difference allows no verdict."""
     if compared.difference is None or compared.finding == "not_compared":
         return compared.remark or "it was not compared"
+    if compared.doubt:
+        return compared.doubt
     if compared.n < rule.requires.min_n:
         return f"{compared.n:,} compared, min_n is {rule.requires.min_n:,}"
     coverage = rule.requires._replace(min_n=0)
@@ -371,25 +374,19 @@ def _more(change: _Change, compared: ComparedFigure, *, within: bool) -> str:
     if seen == limit or not compared.n:
         return ""
     needed = compared.n * ((sign * end - seen) / (limit - seen)) ** 2
-    noun = "pair" if compared.paired else "conversation"
-    number = f"about {counted(_rounded(needed), noun)}" if needed <= _MOST else f"more than {_MOST:,} {noun}s"
+    noun = "scenario" if compared.paired else "conversation"
+    number = (
+        f"about {counted(rounded(math.ceil(round(needed, 6))), noun)}"
+        if needed <= _MOST
+        else f"more than {_MOST:,} {noun}s"
+    )
     return f"; {number}{'' if compared.paired else ' a side'} would decide it, if the difference stays"
-
-
-def _rounded(number: float) -> int:
-    """Two digits, upwards: it is an estimate."""
-    step = int(10 ** max(0, math.floor(math.log10(max(number, 1))) - 1))
-    return math.ceil(round(number / step, 6)) * step
 
 
 def _of_change(run: Run, change: _Change, verdict: RuleVerdict) -> RuleResult:
     rule, compared = change.rule, change.compared
     unit = compared.unit if compared is not None else _unit(run, rule.figure)
-    limit = (
-        f"{100 * rule.target.value:+g} %"
-        if rule.is_share
-        else f"{amount_text(rule.target.value, unit)} {points_unit(unit)}"
-    )
+    limit = f"{100 * rule.target.value:+g} %" if rule.is_share else difference_text(rule.target.value, unit)
     sign = {">=": "≥", "<=": "≤"}.get(rule.target.comparison, rule.target.comparison)
     figure = None if compared is None else _figure(run, compared.metric)
     return RuleResult(
@@ -412,13 +409,3 @@ def _of_change(run: Run, change: _Change, verdict: RuleVerdict) -> RuleResult:
 def _unit(run: Run, figure: str) -> str:
     declared = run.summary.by_key.get(figure.partition(" ")[0])
     return declared.unit if declared is not None else ""
-
-
-def amount_text(value: float, unit: str) -> str:
-    """A difference with its sign, without its unit."""
-    return ("+" if value >= 0 else "") + number_text(value, unit)
-
-
-def points_unit(unit: str) -> str:
-    """What the difference of a figure is in."""
-    return {SHARE: "pp", "count": "", "ratio": ""}.get(unit, unit)

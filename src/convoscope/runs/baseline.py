@@ -83,7 +83,7 @@ def open_baseline(path: Path) -> Run:
     if path.is_dir():
         return Run.open(path)
     kept = read_baseline(path)
-    folder = Path(os.path.normpath(path.parent / kept.run))
+    folder = Path(os.path.relpath(path.parent / kept.run))
     if not folder.is_dir():
         hint = f"bring {kept.run_id} back, from a cache or by scoring its logs again; or set another: {COMMAND}"
         raise RunError(f"the baseline of {path} is gone: there is no run at {folder}", hint=hint)

@@ -29,7 +29,7 @@ from convoscope.runs.targets import (
 )
 from convoscope.settings_file import Amount, FoundSettings, Key, PolicyTable, TargetTable, read_settings_file
 
-POINTS = "pp"
+POINTS = ("pp", "pts", "points")
 """Percentage points: the unit of the change of a share."""
 _CHANGE = " change"
 _AMOUNT = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*(\S.*?)?\s*")
@@ -142,9 +142,9 @@ def _change(rule: PolicyRule, figure: str, unit: str) -> ChangeTarget:
     parsed = rule.parsed
     is_share = False
     if unit in (SHARE, RATIO) and parsed.unit == "%":
-        points = f"{parsed.number:+}{POINTS}"
+        points = f"{parsed.number:+}{POINTS[0]}"
         raise UsageError(f"{figure} is a {unit}: a change of it is in points", hint=f"write {points}")
-    if unit in (SHARE, RATIO) and parsed.unit == POINTS:
+    if unit in (SHARE, RATIO) and parsed.unit in POINTS:
         value = float(parsed.number / 100)
     elif parsed.unit == "%":
         value, is_share = float(parsed.number / 100), True
@@ -214,5 +214,5 @@ def _amount(name: str, value: Amount) -> tuple[Decimal, str]:
 def _text(parsed: ParsedTarget, is_change: bool) -> str:
     sign = "+" if is_change else ""
     change = _CHANGE if is_change else ""
-    unit = f" {parsed.unit}" if parsed.unit[:1].isalpha() and parsed.unit != POINTS else parsed.unit
+    unit = f" {parsed.unit}" if parsed.unit[:1].isalpha() and parsed.unit != POINTS[0] else parsed.unit
     return f"{parsed.name}{group_text(parsed.by)}{change} {parsed.comparison} {parsed.number:{sign}}{unit}"
