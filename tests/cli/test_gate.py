@@ -149,10 +149,6 @@ class TestScore:
         assert (done.code, done.err.splitlines()[0]) == (2, "error: no logs are named")
         assert "convoscope init LOGS" in done.err
 
-    def test_the_demo_is_no_matter_of_the_project(self, tmp_path: Path) -> None:
-        (tmp_path / "convoscope.toml").write_text('[score]\nlabel = "csat"\n' + policy("outcome.success > 99%"))
-        assert convoscope("demo", cwd=tmp_path).code == 0
-
 
 class TestBaseline:
     def test_is_set_shown_and_replaced(self, work: Path) -> None:
