@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+from contextlib import chdir
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import pytest
 
 from convoscope.runs.make import make_run
 from convoscope.settings_file import read_settings_file
-from support.command_line import Ended, convoscope, convoscope_here
+from support.command_line import Ended, convoscope_here
 from support.compared_logs import write
 from support.ended_chats import ended
 from support.generated import write_lines
@@ -22,6 +23,12 @@ MET = "turns > 0"
 MISSED = "tools.calls > 100"
 OPEN = "f1 > 0.5"  # these chats have no ground truth
 ABSENT = "agent.talks_over_user < 5%"
+
+
+def convoscope(*arguments: object, cwd: Path) -> Ended:
+    """The command, in a folder."""
+    with chdir(cwd):
+        return convoscope_here(*arguments)
 
 
 @pytest.fixture(scope="module")
