@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from convoscope.analysis.answer.make import make_answer
     from convoscope.analysis.flows import states
+    from convoscope.analysis.plan import plan
     from convoscope.analysis.vacuity import audit
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
@@ -56,6 +57,7 @@ __all__ = [
     "export",
     "make_answer",
     "metric",
+    "plan",
     "plot",
     "read",
     "resource",
@@ -87,6 +89,7 @@ _HOME = {
     "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",
     "export": "convoscope.report.export",
+    "plan": "convoscope.analysis.plan",
     "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",

@@ -164,6 +164,17 @@ def counts_as(outcome: Outcome, when_undetermined: str) -> Outcome | None:
     return {"stop": UNDETERMINED, "fail": FAILED, "warn": None}[when_undetermined]
 
 
+class SampleDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean difference over the samples that two results share, after minus before, with its 95 % interval."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    n: int
+    p: float
+    """How likely so large a difference is by chance; not corrected for the number of figures."""
+
+
 class GateCheck(msgspec.Struct, frozen=True, rename={"reason": "words"}):
     """What a gate says of one figure."""
 
@@ -172,6 +183,8 @@ class GateCheck(msgspec.Struct, frozen=True, rename={"reason": "words"}):
     value: float | None
     limit: float | None
     reason: str
+    by_sample: SampleDifference | None = None
+    """Beside the verdict, where both results keep a value of each sample."""
 
 
 class Gate(msgspec.Struct, frozen=True, rename={"reason": "words"}):

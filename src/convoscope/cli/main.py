@@ -36,6 +36,7 @@ COMMANDS = {
     "report": "report.report",
     "show": "show.show",
     "compare": "compare.compare_command",
+    "plan": "plan.plan_command",
     "plot": "report.plot_command",
     "view": "view.app",
     "inspect": "inspect.inspect",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -23,12 +22,11 @@ from convoscope.errors import UsageError
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.declaration import RATIO, SHARE
 from convoscope.report.score import score_with
-from convoscope.report.screen import Screen
+from convoscope.report.screen import WIDTH, Screen, wrapped_lines
 from convoscope.report.table import plain
 from convoscope.runs.run import RECEIPT, Run
 from convoscope.scoring.settings import ScoreSettings
 
-WIDTH = 80
 LABEL = 27
 HEAD = 10
 SHORT_UNIT = 2
@@ -94,7 +92,7 @@ def print_comparison(screen: Screen, comparison: RunComparison, *, full: bool = 
     """The answer first, then what moved, what is open, what was fixed and what broke."""
     for clause in comparison.sentences:
         style = {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold" if clause.lead else "")
-        _wrapped(screen, clause.text, style)
+        screen.wrapped(clause.text, style)
     for later in comparison.sides[1:]:
         own = [one for one in comparison.figures if one.side == later.name]
         screen.line()
@@ -102,10 +100,10 @@ def print_comparison(screen: Screen, comparison: RunComparison, *, full: bool = 
     _print_groups(screen, comparison)
     screen.line()
     if comparison.shared and (comparison.fixed or comparison.broken):
-        _wrapped(screen, f"{moved_text(comparison)}{_first(comparison)}")
-    _wrapped(screen, comparison.pairing)
+        screen.wrapped(f"{moved_text(comparison)}{_first(comparison)}")
+    screen.wrapped(comparison.pairing)
     for note in comparison.notes:
-        _wrapped(screen, note, "yellow")
+        screen.wrapped(note, "yellow")
 
 
 def moved_text(comparison: RunComparison) -> str:
@@ -214,8 +212,8 @@ def _print_row(
         screen.line(f"{line}  {cells[4]}".rstrip(), style)
         return
     screen.line(line.rstrip(), style)
-    for part in textwrap.wrap(one_line(cells[4], None), WIDTH - 8):
-        screen.line(part.rjust(WIDTH), style)
+    for part in wrapped_lines(cells[4]):
+        screen.line(part.strip().rjust(WIDTH), style)
 
 
 def _print_groups(screen: Screen, comparison: RunComparison) -> None:
@@ -223,7 +221,7 @@ def _print_groups(screen: Screen, comparison: RunComparison) -> None:
     if lines:
         screen.line()
     for line in lines:
-        _wrapped(screen, line)
+        screen.wrapped(line)
 
 
 def print_after(screen: Screen, comparison: RunComparison, page: Path | None) -> None:
@@ -234,11 +232,6 @@ def print_after(screen: Screen, comparison: RunComparison, page: Path | None) ->
     if pair is not None:
         run = next(one.run for one in comparison.sides if one.name == pair.side)
         screen.line(f"next  convoscope show {shlex.quote(run)} {shlex.quote(one_line(pair.after))}")
-
-
-def _wrapped(screen: Screen, text: str, style: str = "") -> None:
-    for line in textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent="  ", break_on_hyphens=False):
-        screen.line(line, style)
 
 
 MAX_ROWS = 40

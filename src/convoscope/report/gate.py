@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMINED, Gate, Outcome
+from convoscope.analysis.compare.words import number_pair, signed_text
+from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMINED, Gate, GateCheck, Outcome
 from convoscope.analysis.targets import DECLARED, Check
 from convoscope.analysis.words import counted, first_of, name_text, short_name, value_text
 from convoscope.harmless import one_line
+from convoscope.metrics.declaration import RATIO
 from convoscope.report.screen import Screen
 from convoscope.report.table import MarkdownTable, code, markdown_table, number_column, plain, text_table
 from convoscope.runs.run import Run
@@ -44,7 +46,7 @@ def print_gate(
 
 def print_benchmark_gate(screen: Screen, gate: Gate) -> None:
     """The figures of a result, each with its verdict."""
-    lines = [GateLine(check.metric, check.outcome, check.reason) for check in gate.checks]
+    lines = [GateLine(check.metric, check.outcome, check.reason + _by_sample(check)) for check in gate.checks]
     print_gate(screen, "figure", gate.outcome, lines, [gate.reason] if gate.reason else ())
 
 
@@ -66,6 +68,16 @@ def _counts_text(rule: RuleResult) -> str:
     if rule.counts_as == rule.outcome:
         return ""
     return "does not count" if rule.counts_as is None else f"counts as {rule.counts_as}"
+
+
+def _by_sample(check: GateCheck) -> str:
+    """`; by sample +0.021, 95 % -0.010 to +0.051, 120 pairs`."""
+    made = check.by_sample
+    if made is None:
+        return ""
+    interval = number_pair(made.low, made.high, RATIO)
+    words = f"; by sample {signed_text(made.difference, RATIO)}{f', 95 % {interval}' if interval else ''}"
+    return f"{words}, {counted(made.n, 'pair')}"
 
 
 def print_flow_gate(screen: Screen, runs: Sequence[Run], baseline: Sequence[Run], gate: FlowGate) -> None:

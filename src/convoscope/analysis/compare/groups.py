@@ -70,7 +70,9 @@ def moved_groups(sets: ComparedSets, noun: Noun, smallest: Smallest) -> tuple[Mo
         where = " and ".join(f"{name} {cut_text(value, 40)}" for name, value in look.by.items())
         rows.append(MovedGroup(by=look.by, figure=row, sentence=f"{where}: {row.label} {values_text(row)}"))
     rows.sort(key=lambda one: (one.figure.finding != "worse", -one.figure.importance, one.figure.p or 0.0))
-    return tuple(rows[:MOST])
+    # Of a group that moved in several figures, the most important one speaks.
+    first = {(*row.by.items(), row.figure.finding, row.figure.side): row for row in reversed(rows)}
+    return tuple(row for row in rows if row in first.values())[:MOST]
 
 
 def _of_dimensions(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -> Iterator[_Look]:

@@ -18,6 +18,8 @@ from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.differences import Codes, FigureSample
 from convoscope.statistics.summary import Figure
 
+MAX_IDS = 200_000
+"""Conversations of a run beyond which pairs would add little, and their ids would fill the memory."""
 SAME_OPENINGS = 100
 """Pairs of one id that are looked at for what the user says first."""
 LEAST_ALIKE = 0.8
@@ -59,6 +61,8 @@ class JoinedSamples(ConversationArrays):
     def _same_ids(self) -> Dimension:
         """The ids of conversations as scenarios, where each run has them once and the user opens alike; else none."""
         none = Dimension([], np.full(self.count, -1, dtype=np.int64))
+        if max(part.count for part in self.parts) > MAX_IDS:
+            return none
         numbers = [part.numbers_by_id() for part in self.parts]
         shared = [id for id in numbers[0] if all(id in one for one in numbers[1:])]
         if len(shared) < MIN_CLUSTERS or len(shared) < LEAST_PAIRED * min(map(len, numbers)):

@@ -137,6 +137,7 @@ def _rest(
     if not claimed and not left:
         return
     if not claimed:
-        yield Clause(lead=f"No clear difference between {before} and {after} in {counted(left, 'other figure')}.")
+        other = "figure" if outcome is None else "other figure"
+        yield Clause(lead=f"No clear difference between {before} and {after} in {counted(left, other)}.")
     elif left:
         yield Clause(lead="", rest=f"No clear difference in {counted(left, 'other figure')}.")
