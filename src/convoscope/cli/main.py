@@ -29,6 +29,9 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "score": "score.score_command",
+    "init": "init.init_command",
+    "gate": "gate.gate",
+    "baseline": "gate.app",
     "audit": "audit.audit_command",
     "report": "report.report",
     "show": "show.show",

@@ -348,6 +348,7 @@ def _row(
         within=within,
         needs=needs,
         remark=result.doubt,
+        doubt=result.doubt,
     )
     return row if claimed or result.doubt else _open(row, noun)
 

@@ -66,6 +66,8 @@ class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True):
     """The dimension that the difference was held within, because the two sides have another mix of it."""
     needs: int | None = None
     """Of an open figure: about how many more pairs, or conversations a side, would decide it."""
+    doubt: str = ""
+    """Why the difference decides nothing, whatever its interval: another coverage, another mix, a judge."""
     remark: str = ""
     """What to know of it, in a few words: why it is not compared, or what an open one would need."""
     same_as: str = ""

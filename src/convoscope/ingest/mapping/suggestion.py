@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from convoscope.errors import ConvoscopeError, InputError
 from convoscope.harmless import one_line
+from convoscope.harmless import toml_text as _text
 from convoscope.ingest.discover import sample_of
 from convoscope.ingest.io.json import BadJson, parsed
 from convoscope.ingest.mapping.call_shapes import (
@@ -327,9 +327,3 @@ def _instructs(word: str, texts: _Texts) -> bool:
 
 def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
-
-
-def _text(value: str) -> str:
-    """A text of TOML that says the same and steers nothing; a log may hold anything."""
-    harmless = json.dumps(value.encode("utf-8", "replace").decode(), ensure_ascii=False)
-    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in harmless).replace("##", "#\\u0023")

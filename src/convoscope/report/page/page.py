@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from convoscope.analysis.answer import Answer, GroupApart, LostConversation, look_at_lost, make_answer
-from convoscope.analysis.targets import run_checks
+from convoscope.analysis.targets import GivenTarget, run_checks
 from convoscope.analysis.words import counted, folder_text
 from convoscope.errors import UsageError
 from convoscope.metrics.flow.states import STATE_TABLE
@@ -172,7 +172,7 @@ def write_page(
     *,
     conversations: int = MAX_CONVERSATIONS,
     max_mb: float = MAX_MB,
-    targets: Sequence[str] = (),
+    targets: Sequence[GivenTarget] = (),
 ) -> Written:
     """Write the page of a run, into the run if `out` is not given.
 
