@@ -28,6 +28,7 @@ from benchmarks import (
     judging,
     labels,
     mutations,
+    nights,
     page,
     road,
     scoring,
@@ -81,6 +82,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         "causes": lambda: causes.run(calls=120 if full else 20),
         "faults": lambda: faults.run(alone=140 if full else 5, together=7 if full else 1),
         "intervals": lambda: intervals.run(2_000 if full else 100),
+        "nights": lambda: nights.run(2_000 if full else 20),
         "mutations": wrong_records,
         "weight": weight.run,
     }
