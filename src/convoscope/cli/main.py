@@ -31,6 +31,7 @@ COMMANDS = {
     "score": "score.score_command",
     "audit": "audit.audit_command",
     "report": "report.report",
+    "history": "history.history_command",
     "show": "show.show",
     "plot": "report.plot_command",
     "view": "view.app",

@@ -118,8 +118,10 @@ def night_sums(above: Floats, below: Floats, clusters: Codes, nights: Codes, cou
         at = np.searchsorted(some, owner[inside])
         rows[0, at, night[inside]], rows[1, at, night[inside]] = a[inside], b[inside]
         products += np.stack([rows[0].T @ rows[0], rows[0].T @ rows[1], rows[1].T @ rows[1]])
-    by_night = [np.bincount(night, one, minlength=count) for one in (a, b, np.ones(len(cell)), is_fresh)]
-    return summed(by_night[0], by_night[1], products, by_night[2], by_night[3])
+    above, below, cells, fresh = (
+        np.bincount(night, one, minlength=count).astype(np.float64) for one in (a, b, np.ones(len(cell)), is_fresh)
+    )
+    return summed(above, below, products, cells, fresh)
 
 
 def summed(above: Floats, below: Floats, products: Floats, cells: Floats, fresh: Floats) -> NightSums:
@@ -180,22 +182,22 @@ def evidence(sums: NightSums, marked: Marks | None = None) -> Evidence:
 def _weights(count: int, marked: Marks | None) -> Floats:
     """Of a change at each night. All nights that ever come share one half: their weights fall slowly. Marked nights
     share the other: 1 ÷ 2, 1 ÷ 6, 1 ÷ 12 of it and so on. Without marks, all nights have the whole."""
-    index = np.maximum(np.arange(2 - MIN_BEFORE, count + 2 - MIN_BEFORE, dtype=np.float64), 2.0)
-    weights = 1 / (index * np.log(index) ** 2 * _ALL_WEIGHTS)
+    index = np.arange(count, dtype=np.float64) + 40
+    weights = 1 / (index * np.log(index / 10) ** 2 * _ALL_WEIGHTS)
     if marked is None:
         return np.asarray(weights)
     before = np.cumsum(marked)
     return np.asarray(weights / 2 + np.where(marked, 1 / np.maximum(before * (before + 1), 1), 0.0) / 2)
 
 
-_ALL_WEIGHTS = 2.109743
-"""Σ 1 ÷ (k ln² k) from k = 2 on."""
+_ALL_WEIGHTS = 0.728
+"""Σ 1 ÷ (k ln²(k ÷ 10)) from k = 40 on, rounded up."""
 
 
 def _log_ratio(squared: Floats, degrees: Floats | float, shrink: Floats) -> Floats:
     """The mixture likelihood ratio of Student's t, as a logarithm."""
     part = squared / degrees
-    return 0.5 * np.log(shrink) + (np.asarray(degrees) + 1) / 2 * (np.log1p(part) - np.log1p(shrink * part))
+    return np.asarray(0.5 * np.log(shrink) + (np.asarray(degrees) + 1) / 2 * (np.log1p(part) - np.log1p(shrink * part)))
 
 
 class _Sides:
@@ -258,7 +260,17 @@ def find_changes(sums: NightSums, level: float = LEVEL, marked: Marks | None = N
             look = max(look + 1, start + MIN_BEFORE + MIN_AFTER)
         else:
             look += 1
-    return changes
+    return _dated(sums, changes, marked)
+
+
+def _dated(sums: NightSums, changes: Sequence[LevelChange], marked: Marks | None) -> list[LevelChange]:
+    """The same changes with the dates that all nights of both levels say, not only those until they were named."""
+    edges = [0, *(one.at for one in changes), len(sums.below)]
+    dated: list[LevelChange] = []
+    for change, start, end in zip(changes, edges, edges[2:], strict=False):
+        marks = None if marked is None else _after_first(marked[start:end])
+        dated.append(change._replace(at=start + int(evidence(sums.nights(start, end), marks).at)))
+    return dated
 
 
 def _after_first(marked: Marks) -> Marks:
@@ -300,5 +312,13 @@ def level_of(sums: NightSums, variance: Floats, degrees: Floats, *, recurring: b
     return LevelInterval(value, value - reach, value + reach)
 
 
+def not_seen(clusters: float) -> float:
+    """How large a share may be that so many clusters do not show, at every look at once.
+
+    The mixture likelihood ratio of a coin with the uniform distribution (Robbins 1970), for heads that never came.
+    """
+    return 1.0 - (LEVEL / (clusters + 1)) ** (1 / clusters)
+
+
 def _degrees(sums: NightSums) -> int:
-    return sums.below.shape[-1] - 1
+    return int(sums.below.shape[-1]) - 1

@@ -1,0 +1,310 @@
+"""The history of runs, made once: nights, the figures over them, and what changed when and with which version."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from convoscope.analysis.answer import metric_label, noun_of
+from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.history.levels import LEAST_CONVERSATIONS, MIN_LEVEL, Series, changes_of, levels_of, series_of
+from convoscope.analysis.history.model import (
+    Direction,
+    FigureChange,
+    FigureLevel,
+    History,
+    HistoryChange,
+    HistoryFigure,
+    HistoryNight,
+    NightValue,
+    NightWord,
+)
+from convoscope.analysis.history.nights import FoundNights, RunNight, find_nights
+from convoscope.analysis.history.series import (
+    ClusterCodes,
+    FigureKey,
+    NightData,
+    family,
+    read_night,
+    version_dimension,
+)
+from convoscope.analysis.history.words import breaks_of, day_text, make_changes, make_verdict
+from convoscope.analysis.judges import reliability
+from convoscope.analysis.targets import Check, figure_name, run_checks, target_text
+from convoscope.analysis.words import percent_text
+from convoscope.errors import UsageError
+from convoscope.judging.calibrations import NOT_CALIBRATED
+from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.runs.run import Run
+from convoscope.runs.summary import DeclaredMetric, Summary
+from convoscope.statistics.sequences import LEVEL, MIN_NIGHTS, LevelChange, Marks
+
+NEW_SHARE = 0.05
+"""Of the conversations of a night: from so many on, a version is there."""
+OTHER_COVERAGE = 0.1
+"""A share of conversations with a value that moved by so much is said."""
+
+
+def make_history(
+    runs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, by: str = "", targets: Sequence[str] = ()
+) -> History:
+    """The figures of many runs over time. `runs` are folders of runs, or folders that hold runs.
+
+    `by="day"` splits each run by the days on which its conversations began. `targets` come beside those that the last
+    run was scored with.
+    """
+    if by not in ("", "day"):
+        raise UsageError(f"a history is by run or by day, not by {by!r}", hint="--by day")
+    given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
+    paths = [Path(one) for one in given]
+    found = find_nights(paths, by_day=by == "day")
+    last = found.nights[-1].run
+    checks = {figure_name(one.figure): one for one in run_checks(last, targets) if not one.by}
+    declared = family(_summaries(found.nights), list(checks))
+    codes = ClusterCodes()
+    nights = [read_night(one, index, list(declared), codes) for index, one in enumerate(found.nights)]
+    return _History(found, nights, declared, checks, noun_of(last), by).made(_title(paths))
+
+
+def _summaries(nights: Sequence[RunNight]) -> list[Summary]:
+    return list({one.run.folder: one.run.summary for one in nights}.values())
+
+
+def _title(paths: Sequence[Path]) -> str:
+    return Path(os.path.abspath(paths[0])).name if len(paths) == 1 else f"{len(paths)} folders"
+
+
+class _History:
+    """What is made of nights, step by step."""
+
+    def __init__(
+        self,
+        found: FoundNights,
+        data: Sequence[NightData],
+        declared: dict[FigureKey, DeclaredMetric],
+        checks: dict[str, Check],
+        noun: Noun,
+        by: str,
+    ) -> None:
+        self.found, self.data, self.declared, self.checks, self.noun = found, data, declared, checks, noun
+        self.last: Run = found.nights[-1].run
+        self.dates = [one.date for one in found.nights]
+        self.dimension = version_dimension(data)
+        self.nights = self._nights()
+        self.word: NightWord = "day" if by else _word(self.dates)
+        self.marked: Marks = np.array([bool(one.new_versions) for one in self.nights])
+        """Nights with a new version, where the logs name versions."""
+        self.is_long = sum(not one.few for one in self.nights) >= MIN_NIGHTS
+
+    def made(self, title: str) -> History:
+        series = {key: one for key in self.declared if (one := series_of(key, self.declared[key], self.data))}
+        importance = sum(self.declared[key].importance for key in series) or 1
+        changes = {
+            key: changes_of(one, LEVEL * one.declared.importance / importance, self.marked)
+            for key, one in series.items()
+        }
+        changes = _aligned(changes, series, self.marked)
+        figures = [self._figure(key, series[key], changes[key]) for key in series]
+        figures.sort(key=lambda one: (not one.changes, -one.importance, -(one.change.night if one.change else 0)))
+        moved = make_changes(figures, self.nights, self.noun, named=bool(self.dimension))
+        events = sorted((*moved, *breaks_of(series, self.dates)), key=lambda one: -one.night)
+        return History(
+            noun=self.noun,
+            word=self.word,
+            title=title,
+            verdict=make_verdict(figures, events, self.nights, self.noun, self.word, is_long=self.is_long),
+            nights=self.nights,
+            figures=tuple(figures),
+            changes=tuple(events),
+            looked_at=len(series) if self.is_long else 0,
+            missing=tuple(_missing(self.dates)) if self.word == "night" else (),
+            left_out=tuple(self.found.left_out),
+            notes=tuple(self._notes(series)),
+            around=self._around(events),
+        )
+
+    def _nights(self) -> tuple[HistoryNight, ...]:
+        nights: list[HistoryNight] = []
+        before: dict[str, float] | None = None
+        for night, data in zip(self.found.nights, self.data, strict=True):
+            versions = {
+                name: share for name, share in data.versions.get(self.dimension, {}).items() if share >= NEW_SHARE
+            }
+            few = night.conversations < LEAST_CONVERSATIONS
+            new = () if before is None or few else tuple(name for name in versions if name not in before)
+            nights.append(
+                HistoryNight(
+                    date=night.date,
+                    run=str(night.run.folder),
+                    conversations=night.conversations,
+                    few=few,
+                    dated_by="logs" if night.by_logs else "receipt",
+                    versions=versions,
+                    new_versions=new,
+                )
+            )
+            before = before if few else versions
+        return tuple(nights)
+
+    def _figure(self, key: FigureKey, series: Series, changes: Sequence[LevelChange]) -> HistoryFigure:
+        declared = series.declared
+        levels: list[FigureLevel] = []
+        if self.is_long and len(series.nights) >= MIN_LEVEL:
+            levels = levels_of(series, [one.at for one in changes])
+        doubtful = self._doubt(key)
+        named = [
+            FigureChange(
+                night=one.at,
+                date=self.dates[one.at],
+                named=self.dates[one.named_at],
+                before=before.value,
+                now=now.value,
+                direction="" if doubtful else _direction(declared, now.value - before.value),
+            )
+            for one, before, now in zip(changes, levels, levels[1:], strict=False)
+        ]
+        check = self.checks.get(key.name)
+        broken_at = series.nights[0] if series.broken else None
+        figure = HistoryFigure(
+            name=key.name,
+            label=_label(key, declared, self.noun),
+            unit=declared.unit,
+            better=declared.better,
+            importance=declared.importance,
+            nights=tuple(self._values(key, series)),
+            levels=tuple(levels),
+            changes=tuple(named),
+            target=None if check is None else check.target,
+            target_text="" if check is None else target_text(check.target, declared.unit),
+            broken=f"{series.broken} changed {day_text(self.dates[broken_at])}" if broken_at is not None else "",
+            broken_at=broken_at,
+            remark=", ".join(filter(None, (doubtful, self._coverage(key, series, changes)))),
+        )
+        return figure if check is None else msgspec.structs.replace(figure, target_verdict=_verdict(figure, check))
+
+    def _values(self, key: FigureKey, series: Series) -> Iterable[NightValue | None]:
+        for index, data in enumerate(self.data):
+            one = data.figures.get(key)
+            if one is None:
+                yield None
+                continue
+            yield NightValue(
+                value=one.value,
+                low=one.interval.low if one.interval else None,
+                high=one.interval.high if one.interval else None,
+                n=one.n,
+                conversations=one.conversations,
+                few=one.conversations < LEAST_CONVERSATIONS,
+                comparable=not series.broken or index >= series.nights[0],
+            )
+
+    def _doubt(self, key: FigureKey) -> str:
+        """Why a figure is neither good nor bad: who judged it is not known to agree with people."""
+        summary = self.last.summary
+        figure = next((one for one in summary.figures if one.key == key.key and not one.reduction), None)
+        judged = None if figure is None or self.last.trusts_judges else reliability(summary, figure)
+        return NOT_CALIBRATED if judged is not None and not judged.is_reliable else ""
+
+    def _coverage(self, key: FigureKey, series: Series, changes: Sequence[LevelChange]) -> str:
+        """A figure may move because fewer conversations have a value; that is said."""
+        if not changes:
+            return ""
+        shares: list[float] = []
+        for is_after in (False, True):
+            nights = [index for index in series.nights if (index >= changes[-1].at) is is_after]
+            total = sum(self.nights[index].conversations for index in nights)
+            shares.append(sum(self.data[index].figures[key].conversations for index in nights) / total)
+        if abs(shares[1] - shares[0]) < OTHER_COVERAGE:
+            return ""
+        return f"known for {percent_text(shares[1])} of the {self.noun}s, was {percent_text(shares[0])}"
+
+    def _notes(self, series: dict[FigureKey, Series]) -> Iterable[str]:
+        yield from self.found.notes
+        by_receipt = sum(not one.by_logs for one in self.found.nights)
+        if by_receipt:
+            which = (
+                f"{by_receipt:,} of {len(self.dates):,} runs have" if by_receipt < len(self.dates) else "the logs have"
+            )
+            yield f"{which} no clocks: dated by when they were scored"
+        if any(one.recurring for one in series.values()):
+            most = max(len(set(one.data[0].clusters.tolist())) for one in series.values() if one.recurring)
+            yield f"levels are those of the {most:,} scenarios that all {self.word}s share"
+
+    def _around(self, events: Sequence[HistoryChange]) -> tuple[int, int]:
+        counting = [index for index, one in enumerate(self.nights) if not one.few] or [0]
+        at = next((one.night for one in events if one.kind == "level"), None)
+        if at is None:
+            return counting[0], counting[-1]
+        return max(index for index in counting if index < at), at
+
+
+def _label(key: FigureKey, declared: DeclaredMetric, noun: Noun) -> str:
+    return metric_label(declared, noun) + {"p50": ", median", "p95": ", slowest 5 %"}.get(key.reduction, "")
+
+
+def _direction(declared: DeclaredMetric, difference: float) -> Direction:
+    if declared.better == NEITHER or not difference:
+        return ""
+    return "better" if (difference > 0) == (declared.better == HIGHER) else "worse"
+
+
+def _verdict(figure: HistoryFigure, check: Check) -> Literal["", "met", "missed", "too close"]:
+    """Whether the whole interval of the level lies on one side of the target."""
+    level = figure.level
+    if level is None:
+        return ""
+    met = check.target.is_met_by(level.value)
+    ends = [end for end in (level.low, level.high) if end is not None]
+    sure = len(ends) == 2 and all(check.target.is_met_by(end) == met for end in ends)
+    return ("met" if met else "missed") if sure else "too close"
+
+
+def _aligned(
+    changes: dict[FigureKey, list[LevelChange]], series: dict[FigureKey, Series], marked: Marks
+) -> dict[FigureKey, list[LevelChange]]:
+    """Changes of several figures at one night or the next are one: dates are sure to about a night.
+
+    The night is the one with a new version, else that of the most important figure.
+    """
+    nights = sorted({one.at for found in changes.values() for one in found})
+    anchors: dict[int, int] = {}
+    while nights:
+        together = [one for one in nights if one <= nights[0] + 1]
+        importance = {
+            night: max(series[key].declared.importance for key, found in changes.items() if night in _starts(found))
+            for night in together
+        }
+        anchor = max(together, key=lambda one: (bool(marked[one]), importance[one], -one))
+        anchors |= dict.fromkeys(together, anchor)
+        nights = nights[len(together) :]
+    return {
+        key: [one._replace(at=anchors[one.at]) if anchors[one.at] in series[key].nights else one for one in found]
+        for key, found in changes.items()
+    }
+
+
+def _starts(found: Sequence[LevelChange]) -> list[int]:
+    return [one.at for one in found]
+
+
+def _word(dates: Sequence[str]) -> NightWord:
+    """Runs of one day each, about daily, are nights."""
+    days = [date.fromisoformat(one) for one in dates]
+    gaps = [(b - a).days for a, b in itertools.pairwise(days)]
+    return "night" if gaps and min(gaps) > 0 and median(gaps) == 1 else "run"
+
+
+def _missing(dates: Sequence[str]) -> Iterable[str]:
+    day, last, known = date.fromisoformat(dates[0]), date.fromisoformat(dates[-1]), set(dates)
+    while day < last:
+        day += timedelta(days=1)
+        if day.isoformat() not in known:
+            yield day.isoformat()

@@ -1,0 +1,250 @@
+"""Each figure in each night: its value and interval, and what each conversation adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from convoscope.analysis.answer.differences import comparable, version_names
+from convoscope.analysis.answer.figures import TWINS
+from convoscope.analysis.answer.samples import Codes, Dimension, FigureSample, Floats, Samples, wait_units
+from convoscope.analysis.history.nights import Rows, RunNight
+from convoscope.metrics.declaration import SECONDS
+from convoscope.runs.database import SCORES, connect, quoted
+from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.summary import DeclaredMetric, Summary
+from convoscope.scores.judges import PANEL
+from convoscope.scores.reducers import ACROSS, Sums
+from convoscope.statistics.intervals import Interval, percentile, percentile_interval, ratio_interval
+from convoscope.statistics.summary import Figure, is_bounded, least_value
+
+PERCENTILES = {"p50": 50.0, "p95": 95.0}
+"""Of waits, which have long tails: the middle and the slowest, and no mean."""
+_ONCE = 1 << 40
+"""From here on, numbers of clusters that come in one night alone."""
+
+
+class FigureKey(NamedTuple):
+    """A figure over all nights, whoever judges it."""
+
+    key: str
+    """The metric with its variant."""
+    reduction: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.key} {self.reduction}" if self.reduction else self.key
+
+
+class Identity(NamedTuple):
+    """What must be the same in two nights for a figure to be the same measure."""
+
+    judge: str
+    version: int
+    label: str
+    """The user's own verdict, where the outcome is by it."""
+
+
+class FigureNight(NamedTuple):
+    """A figure in one night."""
+
+    value: float
+    interval: Interval | None
+    n: int
+    conversations: int
+    identity: Identity
+    clusters: Codes
+    """Of each conversation; of a percentile, of each subject."""
+    above: Floats
+    below: Floats
+    """Of a percentile: the values, and ones."""
+    numbers: Codes
+    """The conversations, by their number in the run."""
+
+
+class NightData(NamedTuple):
+    """What a night adds to the history."""
+
+    night: RunNight
+    figures: Mapping[FigureKey, FigureNight]
+    versions: Mapping[str, Mapping[str, float]]
+    """By dimension: the share of the conversations that each version has."""
+    version_rows: Mapping[str, Dimension]
+    scenarios: Mapping[int, int]
+    """Conversations of each scenario, by its code."""
+
+
+class ClusterCodes:
+    """One number for each scenario and user, over all nights."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, ...], int] = {}
+
+    def of(self, name: tuple[str, ...]) -> int:
+        return self._codes.setdefault(name, len(self._codes))
+
+    def rows(self, samples: Samples, night: int) -> tuple[Codes, Codes]:
+        """The cluster of each conversation, and its scenario; -1 for none.
+
+        What is independent is the scenario, else the user, else the conversation.
+        """
+        scenarios = np.full(samples.count, -1, dtype=np.int64)
+        known = samples.scenarios >= 0
+        if known.any():
+            parts = [samples.dimension(name) for name in ("dataset", "domain", "scenario_id")]
+            _, first, inverse = np.unique(samples.scenarios[known], return_index=True, return_inverse=True)
+            rows = np.flatnonzero(known)[first]
+            names = [tuple(_value(part, row) for part in parts) for row in rows.tolist()]
+            scenarios[known] = np.array([self.of(("scenario", *name)) for name in names], dtype=np.int64)[inverse]
+        clusters = np.where(known, scenarios, _ONCE * (night + 1) + np.arange(samples.count))
+        users = samples.users
+        if users.max(initial=-1) >= 0:
+            by_user = np.array([self.of(("user", name)) for name in samples.user_names.values], dtype=np.int64)
+            clusters = np.where(~known & (users >= 0), by_user[users], clusters)
+        return clusters.astype(np.int64), scenarios
+
+
+def _value(dimension: Dimension, row: int) -> str:
+    code = int(dimension.codes[row])
+    return dimension.values[code] if code >= 0 else ""
+
+
+def family(summaries: Sequence[Summary], targeted: Sequence[str]) -> dict[FigureKey, DeclaredMetric]:
+    """The figures that changes are looked for in: by what they are, never by their values.
+
+    Headlines with a direction that matter, of waits the median and the slowest; one of those that move together; and
+    what has a target.
+    """
+    nights: dict[str, int] = {}
+    declared: dict[str, DeclaredMetric] = {}
+    for summary in summaries:
+        for key in {figure.key for figure, _ in comparable(summary)}:
+            nights[key] = nights.get(key, 0) + 1
+            declared[key] = summary.by_key[key]
+    spoken: dict[object, str] = {}
+    for key in sorted(nights, key=lambda one: (-nights[one], -declared[one].importance, one)):
+        spoken.setdefault(next((twins for twins in TWINS if key in twins), key), key)
+    found: dict[FigureKey, DeclaredMetric] = {}
+    for key in sorted(spoken.values(), key=lambda one: (-declared[one].importance, one)):
+        reductions = [name for name in PERCENTILES if name in declared[key].also]
+        if declared[key].unit == SECONDS and reductions:
+            found |= {FigureKey(key, name): declared[key] for name in reductions}
+        elif declared[key].reduce.across in ACROSS:
+            found[FigureKey(key)] = declared[key]
+    for name in targeted:
+        key, _, reduction = name.partition(" ")
+        one = next((s.by_key[key] for s in reversed(summaries) if key in s.by_key), None)
+        is_ratio = one is not None and not reduction and one.reduce.across in ACROSS
+        if one is not None and (is_ratio or reduction in PERCENTILES) and one.observes != "group":
+            found.setdefault(FigureKey(key, reduction), one)
+    return found
+
+
+def read_night(night: RunNight, index: int, keys: Sequence[FigureKey], codes: ClusterCodes) -> NightData:
+    """Everything that the history needs of a night, so that the run itself can be left."""
+    samples, summary = Samples(night.run), night.run.summary
+    clusters, scenarios = codes.rows(samples, index)
+    has_two_units = wait_units(summary, samples).are_two
+    figures: dict[FigureKey, FigureNight] = {}
+    for key in keys:
+        headline = _headline(summary, key)
+        if headline is None or (has_two_units and headline.unit == SECONDS):
+            continue
+        declared = summary.by_key[key.key]
+        identity = Identity(headline.judge, declared.version, _label(summary, key))
+        made = (
+            _percentile(night, headline, key, identity, clusters)
+            if key.reduction
+            else _ratio(samples, night.rows, headline, declared, identity, clusters)
+        )
+        if made is not None:
+            figures[key] = made
+    versions: dict[str, dict[str, float]] = {}
+    version_rows: dict[str, Dimension] = {}
+    for name in version_names(samples.dimension_names):
+        dimension = samples.dimension(name)
+        if dimension.values:
+            counts = np.bincount(dimension.codes[night.rows] + 1, minlength=len(dimension.values) + 1)[1:]
+            total = int(night.rows.sum())
+            versions[name] = {
+                value: float(count / total) for value, count in zip(dimension.values, counts, strict=True)
+            }
+            version_rows[name] = dimension
+    values, counts = np.unique(scenarios[night.rows & (scenarios >= 0)], return_counts=True)
+    by_scenario = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    return NightData(night, figures, versions, version_rows, by_scenario)
+
+
+def _headline(summary: Summary, key: FigureKey) -> Figure | None:
+    """The headline behind a figure: of several judges the panel's, else the last one's."""
+    found = [one for one in summary.metrics if one.key == key.key and not one.reduction and one.value is not None]
+    return next((one for one in found if one.judge.startswith(PANEL)), found[-1] if found else None)
+
+
+def _label(summary: Summary, key: FigureKey) -> str:
+    return summary.label.label if summary.label is not None and key.key == OUTCOME_METRIC else ""
+
+
+def _ratio(
+    samples: Samples, rows: Rows, figure: Figure, declared: DeclaredMetric, identity: Identity, clusters: Codes
+) -> FigureNight | None:
+    sample: FigureSample | None = samples.of(figure)
+    if sample is None:
+        return None
+    chosen = np.flatnonzero(rows & (sample.below > 0))
+    above, below = sample.above[chosen], sample.below[chosen]
+    if not len(chosen):
+        return None
+    sums = Sums("", above, below)
+    bounded = is_bounded(declared.unit, declared.better, sums)
+    interval = ratio_interval(sums, clusters[chosen], bounded=bounded, least=least_value(declared.unit))
+    n = int(below.sum()) if declared.reduce.across != "mean_of_conversations" else len(chosen)
+    value = float(above.sum() / below.sum())
+    return FigureNight(value, interval, n, len(chosen), identity, clusters[chosen], above, below, chosen)
+
+
+def _percentile(
+    night: RunNight, figure: Figure, key: FigureKey, identity: Identity, clusters: Codes
+) -> FigureNight | None:
+    where = " AND ".join(
+        f"{name} = {quoted(value)}"
+        for name, value in (
+            ("metric", figure.metric),
+            ("variant", figure.variant),
+            ("judge", figure.judge),
+            ("status", "measured"),
+        )
+    )
+    with connect(night.run.folder) as connection:
+        query = f"SELECT number, value FROM {night.run.table(SCORES)} WHERE {where} ORDER BY number, position"
+        rows = connection.execute(query).fetchnumpy()
+    number = np.asarray(rows["number"], dtype=np.int64)
+    inside = night.rows[number]
+    number, values = number[inside], np.asarray(rows["value"], dtype=np.float64)[inside]
+    if not len(values):
+        return None
+    interval = percentile_interval(values, clusters[number], PERCENTILES[key.reduction])
+    return FigureNight(
+        percentile(values, PERCENTILES[key.reduction]),
+        interval,
+        len(values),
+        len(np.unique(number)),
+        identity,
+        clusters[number],
+        values,
+        np.ones_like(values),
+        number,
+    )
+
+
+def version_dimension(nights: Sequence[NightData]) -> str:
+    """The dimension that names the version: the first that ever changes, else the first that there is."""
+    names = list(dict.fromkeys(name for one in nights for name in one.versions))
+    names.sort(key=lambda one: version_names(names).index(one))
+
+    def values(name: str) -> Iterator[str]:
+        return (value for one in nights for value, share in one.versions.get(name, {}).items() if share)
+
+    return next((name for name in names if len(set(values(name))) > 1), names[0] if names else "")
