@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from convoscope.metrics.declaration import axis, derived, metric
     from convoscope.metrics.judged import template_scorer
     from convoscope.report.export import export
+    from convoscope.report.history import history
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
     from convoscope.report.plot import plot
@@ -52,6 +53,7 @@ __all__ = [
     "axis",
     "derived",
     "export",
+    "history",
     "make_answer",
     "metric",
     "plot",
@@ -84,6 +86,7 @@ _HOME = {
     "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",
     "export": "convoscope.report.export",
+    "history": "convoscope.report.history",
     "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",

@@ -317,7 +317,7 @@ def not_seen(clusters: float) -> float:
 
     The mixture likelihood ratio of a coin with the uniform distribution (Robbins 1970), for heads that never came.
     """
-    return 1.0 - (LEVEL / (clusters + 1)) ** (1 / clusters)
+    return float(1.0 - (LEVEL / (clusters + 1)) ** (1 / clusters))
 
 
 def _degrees(sums: NightSums) -> int:
