@@ -86,7 +86,7 @@ def _meta(history: History) -> str:
     if not history.looked_at:
         return f"{span} Changes are looked for from {MIN_NIGHTS} {history.word}s on."
     return (
-        f"{span} The chance that a change is ever named that is none is at most {100 * LEVEL:.0f} % "
+        f"{span} The chance that a change is ever named where there was no change is at most {100 * LEVEL:.0f} % "
         f"over {counted(history.looked_at, 'figure')}, however often one looks."
     )
 
@@ -128,10 +128,10 @@ def _small(history: History, figure: HistoryFigure, index: int) -> Iterator[str]
     yield Chart(history, figure, SMALL).svg
     if change is not None:
         words = f"{difference_text(figure, change)} {change.direction}".strip()
-        told = f'<b class="{TONES[change.direction]}">{_text(words)}</b> since {_text(day_text(change.date))}'
+        footer = f'<b class="{TONES[change.direction]}">{_text(words)}</b> since {_text(day_text(change.date))}'
     else:
-        told = _text(figure.broken or ("no change" if figure.level is not None else "too few to name a change"))
-    yield f'<span class="f">{told}</span></button>'
+        footer = _text(figure.broken or ("no change" if figure.level is not None else "too few to name a change"))
+    yield f'<span class="f">{footer}</span></button>'
 
 
 def _legend(history: History) -> str:

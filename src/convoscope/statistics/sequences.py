@@ -151,7 +151,7 @@ def _block(blocks: Floats, i: Codes | int, j: Codes | int, k: Codes | int, m: Co
     return np.asarray(blocks[..., j, m] - blocks[..., i, m] - blocks[..., j, k] + blocks[..., i, k])
 
 
-class Evidence(NamedTuple):
+class ChangeEvidence(NamedTuple):
     """How strongly the nights speak for a change, and at which night it would be."""
 
     log: Floats
@@ -160,7 +160,7 @@ class Evidence(NamedTuple):
     """The likeliest first night of a new level."""
 
 
-def evidence(sums: NightSums, marked: Marks | None = None) -> Evidence:
+def evidence(sums: NightSums, marked: Marks | None = None) -> ChangeEvidence:
     """The evidence for a change somewhere in these nights.
 
     `marked`: nights at which a change is likelier beforehand, because a new version came.
@@ -176,7 +176,7 @@ def evidence(sums: NightSums, marked: Marks | None = None) -> Evidence:
     ratios = np.logaddexp(*by_shift) - math.log(2)
     likelier = 0.0 if marked is None else np.where(marked[splits], math.log(_LIKELIER), 0.0)
     whole = np.logaddexp.reduce(ratios + np.log(_weights(count, marked)[splits]), axis=-1)
-    return Evidence(whole, MIN_BEFORE + np.argmax(ratios + likelier, axis=-1))
+    return ChangeEvidence(whole, MIN_BEFORE + np.argmax(ratios + likelier, axis=-1))
 
 
 def _weights(count: int, marked: Marks | None) -> Floats:
@@ -252,9 +252,9 @@ def find_changes(sums: NightSums, level: float = LEVEL, marked: Marks | None = N
     start, end = 0, len(sums.below)
     look = start + MIN_NIGHTS
     while look <= end:
-        found = evidence(sums.nights(start, look), None if marked is None else _after_first(marked[start:look]))
-        if found.log >= -math.log(level):
-            at = start + int(found.at)
+        seen = evidence(sums.nights(start, look), None if marked is None else _after_first(marked[start:look]))
+        if seen.log >= -math.log(level):
+            at = start + int(seen.at)
             changes.append(LevelChange(at, look - 1))
             start = at
             look = max(look + 1, start + MIN_BEFORE + MIN_AFTER)

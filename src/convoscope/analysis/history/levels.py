@@ -98,11 +98,11 @@ def _difference(figure: FigureNight, last: FigureNight, night: NightData, last_n
     if a.label != b.label:
         return "label"
     shared = night.scenarios.keys() & last_night.scenarios.keys()
-    for one in (night, last_night):
-        tried = sum(one.scenarios.values())
-        if tried < LEAST_SHARED * one.night.conversations:
+    for side in (night, last_night):
+        tried = sum(side.scenarios.values())
+        if tried < LEAST_SHARED * side.night.conversations:
             return ""  # not a set of scenarios
-        if sum(one.scenarios[code] for code in shared) < LEAST_SHARED * tried:
+        if sum(side.scenarios[code] for code in shared) < LEAST_SHARED * tried:
             return "scenarios"
     return ""
 
@@ -110,8 +110,8 @@ def _difference(figure: FigureNight, last: FigureNight, night: NightData, last_n
 def _common(nights: Sequence[NightData]) -> set[int] | None:
     """The scenarios of all nights, where these are most of each; else all conversations count."""
     common = set(nights[0].scenarios)
-    for one in nights[1:]:
-        common &= one.scenarios.keys()
+    for night in nights[1:]:
+        common &= night.scenarios.keys()
     fits = all(sum(one.scenarios[code] for code in common) >= LEAST_SHARED * one.night.conversations for one in nights)
     return common if common and fits else None
 
@@ -123,14 +123,14 @@ def _only(figure: FigureNight, common: set[int]) -> FigureNight:
     return figure._replace(clusters=figure.clusters[inside], above=figure.above[inside], below=figure.below[inside])
 
 
-def changes_of(series: Series, level: float, marked: Marks) -> list[LevelChange]:
-    """The changes by the index of their nights among all. `marked`: nights with a new version."""
+def changes_of(series: Series, level: float, marked: Marks | None) -> list[LevelChange]:
+    """The changes by the index of their nights among all. `marked`: nights with a new version; None without any."""
     if len(series.data) < MIN_NIGHTS:
         return []
     # The limit is known before the first look, so that looking cannot choose it.
     limit = series.part(0, MIN_NIGHTS).pooled() if series.key.reduction else None
-    found = find_changes(series.sums(limit), level, marked[series.nights])
-    return [LevelChange(series.nights[one.at], series.nights[one.named_at]) for one in found]
+    changes = find_changes(series.sums(limit), level, None if marked is None else marked[series.nights])
+    return [LevelChange(series.nights[one.at], series.nights[one.named_at]) for one in changes]
 
 
 def levels_of(series: Series, starts: Sequence[int]) -> list[FigureLevel]:
@@ -141,14 +141,14 @@ def levels_of(series: Series, starts: Sequence[int]) -> list[FigureLevel]:
     sums = [part.sums(limit) for part, limit in zip(parts, limits, strict=True)]
     variance, degrees = night_noise(sums)
     levels = []
-    for part, limit, one in zip(parts, limits, sums, strict=True):
-        interval = level_of(one, variance, degrees, recurring=part.recurring)
+    for part, limit, part_sums in zip(parts, limits, sums, strict=True):
+        interval = level_of(part_sums, variance, degrees, recurring=part.recurring)
         value, low, high = (float(end) for end in interval)
         if limit is not None:
             value, low, high = _percentile(part, limit, high - value)
         elif part.declared.unit == SHARE:
             # What was never seen, or always, may still be otherwise.
-            reach = max(high - value, not_seen(float(one.cells.sum() if part.recurring else one.fresh.sum())))
+            reach = max(high - value, _not_seen(part_sums, part.recurring))
             low, high = max(value - reach, 0.0), min(value + reach, 1.0)
         levels.append(
             FigureLevel(
@@ -161,6 +161,10 @@ def levels_of(series: Series, starts: Sequence[int]) -> list[FigureLevel]:
             )
         )
     return levels
+
+
+def _not_seen(sums: NightSums, recurring: bool) -> float:
+    return not_seen(float(sums.cells.sum() if recurring else sums.fresh.sum()))
 
 
 def _percentile(part: Series, value: float, reach: float) -> tuple[float, float, float]:

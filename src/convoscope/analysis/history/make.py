@@ -65,13 +65,13 @@ def make_history(
         raise UsageError(f"a history is by run or by day, not by {by!r}", hint="--by day")
     given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
     paths = [Path(one) for one in given]
-    found = find_nights(paths, by_day=by == "day")
-    last = found.nights[-1].run
+    read = find_nights(paths, by_day=by == "day")
+    last = read.nights[-1].run
     checks = {figure_name(one.figure): one for one in run_checks(last, targets) if not one.by}
-    declared = family(_summaries(found.nights), list(checks))
+    declared = family(_summaries(read.nights), list(checks))
     codes = ClusterCodes()
-    nights = [read_night(one, index, list(declared), codes) for index, one in enumerate(found.nights)]
-    return _History(found, nights, declared, checks, noun_of(last), by).made(_title(paths))
+    nights = [read_night(one, index, list(declared), codes) for index, one in enumerate(read.nights)]
+    return _History(read, nights, declared, checks, noun_of(last), by).made(_title(paths))
 
 
 def _summaries(nights: Sequence[RunNight]) -> list[Summary]:
@@ -87,16 +87,16 @@ class _History:
 
     def __init__(
         self,
-        found: FoundNights,
+        read: FoundNights,
         data: Sequence[NightData],
         declared: dict[FigureKey, DeclaredMetric],
         checks: dict[str, Check],
         noun: Noun,
         by: str,
     ) -> None:
-        self.found, self.data, self.declared, self.checks, self.noun = found, data, declared, checks, noun
-        self.last: Run = found.nights[-1].run
-        self.dates = [one.date for one in found.nights]
+        self.read, self.data, self.declared, self.checks, self.noun = read, data, declared, checks, noun
+        self.last: Run = read.nights[-1].run
+        self.dates = [one.date for one in read.nights]
         self.dimension = version_dimension(data)
         self.nights = self._nights()
         self.word: NightWord = "day" if by else _word(self.dates)
@@ -108,7 +108,7 @@ class _History:
         series = {key: one for key in self.declared if (one := series_of(key, self.declared[key], self.data))}
         importance = sum(self.declared[key].importance for key in series) or 1
         changes = {
-            key: changes_of(one, LEVEL * one.declared.importance / importance, self.marked)
+            key: changes_of(one, LEVEL * one.declared.importance / importance, self.marked if self.dimension else None)
             for key, one in series.items()
         }
         changes = _aligned(changes, series, self.marked)
@@ -126,7 +126,7 @@ class _History:
             changes=tuple(events),
             looked_at=len(series) if self.is_long else 0,
             missing=tuple(_missing(self.dates)) if self.word == "night" else (),
-            left_out=tuple(self.found.left_out),
+            left_out=tuple(self.read.left_out),
             notes=tuple(self._notes(series)),
             around=self._around(events),
         )
@@ -134,7 +134,7 @@ class _History:
     def _nights(self) -> tuple[HistoryNight, ...]:
         nights: list[HistoryNight] = []
         before: dict[str, float] | None = None
-        for night, data in zip(self.found.nights, self.data, strict=True):
+        for night, data in zip(self.read.nights, self.data, strict=True):
             versions = {
                 name: share for name, share in data.versions.get(self.dimension, {}).items() if share >= NEW_SHARE
             }
@@ -192,17 +192,17 @@ class _History:
 
     def _values(self, key: FigureKey, series: Series) -> Iterable[NightValue | None]:
         for index, data in enumerate(self.data):
-            one = data.figures.get(key)
-            if one is None:
+            figure = data.figures.get(key)
+            if figure is None:
                 yield None
                 continue
             yield NightValue(
-                value=one.value,
-                low=one.interval.low if one.interval else None,
-                high=one.interval.high if one.interval else None,
-                n=one.n,
-                conversations=one.conversations,
-                few=one.conversations < LEAST_CONVERSATIONS,
+                value=figure.value,
+                low=figure.interval.low if figure.interval else None,
+                high=figure.interval.high if figure.interval else None,
+                n=figure.n,
+                conversations=figure.conversations,
+                few=figure.conversations < LEAST_CONVERSATIONS,
                 comparable=not series.broken or index >= series.nights[0],
             )
 
@@ -227,8 +227,8 @@ class _History:
         return f"known for {percent_text(shares[1])} of the {self.noun}s, was {percent_text(shares[0])}"
 
     def _notes(self, series: dict[FigureKey, Series]) -> Iterable[str]:
-        yield from self.found.notes
-        by_receipt = sum(not one.by_logs for one in self.found.nights)
+        yield from self.read.notes
+        by_receipt = sum(not one.by_logs for one in self.read.nights)
         if by_receipt:
             which = (
                 f"{by_receipt:,} of {len(self.dates):,} runs have" if by_receipt < len(self.dates) else "the logs have"
@@ -291,8 +291,8 @@ def _aligned(
     }
 
 
-def _starts(found: Sequence[LevelChange]) -> list[int]:
-    return [one.at for one in found]
+def _starts(changes: Sequence[LevelChange]) -> list[int]:
+    return [one.at for one in changes]
 
 
 def _word(dates: Sequence[str]) -> NightWord:

@@ -89,15 +89,15 @@ def _runs(paths: Sequence[Path], left_out: list[str]) -> Iterator[Run]:
             try:
                 run = Run.open(path)
                 _ = run.summary  # it may be the damaged file
-                found = [run]
+                runs = [run]
             except RunError as error:
                 damaged.append(error)
-                found = []
+                runs = []
         else:
-            found = list(find_runs(path, damaged))
+            runs = list(find_runs(path, damaged))
             left_out += [f"{one_line(name)}: not finished" for name in _unfinished(path)]
         left_out += [f"damaged: {one_line(error.message)}" for error in damaged]
-        for run in found:
+        for run in runs:
             if run.receipt.valid:
                 yield run
             else:

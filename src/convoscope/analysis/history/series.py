@@ -27,7 +27,7 @@ _ONCE = 1 << 40
 
 
 class FigureKey(NamedTuple):
-    """A figure over all nights, whoever judges it."""
+    """A figure over all nights, by any judge."""
 
     key: str
     """The metric with its variant."""
@@ -126,20 +126,20 @@ def family(summaries: Sequence[Summary], targeted: Sequence[str]) -> dict[Figure
     spoken: dict[object, str] = {}
     for key in sorted(nights, key=lambda one: (-nights[one], -declared[one].importance, one)):
         spoken.setdefault(next((twins for twins in TWINS if key in twins), key), key)
-    found: dict[FigureKey, DeclaredMetric] = {}
+    chosen: dict[FigureKey, DeclaredMetric] = {}
     for key in sorted(spoken.values(), key=lambda one: (-declared[one].importance, one)):
         reductions = [name for name in PERCENTILES if name in declared[key].also]
         if declared[key].unit == SECONDS and reductions:
-            found |= {FigureKey(key, name): declared[key] for name in reductions}
+            chosen |= {FigureKey(key, name): declared[key] for name in reductions}
         elif declared[key].reduce.across in ACROSS:
-            found[FigureKey(key)] = declared[key]
+            chosen[FigureKey(key)] = declared[key]
     for name in targeted:
         key, _, reduction = name.partition(" ")
-        one = next((s.by_key[key] for s in reversed(summaries) if key in s.by_key), None)
-        is_ratio = one is not None and not reduction and one.reduce.across in ACROSS
-        if one is not None and (is_ratio or reduction in PERCENTILES) and one.observes != "group":
-            found.setdefault(FigureKey(key, reduction), one)
-    return found
+        metric = next((one.by_key[key] for one in reversed(summaries) if key in one.by_key), None)
+        is_ratio = metric is not None and not reduction and metric.reduce.across in ACROSS
+        if metric is not None and (is_ratio or reduction in PERCENTILES) and metric.observes != "group":
+            chosen.setdefault(FigureKey(key, reduction), metric)
+    return chosen
 
 
 def read_night(night: RunNight, index: int, keys: Sequence[FigureKey], codes: ClusterCodes) -> NightData:
@@ -179,8 +179,8 @@ def read_night(night: RunNight, index: int, keys: Sequence[FigureKey], codes: Cl
 
 def _headline(summary: Summary, key: FigureKey) -> Figure | None:
     """The headline behind a figure: of several judges the panel's, else the last one's."""
-    found = [one for one in summary.metrics if one.key == key.key and not one.reduction and one.value is not None]
-    return next((one for one in found if one.judge.startswith(PANEL)), found[-1] if found else None)
+    headlines = [one for one in summary.metrics if one.key == key.key and not one.reduction and one.value is not None]
+    return next((one for one in headlines if one.judge.startswith(PANEL)), headlines[-1] if headlines else None)
 
 
 def _label(summary: Summary, key: FigureKey) -> str:

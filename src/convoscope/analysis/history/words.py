@@ -119,11 +119,11 @@ def _version(night: HistoryNight, *, named: bool) -> str:
 def breaks_of(series: Mapping[FigureKey, Series], dates: Sequence[str]) -> Iterator[HistoryChange]:
     """Where a figure became another measure: a line for each night and reason."""
     breaks: dict[tuple[int, str], list[Series]] = {}
-    for one in series.values():
-        if one.broken:
-            breaks.setdefault((one.nights[0], one.broken), []).append(one)
-    for (night, broken), found in breaks.items():
-        judges = sorted({(one.former, one.data[0].identity.judge) for one in found})
+    for figure in series.values():
+        if figure.broken:
+            breaks.setdefault((figure.nights[0], figure.broken), []).append(figure)
+    for (night, broken), figures in breaks.items():
+        judges = sorted({(one.former, one.data[0].identity.judge) for one in figures})
         what = (
             ", ".join(f"judge {_judge(a)} -> {_judge(b)}" for a, b in judges)
             if broken == "judge"
@@ -134,8 +134,8 @@ def breaks_of(series: Mapping[FigureKey, Series], dates: Sequence[str]) -> Itera
             date=dates[night],
             kind="break",
             title=f"{what}: not comparable",
-            details=(f"{counted(len(found), 'figure')} before and after: not the same measure",),
-            figures=tuple(one.key.name for one in found),
+            details=(f"{counted(len(figures), 'figure')} before and after: not the same measure",),
+            figures=tuple(one.key.name for one in figures),
         )
 
 

@@ -55,7 +55,7 @@ text.bad {{ fill: {BAD_TEXT}; }} text.good {{ fill: {GOOD_TEXT}; }}
 """
 
 
-class Frame(NamedTuple):
+class ChartFrame(NamedTuple):
     """The size of a chart, and how much it says."""
 
     width: float
@@ -69,12 +69,12 @@ class Frame(NamedTuple):
     dates: int = 9
 
 
-WIDE = Frame(1160, 296, 54, 84, 46, 50)
-PHONE = Frame(340, 250, 36, 8, 44, 50, radius=2.4, dates=4)
-SMALL = Frame(260, 84, 2, 4, 6, 6, large=False, radius=1.8)
+WIDE = ChartFrame(1160, 296, 54, 84, 46, 50)
+PHONE = ChartFrame(340, 250, 36, 8, 44, 50, radius=2.4, dates=4)
+SMALL = ChartFrame(260, 84, 2, 4, 6, 6, large=False, radius=1.8)
 
 
-class Scale(NamedTuple):
+class ValueScale(NamedTuple):
     """From where to where the figure is drawn, and the lines between."""
 
     low: float
@@ -82,7 +82,7 @@ class Scale(NamedTuple):
     ticks: Sequence[float]
 
 
-def scale_of(figure: HistoryFigure) -> Scale:
+def scale_of(figure: HistoryFigure) -> ValueScale:
     """Round numbers around everything that is drawn; a share or score that is never far off keeps a wide scale."""
     values = [0.0 if figure.target is None else figure.target.value]
     values = values if figure.target is not None else []
@@ -107,7 +107,7 @@ def scale_of(figure: HistoryFigure) -> Scale:
         high = low + step
     count = math.ceil((high - low) / step - 1e-9)
     ticks = [min(high, low + index * step) for index in range(count + 1)]
-    return Scale(low, high, [float(f"{tick:.12g}") for tick in ticks])
+    return ValueScale(low, high, [float(f"{tick:.12g}") for tick in ticks])
 
 
 def scale_text(figure: HistoryFigure) -> str:
@@ -119,7 +119,7 @@ def scale_text(figure: HistoryFigure) -> str:
 class Chart:
     """One figure over the nights."""
 
-    def __init__(self, history: History, figure: HistoryFigure, frame: Frame) -> None:
+    def __init__(self, history: History, figure: HistoryFigure, frame: ChartFrame) -> None:
         self.history, self.figure, self.frame = history, figure, frame
         self.scale = scale_of(figure)
         self.slots = slots_of(history)
