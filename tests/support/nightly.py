@@ -32,7 +32,9 @@ def write_night(folder: Path, day: date, chats: list[dict[str, Any]]) -> Path:
     return file
 
 
-def make_night(day: date, seed: int, *, count: int, share: float, wait: float, versions: Mapping[str, float]) -> list[dict[str, Any]]:
+def make_night(
+    day: date, seed: int, *, count: int, share: float, wait: float, versions: Mapping[str, float]
+) -> list[dict[str, Any]]:
     """Chats of which about this share is resolved, with about this wait, by these versions."""
     lot = random.Random(seed)
     names = list(versions)

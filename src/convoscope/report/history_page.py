@@ -148,7 +148,8 @@ def _legend(history: History) -> str:
 
 
 def _change(history: History, event: HistoryChange) -> Iterator[str]:
-    version = f" {_text(_capital(event.version))}." if event.version else ""
+    words = ", ".join(filter(None, (event.version, event.by_version)))
+    version = f" {_text(_capital(words))}." if words else ""
     details = f"{_text('; '.join(event.details))}." if event.details else ""
     yield f'<li class="chg"><span class="dt">{_text(day_text(event.date))}</span><div>'
     yield f'<p class="s">{_text(event.title)}</p><p class="ev">{details}{version}</p>'

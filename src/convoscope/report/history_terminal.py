@@ -34,7 +34,8 @@ def print_history(screen: Screen, history: History, page: Path | None, *, full: 
     screen.line()
     events = history.changes if full else history.changes[:MOST_EVENTS]
     for event in events:
-        words = "; ".join(filter(None, (event.title, event.version if event.version == "no new version" else "")))
+        version = event.version if event.version == "no new version" else ""
+        words = "; ".join(filter(None, (event.title, ", ".join(filter(None, (version, event.by_version))))))
         more = "; ".join(event.details) if full else ""
         _wrapped(screen, f"{day_text(event.date):>6}  {words}{f': {more}' if more else ''}", indent=" " * 8)
     if len(events) < len(history.changes):
@@ -159,8 +160,7 @@ def _cut(label: str) -> str:
 
 
 def _wrapped(screen: Screen, text: str, style: str = "", indent: str = "  ") -> None:
-    lines = textwrap.wrap(
-        one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
-    )
-    for line in lines:
-        screen.line(line, style)
+    # A number and its unit stay together.
+    joined = one_line(text, None).replace(" %", "\N{NO-BREAK SPACE}%")
+    for line in textwrap.wrap(joined, WIDTH, subsequent_indent=indent, break_on_hyphens=False):
+        screen.line(line.replace("\N{NO-BREAK SPACE}", " "), style)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from convoscope.analysis.answer.samples import Codes
 from convoscope.analysis.history.model import FigureLevel
 from convoscope.analysis.history.series import PERCENTILES, FigureKey, FigureNight, NightData
 from convoscope.metrics.declaration import SHARE
@@ -118,9 +119,7 @@ def _common(nights: Sequence[NightData]) -> set[int] | None:
 
 def _only(figure: FigureNight, common: set[int]) -> FigureNight:
     inside = np.isin(figure.clusters, np.fromiter(common, dtype=np.int64))
-    if not inside.any():
-        return figure
-    return figure._replace(clusters=figure.clusters[inside], above=figure.above[inside], below=figure.below[inside])
+    return figure.at(inside) if inside.any() else figure
 
 
 def changes_of(series: Series, level: float, marked: Marks | None) -> list[LevelChange]:
@@ -161,6 +160,30 @@ def levels_of(series: Series, starts: Sequence[int]) -> list[FigureLevel]:
             )
         )
     return levels
+
+
+def by_version(series: Series, night: int, versions: Sequence[Codes]) -> Iterator[tuple[int, float, float]]:
+    """Each version that both sides of a change have, with its values before and after; 20 conversations each at least.
+
+    `versions`: for each night of all, the version of each conversation.
+    """
+    codes = [versions[index][one.numbers] for index, one in zip(series.nights, series.data, strict=True)]
+    sides = [[at for at, index in enumerate(series.nights) if (index >= night) is after] for after in (False, True)]
+    for version in sorted({int(code) for one in codes for code in np.unique(one)} - {-1}):
+        values: list[float] = []
+        for side in sides:
+            parts = [series.data[at].at(codes[at] == version) for at in side]
+            if sum(len(np.unique(one.numbers)) for one in parts) >= LEAST_CONVERSATIONS:
+                values.append(_value(series, parts))
+        if len(values) == 2:
+            yield version, values[0], values[1]
+
+
+def _value(series: Series, parts: Sequence[FigureNight]) -> float:
+    above, below = (np.concatenate([getattr(one, name) for one in parts]) for name in ("above", "below"))
+    if series.key.reduction:
+        return percentile(above, PERCENTILES[series.key.reduction])
+    return float(above.sum() / below.sum())
 
 
 def _not_seen(sums: NightSums, recurring: bool) -> float:

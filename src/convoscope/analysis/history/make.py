@@ -6,6 +6,7 @@ import itertools
 import os
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 from typing import Literal
@@ -15,7 +16,16 @@ import numpy as np
 
 from convoscope.analysis.answer import metric_label, noun_of
 from convoscope.analysis.answer.model import Noun
-from convoscope.analysis.history.levels import LEAST_CONVERSATIONS, MIN_LEVEL, Series, changes_of, levels_of, series_of
+from convoscope.analysis.answer.samples import Codes
+from convoscope.analysis.history.levels import (
+    LEAST_CONVERSATIONS,
+    MIN_LEVEL,
+    Series,
+    by_version,
+    changes_of,
+    levels_of,
+    series_of,
+)
 from convoscope.analysis.history.model import (
     Direction,
     FigureChange,
@@ -168,6 +178,7 @@ class _History:
                 before=before.value,
                 now=now.value,
                 direction="" if doubtful else _direction(declared, now.value - before.value),
+                by_version=self._by_version(series, one.at),
             )
             for one, before, now in zip(changes, levels, levels[1:], strict=False)
         ]
@@ -189,6 +200,32 @@ class _History:
             remark=", ".join(filter(None, (doubtful, self._coverage(key, series, changes)))),
         )
         return figure if check is None else msgspec.structs.replace(figure, target_verdict=_verdict(figure, check))
+
+    @cached_property
+    def _version_names(self) -> list[str]:
+        return sorted({name for one in self.nights for name in one.versions})
+
+    @cached_property
+    def _version_codes(self) -> list[Codes]:
+        """For each night, the version of each conversation of its run."""
+        codes: list[Codes] = []
+        for data in self.data:
+            dimension = data.version_rows.get(self.dimension)
+            if dimension is None:
+                codes.append(np.full(data.night.rows.shape, -1, dtype=np.int64))
+            else:
+                known = [
+                    self._version_names.index(one) if one in self._version_names else -1 for one in dimension.values
+                ]
+                codes.append(np.array([*known, -1], dtype=np.int64)[dimension.codes])
+        return codes
+
+    def _by_version(self, series: Series, night: int) -> dict[str, tuple[float, float]]:
+        """Whether a figure moved in each version: only where no version is new, and several are there."""
+        if self.nights[night].new_versions or len(self._version_names) < 2:
+            return {}
+        values = by_version(series, night, self._version_codes)
+        return {self._version_names[code]: (before, now) for code, before, now in values}
 
     def _values(self, key: FigureKey, series: Series) -> Iterable[NightValue | None]:
         for index, data in enumerate(self.data):

@@ -75,6 +75,8 @@ class FigureChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     now: float
     direction: Direction = ""
     """Nothing where the figure has no direction that may be relied on."""
+    by_version: dict[str, tuple[float, float]] = {}
+    """Where no version is new: the value before and now of each version that both sides have."""
 
     @property
     def difference(self) -> float:
@@ -133,6 +135,8 @@ class HistoryChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     details: tuple[str, ...] = ()
     version: str = ""
     """`with v2`, `no new version`; nothing where the logs name no version."""
+    by_version: str = ""
+    """Of the most important figure, without a new version: `with v1 73.0 % → 50.0 %, with v2 …`."""
     figures: tuple[str, ...] = ()
     """The names of the figures that moved together, the most important first."""
 

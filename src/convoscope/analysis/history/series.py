@@ -63,6 +63,11 @@ class FigureNight(NamedTuple):
     numbers: Codes
     """The conversations, by their number in the run."""
 
+    def at(self, rows: Rows) -> FigureNight:
+        """Some of the rows; value and interval stay those of the night."""
+        parts = {name: getattr(self, name)[rows] for name in ("clusters", "above", "below", "numbers")}
+        return self._replace(**parts)
+
 
 class NightData(NamedTuple):
     """What a night adds to the history."""

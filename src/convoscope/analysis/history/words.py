@@ -65,8 +65,15 @@ def _takes(night: HistoryNight, noun: Noun) -> str:
     return ", ".join(parts)
 
 
+def _reach(figure: HistoryFigure) -> str:
+    """`calls reach their goal`."""
+    return figure.label.replace(" that ", " ", 1)
+
+
 def _what(figure: HistoryFigure, change: FigureChange, noun: Noun) -> str:
     """`the agent talks over callers 5 times as often`; by its label where there are no words for it."""
+    if figure.name == OUTCOME_METRIC:
+        return f"{'more' if change.difference > 0 else 'fewer'} {_reach(figure)}"
     verbs = VERBS.get(figure.name.partition(" ")[0])
     if verbs is None or not change.direction:
         return figure.label
@@ -103,11 +110,20 @@ def make_changes(
                     for figure, change in moved
                 ),
                 version=_version(night, named=named),
+                by_version=_by_version(*moved[0]),
                 figures=tuple(figure.name for figure, _ in moved),
             )
         elif takes:
             details = ("no figure changed with it",)
             yield HistoryChange(night=index, date=night.date, kind="version", title=takes, details=details)
+
+
+def _by_version(figure: HistoryFigure, change: FigureChange) -> str:
+    """`with v1 4.2 s → 13.0 s, with v2 4.3 s → 12.9 s`."""
+    return ", ".join(
+        f"with {cut_text(name, MAX_NAME)} {value_text(before, figure.unit)} → {value_text(now, figure.unit)}"
+        for name, (before, now) in change.by_version.items()
+    )
 
 
 def _version(night: HistoryNight, *, named: bool) -> str:
@@ -177,7 +193,7 @@ def _main(figure: HistoryFigure, count: int, word: str) -> Clause:
     value = value_text(level.value, figure.unit)
     lead = f"{sentence_start(figure.label)} {value}"
     if figure.name == OUTCOME_METRIC:
-        lead = f"{value} of the {figure.label.replace(' that ', ' ', 1)}"
+        lead = f"{value} of the {_reach(figure)}"
     if change is None:
         since = f" since {figure.broken.removeprefix('judge ')}" if figure.broken else f" in {counted(count, word)}"
         return Clause(lead=lead, rest=f"; no change{since}.")
@@ -214,7 +230,7 @@ def _too_few(main: HistoryFigure, nights: Sequence[HistoryNight], word: str) -> 
     lead = f"{counted(len(counting), word)} {'is' if len(counting) == 1 else 'are'} too few to name a change."
     values = [value_text(one.value, main.unit) for one in main.nights if one is not None]
     text = _listed(values[-MIN_NIGHTS:])
-    whole = f"{text} of the {main.label.replace(' that ', ' ', 1)}" if main.name == OUTCOME_METRIC else ""
+    whole = f"{text} of the {_reach(main)}" if main.name == OUTCOME_METRIC else ""
     return (Clause(lead=lead), Clause(lead=f"{whole or f'{sentence_start(main.label)}: {text}'}."))
 
 
