@@ -44,6 +44,8 @@ _SHIFTS = (1.0, 9.0)
 """Variances of the shifts that are looked for, in variances of one night."""
 _LIKELIER = 3.0
 """How much likelier a change is dated to a night with a new version than to the one next to it."""
+_NEARLY = 2.0
+"""In logarithms: a first night that is less likely by more is not taken for the true one."""
 _CHUNK = 20_000
 """Clusters that are in memory as rows of nights at the same time."""
 
@@ -85,6 +87,9 @@ class LevelChange(NamedTuple):
     """The first night of the new level."""
     named_at: int
     """The night after which the evidence was strong enough."""
+    earliest: int
+    latest: int
+    """The nights between which it began, nearly as likely as the likeliest one."""
 
 
 class LevelInterval(NamedTuple):
@@ -158,6 +163,8 @@ class ChangeEvidence(NamedTuple):
     """The natural logarithm of the e-value."""
     at: Codes
     """The likeliest first night of a new level."""
+    by_night: Floats
+    """The logarithm of how likely each first night is, from the one after `MIN_BEFORE` others on."""
 
 
 def evidence(sums: NightSums, marked: Marks | None = None) -> ChangeEvidence:
@@ -176,7 +183,7 @@ def evidence(sums: NightSums, marked: Marks | None = None) -> ChangeEvidence:
     ratios = np.logaddexp(*by_shift) - math.log(2)
     likelier = 0.0 if marked is None else np.where(marked[splits], math.log(_LIKELIER), 0.0)
     whole = np.logaddexp.reduce(ratios + np.log(_weights(count, marked)[splits]), axis=-1)
-    return ChangeEvidence(whole, MIN_BEFORE + np.argmax(ratios + likelier, axis=-1))
+    return ChangeEvidence(whole, MIN_BEFORE + np.argmax(ratios + likelier, axis=-1), ratios + likelier)
 
 
 def _weights(count: int, marked: Marks | None) -> Floats:
@@ -255,7 +262,7 @@ def find_changes(sums: NightSums, level: float = LEVEL, marked: Marks | None = N
         seen = evidence(sums.nights(start, look), None if marked is None else _after_first(marked[start:look]))
         if seen.log >= -math.log(level):
             at = start + int(seen.at)
-            changes.append(LevelChange(at, look - 1))
+            changes.append(LevelChange(at, look - 1, at, at))
             start = at
             look = max(look + 1, start + MIN_BEFORE + MIN_AFTER)
         else:
@@ -269,7 +276,9 @@ def _dated(sums: NightSums, changes: Sequence[LevelChange], marked: Marks | None
     dated: list[LevelChange] = []
     for change, start, end in zip(changes, edges, edges[2:], strict=False):
         marks = None if marked is None else _after_first(marked[start:end])
-        dated.append(change._replace(at=start + int(evidence(sums.nights(start, end), marks).at)))
+        seen = evidence(sums.nights(start, end), marks)
+        likely = start + MIN_BEFORE + np.flatnonzero(seen.by_night >= seen.by_night.max() - _NEARLY)
+        dated.append(change._replace(at=start + int(seen.at), earliest=int(likely[0]), latest=int(likely[-1])))
     return dated
 
 

@@ -129,7 +129,7 @@ def changes_of(series: Series, level: float, marked: Marks | None) -> list[Level
     # The limit is known before the first look, so that looking cannot choose it.
     limit = series.part(0, MIN_NIGHTS).pooled() if series.key.reduction else None
     changes = find_changes(series.sums(limit), level, None if marked is None else marked[series.nights])
-    return [LevelChange(series.nights[one.at], series.nights[one.named_at]) for one in changes]
+    return [LevelChange(*(series.nights[night] for night in one)) for one in changes]
 
 
 def levels_of(series: Series, starts: Sequence[int]) -> list[FigureLevel]:

@@ -307,29 +307,40 @@ def _verdict(figure: HistoryFigure, check: Check) -> Literal["", "met", "missed"
 def _aligned(
     changes: dict[FigureKey, list[LevelChange]], series: dict[FigureKey, Series], marked: Marks
 ) -> dict[FigureKey, list[LevelChange]]:
-    """Changes of several figures at one night or the next are one: dates are sure to about a night.
+    """Changes of several figures that may well be of one night are of one: dates are sure to a few nights.
 
-    The night is the one with a new version, else that of the most important figure.
+    The night is one that is likely in the most important figures; one with a new version counts more.
     """
-    nights = sorted({one.at for found in changes.values() for one in found})
-    anchors: dict[int, int] = {}
-    while nights:
-        together = [one for one in nights if one <= nights[0] + 1]
-        importance = {
-            night: max(series[key].declared.importance for key, found in changes.items() if night in _starts(found))
-            for night in together
+    open_ones = [(key, index) for key, own in changes.items() for index in range(len(own))]
+    aligned = {key: list(own) for key, own in changes.items()}
+    while open_ones:
+        fitting = {
+            night: [one for one in open_ones if _may_begin(night, *one, aligned, series)]
+            for night in sorted({aligned[key][index].at for key, index in open_ones})
         }
-        anchor = max(together, key=lambda one: (bool(marked[one]), importance[one], -one))
-        anchors |= dict.fromkeys(together, anchor)
-        nights = nights[len(together) :]
-    return {
-        key: [one._replace(at=anchors[one.at]) if anchors[one.at] in series[key].nights else one for one in found]
-        for key, found in changes.items()
-    }
+        night = max(
+            fitting,
+            key=lambda at: sum(series[key].declared.importance for key, _ in fitting[at]) * (2 if marked[at] else 1),
+        )
+        for key, index in fitting[night]:
+            aligned[key][index] = aligned[key][index]._replace(at=night)
+        open_ones = [one for one in open_ones if one not in fitting[night]]
+    return aligned
 
 
-def _starts(changes: Sequence[LevelChange]) -> list[int]:
-    return [one.at for one in changes]
+def _may_begin(
+    night: int,
+    key: FigureKey,
+    index: int,
+    changes: dict[FigureKey, list[LevelChange]],
+    series: dict[FigureKey, Series],
+) -> bool:
+    """Whether a change may have begun at a night: likely enough, a night of the figure, between its other changes."""
+    own = changes[key]
+    before = own[index - 1].at if index else series[key].nights[0]
+    after = own[index + 1].at if index + 1 < len(own) else series[key].nights[-1] + 1
+    is_likely = own[index].earliest <= night <= own[index].latest
+    return night == own[index].at or (is_likely and before < night < after and night in series[key].nights)
 
 
 def _word(dates: Sequence[str]) -> NightWord:

@@ -65,7 +65,9 @@ def find_nights(paths: Sequence[Path], *, by_day: bool) -> FoundNights:
         if by_day:
             known = days != ""
             undated += int((fresh & ~known).sum())
-            nights += [RunNight(run, day, True, fresh & (days == day)) for day in np.unique(days[fresh & known])]
+            nights += [
+                RunNight(run, day, True, fresh & (days == day)) for day in np.unique(days[fresh & known]).tolist()
+            ]
         else:
             day = _first_day(days[fresh])
             nights.append(RunNight(run, day or run.receipt.started_at[:10], bool(day), fresh))
