@@ -120,8 +120,8 @@ def _print_levels(screen: Screen, history: History, figure: HistoryFigure) -> No
 def _line(label: str, row: Sequence[str], width: int, widths: Sequence[int]) -> str:
     before, now, change, since, target = row
     text = label + " " * (width - cell_len(label))
-    cells = [before.rjust(widths[0]), now.rjust(widths[1]), change.ljust(widths[2]), since.rjust(widths[3]), target]
-    return "  ".join([text, *cells]).rstrip()
+    values = f"{before:>{widths[0]}}  {now:>{widths[1]}}"
+    return f"{text} {values}  {change:<{widths[2]}} {since:>{widths[3]}}  {target}".rstrip()
 
 
 def _row(figure: HistoryFigure) -> tuple[str, str, str, str, str]:

@@ -66,15 +66,15 @@ class Series(NamedTuple):
         return percentile(np.concatenate([one.above for one in self.data]), PERCENTILES[self.key.reduction])
 
 
-def series_of(key: FigureKey, declared: DeclaredMetric, nights: Sequence[NightData]) -> Series | None:
-    """The nights that can be compared with the last one; None where no night counts."""
+def series_of(key: FigureKey, declared: DeclaredMetric, nights: Sequence[NightData]) -> Series:
+    """The nights that can be compared with the last one; empty where no night counts."""
     counted = [
         (index, one.figures[key])
         for index, one in enumerate(nights)
         if key in one.figures and one.figures[key].conversations >= LEAST_CONVERSATIONS
     ]
     if not counted:
-        return None
+        return Series(key, declared, [], [], recurring=False)
     last_index, last = counted[-1]
     kept: list[tuple[int, FigureNight]] = []
     broken = former = ""

@@ -115,8 +115,12 @@ class _History:
         self.is_long = sum(not one.few for one in self.nights) >= MIN_NIGHTS
 
     def made(self, title: str) -> History:
-        series = {key: one for key in self.declared if (one := series_of(key, self.declared[key], self.data))}
-        importance = sum(self.declared[key].importance for key in series) or 1
+        series = {
+            key: series_of(key, declared, self.data)
+            for key, declared in self.declared.items()
+            if any(key in one.figures for one in self.data)
+        }
+        importance = sum(one.declared.importance for one in series.values() if one.nights) or 1
         changes = {
             key: changes_of(one, LEVEL * one.declared.importance / importance, self.marked if self.dimension else None)
             for key, one in series.items()
@@ -134,7 +138,7 @@ class _History:
             nights=self.nights,
             figures=tuple(figures),
             changes=tuple(events),
-            looked_at=len(series) if self.is_long else 0,
+            looked_at=sum(bool(one.nights) for one in series.values()) if self.is_long else 0,
             missing=tuple(_missing(self.dates)) if self.word == "night" else (),
             left_out=tuple(self.read.left_out),
             notes=tuple(self._notes(series)),

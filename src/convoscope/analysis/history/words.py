@@ -7,7 +7,7 @@ from datetime import date
 
 from convoscope.analysis.answer.model import Clause, Noun, Tone, sentence_start
 from convoscope.analysis.answer.verdict import VERBS
-from convoscope.analysis.history.levels import Series
+from convoscope.analysis.history.levels import LEAST_CONVERSATIONS, Series
 from convoscope.analysis.history.model import Direction, FigureChange, HistoryChange, HistoryFigure, HistoryNight
 from convoscope.analysis.history.series import FigureKey
 from convoscope.analysis.words import counted, cut_text, number_text, percent_text, value_text
@@ -27,7 +27,8 @@ MAX_NAME = 30
 
 def day_text(day: str) -> str:
     """`9 Nov`."""
-    return f"{date.fromisoformat(day):%-d %b}"
+    parsed = date.fromisoformat(day)
+    return f"{parsed.day} {parsed:%b}"
 
 
 def change_text(figure: HistoryFigure, change: FigureChange) -> str:
@@ -172,9 +173,9 @@ def make_verdict(
     main = next((one for one in figures if one.name == OUTCOME_METRIC), None)
     main = main or max(figures, key=lambda one: one.importance, default=None)
     if main is None:
-        return (Clause(lead=f"No figure was measured in {counted(len(nights), word)}."),)
+        return (Clause(lead=f"No figure to follow in {counted(len(nights), word)}; a target names one."),)
     if not is_long:
-        return _too_few(main, nights, word)
+        return _too_few(main, nights, noun, word)
     clauses = [_main(main, len(nights), word)]
     by_name = {figure.name: figure for figure in figures}
     others = [one for one in events if one.kind == "level" and one.figures != (main.name,)]
@@ -224,10 +225,12 @@ def _event(event: HistoryChange, by_name: Mapping[str, HistoryFigure], main: str
     return Clause(lead=f"Since {day_text(event.date)}{version}", rest=rest, tone=TONES[first])
 
 
-def _too_few(main: HistoryFigure, nights: Sequence[HistoryNight], word: str) -> tuple[Clause, ...]:
+def _too_few(main: HistoryFigure, nights: Sequence[HistoryNight], noun: Noun, word: str) -> tuple[Clause, ...]:
     """The values alone."""
     counting = [one for one in nights if not one.few]
     lead = f"{counted(len(counting), word)} {'is' if len(counting) == 1 else 'are'} too few to name a change."
+    if not counting:
+        lead = f"{counted(len(nights), word)} of fewer than {LEAST_CONVERSATIONS} {noun}s: too few to name a change."
     values = [value_text(one.value, main.unit) for one in main.nights if one is not None]
     text = _listed(values[-MIN_NIGHTS:])
     whole = f"{text} of the {_reach(main)}" if main.name == OUTCOME_METRIC else ""

@@ -21,3 +21,4 @@ theme.addEventListener("click", () => {
   else document.documentElement.dataset.theme = next;
   theme.textContent = `Theme: ${next}`;
 });
+document.documentElement.dataset.ready = "yes";
