@@ -39,11 +39,10 @@ from convoscope.analysis.history.model import (
 )
 from convoscope.analysis.history.nights import FoundNights, RunNight, find_nights
 from convoscope.analysis.history.series import (
-    ClusterCodes,
     FigureKey,
     NightData,
+    NightReader,
     family,
-    read_night,
     version_dimension,
 )
 from convoscope.analysis.history.words import breaks_of, day_text, make_changes, make_verdict
@@ -79,8 +78,8 @@ def make_history(
     last = read.nights[-1].run
     checks = {figure_name(one.figure): one for one in run_checks(last, targets) if not one.by}
     declared = family(_summaries(read.nights), list(checks))
-    codes = ClusterCodes()
-    nights = [read_night(one, index, list(declared), codes) for index, one in enumerate(read.nights)]
+    reader = NightReader(list(declared))
+    nights = [reader.read(one) for one in read.nights]
     return _History(read, nights, declared, checks, noun_of(last), by).made(_title(paths))
 
 

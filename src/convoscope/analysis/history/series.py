@@ -14,8 +14,10 @@ from convoscope.analysis.history.nights import Rows, RunNight
 from convoscope.metrics.declaration import SECONDS
 from convoscope.runs.database import SCORES, connect, quoted
 from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.judges import PANEL
+from convoscope.scores.observation import MEASURED
 from convoscope.scores.reducers import ACROSS, Sums
 from convoscope.statistics.intervals import Interval, percentile, percentile_interval, ratio_interval
 from convoscope.statistics.summary import Figure, is_bounded, least_value
@@ -90,8 +92,8 @@ class ClusterCodes:
     def of(self, name: tuple[str, ...]) -> int:
         return self._codes.setdefault(name, len(self._codes))
 
-    def rows(self, samples: Samples, night: int) -> tuple[Codes, Codes]:
-        """The cluster of each conversation, and its scenario; -1 for none.
+    def rows(self, samples: Samples, run: int) -> tuple[Codes, Codes]:
+        """The cluster of each conversation, and its scenario; -1 for none. `run`: the number of the run.
 
         What is independent is the scenario, else the user, else the conversation.
         """
@@ -103,7 +105,7 @@ class ClusterCodes:
             rows = np.flatnonzero(known)[first]
             names = [tuple(_value(part, row) for part in parts) for row in rows.tolist()]
             scenarios[known] = np.array([self.of(("scenario", *name)) for name in names], dtype=np.int64)[inverse]
-        clusters = np.where(known, scenarios, _ONCE * (night + 1) + np.arange(samples.count))
+        clusters = np.where(known, scenarios, _ONCE * (run + 1) + np.arange(samples.count))
         users = samples.users
         if users.max(initial=-1) >= 0:
             by_user = np.array([self.of(("user", name)) for name in samples.user_names.values], dtype=np.int64)
@@ -147,39 +149,87 @@ def family(summaries: Sequence[Summary], targeted: Sequence[str]) -> dict[Figure
     return chosen
 
 
-def read_night(night: RunNight, index: int, keys: Sequence[FigureKey], codes: ClusterCodes) -> NightData:
-    """Everything that the history needs of a night, so that the run itself can be left."""
-    samples, summary = Samples(night.run), night.run.summary
-    clusters, scenarios = codes.rows(samples, index)
-    has_two_units = wait_units(summary, samples).are_two
-    figures: dict[FigureKey, FigureNight] = {}
-    for key in keys:
+class NightReader:
+    """Reads nights. Days of one run share what was read of it; of other runs nothing is kept."""
+
+    def __init__(self, keys: Sequence[FigureKey]) -> None:
+        self._keys = keys
+        self._codes = ClusterCodes()
+        self._runs = 0
+        self._open: _OpenRun | None = None
+
+    def read(self, night: RunNight) -> NightData:
+        """Everything that the history needs of a night, so that the run itself can be left."""
+        if self._open is None or self._open.run is not night.run:
+            self._open = _OpenRun(night.run, self._codes, self._runs)
+            self._runs += 1
+        run, rows = self._open, night.rows
+        figures = {key: made for key in self._keys if (made := run.figure(key, rows)) is not None}
+        total = int(rows.sum())
+        versions: dict[str, dict[str, float]] = {}
+        for name, dimension in run.versions.items():
+            counts = np.bincount(dimension.codes[rows] + 1, minlength=len(dimension.values) + 1)[1:]
+            versions[name] = dict(zip(dimension.values, (counts / total).tolist(), strict=True))
+        values, counts = np.unique(run.scenarios[rows & (run.scenarios >= 0)], return_counts=True)
+        by_scenario = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        return NightData(night, figures, versions, run.versions, by_scenario)
+
+
+class _OpenRun:
+    """What was read of one run."""
+
+    def __init__(self, run: Run, codes: ClusterCodes, number: int) -> None:
+        self.run = run
+        self._samples = Samples(run)
+        self._clusters, self.scenarios = codes.rows(self._samples, number)
+        self._has_two_units = wait_units(run.summary, self._samples).are_two
+        names = version_names(self._samples.dimension_names)
+        dimensions = {name: self._samples.dimension(name) for name in names}
+        self.versions = {name: one for name, one in dimensions.items() if one.values}
+        self._subjects: dict[FigureKey, tuple[Codes, Floats]] = {}
+
+    def figure(self, key: FigureKey, rows: Rows) -> FigureNight | None:
+        """A figure over some conversations; None where they have no value."""
+        summary = self.run.summary
         headline = _headline(summary, key)
-        if headline is None or (has_two_units and headline.unit == SECONDS):
-            continue
+        if headline is None or (self._has_two_units and headline.unit == SECONDS):
+            return None
         declared = summary.by_key[key.key]
         identity = Identity(headline.judge, declared.version, _label(summary, key))
-        made = (
-            _percentile(night, headline, key, identity, clusters)
-            if key.reduction
-            else _ratio(samples, night.rows, headline, declared, identity, clusters)
+        if key.reduction:
+            return self._percentile(headline, key, identity, rows)
+        return _ratio(self._samples, rows, headline, declared, identity, self._clusters)
+
+    def _percentile(self, figure: Figure, key: FigureKey, identity: Identity, rows: Rows) -> FigureNight | None:
+        if key not in self._subjects:
+            self._subjects[key] = _subjects(self.run, figure)
+        number, values = self._subjects[key]
+        inside = rows[number]
+        number, values = number[inside], values[inside]
+        if not len(values):
+            return None
+        clusters, q = self._clusters[number], PERCENTILES[key.reduction]
+        return FigureNight(
+            percentile(values, q),
+            percentile_interval(values, clusters, q),
+            len(values),
+            len(np.unique(number)),
+            identity,
+            clusters,
+            values,
+            np.ones_like(values),
+            number,
         )
-        if made is not None:
-            figures[key] = made
-    versions: dict[str, dict[str, float]] = {}
-    version_rows: dict[str, Dimension] = {}
-    for name in version_names(samples.dimension_names):
-        dimension = samples.dimension(name)
-        if dimension.values:
-            counts = np.bincount(dimension.codes[night.rows] + 1, minlength=len(dimension.values) + 1)[1:]
-            total = int(night.rows.sum())
-            versions[name] = {
-                value: float(count / total) for value, count in zip(dimension.values, counts, strict=True)
-            }
-            version_rows[name] = dimension
-    values, counts = np.unique(scenarios[night.rows & (scenarios >= 0)], return_counts=True)
-    by_scenario = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    return NightData(night, figures, versions, version_rows, by_scenario)
+
+
+def _subjects(run: Run, figure: Figure) -> tuple[Codes, Floats]:
+    """The values of all subjects, each with the number of its conversation."""
+    fields = (("metric", figure.metric), ("variant", figure.variant), ("judge", figure.judge), ("status", MEASURED))
+    where = " AND ".join(f"{name} = {quoted(value)}" for name, value in fields)
+    with connect(run.folder) as connection:
+        query = f"SELECT number, value FROM {run.table(SCORES)} WHERE {where} ORDER BY number, position"
+        rows = connection.execute(query).fetchnumpy()
+    return np.asarray(rows["number"], dtype=np.int64), np.asarray(rows["value"], dtype=np.float64)
 
 
 def _headline(summary: Summary, key: FigureKey) -> Figure | None:
@@ -208,40 +258,6 @@ def _ratio(
     n = int(below.sum()) if declared.reduce.across != "mean_of_conversations" else len(chosen)
     value = float(above.sum() / below.sum())
     return FigureNight(value, interval, n, len(chosen), identity, clusters[chosen], above, below, chosen)
-
-
-def _percentile(
-    night: RunNight, figure: Figure, key: FigureKey, identity: Identity, clusters: Codes
-) -> FigureNight | None:
-    where = " AND ".join(
-        f"{name} = {quoted(value)}"
-        for name, value in (
-            ("metric", figure.metric),
-            ("variant", figure.variant),
-            ("judge", figure.judge),
-            ("status", "measured"),
-        )
-    )
-    with connect(night.run.folder) as connection:
-        query = f"SELECT number, value FROM {night.run.table(SCORES)} WHERE {where} ORDER BY number, position"
-        rows = connection.execute(query).fetchnumpy()
-    number = np.asarray(rows["number"], dtype=np.int64)
-    inside = night.rows[number]
-    number, values = number[inside], np.asarray(rows["value"], dtype=np.float64)[inside]
-    if not len(values):
-        return None
-    interval = percentile_interval(values, clusters[number], PERCENTILES[key.reduction])
-    return FigureNight(
-        percentile(values, PERCENTILES[key.reduction]),
-        interval,
-        len(values),
-        len(np.unique(number)),
-        identity,
-        clusters[number],
-        values,
-        np.ones_like(values),
-        number,
-    )
 
 
 def version_dimension(nights: Sequence[NightData]) -> str:
