@@ -250,7 +250,7 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed) -> str:
         facts=folded,
         index=packed.listing,
         bounds=fold(msgspec.json.encode(packed.bounds)),
-        stories=_Markup(
+        stories=Markup(
             "\n".join(
                 f'<script type="text/plain" id="story-{position}">{story}</script>'
                 for position, story in packed.stories.items()
@@ -259,14 +259,14 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed) -> str:
     )
 
 
-class _Markup(str):
+class Markup(str):
     """Text that is put into a page as it is."""
 
 
 def fill_page(template: str, css: str, js: str, **parts: str) -> str:
     """A page of its parts, which are escaped, with a policy that allows its own script and style only."""
     whole = {"policy": escape(_policy(css, js)), "css": css, "js": js}
-    whole |= {name: part if isinstance(part, _Markup) else escape(part) for name, part in parts.items()}
+    whole |= {name: part if isinstance(part, Markup) else escape(part) for name, part in parts.items()}
     # In one pass: what is put in is not looked at again.
     text = re.sub(r"@(\w+)@", lambda match: whole[match[1]], template)
     # A file name may hold bytes that are no text.
