@@ -233,8 +233,10 @@ def _too_few(main: HistoryFigure, nights: Sequence[HistoryNight], noun: Noun, wo
         lead = f"{counted(len(nights), word)} of fewer than {LEAST_CONVERSATIONS} {noun}s: too few to name a change."
     values = [value_text(one.value, main.unit) for one in main.nights if one is not None]
     text = _listed(values[-MIN_NIGHTS:])
-    whole = f"{text} of the {_reach(main)}" if main.name == OUTCOME_METRIC else ""
-    return (Clause(lead=lead), Clause(lead=f"{whole or f'{sentence_start(main.label)}: {text}'}."))
+    text = f"the last {MIN_NIGHTS}: {text}" if len(values) > MIN_NIGHTS else text
+    label = sentence_start(main.label)
+    whole = f"{sentence_start(text)} of the {_reach(main)}" if main.name == OUTCOME_METRIC else f"{label}: {text}"
+    return (Clause(lead=lead), Clause(lead=f"{whole}."))
 
 
 def _listed(words: Iterable[str]) -> str:
