@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,28 +19,34 @@ MOST_FIGURES = 8
 MOST_EVENTS = 6
 LABEL = 29
 MOST_NAMED = 4
+MOST_VALUES = 5
+"""Nights that are printed where there are too few to look for changes."""
 
 
 def print_history(screen: Screen, history: History, page: Path | None, *, full: bool = False) -> None:
     """The answer, the figures, the changes, what is missing, and what to look at next."""
     for clause in history.verdict:
-        screen.wrapped(clause.text, {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold"))
+        _wrapped(screen, clause.text, {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold"))
     screen.line()
     shown = history.figures if full else history.figures[:MOST_FIGURES]
-    _print_figures(screen, history, shown, full=full)
+    if history.looked_at:
+        _print_figures(screen, history, shown, full=full)
+    else:
+        _print_values(screen, history, shown)
     if len(shown) < len(history.figures):
-        screen.line(f"  and {counted(len(history.figures) - len(shown), 'figure')} without a change (--full)")
+        more = " without a change" if history.looked_at else ""
+        screen.line(f"  and {counted(len(history.figures) - len(shown), 'figure')}{more} (--full)")
     screen.line()
     events = history.changes if full else history.changes[:MOST_EVENTS]
     for event in events:
         version = event.version if event.version == "no new version" else ""
         words = "; ".join(filter(None, (event.title, ", ".join(filter(None, (version, event.by_version))))))
         more = "; ".join(event.details) if full else ""
-        screen.wrapped(f"{day_text(event.date):>6}  {words}{f': {more}' if more else ''}", indent=" " * 8)
+        _wrapped(screen, f"{day_text(event.date):>6}  {words}{f': {more}' if more else ''}", indent=" " * 8)
     if len(events) < len(history.changes):
         screen.line(f"        and {counted(len(history.changes) - len(events), 'earlier change')} (--full)")
     for note in notes_of(history):
-        screen.wrapped(note)
+        _wrapped(screen, note)
     if page is not None:
         screen.line(f"page  {page}")
     screen.line(f"next  {next_command(history)}")
@@ -80,18 +87,16 @@ def notes_of(history: History) -> Iterator[str]:
 
 
 def _print_figures(screen: Screen, history: History, figures: Sequence[HistoryFigure], *, full: bool) -> None:
-    is_short = not history.looked_at
-    head = ("", "", "", "", "") if is_short else ("before", "now", "change", "since", "target")
-    rows = [_values_row(one) if is_short else _row(one) for one in figures]
+    head = ("before", "now", "change", "since", "target")
+    rows = [_row(one) for one in figures]
     labels = [_cut(one_line(one.label)) for one in figures]
     span = span_text(history)
     width = max([cell_len(label) + 2 for label in labels] + [min(cell_len(span), LABEL + 2)])
     widths = [max(cell_len(row[column]) for row in (head, *rows)) for column in range(5)]
-    if cell_len(span) > width or is_short:
+    if cell_len(span) > width:
         screen.line(span)
         span = ""
-    if not is_short:
-        screen.line(_line(span, head, width, widths))
+    screen.line(_line(span, head, width, widths))
     for label, row, figure in zip(labels, rows, figures, strict=True):
         direction = figure.change.direction if figure.change else ""
         style = {"worse": "red", "better": "green"}.get(direction, "")
@@ -146,12 +151,34 @@ def _target(figure: HistoryFigure) -> str:
     return ", ".join(filter(None, (side or "none", figure.remark)))
 
 
-def _values_row(figure: HistoryFigure) -> tuple[str, str, str, str, str]:
-    """The values alone, where nights are too few."""
-    values = [NOTHING if one is None else number_text(one.value, figure.unit) for one in figure.nights]
-    unit = value_text(1.0, figure.unit).partition(" ")[2]
-    return "", f"{'  '.join(values)} {unit}".strip(), "", "", ""
+def _print_values(screen: Screen, history: History, figures: Sequence[HistoryFigure]) -> None:
+    """The values alone, where nights are too few: the last ones, a column each."""
+    last = history.nights[-MOST_VALUES:]
+    screen.line(span_text(history) + (f"; the last {len(last)}" if len(last) < len(history.nights) else ""))
+    rows = [
+        [NOTHING if one is None else value_text(one.value, figure.unit) for one in figure.nights[-MOST_VALUES:]]
+        for figure in figures
+    ]
+    dates = [day_text(one.date) for one in last]
+    widths = [max(cell_len(row[column]) for row in (dates, *rows)) for column in range(len(last))]
+    labels = [_cut(one_line(one.label)) for one in figures]
+    width = max(map(cell_len, labels), default=0)
+    for label, row in zip(("", *labels), (dates, *rows), strict=True):
+        cells = " ".join(text.rjust(size) for text, size in zip(row, widths, strict=True))
+        screen.line(f"  {label}{' ' * (width - cell_len(label))}  {cells}")
 
 
 def _cut(label: str) -> str:
-    return label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
+    """A label that fits; what distinguishes it from its neighbour is at its end, and stays."""
+    if len(label) <= LABEL:
+        return label
+    start, comma, end = label.rpartition(", ")
+    kept = f"…, {end}" if comma and len(end) < LABEL // 2 else "…"
+    return (start if comma and kept != "…" else label)[: LABEL - len(kept)].rstrip() + kept
+
+
+def _wrapped(screen: Screen, text: str, style: str = "", indent: str = "  ") -> None:
+    # A number and its unit stay together.
+    joined = one_line(text, None).replace(" %", "\N{NO-BREAK SPACE}%")
+    for line in textwrap.wrap(joined, WIDTH, subsequent_indent=indent, break_on_hyphens=False):
+        screen.line(line.replace("\N{NO-BREAK SPACE}", " "), style)

@@ -9,8 +9,8 @@ that add up to 1, of a mixture likelihood ratio of the difference between the tw
   asymptotic confidence sequences", Annals of Statistics 52);
 - in the form of Student's t for a level and a spread that are unknown (Lai 1976; Wang and Ramdas 2025, "Anytime-valid
   t-tests and confidence sequences for Gaussian means with unknown variance", Sequential Analysis 44);
-- summed over the start of the change as the e-detectors of Shin, Ramdas and Rinaldo (2024, "E-detectors: a
-  nonparametric framework for sequential change detection", NEJSDS 2), but with weights, so that the chance of a false
+- summed over the start of the change as the e-detectors of Shin, Ramdas and Rinaldo (2022, "E-detectors: a
+  nonparametric framework for sequential change detection"), but with weights, so that the chance of a false
   alarm is bounded for ever and not only their rate.
 
 What is independent? Each night adds noise of its own. A scenario or user that is there every night adds the same each

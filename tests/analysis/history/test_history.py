@@ -30,10 +30,10 @@ def days(count: int) -> Iterator[date]:
     return (FIRST + timedelta(days=index) for index in range(count))
 
 
-def scored(folder: Path, chats: list[dict[str, Any]], name: str, **options: Any) -> Run:
+def scored(folder: Path, chats: list[dict[str, Any]], name: str, label: str = "resolved") -> Run:
     """A run of one file of chats."""
     file = write_night(folder / "logs" / name, FIRST, chats)
-    return convoscope.score(file, out=folder / "runs" / name, metrics=METRICS, label="resolved", **options)
+    return convoscope.score(file, out=folder / "runs" / name, metrics=METRICS, label=label)
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +231,27 @@ class TestWhatIsLeftOut:
             make_history(tmp_path)
         with pytest.raises(UsageError, match="by run or by day"):
             make_history(tmp_path, by="week")
+
+
+def test_nights_of_another_label_are_shown_and_not_compared(tmp_path: Path) -> None:
+    """Nine nights: five by the label `resolved`, of which all chats pass, then four by `happy`, of which half do."""
+    for index, day in enumerate(days(9)):
+        chats = [
+            chat(day, number, resolved=True, wait=1.0, version="v1", happy=number % 2 == 0) for number in range(20)
+        ]
+        scored(tmp_path, chats, day.isoformat(), "resolved" if index < 5 else "happy")
+    made = make_history(tmp_path / "runs")
+    goal = made["outcome.success"]
+    assert [one.value for one in goal.nights if one is not None] == [1.0] * 5 + [0.5] * 4
+    assert [one.comparable for one in goal.nights if one is not None] == [False] * 5 + [True] * 4
+    assert goal.changes == ()
+    assert (goal.broken, goal.broken_at) == ("label changed 23 Oct", 5)
+    assert goal.level is not None
+    assert (goal.level.value, goal.level.nights) == (0.5, 4)
+    assert made.verdict[0].text == "50.0 % of the chats reach their goal since 23 Oct; label changed 23 Oct."
+    assert [(one.kind, one.date, one.title) for one in made.changes] == [
+        ("break", "2026-10-23", "another label: not comparable")
+    ]
 
 
 KEY = FigureKey("judged.faithfulness")

@@ -274,7 +274,7 @@ class _History:
                 f"{by_receipt:,} of {len(self.dates):,} runs have" if by_receipt < len(self.dates) else "the logs have"
             )
             yield f"{which} no clocks: dated by when they were scored"
-        if any(one.recurring for one in series.values()):
+        if self.is_long and any(one.recurring for one in series.values()):
             most = max(len(set(one.data[0].clusters.tolist())) for one in series.values() if one.recurring)
             yield f"levels are those of the {most:,} scenarios that all {self.word}s share"
 

@@ -176,7 +176,7 @@ def make_verdict(
         return (Clause(lead=f"No figure to follow in {counted(len(nights), word)}; a target names one."),)
     if not is_long:
         return _too_few(main, nights, noun, word)
-    clauses = [_main(main, len(nights), word)]
+    clauses = [_main(main, nights, word)]
     by_name = {figure.name: figure for figure in figures}
     others = [one for one in events if one.kind == "level" and one.figures != (main.name,)]
     clauses += [_event(one, by_name, main.name, noun) for one in others[:MOST_EVENTS]]
@@ -185,7 +185,7 @@ def make_verdict(
     return tuple(clauses)
 
 
-def _main(figure: HistoryFigure, count: int, word: str) -> Clause:
+def _main(figure: HistoryFigure, nights: Sequence[HistoryNight], word: str) -> Clause:
     level, change = figure.level, figure.change
     if level is None:
         last = figure.last
@@ -196,8 +196,9 @@ def _main(figure: HistoryFigure, count: int, word: str) -> Clause:
     if figure.name == OUTCOME_METRIC:
         lead = f"{value} of the {_reach(figure)}"
     if change is None:
-        since = f" since {figure.broken.removeprefix('judge ')}" if figure.broken else f" in {counted(count, word)}"
-        return Clause(lead=lead, rest=f"; no change{since}.")
+        if figure.broken_at is not None:
+            return Clause(lead=lead, rest=f" since {day_text(nights[figure.broken_at].date)}; {figure.broken}.")
+        return Clause(lead=lead, rest=f"; no change in {counted(len(nights), word)}.")
     lead += f" since {day_text(change.date)}"
     if figure.unit == SHARE:
         points = abs(100 * change.difference)
@@ -233,8 +234,10 @@ def _too_few(main: HistoryFigure, nights: Sequence[HistoryNight], noun: Noun, wo
         lead = f"{counted(len(nights), word)} of fewer than {LEAST_CONVERSATIONS} {noun}s: too few to name a change."
     values = [value_text(one.value, main.unit) for one in main.nights if one is not None]
     text = _listed(values[-MIN_NIGHTS:])
-    whole = f"{text} of the {_reach(main)}" if main.name == OUTCOME_METRIC else ""
-    return (Clause(lead=lead), Clause(lead=f"{whole or f'{sentence_start(main.label)}: {text}'}."))
+    text = f"the last {MIN_NIGHTS}: {text}" if len(values) > MIN_NIGHTS else text
+    label = sentence_start(main.label)
+    whole = f"{sentence_start(text)} of the {_reach(main)}" if main.name == OUTCOME_METRIC else f"{label}: {text}"
+    return (Clause(lead=lead), Clause(lead=f"{whole}."))
 
 
 def _listed(words: Iterable[str]) -> str:
