@@ -21,13 +21,17 @@ from typing import TextIO
 from benchmarks import (
     annotation,
     causes,
+    comparing,
     dialogues,
     faults,
+    format_mutations,
+    format_speed,
     intervals,
     items,
     judging,
     labels,
     mutations,
+    nights,
     page,
     road,
     scoring,
@@ -53,6 +57,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         mutations.run_both_ways(200_000 if full else 2_000)
         state_event_mutations.run(20_000 if full else 500)
         voice_mutations.run(5_000 if full else 200)
+        format_mutations.run(40 if full else 2)
 
     def semantics() -> None:
         semantic.run(folder / "semantic", 10_000 if full else 500)
@@ -63,11 +68,16 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         if full:
             labels.run()
 
+    def compared() -> None:
+        comparing.run(2_000 if full else 20)
+        comparing.size(folder, 1_000_000 if full else 5_000)
+
     return {
         "startup": startup.run,
         "road": lambda: road.run(folder),
         "items": lambda: items.run(folder, 1_000_000 if full else 20_000),
         "chats": lambda: scoring.run(folder, sizes=(20_000, 200_000) if full else (500, 5_000)),
+        "formats": lambda: format_speed.run(folder, 500 if full else 50),
         "call": lambda: voice.run(rounds=300 if full else 50),
         "dialogues": lambda: dialogues.run(rounds=5 if full else 1),
         "states": lambda: states.cost(folder, 1_000_000 if full else 5_000),
@@ -81,6 +91,8 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         "causes": lambda: causes.run(calls=120 if full else 20),
         "faults": lambda: faults.run(alone=140 if full else 5, together=7 if full else 1),
         "intervals": lambda: intervals.run(2_000 if full else 100),
+        "comparisons": compared,
+        "nights": lambda: nights.run(2_000 if full else 20),
         "mutations": wrong_records,
         "weight": weight.run,
     }

@@ -7,13 +7,16 @@ own seed, so that the same code prints the same table.
 from __future__ import annotations
 
 import math
+import sys
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import items, scoring
 from convoscope.analysis.answer.comparison import GroupComparison, interval_of, paired, redrawn, whole
 from convoscope.statistics.differences import LEVEL, Codes, FigureSample, Floats, holm
 
@@ -190,6 +193,26 @@ def run(runs: int) -> None:
             found, naive, wrong = power(design, effect, runs)
             cells.append(f"{effect} sd {found} ({naive}) {wrong}")
         print(f"  {design.name:42} {'  '.join(cells)}", flush=True)
+
+
+_SCRIPT = """
+import sys, convoscope
+convoscope.compare(sys.argv[1], sys.argv[2])
+"""
+
+
+def size(folder: Path, count: int) -> None:
+    """Print the time and memory of a comparison of two runs with so many items each."""
+    runs = []
+    for seed in (1, 2):
+        log, made = folder / f"compared-{seed}.jsonl", folder / f"compared-{seed}"
+        items.write_items(log, count, seed)
+        scoring.score(log, made, workers=2, metrics=items.METRICS)
+        runs.append(made)
+        log.unlink()
+    measured = scoring.watched([sys.executable, "-c", _SCRIPT, *map(str, runs)])
+    print(f"two runs of {count:,} items each, {len(items.METRICS)} figures: {measured.cpu:.1f} s of CPU time, ", end="")
+    print(f"peak memory {measured.peak_mb:.0f} MB")
 
 
 if __name__ == "__main__":

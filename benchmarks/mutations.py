@@ -313,13 +313,13 @@ def mutated(item: dict[str, Any], draw: Draw) -> dict[str, Any]:
     """A copy of an item in which one to four things are wrong."""
     payload = copy.deepcopy(item)
     for _ in range(draw.randint(1, 4)):
-        places = list(_places(payload))
-        if places:
-            draw.choice(_MUTATIONS)(*draw.choice(places), draw)
+        held = list(places(payload))
+        if held:
+            draw.choice(_MUTATIONS)(*draw.choice(held), draw)
     return payload
 
 
-def _places(value: Any) -> Iterator[Place]:
+def places(value: Any) -> Iterator[Place]:
     pending = [value]
     while pending:
         one = pending.pop()

@@ -69,16 +69,30 @@ def report(measured: Measured, size: int, workers: int, logs: Path) -> None:
 
 def score(logs: Path, out: Path, workers: int, metrics: Sequence[str] = ()) -> Measured:
     """Score in a process of its own, and watch the memory of it and its children."""
+    used = watched([sys.executable, "-c", _SCRIPT, str(logs), str(out), str(workers), *metrics])
+    return Measured(used.seconds, used.cpu, used.peak_mb, convoscope.Run.open(out))
+
+
+class Used(NamedTuple):
+    """What a command took."""
+
+    seconds: float
+    cpu: float
+    peak_mb: float
+
+
+def watched(command: Sequence[str]) -> Used:
+    """Run a command, and watch the memory of it and its children."""
     began, used = perf_counter(), children_cpu()
-    process = subprocess.Popen([sys.executable, "-c", _SCRIPT, str(logs), str(out), str(workers), *metrics])
+    process = subprocess.Popen(command)
     peak = 0.0
     while process.poll() is None:
         peak = max(peak, _memory_mb(process.pid))
         sleep(0.2)
     seconds = perf_counter() - began
     if process.returncode:
-        raise SystemExit(f"scoring failed with {process.returncode}")
-    return Measured(seconds, children_cpu() - used, peak, convoscope.Run.open(out))
+        raise SystemExit(f"{command[0]} failed with {process.returncode}")
+    return Used(seconds, children_cpu() - used, peak)
 
 
 def children_cpu() -> float:

@@ -1,4 +1,7 @@
-"""How heavy the source is: lines, files, functions and classes by package; with `--passed`, what one input passes."""
+"""How heavy the source is: lines, files, functions and classes by package, lines of each reader and kit.
+
+With `--passed`, what one input passes.
+"""
 
 from __future__ import annotations
 
@@ -57,6 +60,23 @@ def print_weights() -> None:
     print_row("all", Weight(*map(sum, zip(*weights.values(), strict=True))))
 
 
+def print_readers() -> None:
+    """The lines of each kit and of each reader, the longest first; a reader may be a folder."""
+    for folder in ("kits", "formats"):
+        inside = sorted((SOURCE / "ingest" / folder).iterdir())
+        lines = {
+            path.stem: weight_of(sorted(path.rglob("*.py")) if path.is_dir() else [path]).lines
+            for path in inside
+            if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))
+        }
+        listed = sorted(((count, name) for name, count in lines.items() if name != "__init__"), reverse=True)
+        print(
+            f"\n{len(listed)} {folder}, {sum(lines.values()):,} lines, half of them up to {listed[len(listed) // 2][0]}"
+        )
+        for start in range(0, len(listed), 5):
+            print("  " + "  ".join(f"{name:<17}{count:>5}" for count, name in listed[start : start + 5]))
+
+
 def print_row(name: str, weight: Weight) -> None:
     print(f"{name:<14}{weight.lines:>8,}{weight.files:>7,}{weight.functions:>11,}{weight.classes:>9,}")
 
@@ -93,6 +113,7 @@ def passed_by(source: Path, settings: dict[str, Any]) -> Passed:
 def run() -> None:
     """Lines by package, and what one input of each family passes."""
     print_weights()
+    print_readers()
     print()
     print_passed()
 
@@ -111,6 +132,7 @@ def main() -> None:
         print_passed()
     else:
         print_weights()
+        print_readers()
 
 
 if __name__ == "__main__":

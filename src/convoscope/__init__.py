@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from convoscope.analysis.answer.make import make_answer
     from convoscope.analysis.flows import states
+    from convoscope.analysis.plan import plan
     from convoscope.analysis.vacuity import audit
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from convoscope.metrics.judged import template_scorer
     from convoscope.report.compare import compare
     from convoscope.report.export import export
+    from convoscope.report.history import history
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
     from convoscope.report.plot import plot
@@ -54,8 +56,10 @@ __all__ = [
     "compare",
     "derived",
     "export",
+    "history",
     "make_answer",
     "metric",
+    "plan",
     "plot",
     "read",
     "resource",
@@ -87,6 +91,8 @@ _HOME = {
     "make_answer": "convoscope.analysis.answer.make",
     "metric": "convoscope.metrics.declaration",
     "export": "convoscope.report.export",
+    "plan": "convoscope.analysis.plan",
+    "history": "convoscope.report.history",
     "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",

@@ -5,6 +5,7 @@ Everything that is printed or written as a report goes through here.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from pathlib import Path
@@ -34,6 +35,12 @@ def one_line(text: str, limit: int | None = MAX_LINE) -> str:
 def clean_json(text: str) -> str:
     """JSON that says the same. It escapes the controls below the blank; here are the others."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def toml_text(value: str) -> str:
+    """A text of TOML that says the same and steers nothing; a log may hold anything."""
+    harmless = json.dumps(value.encode("utf-8", "replace").decode(), ensure_ascii=False)
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08x}" for one in harmless).replace("##", "#\\u0023")
 
 
 def is_utf8(path: Path) -> bool:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Meta
@@ -48,9 +48,62 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     calibration: str | None = None
 
 
+class ScoringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[score]`: which logs are scored, and how. Code of the user is named on the command line only."""
+
+    logs: str | list[str] = []
+    out: str | None = None
+    label: str | None = None
+    by: str | list[str] = []
+    metrics: str | list[str] = []
+    annotate: str | None = None
+    format: str | None = None
+    map: str | None = None
+    flows: str | list[str] = []
+    turns: str | None = None
+    tool_failed: str | list[str] = []
+    speech_tools: str | list[str] = []
+    speakers: str | list[str] = []
+    session_gap: NotNegative | None = None
+
+
+Amount = float | str
+"""A number in the unit of the figure, or a text such as `80%`, `2 s`, `+2pp`."""
+Undetermined = Literal["stop", "fail", "warn"]
+Share = Annotated[float, Meta(ge=0, le=1)]
+
+
+class TargetTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[[policy.target]]`: a rule on a figure, or on its change against the baseline."""
+
+    rule: str | None = None
+    figure: str | None = None
+    group: dict[str, str] = {}
+    at_least: Amount | None = None
+    at_most: Amount | None = None
+    change_at_least: Amount | None = None
+    change_at_most: Amount | None = None
+    min_n: Annotated[int, Meta(ge=0)] | None = None
+    min_coverage: Share | None = None
+    decide: Literal["value", "interval"] | None = None
+    when_undetermined: Undetermined | None = None
+
+
+class PolicyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[policy]`: what has to hold, and what every target of it needs unless it says otherwise."""
+
+    target: list[str | TargetTable] = []
+    min_n: Annotated[int, Meta(ge=0)] = 0
+    min_coverage: Share = 0.0
+    when_undetermined: Undetermined = "stop"
+
+
 class SettingsTables(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
+    baseline: str | None = None
+    score: ScoringTable = ScoringTable()
+    policy: PolicyTable | None = None
     judge: JudgeTable = JudgeTable()
 
 
@@ -64,6 +117,14 @@ class FoundSettings(NamedTuple):
     def path(self, name: str) -> str:
         """A path of the file: it is meant from the file's folder on."""
         return str(self.file.resolve().parent / Path(name).expanduser())
+
+    def line(self, key: Key) -> int | None:
+        """The line of a key, else of what it is in."""
+        return _line(self.file.read_bytes().decode("utf-8-sig"), key)
+
+    def error(self, key: Key, message: str, *, hint: str = "") -> InputError:
+        """What is wrong with a key of the file, and in which line."""
+        return InputError(message, file=str(self.file), line=self.line(key), field=key_text(key), hint=hint)
 
 
 def find_settings(named: Path | None = None) -> FoundSettings | None:
@@ -96,37 +157,77 @@ def read_settings_file(file: Path) -> SettingsTables:
         return msgspec.convert(content, SettingsTables)
     except msgspec.ValidationError as error:
         message, _, at = str(error).replace(" | null", "").replace("`object`", "a table").partition(" - at ")
-        key = tuple(step for step in re.split(r"\.|\[.*?\]", at.strip("`").removeprefix("$")) if step)
-        line_of_key = _line(text, key)
-        raise InputError(message, file=str(file), line=line_of_key, field=".".join(key), hint=_SEE) from None
+        steps = re.findall(r"\.([^.\[`]+)|\[(\d+)\]", at.replace("[...]", ""))
+        key = tuple(int(index) if index else name for name, index in steps)
+        raise InputError(message, file=str(file), line=_line(text, key), field=key_text(key), hint=_SEE) from None
 
 
-def _refuse_unknown(
-    content: Mapping[str, Any], table: type[msgspec.Struct], above: tuple[str, ...], file: Path, text: str
-) -> None:
+Key = tuple[str | int, ...]
+"""The way to a value: names of tables and keys, and the index of a table in a list, from 0."""
+
+
+def key_text(key: Key) -> str:
+    """`policy.target[2].min_n`: the tables of a list are counted from 1."""
+    return "".join(f"[{step + 1}]" if isinstance(step, int) else f".{step}" for step in key).removeprefix(".")
+
+
+def _refuse_unknown(content: Mapping[str, Any], table: type[msgspec.Struct], above: Key, file: Path, text: str) -> None:
     known = {field.name: field.type for field in msgspec.structs.fields(table)}
     for name, value in content.items():
         key = (*above, name)
         if name not in known:
             near = nearest_names(name, known)
             hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(known)}"
-            where = ".".join(key)
-            raise InputError("unknown key", file=str(file), line=_line(text, key), field=where, hint=hint)
-        if isinstance(value, dict) and isinstance(known[name], type) and issubclass(known[name], msgspec.Struct):
-            _refuse_unknown(value, known[name], key, file, text)
+            raise InputError("unknown key", file=str(file), line=_line(text, key), field=key_text(key), hint=hint)
+        inner = _table_in(known[name])
+        if inner is None:
+            continue
+        if isinstance(value, dict):
+            _refuse_unknown(value, inner, key, file, text)
+        for index, entry in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(entry, dict):
+                _refuse_unknown(entry, inner, (*key, index), file, text)
 
 
-def _line(text: str, key: tuple[str, ...]) -> int | None:
-    """The line of a key; None where it is not written as one key in a line of its table."""
-    table: tuple[str, ...] = ()
+def _table_in(kind: Any) -> type[msgspec.Struct] | None:
+    """The table that a type allows: itself, or as one of several, or as an entry of a list."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return kind
+    return next((table for part in get_args(kind) if (table := _table_in(part)) is not None), None)
+
+
+def _line(text: str, key: Key) -> int | None:
+    """The line of a key, else of what it is in; None where that is not written as one key in a line of its table."""
+    lines: dict[Key, int] = {}
+    table: Key = ()
     for number, line in enumerate(text.splitlines(), 1):
-        if heading := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
-            table = tuple(part.strip(" \"'") for part in heading[1].split("."))
-            if table == key:
-                return number
-        elif (entry := re.match(r"\s*([\w\"'-]+)\s*=", line)) and (*table, entry[1].strip("\"'")) == key:
-            return number
-    return None
+        if heading := re.match(r"\s*(\[+)\s*([^\]]+?)\s*\]", line):
+            table = tuple(part.strip(" \"'") for part in heading[2].split("."))
+            if heading[1] == "[[":
+                table = (*table, sum(known[:-1] == table and isinstance(known[-1], int) for known in lines))
+            lines.setdefault(table, number)
+        elif entry := re.match(r"\s*([\w\"'-]+)\s*=", line):
+            lines.setdefault((*table, entry[1].strip("\"'")), number)
+    return next((lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in lines), None)
+
+
+_PATHS = frozenset(("logs", "out", "map", "flows"))
+
+
+def score_options(settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What `[score]` says, where the command line says nothing. A path is meant from the file's folder on."""
+    options = dict(given)
+    if settings is None:
+        return options
+    for name in ScoringTable.__struct_fields__:
+        value = getattr(settings.tables.score, name)
+        if value in (None, []) or options.get(name) not in (None, (), []):
+            continue
+        if name in _PATHS:
+            paths = [Path(os.path.relpath(settings.path(path))) for path in listed(value)]
+            value = paths if name in ("logs", "flows") else paths[0] if name == "out" else str(paths[0])
+        options[name] = value
+    return options
 
 
 def judge_options(file_settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,7 +245,7 @@ def judge_options(file_settings: FoundSettings | None, given: Mapping[str, Any])
     if file_settings is None or not (judges or file_settings.is_named):
         return options
     table = file_settings.tables.judge
-    models = _listed(table.model)
+    models = listed(table.model)
     if asks_file and not models:
         raise InputError("names no model", file=str(file_settings.file), field="judge", hint='model = "openai:MODEL"')
     is_trusted = file_settings.is_named or asks_file
@@ -167,8 +268,8 @@ def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: boo
         "max_answer_tokens": table.max_answer_tokens,
         "timeout": table.timeout,
         "redact": table.redact if is_trusted or table.redact else None,
-        "redact_patterns": _listed(table.redact_patterns),
-        "rubrics": [file_settings.path(folder) for folder in _listed(table.rubrics)],
+        "redact_patterns": listed(table.redact_patterns),
+        "rubrics": [file_settings.path(folder) for folder in listed(table.rubrics)],
         "calibration": table.calibration and file_settings.path(table.calibration),
         "second_look": table.second_look if is_trusted else None,
     }
@@ -182,5 +283,6 @@ def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: boo
     return {name: value for name, value in values.items() if value not in (None, [], {})}
 
 
-def _listed(value: str | list[str]) -> list[str]:
+def listed(value: str | list[str]) -> list[str]:
+    """One text, or a list of them, as a list."""
     return [value] if isinstance(value, str) else value

@@ -356,7 +356,7 @@ class TestGroups:
 
     def test_by_dimensions_that_nothing_is_grouped_by_are_refused_where_that_is_known(self, tmp_path: Path) -> None:
         run = grouped(tmp_path, targets=["length[tongue=de] <= 2"])
-        assert [one.result for one in run_checks(run) if one.by] == ["undetermined: no such group"]
+        assert [one.result for one in run_checks(run) if one.by] == ["undetermined: the run has no groups by tongue"]
         with pytest.raises(UsageError, match="no groups by tongue"):
             run_checks(run, ["length[tongue=de] <= 2"])
 

@@ -19,7 +19,7 @@ SCENARIOS = [
         "an archive lies among the logs",
         "Twelve chats; the archive beside them was not opened.",
         {"chats.jsonl": CHATS, "older.zip": "PK\x03\x04 and more"},
-        says=[r"older\.zip: is an archive, which is not opened"],
+        says=[r"older\.zip: is a ZIP archive, which is not opened"],
         conversations=12,
     ),
     Scenario(
@@ -27,7 +27,7 @@ SCENARIOS = [
         "The archive was not opened, so nothing may be said of all logs.",
         {"chats.jsonl": CHATS, "older.zip": "PK\x03\x04 and more"},
         options=["--strict"],
-        says=[r"error: 1 problem older\.zip: is an archive"],
+        says=[r"error: 1 problem older\.zip: is a ZIP archive"],
         code=2,
     ),
     Scenario(

@@ -169,7 +169,7 @@ class TestInspect:
         (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
         ended = convoscope("inspect", "photo.jpg", cwd=tmp_path)
         assert ended.code == 2
-        assert "is a binary file" in ended.err
+        assert "photo.jpg: is a picture" in ended.err
 
 
 class TestMetricsAndFormats:

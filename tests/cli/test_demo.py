@@ -20,7 +20,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ended(folder: Path) -> Ended:
-    return convoscope("demo", cwd=folder)
+    """The settings of a project are no matter of the demo."""
+    settings = folder / "convoscope.toml"
+    settings.write_text('[score]\nlabel = "csat"\n[policy]\ntarget = ["outcome.success > 99%"]\n')
+    done = convoscope("demo", cwd=folder)
+    settings.unlink()
+    return done
 
 
 def test_it_ends_well_and_says_what_to_do_next(ended: Ended) -> None:

@@ -12,9 +12,10 @@ import pytest
 
 import convoscope
 from convoscope.errors import ConvoscopeError
-from convoscope.ingest.discover import best_claim, sample_of
-from convoscope.ingest.io.json import BadJson
-from convoscope.ingest.marks import MARKS, names_in
+from convoscope.ingest import discover
+from convoscope.ingest.discover import best_claim, find_inputs, sample_of
+from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.marks import MARKS, MarkedReader, names_in
 from convoscope.ingest.reader import installed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -73,3 +74,46 @@ def test_a_file_without_marks_is_shown_to_all_readers_before_it_is_refused(tmp_p
         assert stream.report.files["set.json"].format == "sharegpt"
     finally:
         installed.cache_clear()
+
+
+def test_only_readers_that_may_know_a_file_are_imported() -> None:
+    """Of the fields of the file, `results` marks two formats, `utterances` one, `channels` and the others none."""
+    installed.cache_clear()
+    try:
+        (found,) = find_inputs([EXAMPLES / "deepgram" / "parcel.json"]).inputs
+        assert found.reader == "deepgram"
+        readers = [reader for reader in installed().by_name.values() if isinstance(reader, MarkedReader)]
+        assert {reader.name for reader in readers if "loaded" in vars(reader)} == {
+            "aws-transcribe",
+            "deepgram",
+            "taskmaster",
+        }
+        assert len(readers) == len(MARKS)
+    finally:
+        installed.cache_clear()
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json"])
+def test_as_much_is_decoded_of_a_long_file_as_of_a_short_one(ending: str, tmp_path: Path, monkeypatch: Any) -> None:
+    decoded: list[int] = []
+
+    def counting(data: bytes) -> Any:
+        decoded.append(len(data))
+        return decode(data)
+
+    monkeypatch.setattr(discover, "decode", counting)
+    spent = []
+    for count in (4_000, 20_000):
+        rows = [json.dumps({"id": f"{number:06d}", "messages": [TURN]}) for number in range(count)]
+        path = tmp_path / f"{count}.{ending}"
+        path.write_text("\n".join(rows) if ending == "jsonl" else f"[{','.join(rows)}]")
+        assert path.stat().st_size > discover.HEAD_BYTES
+        (found,) = find_inputs([path]).inputs
+        assert found.reader == "openai-chat"
+        spent.append(sorted(decoded))
+        decoded.clear()
+    assert spent[0] == spent[1]
+    assert len(spent[0]) <= discover.MANY_LINES + discover.SAMPLE_RECORDS
+
+
+TURN = {"role": "user", "content": "Is the ferry late again, or did I misread the table at the pier?"}

@@ -81,13 +81,18 @@ def _attribute(record: dict[str, Any], name: str) -> Any:
     return next((next(iter(one["value"].values())) for one in record["attributes"] if one["key"] == name), None)
 
 
-def test_langfuse_takes_the_scores(run: Run) -> None:
+def _langfuse_score(row: dict[str, Any]) -> Any:
+    from langfuse.api.core.pydantic_utilities import parse_obj_as
     from langfuse.api.scores.types.create_score_request import CreateScoreRequest
 
+    return parse_obj_as(CreateScoreRequest, row)
+
+
+def test_langfuse_takes_the_scores(run: Run) -> None:
     rows = json.loads(export(run, "langfuse").text)
-    names = {field.alias or name for name, field in CreateScoreRequest.model_fields.items()}
-    assert all(set(row) <= names | {"traceId", "sessionId", "observationId", "dataType"} for row in rows)
-    assert all(CreateScoreRequest(**row).name for row in rows)
+    scores = [_langfuse_score(row) for row in rows]
+    assert all(one.model_extra == {} for one in scores)  # the maker's own model knows every field
+    assert {one.trace_id for one in scores} == {TRACE}
     [turns] = [row for row in rows if row["name"] == "conversation.turns"]
     assert (turns["traceId"], turns["value"], turns["dataType"]) == (TRACE, 2.0, "NUMERIC")
     assert len({row["id"] for row in rows}) == len(rows)
@@ -102,6 +107,24 @@ def test_phoenix_takes_the_annotations(run: Run) -> None:
     assert {row["annotator_kind"] for row in rows} == {"CODE"}
     table = list(csv.DictReader(io.StringIO(export(run, "phoenix", as_csv=True).text)))
     assert [row["result.score"] for row in table if row["name"] == "conversation.turns"] == ["2.0"]
+
+
+def test_a_turn_goes_to_its_own_trace_and_the_whole_to_the_session(tmp_path: Path) -> None:
+    """A session of two traces, each with one turn: a score of the second turn is about the second trace."""
+    later = "e" * 32
+    session = {"gen_ai.conversation.id": "visit-1"}
+    spans = [
+        _span(FIRST, "", 1700000001, _chat(["Is it open?"], "Yes.") | session),
+        _span(SECOND, "", 1700000061, _chat(["Until when?"], "Until six.") | session) | {"traceId": later},
+    ]
+    (tmp_path / "t.json").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    names = ["conversation.turns", "agent.words_per_turn"]
+    run = convoscope.score(tmp_path / "t.json", metrics=names, out=tmp_path / "run")
+    rows = json.loads(export(run, "langfuse").text)
+    scores = [_langfuse_score(row) for row in rows]
+    assert [(one.session_id, one.trace_id) for one in scores if one.name == "conversation.turns"] == [("visit-1", None)]
+    turns = {one.observation_id: (one.trace_id, one.value) for one in scores if one.observation_id}
+    assert turns == {FIRST: (TRACE, 1.0), SECOND: (later, 2.0)}
 
 
 def test_the_same_score_has_the_same_id(run: Run) -> None:

@@ -146,6 +146,35 @@ def _verdict(figure: GateFigure, rule: Rule) -> RuleVerdict:
     return RuleVerdict(PASSED if met else FAILED, rule.reason(figure, value), sure)
 
 
+ACROSS = "the interval reaches across it"
+NO_INTERVAL = "there is no interval"
+
+
+def only_if_sure(verdict: RuleVerdict, interval: Interval | None) -> RuleVerdict:
+    """The verdict where the interval decides: undetermined, unless the whole of it is on one side of the rule."""
+    if verdict.sure or verdict.outcome == UNDETERMINED:
+        return verdict
+    return RuleVerdict(UNDETERMINED, f"{verdict.reason}, but {ACROSS if interval is not None else NO_INTERVAL}")
+
+
+def counts_as(outcome: Outcome, when_undetermined: str) -> Outcome | None:
+    """What an outcome counts as for a gate. None: it is shown, and does not count."""
+    if outcome != UNDETERMINED:
+        return outcome
+    return {"stop": UNDETERMINED, "fail": FAILED, "warn": None}[when_undetermined]
+
+
+class SampleDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean difference over the samples that two results share, after minus before, with its 95 % interval."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    n: int
+    p: float
+    """How likely so large a difference is by chance; not corrected for the number of figures."""
+
+
 class GateCheck(msgspec.Struct, frozen=True, rename={"reason": "words"}):
     """What a gate says of one figure."""
 
@@ -154,6 +183,8 @@ class GateCheck(msgspec.Struct, frozen=True, rename={"reason": "words"}):
     value: float | None
     limit: float | None
     reason: str
+    by_sample: SampleDifference | None = None
+    """Beside the verdict, where both results keep a value of each sample."""
 
 
 class Gate(msgspec.Struct, frozen=True, rename={"reason": "words"}):

@@ -13,14 +13,36 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from convoscope.analysis.gate import FAILED, PASSED, UNDETERMINED, GateFigure, Limit, Outcome, RuleVerdict, evaluate
+from convoscope.analysis.gate import (
+    ACROSS,
+    FAILED,
+    NO_INTERVAL,
+    PASSED,
+    UNDETERMINED,
+    GateFigure,
+    Limit,
+    Outcome,
+    RuleVerdict,
+    counts_as,
+    evaluate,
+    only_if_sure,
+)
 from convoscope.analysis.judges import reliability
 from convoscope.analysis.words import counted, name_text, reason_text, value_text
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
-from convoscope.runs.targets import By, FigureTarget, figure_names, given_target, group_text, kept_target
+from convoscope.runs.targets import (
+    ANY,
+    By,
+    FigureTarget,
+    Requirements,
+    figure_names,
+    given_target,
+    group_text,
+    kept_target,
+)
 from convoscope.scores.judges import kind_of, speakers
 from convoscope.scores.observation import ERROR, UNMEASURED
 from convoscope.statistics.summary import Figure
@@ -45,6 +67,12 @@ class Check(NamedTuple):
     source: Source = DECLARED
     by: By = ()
     """The group that the figure is of; empty for all conversations."""
+    requires: Requirements = ANY
+
+    @property
+    def counts_as(self) -> Outcome | None:
+        """What it counts as for the exit code. None: it is shown, and does not count."""
+        return None if self.source == DECLARED else counts_as(self.verdict.outcome, self.requires.when_undetermined)
 
     @property
     def name(self) -> str:
@@ -60,10 +88,15 @@ class Check(NamedTuple):
     def result(self) -> str:
         """`missed`, `met, but the interval reaches across it`, `undetermined: no ground truth`."""
         if self.verdict.outcome == UNDETERMINED:
-            return f"{self.label}: {self.verdict.reason}"
-        if self.verdict.sure:
-            return self.label
-        return f"{self.label}, but {'there is no interval' if self.figure.interval is None else _ACROSS}"
+            return f"{self.label}: {self.reason}"
+        return f"{self.label}, but {self.reason}" if self.reason else self.label
+
+    @property
+    def reason(self) -> str:
+        """Why it is undetermined; of the others, why that is not sure."""
+        if self.verdict.outcome == UNDETERMINED:
+            return self.verdict.reason
+        return "" if self.verdict.sure else NO_INTERVAL if self.figure.interval is None else ACROSS
 
     @property
     def text(self) -> str:
@@ -71,16 +104,27 @@ class Check(NamedTuple):
         return f"{target_text(self.target, self.figure.unit)}: {self.result}"
 
 
-_ACROSS = "the interval reaches across it"
+GivenTarget = str | FigureTarget
+"""A target as a user writes it, or as a policy has it."""
 
 
-def check(figure: Figure, target: Target, doubt: str = "") -> RuleVerdict:
+def check(figure: Figure, target: Target, doubt: str = "", requires: Requirements = ANY) -> RuleVerdict:
     """Compare one figure with one target. Without a value, or with a doubt, nothing is met, and nothing is missed."""
     if figure.value is None:
-        doubt = reason_text(figure.reason or "no_value")
-    return evaluate(
-        GateFigure(figure.value, doubt or _undecided(figure, target), interval=figure.interval), Limit(target)
-    )
+        doubt = doubt or reason_text(figure.reason or "no_value")
+    doubt = doubt or too_little(figure, requires) or _undecided(figure, target)
+    verdict = evaluate(GateFigure(figure.value, doubt, interval=figure.interval), Limit(target))
+    return only_if_sure(verdict, figure.interval) if requires.decide == "interval" else verdict
+
+
+def too_little(figure: Figure, requires: Requirements) -> str:
+    """Why a figure was measured on less than a policy asks for; empty where it was not."""
+    if figure.samples_measured < requires.min_n:
+        return f"{figure.samples_measured:,} measured, min_n is {requires.min_n:,}"
+    coverage = min(figure.coverage or 0.0, figure.subject_coverage)
+    if coverage < requires.min_coverage:
+        return f"{100 * coverage:.4g} % covered, min_coverage is {100 * requires.min_coverage:.4g} %"
+    return ""
 
 
 def _undecided(figure: Figure, target: Target) -> str:
@@ -94,7 +138,7 @@ def _undecided(figure: Figure, target: Target) -> str:
     return f"with the verdicts that are missing, it is between {ends}"
 
 
-def checks(summary: Summary, given: Sequence[str] = (), *, trust_judges: bool = False) -> list[Check]:
+def checks(summary: Summary, given: Sequence[GivenTarget] = (), *, trust_judges: bool = False) -> list[Check]:
     """Every target over the figures of a summary: the declared ones, and those given as text.
 
     Where judges are on a panel, the panel's figure is compared with the target; without a panel, each judge's is.
@@ -103,7 +147,7 @@ def checks(summary: Summary, given: Sequence[str] = (), *, trust_judges: bool = 
     return _checks(summary, [(target, GIVEN) for target in _given(summary, given)], trust_judges)
 
 
-def run_checks(run: Run, given: Sequence[str] = ()) -> list[Check]:
+def run_checks(run: Run, given: Sequence[GivenTarget] = ()) -> list[Check]:
     """The same over a run, with the targets that it was scored with."""
     fresh = _given(run.summary, given)
     replaced = {(target.figure, target.by) for target in fresh}
@@ -142,17 +186,32 @@ def observed(figure: Figure, summary: Summary) -> str:
     return declared.observes if declared is not None else "subject"
 
 
-def _given(summary: Summary, texts: Sequence[str]) -> list[FigureTarget]:
-    units = {name: declared.unit for declared in summary.declared for name in figure_names(declared)}
-    targets = list(dict.fromkeys(given_target(text, units) for text in texts))
-    groupings = {tuple(sorted(group.by)) for group in summary.groups}
-    groupings |= {tuple(sorted(group.by)) for group in summary.small_groups}
-    for target in targets:
-        if target.by and tuple(name for name, _ in target.by) not in groupings:
-            names = " and ".join(name for name, _ in target.by)
-            known = "; ".join(map(", ".join, sorted(groupings))) or "no groups at all"
-            raise UsageError(f"{target.text!r}: the run has no groups by {names}", hint=f"it has {known}")
-    return targets
+def figure_units(summary: Summary) -> dict[str, str]:
+    """The figures that a target can name, each with its unit."""
+    return {name: declared.unit for declared in summary.declared for name in figure_names(declared)}
+
+
+def _given(summary: Summary, given: Sequence[GivenTarget]) -> list[FigureTarget]:
+    units = figure_units(summary)
+    targets = [given_target(target, units) if isinstance(target, str) else target for target in given]
+    for target, source in zip(targets, given, strict=True):
+        if isinstance(source, str) and (doubt := _no_groups(summary, target.by)):
+            known = "; ".join(map(", ".join, sorted(_groupings(summary)))) or "no groups at all"
+            raise UsageError(f"{target.text!r}: {doubt}", hint=f"it has {known}")
+    return list(dict.fromkeys(targets))
+
+
+def _groupings(summary: Summary) -> set[tuple[str, ...]]:
+    return {
+        tuple(sorted(names))
+        for names in (*(one.by for one in summary.groups), *(one.by for one in summary.small_groups))
+    }
+
+
+def _no_groups(summary: Summary, by: By) -> str:
+    """Why there cannot be a group; empty where the run has groups by these dimensions, or none is asked for."""
+    names = tuple(name for name, _ in by)
+    return f"the run has no groups by {' and '.join(names)}" if by and names not in _groupings(summary) else ""
 
 
 def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]], trust_judges: bool) -> list[Check]:
@@ -165,11 +224,7 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]], trus
     positions = {name_text(figure): position for position, figure in enumerate(summary.figures)}
     checks = [
         Check(
-            figure,
-            wanted.target,
-            check(figure, wanted.target, "" if trust_judges else _judge_doubt(summary, figure)),
-            source,
-            wanted.by,
+            figure, wanted.target, _verdict(summary, figure, wanted, trust_judges), source, wanted.by, wanted.requires
         )
         for wanted, source in (*declared, *given)
         for figure in _meant(summary, wanted)
@@ -177,7 +232,12 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]], trus
     return sorted(checks, key=lambda check: positions.get(name_text(check.figure), len(positions)))
 
 
-def _judge_doubt(summary: Summary, figure: Figure) -> str:
+def _verdict(summary: Summary, figure: Figure, wanted: FigureTarget, trust_judges: bool) -> RuleVerdict:
+    doubt = _no_groups(summary, wanted.by) or ("" if trust_judges else judge_doubt(summary, figure))
+    return check(figure, wanted.target, doubt, wanted.requires)
+
+
+def judge_doubt(summary: Summary, figure: Figure) -> str:
     """Why the judge behind a figure cannot decide a gate; empty where it can, or where there is none."""
     judged = reliability(summary, figure)
     return f"{judged.doubt} (--trust-judge decides it anyway)" if judged is not None and judged.doubt else ""

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from convoscope.cli.options import Full, Json, Markdown, Metrics, MetricsFrom, ReadOptions, split, with_read_options
+from convoscope.cli.options import (
+    Full,
+    Json,
+    Markdown,
+    Metrics,
+    MetricsFrom,
+    ReadOptions,
+    split,
+    with_read_options,
+)
+from convoscope.cli.targets import exit_by
 
 if TYPE_CHECKING:
     from convoscope.analysis.compare.figures import Smallest
@@ -17,7 +27,10 @@ if TYPE_CHECKING:
 @with_read_options
 def compare_command(
     sources: Annotated[
-        list[Path], typer.Argument(metavar="BASELINE OTHERS…", help="Runs, or logs, which are scored first.")
+        list[Path],
+        typer.Argument(
+            metavar="BASELINE OTHERS…", help="Runs, or logs, which are scored first. One is held against the baseline."
+        ),
     ],
     reading: ReadOptions,
     by: Annotated[
@@ -39,6 +52,9 @@ def compare_command(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write a page.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="Also hold the second against this policy.")
+    ] = None,
     markdown: Markdown = None,
     full: Full = False,
     json: Json = False,
@@ -46,8 +62,9 @@ def compare_command(
     """Compare runs or logs with the first of them, or the groups of one run.
 
     Pairs of a scenario are compared where both sides have it. What the data do not decide is said, with what it would
-    take. Exit code 0, whatever moved.
+    take. Exit code 0, whatever moved, unless a policy says otherwise.
     """
+    from convoscope.analysis.policy import Baseline, hold
     from convoscope.errors import UsageError
     from convoscope.report.compare import (
         compared,
@@ -56,21 +73,37 @@ def compare_command(
         opened,
         print_after,
         print_comparison,
+        side_names,
     )
     from convoscope.report.files import check_files, write_text
+    from convoscope.report.gate import print_policy_gate
     from convoscope.report.screen import Screen, progress_bar
+    from convoscope.runs.baseline import baseline_path, open_baseline
+    from convoscope.runs.policy import find_policy
     from convoscope.scoring.settings import ScoreSettings
+    from convoscope.settings_file import find_settings
 
     check_files(out, markdown)
     smallest = _smallest(least or ())
     name, _, values = (by or "").partition("=")
-    if len(sources) < 2 and not by:
-        hint = "name a second run or folder of logs, or --by a field of this one: --by agent"
+    project = find_settings()
+    rules = find_policy(policy, None)
+    if rules is not None and (by or len(sources) > 2):
+        raise UsageError("a policy is about one run and its baseline", hint="name two runs")
+    baseline = baseline_path(project)
+    is_lone = len(sources) < 2 and not by
+    if is_lone and not baseline.exists():
+        hint = "name a second run or folder of logs, or --by a field of this one: --by agent; "
+        hint += "or set a baseline: convoscope baseline set RUN"
         raise UsageError("there is nothing to compare it with", hint=hint)
     settings = {"label": label, "metrics": split(metrics), "metrics_from": metrics_from or (), **reading.arguments}
     with progress_bar() as progress:
         runs = [opened(one, ScoreSettings(progress=progress, **settings)) for one in sources]
-    comparison = compared(runs, by=name or None, values=split(values) or (), smallest=smallest)
+    if is_lone:
+        runs = [open_baseline(baseline), *runs]
+    names = side_names([*runs[:1], *sources] if is_lone else sources)
+    comparison = compared(runs, by=name or None, values=split(values) or (), smallest=smallest, names=names)
+    held = hold(runs[-1], (), rules, project, None if rules is None else Baseline(runs[0], comparison))
     if out is not None:
         from convoscope.report.page import write_compare_page
 
@@ -79,10 +112,14 @@ def compare_command(
         write_text(markdown, comparison_markdown(comparison))
     screen = Screen()
     if json:
-        screen.json(comparison_json(comparison))
+        screen.json(comparison_json(comparison) | ({} if held.gate is None else {"gate": held.gate}))
     else:
         print_comparison(screen, comparison, full=full)
         print_after(screen, comparison, out)
+        if held.gate is not None:
+            print_policy_gate(screen, held.gate)
+    if held.gate is not None:
+        exit_by(runs[-1], held)
 
 
 def _smallest(given: list[str] | tuple[str, ...]) -> Smallest:

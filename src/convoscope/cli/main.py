@@ -29,10 +29,15 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "score": "score.score_command",
+    "init": "init.init_command",
+    "gate": "gate.gate",
+    "baseline": "gate.app",
     "audit": "audit.audit_command",
     "report": "report.report",
+    "history": "history.history_command",
     "show": "show.show",
     "compare": "compare.compare_command",
+    "plan": "plan.plan_command",
     "plot": "report.plot_command",
     "view": "view.app",
     "inspect": "inspect.inspect",

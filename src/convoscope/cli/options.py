@@ -83,6 +83,14 @@ Targets = Annotated[
         "Exit code 1 if one is missed, 3 if undetermined.",
     ),
 ]
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="TOML with [[policy.target]]: what has to hold. Default: that of convoscope.toml, if it has one.",
+    ),
+]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML, for a CI server.")]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown, for a pull request.")
@@ -193,6 +201,12 @@ def split(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
+OptionalPaths = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[PATHS]", help="Log files, or folders of them; - is standard input. Default: as convoscope.toml says."
+    ),
+]
 Paths = Annotated[
     list[Path], typer.Argument(metavar="PATHS", help="Log files, or folders of them; - is standard input.")
 ]
@@ -293,7 +307,7 @@ class PlainGroup(PlainParams, TyperGroup):
 
 
 OPTION_GROUPS = {
-    "What comes out": "--out --label --by --target --full --json --markdown --junit --contexts",
+    "What comes out": "--out --label --by --target --policy --full --json --markdown --junit --contexts",
     "How logs are read": "--format --map --readers-from --flows --speaker --tool-failed --speech-tool --session-gap "
     "--strict",
     "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Contexts, Json, Junit, Markdown, RunPath, Targets, TrustJudge, split
+from convoscope.cli.options import Contexts, Json, Junit, Markdown, PolicyOption, RunPath, Targets, TrustJudge, split
 from convoscope.cli.targets import ReportFiles, exit_by
 
 
@@ -21,6 +21,7 @@ def report(
     ] = 400,
     max_mb: Annotated[float, typer.Option("--max-mb", help="How large the page may become.")] = 5.0,
     target: Targets = None,
+    policy: PolicyOption = None,
     trust_judge: TrustJudge = False,
     junit: Junit = None,
     markdown: Markdown = None,
@@ -32,32 +33,38 @@ def report(
     Targets given here are held against the figures beside those that the run was scored with; for the
     same figure they replace them.
     """
-    from convoscope.analysis.targets import run_checks
-    from convoscope.report.gate import print_targets, targets_json
+    from convoscope.analysis.policy import hold
+    from convoscope.report.gate import print_policy_gate, print_targets, targets_json
     from convoscope.report.page import write_page
     from convoscope.report.screen import Screen
     from convoscope.report.view_terminal import write_contexts
+    from convoscope.runs.policy import find_policy
     from convoscope.runs.run import PAGE, Run
+    from convoscope.settings_file import find_settings
 
-    given = target or []
+    settings = find_settings()
     opened = Run.open(run)
     opened.trusts_judges = opened.trusts_judges or trust_judge
     files = ReportFiles(junit, markdown)
     files.check(out or opened.folder / PAGE)
-    checks = run_checks(opened, given)
-    page = write_page(opened, out=out, conversations=conversations, max_mb=max_mb, targets=given)
-    files.write(opened, given)
+    held = hold(opened, target or (), find_policy(policy, settings), settings)
+    page = write_page(opened, out=out, conversations=conversations, max_mb=max_mb, targets=held.targets)
+    files.write(opened, held)
     if contexts:
         write_contexts(opened)
     screen = Screen()
     if json:
         fields = {name: value for name, value in page._asdict().items() if name != "path"}
-        screen.json({"page": str(page.path), **fields, "targets": targets_json(checks)})
+        gate = {} if held.gate is None else {"gate": held.gate}
+        screen.json({"page": str(page.path), **fields, "targets": targets_json(held.checks), **gate})
     else:
-        print_targets(screen, checks)
+        if held.gate is not None:
+            print_policy_gate(screen, held.gate)
+        else:
+            print_targets(screen, held.checks)
         size = f"{page.bytes / 1e6:,.1f} MB"
         screen.line(f"{page.path}: {size}, {page.in_full:,} of {page.conversations:,} conversations in full")
-    exit_by(opened, checks)
+    exit_by(opened, held)
 
 
 def plot_command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from convoscope.analysis.policy import HeldRun
     from convoscope.metrics.registry import Declared
     from convoscope.runs.run import Run
+    from convoscope.settings_file import FoundSettings
 
 from convoscope.cli.options import (
     BudgetOption,
@@ -32,9 +35,10 @@ from convoscope.cli.options import (
     MaxQuestions,
     Metrics,
     MetricsFrom,
+    OptionalPaths,
     Out,
     Panel,
-    Paths,
+    PolicyOption,
     ReadOptions,
     Redact,
     RedactPatterns,
@@ -49,16 +53,18 @@ from convoscope.cli.options import (
     with_read_options,
 )
 from convoscope.cli.targets import ReportFiles, exit_by
-from convoscope.errors import keeping
+from convoscope.errors import UsageError, keeping
 
 LOGS = Path("runs/logs/demo")
 DEMO = Path("runs/demo")
+NO_SETTINGS = Path(os.devnull)
+"""The demo is the same wherever it runs."""
 
 
 @with_read_options
 def score_command(
-    paths: Paths,
     reading: ReadOptions,
+    paths: OptionalPaths = None,
     metrics: Metrics = None,
     metrics_from: MetricsFrom = None,
     out: Out = None,
@@ -99,6 +105,7 @@ def score_command(
     trust_judge: TrustJudge = False,
     dry_run: DryRun = False,
     target: Targets = None,
+    policy: PolicyOption = None,
     junit: Junit = None,
     markdown: Markdown = None,
     contexts: Contexts = False,
@@ -117,14 +124,29 @@ def score_command(
     """
     import msgspec
 
+    from convoscope.analysis.policy import hold
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
+    from convoscope.runs.policy import find_policy
     from convoscope.scoring.settings import ScoreSettings
-    from convoscope.settings_file import find_settings, judge_options
+    from convoscope.settings_file import FILE, find_settings, judge_options, listed, score_options
 
     files = ReportFiles(junit, markdown)
     files.check()
     file_settings = find_settings(settings)
+    policy_file = find_policy(policy, file_settings)
+    stated = {"logs": paths, "out": out, "label": label, "by": by, "metrics": metrics, "annotate": annotate}
+    stated |= reading._asdict()
+    options = score_options(file_settings, stated)
+    logs = options["logs"]
+    if not logs:
+        raise UsageError(
+            "no logs are named", hint=f"name files or folders; or let {FILE} name them: convoscope init LOGS"
+        )
+    reading = ReadOptions(**{name: options[name] for name in ReadOptions._fields})
+    chosen = _chosen(options["metrics"], metrics_from or (), k)
+    if policy_file is not None:
+        _check_names(policy_file, metrics_from or ())
     judging = judge_options(
         file_settings,
         {
@@ -145,15 +167,15 @@ def score_command(
         },
     )
     run_settings = ScoreSettings(
-        metrics=_chosen(metrics, metrics_from or (), k),
+        metrics=chosen,
         metrics_from=metrics_from or (),
-        out=out,
+        out=options["out"],
         limit=limit,
         workers=workers,
         strict=strict,
-        by=None if not by else [split(one) or [] for one in by],
-        label=label,
-        annotate=annotate,
+        by=[split(one) or [] for one in listed(options["by"])] if options["by"] else None,
+        label=options["label"],
+        annotate=options["annotate"],
         targets=target or (),
         judge_cache=cache,
         least_labels=least_labels,
@@ -166,7 +188,7 @@ def score_command(
         from convoscope.report.forecast import print_forecast
 
         print_forecast(
-            paths,
+            logs,
             run_settings,
             dry_run=dry_run,
             json=json,
@@ -175,11 +197,16 @@ def score_command(
     if dry_run:
         return
     with progress_bar() as progress:
-        run = score_with(paths, msgspec.structs.replace(run_settings, progress=progress))
+        run = score_with(logs, msgspec.structs.replace(run_settings, progress=progress), policy_file)
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
             _audit(run, metrics_from or ())
-        _print_run(run, files, contexts=contexts, full=full, json=json)
+        # The run keeps the targets that it was scored with: they are the given ones.
+        held = hold(run, (), policy_file, file_settings)
+        of_file = [name for name, value in options.items() if value != stated[name]]
+        of_file += ["policy"] if policy_file is not None and policy is None else []
+        used = f"{file_settings.file}: {', '.join(of_file)}" if file_settings is not None and of_file else ""
+        _print_run(run, held, files, used, contexts=contexts, full=full, json=json)
 
 
 def demo(
@@ -198,31 +225,30 @@ def demo(
     if not json:
         Screen().line(f"scoring {len(calls)} invented calls of {COMPANY}: {LOGS}")
     try:
-        score_command(paths=[LOGS], by=["agent"], out=out or DEMO, json=json)
+        score_command(paths=[LOGS], by=["agent"], out=out or DEMO, json=json, settings=NO_SETTINGS)
     except RunError:
         if out is not None:
             raise
         # The demo of another version of Convoscope is there.
-        score_command(paths=[LOGS], by=["agent"], json=json)
+        score_command(paths=[LOGS], by=["agent"], json=json, settings=NO_SETTINGS)
     if not json:
         Screen().line("next  convoscope score YOUR-LOGS")
 
 
-def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json: bool) -> None:
+def _print_run(
+    run: Run, held: HeldRun, files: ReportFiles, settings: str, *, contexts: bool, full: bool, json: bool
+) -> None:
     from convoscope.analysis.answer import make_answer
-    from convoscope.analysis.targets import run_checks
-    from convoscope.report.gate import print_targets, targets_json
+    from convoscope.report.gate import print_policy_gate, print_targets, targets_json
     from convoscope.report.run_terminal import print_answer, print_next, print_run, print_warnings
     from convoscope.report.screen import Screen
     from convoscope.runs.run import PAGE
 
     screen = Screen()
-    answer = make_answer(run)
+    answer = make_answer(run, held.targets)
     if full and not json:
         print_run(screen, run, answer)
-    # The run keeps the targets that it was scored with: they are the given ones.
-    checks = run_checks(run)
-    files.write(run, ())
+    files.write(run, held)
     if contexts:
         from convoscope.report.view_terminal import write_contexts
 
@@ -233,21 +259,27 @@ def _print_run(run: Run, files: ReportFiles, *, contexts: bool, full: bool, json
                 "run": str(run.folder),
                 "page": str(run.folder / PAGE),
                 "answer": answer,
-                "targets": targets_json(checks),
+                "targets": targets_json(held.checks),
+                **({} if held.gate is None else {"gate": held.gate}),
+                **({"settings": settings} if settings else {}),
                 "summary": run.summary,
                 "read_report": run.read_report,
             }
         )
-    elif full:
-        print_targets(screen, checks)
-        print_next(screen, answer, run)
     else:
-        shown = {one.name for one in answer.figures}
-        print_answer(
-            screen, answer, run, lambda: print_targets(screen, [one for one in checks if one.name not in shown])
-        )
+        shown = {one.name for one in answer.figures} if not full else set()
+        others = [one for one in held.checks if one.name not in shown] if held.gate is None else []
+        if full:
+            print_targets(screen, others)
+            print_next(screen, answer, run)
+        else:
+            print_answer(screen, answer, run, lambda: print_targets(screen, others))
+        if settings:
+            screen.line(f"settings  {settings}")
+        if held.gate is not None:
+            print_policy_gate(screen, held.gate)
     print_warnings(Screen(sys.stderr), run.read_report, full=full)
-    exit_by(run, checks)
+    exit_by(run, held)
 
 
 def _audit(run: Run, metrics_from: Sequence[str]) -> None:
@@ -261,11 +293,25 @@ def _audit(run: Run, metrics_from: Sequence[str]) -> None:
         write_page(run)
 
 
-def _chosen(metrics: str | None, metrics_from: Sequence[str], k: int | None) -> Sequence[str | Declared] | None:
+def _check_names(policy: FoundSettings, metrics_from: Sequence[str]) -> None:
+    """Refuse a policy with a mistake in it, before anything is read."""
+    from convoscope.metrics.registry import registered
+    from convoscope.runs.policy import resolve
+    from convoscope.runs.summary import describe
+    from convoscope.runs.targets import figure_names
+
+    declared = registered(metrics_from).declared.values()
+    resolve(policy, {name: one.unit for one in declared for name in figure_names(describe(one))})
+
+
+def _chosen(
+    metrics: str | Sequence[str] | None, metrics_from: Sequence[str], k: int | None
+) -> Sequence[str | Declared] | None:
     """The metrics that are asked for, with other numbers of trials where `k` is."""
+    names = split(metrics) if metrics is None or isinstance(metrics, str) else list(metrics)
     if k is None:
-        return split(metrics)
+        return names
     from convoscope.metrics.composites import with_trials
     from convoscope.metrics.registry import registered
 
-    return with_trials(registered(metrics_from).to_score(split(metrics)), k)
+    return with_trials(registered(metrics_from).to_score(names), k)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from convoscope.analysis.gate import Outcome
-    from convoscope.analysis.targets import Check
+    from convoscope.analysis.policy import HeldRun
     from convoscope.runs.run import Run
 
 FAILED = 1
@@ -29,15 +28,15 @@ class ReportFiles(NamedTuple):
 
         check_files(self.junit, self.markdown, *others)
 
-    def write(self, run: Run, given: Sequence[str]) -> None:
+    def write(self, run: Run, held: HeldRun) -> None:
         if self.junit is not None:
             from convoscope.report.junit import write_junit
 
-            write_junit(run, self.junit, given)
+            write_junit(run, self.junit, held.targets, held.gate)
         if self.markdown is not None:
             from convoscope.report.run_markdown import write_markdown
 
-            write_markdown(run, self.markdown, given)
+            write_markdown(run, self.markdown, held.targets, held.gate)
 
 
 def exit_with(outcome: Outcome) -> None:
@@ -48,8 +47,11 @@ def exit_with(outcome: Outcome) -> None:
         raise typer.Exit(code)
 
 
-def exit_by(run: Run, checks: Iterable[Check]) -> None:
-    """End the command with what the user's targets came to. A target that a metric declares is shown, not required."""
+def exit_by(run: Run, held: HeldRun) -> None:
+    """End the command with what the user's targets and policy came to.
+
+    A target that a metric declares is shown, not required.
+    """
     from convoscope.analysis.gate import overall
     from convoscope.analysis.targets import DECLARED
     from convoscope.report.screen import Screen
@@ -59,5 +61,7 @@ def exit_by(run: Run, checks: Iterable[Check]) -> None:
         screen.line(f"error: {run.receipt.invalid_reason}")
         screen.line(f"  the run is marked invalid; `convoscope states recount {run.folder}` lists each row")
         raise typer.Exit(FAILED)
-    if required := [check.verdict.outcome for check in checks if check.source != DECLARED]:
-        exit_with(overall(required, can_pass=run.receipt.valid))
+    if held.gate is not None:
+        exit_with(held.gate.outcome)
+    elif required := [check.counts_as for check in held.checks if check.source != DECLARED]:
+        exit_with(overall(filter(None, required), can_pass=run.receipt.valid))

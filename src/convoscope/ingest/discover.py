@@ -20,7 +20,7 @@ from convoscope.ingest.companions.dialogue_files import VenueTable, VenueTables
 from convoscope.ingest.companions.flows import FlowDefinitions, PathLike, is_yaml
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import packed, tables
-from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, SEE_FORMATS, is_binary, legacy_text, not_text
+from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, is_binary, legacy_text
 from convoscope.ingest.io.json import BadJson, decode
 from convoscope.ingest.reader import (
     Companion,
@@ -33,6 +33,7 @@ from convoscope.ingest.reader import (
     reader_named,
     registered,
 )
+from convoscope.ingest.refusals import looks_like_settings, unknown_file
 from convoscope.ingest.report import FileRead, Problem, ReadReport
 
 HEAD_BYTES = 256 * 1024
@@ -43,7 +44,6 @@ _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
 _SUBTITLE_ENDINGS = (".srt", ".vtt", ".sbv")
 _TEXT_ENDINGS = (".txt", ".log", *_SUBTITLE_ENDINGS)
-_MANY_KEYS = 8
 
 
 class CompanionFile(msgspec.Struct, frozen=True):
@@ -121,6 +121,8 @@ def find_inputs(
             # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
             real = str(entry.resolve())
             inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
+    if not any(item.grouping != "companion" for item in inputs.values()):
+        inputs |= dict(_logs_alone(inputs, readers, report))
     held = [item for item in inputs.values() if item.grouping == "companion"]
     for companion in held:
         report.files[companion.name] = FileRead(companion.reader, companion.why, is_companion=True)
@@ -129,6 +131,17 @@ def find_inputs(
     others = [item for item in held if item.reader != gold.FORMAT]
     named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels))
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows, venues.tables)
+
+
+def _logs_alone(
+    inputs: Mapping[str, Input], readers: Mapping[str, Reader], report: ReadReport
+) -> Iterator[tuple[str, Input]]:
+    """Files of predictions that hold what was said, too: where no log is given, they are logs."""
+    able = [reader for reader in readers.values() if reader.is_also_companion]
+    for real, item in inputs.items():
+        with suppress(InputError, BadJson):
+            if best_claim(sample_of(Path(item.path)), able) is not None:
+                yield real, _file_input(item.name, Path(item.path), able, report, is_named=False) or item
 
 
 def _is_loaded(item: Input, kinds: Iterable[Companion], *, is_named: bool) -> bool:
@@ -167,16 +180,20 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
     was given for all of them. One that a reader claimed is for that reader's inputs only.
     """
     companions = sorted(((Path(one.path).resolve(), one) for one in held), key=lambda pair: pair[0])
+    by_folder: dict[Path, list[Input]] = {}
+    for real_path, one in companions:
+        by_folder.setdefault(real_path.parent, []).append(one)
     near: dict[str, list[Input]] = {}
-    for real, item in logs.items():
+    for real, item in logs.items() if companions else ():
         path = Path(item.path).resolve()
-        above = [pair for pair in companions if _is_for(pair[1], item, readers) and path.is_relative_to(pair[0].parent)]
-        near[real] = [one for _, one in sorted(above, key=lambda pair: -len(pair[0].parts))]
+        above = (one for folder in (path, *path.parents) for one in by_folder.get(folder, ()))
+        near[real] = [one for one in above if _is_for(one, item, readers)]
     placed = {one.path for above in near.values() for one in above}
+    loose = [one for _, one in companions if one.path not in placed]
     accompanied: dict[str, Input] = {}
     for real, item in logs.items():
-        free = [one for _, one in companions if one.path not in placed and _is_for(one, item, readers)]
-        files = [CompanionFile(one.path, one.reader) for one in (*near[real], *free)]
+        free = [one for one in loose if _is_for(one, item, readers)]
+        files = [CompanionFile(one.path, one.reader) for one in (*near.get(real, ()), *free)]
         if item.grouping == "folder":
             known = {Path(one.path).resolve() for one in files}
             outside = reader_named(item.reader).companions(Path(item.path))
@@ -378,7 +395,8 @@ def _file_input(
     try:
         return _recognised(name, path, claimants)
     except BadJson as error:
-        refusal = Problem(name, error.line, str(error), hint="the JSON must be complete")
+        kind = "YAML" if is_yaml(path) else "JSON"
+        refusal = Problem(name, error.line, str(error), hint=f"the {kind} must be complete")
     except InputError as error:
         refusal = Problem(name, 0, error.message, hint=error.hint)
         is_log = is_named or (is_log and not isinstance(error, tables.UnknownTable))
@@ -401,7 +419,8 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
         # Before it is refused, readers whose marks it does not have are asked, too.
         best = best_claim(sample, [one.loaded for one in claimants if isinstance(one, Reader)])
     if best is None:
-        raise _unknown(path, container, sample.values, claimants)
+        readers = [claimant for claimant in claimants if isinstance(claimant, Reader)]
+        raise unknown_file(path, files.head_of(path, HEAD_BYTES), container, sample.values, readers)
     grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
     return Input(str(path), name, best.name, container, grouping, best.claim.why)
 
@@ -435,31 +454,11 @@ def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_
 def _begins_like_json(path: Path, head: bytes) -> bool:
     """A bracket at the beginning of a text file may also open a time or a label: `[00:12] Agent: …`."""
     begin = head.lstrip()
+    if looks_like_settings(head):
+        return False
     if path.suffix.lower() in _TEXT_ENDINGS and re.match(rb"\[[^\[\]{}\"\n]{1,60}\]", begin):
         return _is_json(head)
     return begin[:1] in (b"{", b"[")
-
-
-def _unknown(
-    path: Path, container: Container, values: Sequence[Any], claimants: Sequence[Reader | Companion]
-) -> InputError:
-    if container == "text":
-        return not_text(files.head_of(path, HEAD_BYTES)) or InputError("is not JSON", hint=SEE_FORMATS)
-    readers = (claimant for claimant in claimants if isinstance(claimant, Reader))
-    part = next(filter(None, (reader.part_of(path.name) for reader in readers)), "")
-    if part:
-        return InputError(f"is {part}")
-    if container == "zip":
-        return InputError("is an archive, which is not opened", hint="unpack it")
-    if container == "yaml":
-        hint = f"a flow is shown in docs/guides/flow-definitions.md; {SEE_FORMATS}"
-        return InputError(f"is YAML that declares no flow, and no log that is known; {_describe(values)}", hint=hint)
-    if container == "table":
-        return tables.UnknownTable(f"unknown table format; {_describe(values)}", hint=_SUGGEST_MAP)
-    return InputError(f"unknown JSON format; {_describe(values)}", hint=_SUGGEST_MAP)
-
-
-_SUGGEST_MAP = f"{SEE_FORMATS}; `convoscope inspect FILE --suggest-map` writes a mapping for anything else"
 
 
 class Claim(NamedTuple):
@@ -556,15 +555,3 @@ def _first_lines(head: bytes) -> list[Any]:
     whole = head.rpartition(b"\n")[0] if len(head) >= HEAD_BYTES else head
     text = None if is_binary(whole) else legacy_text(whole)
     return [] if text is None else [line.strip() for line in text.split("\n") if line.strip()][:MANY_LINES]
-
-
-def _describe(values: Sequence[Any]) -> str:
-    for value in values:
-        if isinstance(value, dict):
-            names = list(value)
-            more = f" and {len(names) - _MANY_KEYS} more" if len(names) > _MANY_KEYS else ""
-            return "fields: " + ", ".join(names[:_MANY_KEYS]) + more if names else "an empty object"
-        if isinstance(value, list):
-            return "a list; " + _describe(value) if value else "an empty list"
-        return f"a {type(value).__name__}"
-    return "no record"

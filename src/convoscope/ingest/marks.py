@@ -9,32 +9,33 @@ from typing import Any
 
 from convoscope.ingest.reader import Detection, Reader, Sample
 
-_SPANS = "resourceSpans resource_spans scopeSpans attributes spanContext span_id context trace_id"
+_SPANS = "resourceSpans resource_spans scopeSpans attributes spanContext span_id context trace_id resourceLogs"
 MARKS: dict[str, str] = {
     "agents-runstate": "$schemaVersion",
     "anthropic-managed-agents": "processed_at type",
-    "assemblyai": "acoustic_model audio_url",
+    "assemblyai": "acoustic_model audio_url audio_duration turn_order audio_start",
     "atif": "schema_version steps",
-    "aws-transcribe": "results TranscriptResultStream TranscriptEvent Transcript",
+    "aws-transcribe": "results Transcript Alternatives TranscriptionJob CallAnalyticsJob",
     "chatgpt-export": "mapping",
     "chatwoot": "message_type messageType",
     "claude-agent-sdk": "session_id sessionId parent_tool_use_id",
-    "contact-lens": "Transcript",
-    "deepgram": "results channel_index",
-    "facebook": "sender_name",
-    "google-adk": "events eval_cases expected_tool_use",
+    "contact-lens": "Transcript Utterance UtteranceEvent EventType",
+    "deepgram": "results channel_index turn_index",
+    "facebook": "sender_name senderName",
+    "google-adk": "events eval_cases evalCases evalCaseResults eval_case_results expected_tool_use author",
     "http-exchanges": "interactions http_interactions log",
     "inspect": "eval member",
-    "intercom": "conversation_parts delivered_as",
+    "intercom": "conversation_parts ticket_parts delivered_as message_type",
     "langchain": "additional_kwargs response_metadata kwargs type",
     "langfuse": "observations traceId trace_id traces data sessionId userId htmlPath projectId",
     "langsmith": "run_type dotted_order post patch",
     "logfire": _SPANS,
+    "mas4cs": "system_response evaluation_level",
     "openhands": "source",
     "openinference": f"{_SPANS} openinference.span.kind",
     "otel-genai": f"{_SPANS} gen_ai",
     "pipecat-spans": _SPANS,
-    "rasa": "sender_id",
+    "rasa": "sender_id event type_name",
     "realtime": "event_id session interactions serverContent setup item type direction data message payload",
     "sharegpt": "conversations conversation items",
     "star": "Events",
@@ -45,6 +46,7 @@ MARKS: dict[str, str] = {
     "vercel-ai": f"{_SPANS} ai",
 }
 """By format, names of which a file has one at least."""
+_COMPANIONS = ("mas4cs",)
 _DEEPEST = 6
 _MOST = 2_000
 
@@ -70,25 +72,13 @@ def names_in(values: Iterable[Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-class _LastSample:
-    """The names of the sample that was asked for last: each reader asks in turn, and it is looked at once."""
-
-    values: Any = None
-    names: frozenset[str] = frozenset()
-
-    @classmethod
-    def names_of(cls, sample: Sample) -> frozenset[str]:
-        if cls.values is not sample.values:
-            cls.values, cls.names = sample.values, names_in(sample.values)
-        return cls.names
-
-
 class MarkedReader(Reader):
     """A reader that is imported when a file has one of its marks, or when it is named."""
 
     def __init__(self, point: EntryPoint) -> None:
         self.name = point.name
         self._point = point
+        self.is_also_companion = point.name in _COMPANIONS
         self._marks = frozenset(MARKS[point.name].split())
 
     @cached_property
@@ -99,6 +89,10 @@ class MarkedReader(Reader):
         return reader
 
     def detect(self, sample: Sample) -> Detection | None:
-        if sample.container == "text" or self._marks.isdisjoint(_LastSample.names_of(sample)):
+        if sample.container == "text":
+            return None
+        if "names" not in sample.shared:
+            sample.shared["names"] = names_in(sample.values)
+        if self._marks.isdisjoint(sample.shared["names"]):
             return None
         return self.loaded.detect(sample)

@@ -76,6 +76,8 @@ class InputPiece(msgspec.Struct, frozen=True):
     same: SameRecords = SameRecords()
     elsewhere: dict[str, int] = {}
     """Digests of what was said in the conversations of these ids, by records of another shape."""
+    apart: frozenset[str] = frozenset()
+    """Keys of conversations that are read elsewhere, with what other files hold of them."""
 
     @property
     def size(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence, Set
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
 from os import PathLike
@@ -39,7 +39,7 @@ class Record(NamedTuple):
     """Messages of its conversation that earlier records have, where it holds only the last ones."""
 
 
-class Sample(NamedTuple):
+class Sample(msgspec.Struct, frozen=True):
     """What a reader sees of a file before it is read: how it is built, and its first records.
 
     A container `members` is a large document whose members are read one by one, each as an object of one member. A
@@ -50,6 +50,8 @@ class Sample(NamedTuple):
     path: Path
     container: Container
     values: Sequence[Any]
+    shared: dict[str, Any] = {}
+    """What one reader found out and others need, too: they are asked in turn, and the sample is gone with the last."""
 
 
 class FolderSample(NamedTuple):
@@ -83,6 +85,8 @@ class RecordGroup(NamedTuple):
     """Their names, where records of several files were brought together."""
     companions: tuple[Path, ...] = ()
     """Companion files that this reader claimed."""
+    apart: Set[str] = frozenset()
+    """Keys of `Reader.part_keys` that are read elsewhere, with what other files hold of them."""
 
     @property
     def file_names(self) -> tuple[str, ...]:
@@ -150,8 +154,13 @@ class Reader:
     """With grouping by key: a record without a key, or with one that no other has, is a conversation by itself."""
     logs_calls = False
     """With grouping by record: a record may be one call of several of its conversation, with all messages so far."""
+    joins_files = False
+    """With grouping by file: a conversation may go on in other files. Then `part_keys` and `parts` say which, and
+    `build` leaves out those of `RecordGroup.apart`, and takes the records of `parts`."""
     joins_messages = False
     """With grouping by key or file: a record is a single message, and its copies are dropped."""
+    is_also_companion = False
+    """Its files are companions of other logs; where no log is given, they are read as logs."""
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 
@@ -193,6 +202,16 @@ class Reader:
 
     def key(self, value: Any) -> str | None:
         """With grouping by key: the conversation that a record belongs to."""
+
+    def part_keys(self, group: RecordGroup) -> Iterable[Sequence[str]]:
+        """Where `joins_files`: of each conversation of a file its key, and other keys of it, such as its traces."""
+        del group
+        return ()
+
+    def parts(self, group: RecordGroup, keys: Collection[str]) -> Iterable[tuple[str, Any]]:
+        """Where `joins_files`: what a file holds of the conversations of these keys, each as one record."""
+        del group, keys
+        return ()
 
     def quick_key(self, text: bytes) -> str | None:
         """The key of a record that is still JSON text; without decoding all of it where a reader knows how."""

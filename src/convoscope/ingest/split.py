@@ -5,10 +5,10 @@ Where the cuts are depends on the input alone, never on who works on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, rea
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
+from convoscope.ingest.shared_sessions import SharedParts, part_pieces, shared_parts
 from convoscope.ingest.speaker_labels import UNKNOWN_SPEAKER
 
 PART_BYTES = 4 * 1024 * 1024
@@ -105,6 +106,10 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
     same = same_records(inputs, size, report)
     sizes = [size_of(item) for item in inputs]
     copied = copied_inputs(inputs, sizes)
+    numbers = count(len(inputs))
+    distinct = [index for index in range(len(inputs)) if index not in copied]
+    parts_of = shared_parts([inputs[index] for index in distinct], size)
+    shared = {distinct[at]: parts for at, parts in parts_of.items()}
     for index, item in enumerate(inputs):
         report.files[item.name] = FileRead(item.reader, item.why)
         if index in copied:
@@ -112,9 +117,11 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
             report.count_same(COPIES, item.name)
         elif item.grouping == "key":
             by_key.setdefault(item.reader, []).append((index, item))
+        elif index in shared and shared[index].is_all:
+            continue
         else:
             is_cut = item.grouping == "record" and item.container in CUTTERS
-            pieces = pieces_of(item, index, _even(sizes[index], size)) if is_cut else iter([InputPiece(item, index)])
+            pieces = pieces_of(item, index, _even(sizes[index], size)) if is_cut else iter([_rest(item, index, shared)])
             for piece in without_same(pieces, same[index]) if index in same else pieces:
                 # The logs of a folder say most things more than once: little of them is left in the conversation.
                 yield piece, piece.size if is_cut else sizes[index] // (4 if item.grouping == "folder" else 1)
@@ -131,10 +138,20 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
         companions_of_all = tuple(dict.fromkeys(one for _, item in keyed for one in item.companions))
         elsewhere = _said_elsewhere(inputs, size) if reader.joins_messages else {}
         spilled = spread(name, chain.from_iterable(pieces_by_file), scratch, buckets)
-        for index, (number, bucket) in enumerate(spilled, len(inputs)):
+        for number, bucket in spilled:
             known = {id: digest for id, digest in elsewhere.items() if bucket_of(id, buckets) == number}
             joined = msgspec.structs.replace(bucket, companions=companions_of_all)
-            yield InputPiece(joined, index, elsewhere=known), size
+            yield InputPiece(joined, next(numbers), elsewhere=known), size
+    for name in sorted({inputs[index].reader for index in shared}):
+        of_reader = [(index, inputs[index], parts) for index, parts in shared.items() if inputs[index].reader == name]
+        buckets = -(-sum(sizes[index] for index, _, _ in of_reader) // size)
+        for _, bucket in spread(name, part_pieces(of_reader, reader_named(name), report, size), scratch, buckets):
+            yield InputPiece(bucket, next(numbers)), size
+
+
+def _rest(item: Input, index: int, shared: Mapping[int, SharedParts]) -> InputPiece:
+    """A whole input, without its parts of conversations of several files."""
+    return InputPiece(item, index, apart=frozenset(shared[index].wholes) if index in shared else frozenset())
 
 
 def _even(total: int, size: int) -> int:
@@ -231,7 +248,7 @@ class _PieceReader:
                 records = without_copied_messages(records, self.reader, item.name, self.report)
             if records:
                 name = stem(item.name, TEXT_ENDINGS if item.container == "text" else ())
-                yield RecordGroup(name, self.path, records), 0
+                yield RecordGroup(name, self.path, records, apart=self.piece.apart), 0
         else:
             for record in records_of(self.piece, self.report):
                 name = record_name(item, record.number)
@@ -311,20 +328,25 @@ class _PieceReader:
     def _build(self, group: RecordGroup, name: str, origin: Origin, notes: Notes, *, lost: int = 1) -> Iterator[Read]:
         """The conversations of a group; `lost` is how many records are not read where there is no conversation."""
         reader, report, line = self.reader, self.report, notes.line
+        files: list[str] = []
         try:
             for part, conversation in enumerate(reader.build(group, notes)):
                 lost = 1
                 taken = notes.hand_over()
                 report.add_notes(taken)
                 report.conversations += 1
-                unused = {id(record) for record in notes.unused}
-                used = [record for record in group.records if id(record) not in unused]
-                report.records_used += notes.records + (len(used) if part == 0 else 0)
+                if part == 0:  # a group may hold as many conversations as records
+                    unused = {id(record) for record in notes.unused}
+                    used = [record for record in group.records if id(record) not in unused]
+                    report.records_used += len(used)
+                    files = list(dict.fromkeys(record.file or name for record in used)) or [name]
+                report.records_used += notes.records
                 report.records_seen += notes.records
                 notes.records = 0
-                for file_name in dict.fromkeys(record.file or name for record in used) or (name,):
+                for file_name in files:
                     report.file(file_name, reader.name).conversations += 1
                 yield Read(conversation, taken, origin._replace(part=part) if part else origin, notes.is_session)
+            report.add_notes(notes.hand_over())  # of what is in none of the conversations
         except InputError as error:
             notes.refused.append(error)
         except OSError as error:
@@ -336,6 +358,7 @@ class _PieceReader:
             count = max(lost, refusal.count)
             report.problem(Problem(name, refusal.line or line, refusal.message, refusal.field, refusal.hint, count))
         notes.refused = []
+        report.add_notes(notes.hand_over())
 
     def _with_earlier(self, record: Record) -> Record:
         earlier = self.piece.same.earlier.get(record.number)

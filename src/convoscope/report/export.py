@@ -35,6 +35,8 @@ class TraceScore(NamedTuple):
     span: str
     """Of a turn, its call of a model; of a conversation, the first span of its trace."""
     is_turn: bool
+    is_of_session: bool = False
+    """It is of a conversation of several traces: of its session, not of one trace."""
 
     @property
     def id(self) -> str:
@@ -64,7 +66,8 @@ def trace_scores(run: Run, metrics: Sequence[str] = ()) -> Iterator[TraceScore]:
         traces = [str(trace) for trace in conversation.extras.get("traces") or ()]
         trace = traces[0] if traces else ""
         roots: Mapping[str, str] = conversation.extras.get("root_spans") or {}
-        origin = _Origin(conversation.id, conversation.id if traces and conversation.id not in traces else "", trace)
+        session = conversation.id if traces and conversation.id not in traces else ""
+        origin = _Origin(conversation.id, session, trace, conversation.extras.get("call_traces") or {}, len(traces))
         for row in whole.get(conversation.id, ()):
             name = _name(row["metric"], row["variant"])
             if row["status"] != NOT_APPLICABLE and (not wanted or name in wanted):
@@ -87,17 +90,33 @@ def _name(metric: str, variant: str) -> str:
 
 
 class _Origin(NamedTuple):
-    """The conversation of scores, and the session and trace that it was read from."""
+    """The conversation of scores, and the session and traces that it was read from."""
 
     conversation: str
     session: str
     trace: str
+    call_traces: Mapping[str, str]
+    """By the span of a call of a model, its trace, where there are several."""
+    traces: int
 
     def score(
         self, name: str, judge: str, status: str, value: float | None, reason: str, why: str, span: str, is_turn: bool
     ) -> TraceScore:
+        trace = self.call_traces.get(span, self.trace) if is_turn else self.trace
+        is_of_session = bool(self.session) and not is_turn and self.traces > 1
         return TraceScore(
-            self.conversation, name, judge, status, value, reason, why, self.session, self.trace, span, is_turn
+            self.conversation,
+            name,
+            judge,
+            status,
+            value,
+            reason,
+            why,
+            self.session,
+            trace,
+            span,
+            is_turn,
+            is_of_session,
         )
 
 
@@ -174,7 +193,7 @@ def _langfuse(scores: Sequence[TraceScore]) -> list[dict[str, Any]]:
     return [
         {
             "id": score.id,
-            **({"traceId": score.trace} if score.trace else {"sessionId": score.session}),
+            **({"sessionId": score.session} if _is_of_session(score) else {"traceId": score.trace}),
             **({"observationId": score.span} if score.is_turn and score.trace else {}),
             "name": score.name,
             "value": score.value,
@@ -183,6 +202,10 @@ def _langfuse(scores: Sequence[TraceScore]) -> list[dict[str, Any]]:
         }
         for score in scores
     ]
+
+
+def _is_of_session(score: TraceScore) -> bool:
+    return score.is_of_session or not score.trace
 
 
 def _phoenix(scores: Sequence[TraceScore]) -> list[dict[str, Any]]:

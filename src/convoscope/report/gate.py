@@ -6,16 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMINED, Gate, Outcome
+from convoscope.analysis.compare.words import number_pair, signed_text
+from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMINED, Gate, GateCheck, Outcome
 from convoscope.analysis.targets import DECLARED, Check
 from convoscope.analysis.words import counted, first_of, name_text, short_name, value_text
 from convoscope.harmless import one_line
+from convoscope.metrics.declaration import RATIO
 from convoscope.report.screen import Screen
-from convoscope.report.table import code, plain
+from convoscope.report.table import MarkdownTable, code, markdown_table, number_column, plain, text_table
 from convoscope.runs.run import Run
 
 if TYPE_CHECKING:
     from convoscope.analysis.flows.flow_matrix import AspectVerdict, FlowGate, FlowVerdict
+    from convoscope.analysis.policy import PolicyGate, RuleResult
 
 STYLES: dict[Outcome, str] = {PASSED: "green", FAILED: "bold red", UNDETERMINED: "yellow"}
 _MAX_LINE = 1_000
@@ -43,8 +46,38 @@ def print_gate(
 
 def print_benchmark_gate(screen: Screen, gate: Gate) -> None:
     """The figures of a result, each with its verdict."""
-    lines = [GateLine(check.metric, check.outcome, check.reason) for check in gate.checks]
+    lines = [GateLine(check.metric, check.outcome, check.reason + _by_sample(check)) for check in gate.checks]
     print_gate(screen, "figure", gate.outcome, lines, [gate.reason] if gate.reason else ())
+
+
+def print_policy_gate(screen: Screen, gate: PolicyGate) -> None:
+    """The rules of a policy, each with its verdict."""
+    lines = [GateLine(f"{rule.name} {rule.limit}", rule.outcome, rule_text(rule)) for rule in gate.rules]
+    print_gate(
+        screen, "rule", gate.outcome, lines, [*([f"against {gate.against}"] if gate.against else ()), *gate.notes]
+    )
+
+
+def rule_text(rule: RuleResult) -> str:
+    """What a rule rests on, and why it came out as it did: `67.1 % (61.6 to 72.2), n 304`."""
+    basis = f"{rule.value_text}, n {rule.n:,}" if rule.value is not None else ""
+    return "; ".join(filter(None, (basis, rule.reason, _counts_text(rule))))
+
+
+def _counts_text(rule: RuleResult) -> str:
+    if rule.counts_as == rule.outcome:
+        return ""
+    return "does not count" if rule.counts_as is None else f"counts as {rule.counts_as}"
+
+
+def _by_sample(check: GateCheck) -> str:
+    """`; by sample +0.021, 95 % -0.010 to +0.051, 120 pairs`."""
+    made = check.by_sample
+    if made is None:
+        return ""
+    interval = number_pair(made.low, made.high, RATIO)
+    words = f"; by sample {signed_text(made.difference, RATIO)}{f', 95 % {interval}' if interval else ''}"
+    return f"{words}, {counted(made.n, 'pair')}"
 
 
 def print_flow_gate(screen: Screen, runs: Sequence[Run], baseline: Sequence[Run], gate: FlowGate) -> None:
@@ -88,6 +121,22 @@ def target_lines(checks: Iterable[Check]) -> list[str]:
         f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {plain(check.text)}"
         for check in checks
     ]
+
+
+def gate_table(gate: PolicyGate) -> MarkdownTable:
+    """What a policy says of a run, as a table in Markdown."""
+    columns = ("rule", "value", number_column("n"), "outcome", "why")
+    rows = [
+        (
+            f"{rule.name} {rule.limit}",
+            rule.value_text,
+            f"{rule.n:,}" if rule.value is not None else "",
+            rule.outcome,
+            "; ".join(filter(None, (rule.reason, _counts_text(rule)))),
+        )
+        for rule in gate.rules
+    ]
+    return markdown_table(text_table(columns, rows))
 
 
 def targets_json(checks: Iterable[Check]) -> list[dict[str, Any]]:

@@ -10,6 +10,9 @@ computed:
 | has no value to compare with one | is an error: it must not be taken for passed |
 | could not be computed | is an error, with a target or without |
 
+The suite `policy` has a test for each rule of a policy on a change, and on a figure that the run was scored without.
+Where an undetermined rule is to fail, its test fails; where it is only to warn, its test is skipped and says so.
+
 Figures without a target are no tests. Where there is no target at all, the test `targets` is skipped and says so.
 The suite `run` says whether the run is still valid, and the suite `reading` fails where something
 in the input could not be read: what is not in the numbers cannot have been good.
@@ -18,14 +21,15 @@ in the input could not be read: what is not in the numbers cannot have been good
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from convoscope.analysis.answer import rank_texts
-from convoscope.analysis.gate import FAILED, UNDETERMINED, overall
-from convoscope.analysis.targets import Check, observed, run_checks, target_text
+from convoscope.analysis.gate import FAILED, UNDETERMINED, Outcome, overall
+from convoscope.analysis.policy import PolicyGate, RuleResult
+from convoscope.analysis.targets import DECLARED, Check, GivenTarget, observed, run_checks, target_text
 from convoscope.analysis.words import (
     counted,
     coverage_text,
@@ -38,6 +42,7 @@ from convoscope.analysis.words import (
 from convoscope.harmless import clean, one_line
 from convoscope.metrics.registry import parent_metric
 from convoscope.report.files import write_text
+from convoscope.report.gate import rule_text
 from convoscope.runs.ranking import extreme_values, worst
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
@@ -61,16 +66,21 @@ class JUnitCase(NamedTuple):
     text: str = ""
 
 
-def write_junit(run: Run, path: str | os.PathLike[str], targets: Sequence[str] = ()) -> None:
+def write_junit(
+    run: Run, path: str | os.PathLike[str], targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None
+) -> None:
     """Write the JUnit XML of a run, whole or not at all."""
-    write_text(Path(path), junit(run, targets))
+    write_text(Path(path), junit(run, targets, gate))
 
 
-def junit(run: Run, targets: Sequence[str] = ()) -> str:
+def junit(run: Run, targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None) -> str:
     """The JUnit XML of a run. `targets` are added to those that the run was scored with."""
     root = Element("testsuites", {"name": clean(f"convoscope {run.name}"), "time": f"{run.receipt.seconds:.3f}"})
     suites: dict[str, list[JUnitCase]] = {}
-    for case in [_validity(run), _reading(run), *_figures(run, run_checks(run, targets))]:
+    rules = [] if gate is None else [rule for rule in gate.rules if not rule.is_of_run]
+    checks = run_checks(run, targets)
+    unchecked = [] if checks or rules else [JUnitCase("run", "targets", "skipped", "no target: nothing was checked")]
+    for case in [_validity(run), _reading(run), *unchecked, *_figures(run, checks), *map(_rule, rules)]:
         suites.setdefault(case.suite, []).append(case)
     for name, cases in suites.items():
         suite = SubElement(root, "testsuite", {"name": clean(name), **_counts(cases)})
@@ -115,7 +125,7 @@ def _reading(run: Run) -> JUnitCase:
 
 
 def _figures(run: Run, checks: Sequence[Check]) -> list[JUnitCase]:
-    """One test per figure that has a target or failed; without any target, one that says that nothing was checked."""
+    """One test per figure that has a target or failed."""
     names = {figure.metric for figure in run.summary.figures}
     figures = {
         name_text(figure): figure
@@ -126,9 +136,8 @@ def _figures(run: Run, checks: Sequence[Check]) -> list[JUnitCase]:
     for check in checks:
         by_name.setdefault(check.name, []).append(check)
         figures[check.name] = check.figure
-    unchecked = [] if checks else [JUnitCase("run", "targets", "skipped", "no target: nothing was checked")]
     families = sorted({figure.metric.split(".", 1)[0] for figure in figures.values()})
-    return unchecked + [
+    return [
         _figure(run, family, name, figure, by_name.get(name, []))
         for family in families
         for name, figure in sorted(figures.items())
@@ -140,17 +149,39 @@ def _figure(run: Run, family: str, name: str, figure: Figure, checks: Sequence[C
     value = value_text(figure.value, figure.unit)
     text = "\n".join([*(f"target: {check.text}" for check in checks), *_figure_lines(figure, run.summary)])
     outcome = overall(check.verdict.outcome for check in checks)
+    counts = {check.counts_as for check in checks if check.source != DECLARED}
     if figure.status == ERROR:
         return JUnitCase(family, name, "error", f"failed: {reason_text(figure.reason)}", "metric failed", text)
     deciding = [check for check in checks if check.verdict.outcome == outcome]
     targets = "; ".join(f"target {check.text}" for check in deciding)
     if outcome == FAILED:
         if not deciding[0].by:  # the worst of the run need not be in the group
-            text += "\n" + "\n".join(_worst(run, deciding[0]))
+            text += "\n" + "\n".join(worst_lines(run, deciding[0]))
         return JUnitCase(family, name, "failure", f"{value}, {targets}", "target missed", text)
     if outcome == UNDETERMINED:
-        return JUnitCase(family, name, "error", targets, "target undetermined", text)
+        return JUnitCase(family, name, _open_ending(overall(filter(None, counts)), counts), targets, _OPEN, text)
     return JUnitCase(family, name, "passed", text=text)
+
+
+_OPEN = "target undetermined"
+
+
+def _open_ending(outcome: Outcome, counts: Collection[Outcome | None]) -> Ending:
+    """How the test of an undetermined target ends: as an error, unless its policy says that it fails, or only warns."""
+    if outcome == FAILED:
+        return "failure"
+    return "skipped" if counts and UNDETERMINED not in counts else "error"
+
+
+def _rule(rule: RuleResult) -> JUnitCase:
+    """The test of a rule of a policy that is on no figure of the run."""
+    name, text = f"{rule.name} {rule.limit}", rule_text(rule)
+    if rule.outcome == UNDETERMINED:
+        ending = _open_ending(rule.counts_as or UNDETERMINED, {rule.counts_as})
+        return JUnitCase("policy", name, ending, f"undetermined: {rule.reason}", _OPEN, text)
+    if rule.outcome == FAILED:
+        return JUnitCase("policy", name, "failure", text, "target missed", text)
+    return JUnitCase("policy", name, "passed", text=text)
 
 
 def _figure_lines(figure: Figure, summary: Summary) -> list[str]:
@@ -166,7 +197,7 @@ def _figure_lines(figure: Figure, summary: Summary) -> list[str]:
     return [*lines, f"not measured: {left_out}"] if left_out else lines
 
 
-def _worst(run: Run, check: Check) -> list[str]:
+def worst_lines(run: Run, check: Check) -> list[str]:
     """The conversations on the wrong end of the metric; of a figure over groups, the worst of the run."""
     figure, below = check.figure, check.target.comparison in {">", ">="}
     far = extreme_values(run, figure, "lowest" if below else "highest", MAX_CONVERSATIONS)

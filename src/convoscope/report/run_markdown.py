@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from convoscope.analysis.answer import Answer, make_answer, rank_reasons
-from convoscope.analysis.targets import Check, run_checks, tally_text
+from convoscope.analysis.policy import PolicyGate
+from convoscope.analysis.targets import Check, GivenTarget, run_checks, tally_text
 from convoscope.analysis.words import ORDERS, counted
 from convoscope.harmless import one_line
 from convoscope.report.files import write_text
-from convoscope.report.gate import target_lines
+from convoscope.report.gate import gate_table, target_lines
 from convoscope.report.judging import judging_lines
 from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
 from convoscope.report.run_terminal import print_reading
@@ -47,18 +48,21 @@ class Block(NamedTuple):
     tail: Sequence[str] = ()
 
 
-def write_markdown(run: Run, path: str | os.PathLike[str], targets: Sequence[str] = ()) -> None:
+def write_markdown(
+    run: Run, path: str | os.PathLike[str], targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None
+) -> None:
     """Write the Markdown of a run, whole or not at all."""
-    write_text(Path(path), markdown(run, targets))
+    write_text(Path(path), markdown(run, targets, gate))
 
 
-def markdown(run: Run, targets: Sequence[str] = ()) -> str:
+def markdown(run: Run, targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None) -> str:
     """The Markdown of a run. `targets` come beside those that the run was scored with."""
     checks = run_checks(run, targets)
-    # Those of all conversations are in the table, beside their figures.
-    of_groups = target_lines([check for check in checks if check.by])
+    # Those of all conversations are in the table, beside their figures; those of a policy have a table.
+    of_groups = target_lines([check for check in checks if check.by]) if gate is None else []
     blocks = [
-        _title(run, checks),
+        _title(run, checks, gate),
+        *([] if gate is None else [_gate(gate)]),
         _answer(make_answer(run, targets)),
         Block(["Targets of groups:", ""], of_groups, [""]) if of_groups else Block([], []),
         _figures(run.summary, [check for check in checks if not check.by]),
@@ -113,14 +117,24 @@ def _answer(answer: Answer) -> Block:
     return Block([], [*lines, ""])
 
 
-def _title(run: Run, checks: Sequence[Check]) -> Block:
+def _gate(gate: PolicyGate) -> Block:
+    """The verdict of a policy, and what the comparison with the baseline comes to."""
+    table = gate_table(gate)
+    tail = [f"- {plain(note)}" for note in gate.notes]
+    if gate.sentences:
+        tail += ["", f"Against {code(Path(gate.against).name)}: {plain(' '.join(gate.sentences))}"]
+    return Block(table.head, table.rows, [*tail, ""] if tail else [""])
+
+
+def _title(run: Run, checks: Sequence[Check], gate: PolicyGate | None) -> Block:
     receipt = run.receipt
     head = [f"## Convoscope: {code(run.name)}", ""]
     if not receipt.valid:
         by = f", superseded by {code(receipt.superseded_by)}" if receipt.superseded_by else ""
         when, why = plain(receipt.invalidated_at or ""), code(receipt.invalid_reason or "")
         head += [f"**INVALID** since {when}: {why}{by}. Its numbers are not to be relied on.", ""]
-    head += [f"**{tally_text(checks)}**, over {counted(run.summary.conversations, 'conversation')}", ""]
+    tally = tally_text(checks) if gate is None else f"gate {gate.outcome}"
+    head += [f"**{tally}**, over {counted(run.summary.conversations, 'conversation')}", ""]
     return Block(head, [])
 
 

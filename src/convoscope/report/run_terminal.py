@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 
@@ -27,7 +26,7 @@ from convoscope.ingest.report import ReadReport
 from convoscope.report.judging import print_judging
 from convoscope.report.panels import panels
 from convoscope.report.run_tables import FigureRows, group_tables, sections, small_text, visible_figures
-from convoscope.report.screen import Screen
+from convoscope.report.screen import WIDTH, Screen, wrapped_lines
 from convoscope.report.table import ReportTable, Row, TableCell, print_table
 from convoscope.runs.ranking import rank, worst_and_broken
 from convoscope.runs.run import PAGE, Run
@@ -35,7 +34,6 @@ from convoscope.runs.summary import Summary
 from convoscope.statistics.summary import Figure
 from convoscope.views.flow.endings import LOST
 
-WIDTH = 80
 CAUSES = 3
 GROUP_LINES = 3
 """For groups that stand apart."""
@@ -53,34 +51,34 @@ def print_answer(screen: Screen, answer: Answer, run: Run, print_targets: Callab
     """
     begun = screen.lines
     for line in _invalid(run):
-        _wrapped(screen, line, "bold red")
+        screen.wrapped(line, "bold red")
     print_verdict(screen, answer)
     if answer.figures:
         screen.line()
         print_figures(screen, answer.figures)
     if answer.more_bad:
-        _wrapped(screen, f"  {answer.more_bad} (--full)", "red", indent="    ")
+        screen.wrapped(f"  {answer.more_bad} (--full)", "red", indent="    ")
     for note in answer.notes:
-        _wrapped(screen, f"  {note}", "yellow", indent="    ")
+        screen.wrapped(f"  {note}", "yellow", indent="    ")
     print_targets()
     _print_causes(screen, answer)
     _print_groups(screen, answer)
     print_judging(screen, run.summary)
     for made in panels(run):
         screen.line()
-        _wrapped(screen, f"{made.title}: {made.line}")
+        screen.wrapped(f"{made.title}: {made.line}")
     screen.line()
     if answer.hint:
-        _wrapped(screen, answer.hint, "yellow")
+        screen.wrapped(answer.hint, "yellow")
     if answer.broken:
-        _wrapped(screen, answer.broken)
+        screen.wrapped(answer.broken)
     if answer.unread:
-        _wrapped(screen, answer.unread)
+        screen.wrapped(answer.unread)
     reading = answer.reading + (f"; {answer.not_measured}" if answer.not_measured else "") + " (--full)"
-    rest = len(_lines(reading)) + 2  # the page, and what is next
-    if screen.lines - begun + len(_lines(answer.alike)) + rest <= MOST_LINES:
-        _wrapped(screen, answer.alike)
-    _wrapped(screen, reading)
+    rest = len(wrapped_lines(reading)) + 2  # the page, and what is next
+    if screen.lines - begun + len(wrapped_lines(answer.alike)) + rest <= MOST_LINES:
+        screen.wrapped(answer.alike)
+    screen.wrapped(reading)
     print_next(screen, answer, run)
 
 
@@ -94,7 +92,7 @@ def _invalid(run: Run) -> Iterator[str]:
 def print_verdict(screen: Screen, answer: Answer) -> None:
     """Up to three sentences."""
     for clause in answer.verdict:
-        _wrapped(screen, clause.text, {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold"))
+        screen.wrapped(clause.text, {"bad": "bold red", "good": "bold green"}.get(clause.tone, "bold"))
 
 
 def print_figures(screen: Screen, figures: Sequence[KeyFigure]) -> None:
@@ -150,7 +148,7 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
     if rest:
         words = ", ".join(f"{one.sentence} {one.lost:,}" for one in rest)
         lost = sum(one.lost for one in rest)
-        _wrapped(screen, f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
+        screen.wrapped(f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
     if not answer.causes and not answer.remaining:
         for worst in answer.worst[:CAUSES]:
             if worst.reasons:
@@ -164,9 +162,9 @@ def _print_groups(screen: Screen, answer: Answer) -> None:
     for count in range(len(groups), 0, -1):
         more = f" (and {len(groups) - count:,} more)" if count < len(groups) else ""
         shown = [*groups[: count - 1], groups[count - 1] + more]
-        if count == 1 or sum(len(_lines(text)) for text in shown) <= GROUP_LINES:
+        if count == 1 or sum(len(wrapped_lines(text)) for text in shown) <= GROUP_LINES:
             for text in shown:
-                _wrapped(screen, text)
+                screen.wrapped(text)
             return
 
 
@@ -182,7 +180,7 @@ def _with_id(screen: Screen, text: str, id: str) -> None:
     if room >= 2:
         screen.line(f"{text}{' ' * room}{id}")
     else:
-        _wrapped(screen, text, indent=" " * 9)
+        screen.wrapped(text, indent=" " * 9)
         screen.line(f"{'':9}{id}")
 
 
@@ -193,15 +191,6 @@ def print_next(screen: Screen, answer: Answer, run: Run) -> None:
     first = first or (answer.worst[0].conversation if answer.worst else "")
     if first:
         screen.line(f"next  convoscope show {shlex.quote(str(run.folder))} {shlex.quote(one_line(first))}")
-
-
-def _wrapped(screen: Screen, text: str, style: str = "", indent: str = "  ") -> None:
-    for line in _lines(text, indent):
-        screen.line(line, style)
-
-
-def _lines(text: str, indent: str = "  ") -> list[str]:
-    return textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 MAX_PROBLEMS = 3

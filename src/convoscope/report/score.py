@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from convoscope.analysis.targets import figure_units
 from convoscope.errors import keeping
 from convoscope.harmless import clean
 from convoscope.report.page import write_page
 from convoscope.runs.make import run_with, with_settings
+from convoscope.runs.policy import resolve
 from convoscope.runs.run import PAGE, Run
 from convoscope.scoring.settings import ScoreSettings
+from convoscope.settings_file import FoundSettings
 
 if TYPE_CHECKING:
     from convoscope.analysis.answer import Answer
@@ -76,15 +79,16 @@ def _text(value: object) -> str:
 Run.html = run_html
 
 
-def score_with(source: Any, settings: ScoreSettings) -> Run:
-    """Score the conversations of a source, keep the run, and write its page."""
+def score_with(source: Any, settings: ScoreSettings, policy: FoundSettings | None = None) -> Run:
+    """Score the conversations of a source, keep the run, and write its page, with the targets of a policy."""
     run = run_with(source, settings)
     # A page that is there already may be larger by choice.
     if not (run.folder / PAGE).exists():
         # The run is safe by now, whatever becomes of the page.
         with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
             settings.report("writing the page", run.summary.conversations)
-            write_page(run)
+            targets = resolve(policy, figure_units(run.summary)).targets if policy is not None else ()
+            write_page(run, targets=targets)
     run.held.clear()
     return run
 

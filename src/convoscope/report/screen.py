@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,6 +16,10 @@ from convoscope.harmless import clean_json, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+WIDTH = 80
+"""Columns of what is printed for a person, whatever the window."""
 
 
 class Screen:
@@ -33,6 +38,11 @@ class Screen:
             self.console.print(_line(text), style=style, markup=False, highlight=False, soft_wrap=True)
         else:
             self._write(_line(text) + "\n")
+
+    def wrapped(self, text: str, style: str = "", indent: str = "  ") -> None:
+        """A text in lines of 80 columns."""
+        for line in wrapped_lines(text, indent):
+            self.line(line, style)
 
     def json(self, value: Any) -> None:
         """A value for a program."""
@@ -127,3 +137,8 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def _line(text: str) -> str:
     return one_line(text, None)
+
+
+def wrapped_lines(text: str, indent: str = "  ") -> list[str]:
+    """A text as lines of 80 columns; all but the first are indented."""
+    return textwrap.wrap(one_line(text, None), WIDTH, subsequent_indent=indent, break_on_hyphens=False)

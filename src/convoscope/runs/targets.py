@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -35,10 +34,30 @@ _PAIR = re.compile(
 )
 _BARE = re.compile(r"[^\s,\"\[\]=](?:[^,\"\[\]=\r\n]*[^\s,\"\[\]=])?")
 
-_HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
-
 By = tuple[tuple[str, str], ...]
 """The dimensions that a group shares, by name; empty for all conversations."""
+
+
+Decision = Literal["value", "interval"]
+WhenUndetermined = Literal["stop", "fail", "warn"]
+
+
+class Requirements(NamedTuple):
+    """What a figure needs before a target decides anything, and what comes of it where it is undetermined."""
+
+    min_n: int = 0
+    """Conversations that were measured; of a change, those that are compared."""
+    min_coverage: float = 0.0
+    decide: Decision = "value"
+    """`interval`: only where the whole 95 % interval is on one side of the limit."""
+    when_undetermined: WhenUndetermined = "stop"
+    """`fail`: it counts as failed. `warn`: it is shown, and does not count."""
+    rule: str = ""
+    """The rule of a policy that asks for it, as it is written there."""
+
+
+ANY = Requirements()
+"""A target of the command line: the value decides, however little it rests on."""
 
 
 class FigureTarget(NamedTuple):
@@ -47,6 +66,7 @@ class FigureTarget(NamedTuple):
     figure: str
     target: Target
     by: By = ()
+    requires: Requirements = ANY
 
     @property
     def text(self) -> str:
@@ -55,11 +75,11 @@ class FigureTarget(NamedTuple):
         return f"{self.figure}{group_text(self.by)} {self.target.comparison} {value}"
 
 
-class _ParsedTarget(NamedTuple):
+class ParsedTarget(NamedTuple):
     """What a text says, before the figure is looked up."""
 
     name: str
-    comparison: str
+    comparison: Literal[">", ">=", "<", "<="]
     number: Decimal
     unit: str
     by: By
@@ -67,15 +87,15 @@ class _ParsedTarget(NamedTuple):
 
 def given_target(text: str, units: Mapping[str, str]) -> FigureTarget:
     """The target that a user wrote. `units` are the figures there are, each with its unit."""
-    parsed = _parse(text)
+    parsed = parse_target(text)
     figure = find_figure(parsed.name, units)
-    return FigureTarget(figure, Target(_comparison(parsed), _value(parsed, figure, units[figure])), parsed.by)
+    return FigureTarget(figure, Target(parsed.comparison, limit_of(parsed, figure, units[figure])), parsed.by)
 
 
 def kept_target(text: str) -> FigureTarget:
     """A target as a run keeps it: the name is whole, and was looked up before it was kept."""
-    parsed = _parse(text)
-    return FigureTarget(parsed.name, Target(_comparison(parsed), float(parsed.number)), parsed.by)
+    parsed = parse_target(text)
+    return FigureTarget(parsed.name, Target(parsed.comparison, float(parsed.number)), parsed.by)
 
 
 def group_text(by: By) -> str:
@@ -104,7 +124,8 @@ def figure_names(declared: DeclaredMetric) -> list[str]:
     ]
 
 
-def _parse(text: str) -> _ParsedTarget:
+def parse_target(text: str) -> ParsedTarget:
+    """What a text says."""
     match = _TARGET.fullmatch(text)
     if match is None:
         # Without quotes, a shell takes what follows > as the name of a file, and we get the rest.
@@ -114,8 +135,9 @@ def _parse(text: str) -> _ParsedTarget:
     if not math.isfinite(float(number)):
         raise UsageError(f"{text!r} is not a target: {match['number']} is too large")
     sign = match["comparison"]
+    comparison = cast(Literal[">", ">=", "<", "<="], _SIGNS.get(sign, sign))
     name, by = " ".join(match["name"].split()), _group(text, match["group"])
-    return _ParsedTarget(name, _SIGNS.get(sign, sign), number, match["unit"] or "", by)
+    return ParsedTarget(name, comparison, number, match["unit"] or "", by)
 
 
 def _group(text: str, inside: str | None) -> By:
@@ -140,11 +162,7 @@ def _group(text: str, inside: str | None) -> By:
     return tuple(sorted(by.items()))
 
 
-def _comparison(parsed: _ParsedTarget) -> Literal[">", ">=", "<", "<="]:
-    return cast(Literal[">", ">=", "<", "<="], parsed.comparison)
-
-
-def _value(parsed: _ParsedTarget, figure: str, unit: str) -> float:
+def limit_of(parsed: ParsedTarget, figure: str, unit: str) -> float:
     """The number in the figure's own unit."""
     if parsed.unit == "%" and unit in (SHARE, RATIO):
         return float(parsed.number / 100)

@@ -27,10 +27,11 @@ MAX_PERMUTED = 20_000
 """Clusters beyond which the distribution of a mean is known well enough without permutations."""
 SURE = 1e-8
 """Probabilities below this stay below any level that is asked for, whatever the distribution."""
-ENOUGH_HITS = 40
+ENOUGH_HITS = 100
 """Permutations as extreme as the data after which their share is known well enough."""
 _SEED = 95
 _CHUNK = 2_000_000
+_FIRST_DRAWS = 200
 
 
 class ClusterSums(NamedTuple):
@@ -87,9 +88,10 @@ def permuted(first: ClusterSums, second: ClusterSums, rounds: int) -> float:
         return 1.0
     random = np.random.default_rng(_SEED)
     hits = done = 0
-    chunk = max(50, min(2000, _CHUNK // max(1, len(lone) + len(left))))
+    most = max(50, min(2000, _CHUNK // max(1, len(lone) + len(left))))
     while done < rounds and hits < ENOUGH_HITS:
-        size = min(chunk, rounds - done)
+        # Few at first: what is likely by chance shows soon.
+        size = min(most, max(_FIRST_DRAWS, done), rounds - done)
         dealt_sums = _dealt(random, lone, dealt, size)
         flips = random.integers(0, 2, (size, len(left))).astype(np.float64) if len(left) else None
         drawn = _statistic(dealt_sums, lone.sum(axis=0), swaps, flips, counts)
@@ -128,8 +130,9 @@ def _dealt(random: np.random.Generator, lone: Floats, dealt: int, size: int) -> 
     if not dealt or dealt == len(lone):
         return np.broadcast_to(lone.sum(axis=0) * bool(dealt), (size, lone.shape[1]))
     few = min(dealt, len(lone) - dealt)  # the smaller side is drawn, the other is what is left
-    drawn = np.argpartition(random.random((size, len(lone))), few - 1, axis=1)[:, :few]
-    sums: Floats = lone[drawn].sum(axis=1)
+    keys = random.random((size, len(lone)))
+    is_drawn = keys <= np.partition(keys, few - 1, axis=1)[:, few - 1 : few]
+    sums: Floats = is_drawn.astype(np.float64) @ lone
     return sums if few == dealt else lone.sum(axis=0) - sums
 
 

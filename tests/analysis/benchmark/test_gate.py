@@ -6,7 +6,13 @@ import msgspec
 import pytest
 
 from convoscope.analysis.benchmark.gate import check_targets, compare
-from convoscope.analysis.benchmark.result import BenchmarkRequest, BenchmarkResult, MetricResult, make_result
+from convoscope.analysis.benchmark.result import (
+    BenchmarkRequest,
+    BenchmarkResult,
+    MetricResult,
+    SampleResult,
+    make_result,
+)
 from convoscope.errors import UsageError
 
 GOOD = {"topic_f1": 0.9, "risk_f1": 0.9, "risk_f1_weighted": 0.9, "action_accuracy": 0.9}
@@ -92,3 +98,26 @@ class TestBaseline:
     def test_another_mode_is_refused(self) -> None:
         with pytest.raises(UsageError, match="mode"):
             compare(good(), result({}, mode="summary"), 0.1)
+
+
+class TestBySample:
+    def kept(self, values: dict[str, float]) -> BenchmarkResult:
+        samples = [SampleResult(sample_id=name, topic_f1=value) for name, value in values.items()]
+        return msgspec.structs.replace(good(topic_f1=0.8), sample_results=samples)
+
+    def test_pairs_of_samples(self) -> None:
+        """Five of ten samples gain 0.1 or 0.2, the others are as before; one sample is new."""
+        before = self.kept({f"s{n}": 0.5 for n in range(10)})
+        after = self.kept({**{f"s{n}": 0.5 + 0.1 * (n % 3 if n < 8 else 0) for n in range(10)}, "new": 1.0})
+        gate = compare(after, before, 0.1)
+        made = next(one.by_sample for one in gate.checks if one.metric == "topic_f1")
+        assert made is not None
+        # n modulo 3 for n below 8: 0 1 2 0 1 2 0 1, together 7 tenths
+        assert (made.n, made.difference) == (10, pytest.approx(0.07))
+        assert made.low is not None
+        assert made.low < 0.07 < (made.high or 0)
+        # five of ten moved, all upwards: 2 of 2^5 sign patterns are as extreme
+        assert made.p == pytest.approx(2 / 32, abs=0.01)
+
+    def test_results_without_samples_have_none(self) -> None:
+        assert all(one.by_sample is None for one in compare(good(), good(), 0.1).checks)

@@ -147,3 +147,11 @@ def test_a_stream_that_is_only_an_error_has_no_message(tmp_path: Path) -> None:
     path.write_text(_events({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}))
     with pytest.raises(NothingReadable, match="no message"):
         list(convoscope.read(path))
+
+
+def test_the_start_of_a_block_that_comes_late_does_not_undo_its_words() -> None:
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    words = [{"type": "content_block_delta", "index": 0, "delta": {"text": text}} for text in ("At ", "nine.")]
+    message = message_of(stream(words[0], start, words[1]))
+    assert message is not None
+    assert message["content"] == [{"type": "text", "text": "At nine."}]

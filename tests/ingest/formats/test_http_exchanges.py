@@ -98,7 +98,7 @@ def test_an_answer_with_an_error_is_no_answer(tmp_path: Path) -> None:
     failed = exchange({"model": "m", "messages": HI}, {"error": {"message": "overloaded"}}, 529)
     conversation = reading(tmp_path, failed).only
     assert talk(conversation) == ["user: Hi"]
-    assert conversation.outcome.error == "HTTP status 529"
+    assert conversation.outcome.error == "HTTP status 529: overloaded"
 
 
 def test_separate_talks_stay_apart(tmp_path: Path) -> None:

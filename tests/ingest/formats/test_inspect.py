@@ -78,6 +78,18 @@ class TestInspect:
         assert sorted(map(talk, packed)) == sorted(map(talk, unpacked))
         assert sorted(one.id for one in packed) == ["paper-bin", "paper-bin/2"]
 
+    def test_a_sample_that_is_missing_and_a_member_that_is_not_read_are_noted(self, tmp_path: Path) -> None:
+        whole = log()
+        with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+            archive.writestr("header.json", json.dumps(whole))
+            archive.writestr("summaries.json", json.dumps([{"id": "paper-bin"}, {"id": "paper-bin"}]))
+            archive.writestr("samples/paper-bin_epoch_1.json", json.dumps(whole["samples"][0]))
+            archive.writestr("notes/paper-bin.json", json.dumps({"by": "hand"}))
+        outcome = read(tmp_path / "log.eval")
+        assert outcome.ids == ["paper-bin"]
+        assert outcome.report.set_aside["sample_not_in_archive"].examples == ["log.eval:1 1 of 2"]
+        assert outcome.report.ignored["member_not_read"] == 1
+
     def test_an_archive_that_breaks_off_is_a_problem(self, tmp_path: Path) -> None:
         with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
             archive.writestr("header.json", json.dumps(log()))

@@ -180,11 +180,24 @@ class TestItems:
         assert outcome.report.unknown == {}
 
     def test_an_unknown_item_is_kept_as_a_marker_and_counted(self, tmp_path: Path) -> None:
+        listed = {"type": "mcp_list_tools", "id": "ml_1", "server_label": "museum", "tools": [{"name": "hours"}]}
+        outcome = items(tmp_path, listed, REPLY)
+        assert story(outcome.only) == [STORY[0], "[mcp_list_tools]", STORY[3]]
+        assert outcome.report.unknown == {"item.type=mcp_list_tools": 1}
+        assert lost(listed, outcome.only) == []
+
+    def test_tools_of_the_service_are_calls(self, tmp_path: Path) -> None:
         search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "museum hours"}}
-        outcome = items(tmp_path, search, REPLY)
-        assert story(outcome.only) == [STORY[0], "[web_search_call]", STORY[3]]
-        assert outcome.report.unknown == {"item.type=web_search_call": 1}
-        assert lost(search, outcome.only) == []
+        code = {"type": "code_interpreter_call", "id": "ci_1", "code": "9 + 8", "outputs": [{"logs": "17"}]}
+        outcome = items(tmp_path, search, code, REPLY)
+        assert story(outcome.only) == [
+            STORY[0],
+            'web_search({"query": "museum hours"})',
+            'code_interpreter({"code": "9 + 8"})',
+            '-> [{"logs": "17"}]',
+            STORY[3],
+        ]
+        assert lost(search, outcome.only) == lost(code, outcome.only) == []
 
     @pytest.mark.parametrize("odd", ["tape changed", 7, None, [], [ASK]])
     def test_what_is_no_item_is_kept_as_a_marker_and_counted(self, tmp_path: Path, odd: Any) -> None:

@@ -1,9 +1,11 @@
-"""What real instrumentations write of a chat over real HTTP is what we read: each message once, in its order."""
+"""What real instrumentations write of a chat with a real model is what we read: each message once, in its order."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,32 +13,36 @@ import pytest
 import convoscope
 from convoscope.conversation import ComponentMetric
 from support import instrumented_chat
-from support.judge_server import judge_server
+from support.model_server import ModelServer, model_server
+from support.weights import weights_file
+
+MODEL = "smollm2-135m"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    if not weights_file(MODEL).exists():
+        pytest.skip(f"no weights of {MODEL}: `make test` fetches them")
+    with model_server(weights_file(MODEL), context=1024) as server:
+        yield server
 
 
 @pytest.mark.parametrize(("instrumentation", "format"), [("openinference", "openinference"), ("otel", "otel-genai")])
-def test_what_was_said_is_what_is_read(instrumentation: str, format: str, tmp_path: Path) -> None:
-    answers = iter(("Yes, it is.", "Until six.", "Yes, it is."))
+def test_what_was_said_is_what_is_read(instrumentation: str, format: str, model: ModelServer, tmp_path: Path) -> None:
     out = tmp_path / "spans.jsonl"
-    with judge_server() as server:
-        server.answer = lambda prompt, schema: next(answers)
-        address = f"http://127.0.0.1:{server.port}/v1"
-        command = [sys.executable, instrumented_chat.__file__, instrumentation, address, str(out)]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    program = [sys.executable, instrumented_chat.__file__, instrumentation, f"{model.address}/v1", model.model]
+    printed = subprocess.run([*program, str(out)], check=True, capture_output=True, text=True, timeout=120).stdout
+    client = json.loads(printed)
+    assert [text for role, text in client["said"] if role == "user"] == list(instrumented_chat.QUESTIONS)
+    assert all(text for _, text in client["said"])
     stream = convoscope.read(out)
     (conversation,) = stream
     assert stream.report.files["spans.jsonl"].format == format
-    spoken = [(conversation.roles[one.speaker], one.meant()) for one in conversation.utterances]
-    first, second, third = instrumented_chat.QUESTIONS
-    assert spoken == [
-        ("user", first),
-        ("assistant", "Yes, it is."),
-        ("user", second),
-        ("assistant", "Until six."),
-        ("user", third),
-        ("assistant", "Yes, it is."),
-    ]
-    assert [text for _, text in spoken] == printed.splitlines()
-    assert conversation.agent.instructions == "You are the desk of a library."
+    assert stream.report.problem_count == 0
+    spoken = [[conversation.roles[one.speaker], one.meant()] for one in conversation.utterances]
+    assert spoken == client["said"]
+    assert conversation.agent.instructions == instrumented_chat.INSTRUCTIONS
+    assert MODEL in conversation.agent.models["llm"]
     usage = [event.values for event in conversation.timeline if isinstance(event, ComponentMetric)]
-    assert [(one["prompt_tokens"], one["completion_tokens"]) for one in usage] == [(100, 20)] * 3
+    assert [[one["prompt_tokens"], one["completion_tokens"]] for one in usage] == client["tokens"]
+    assert all(one["duration"] > 0 for one in usage)

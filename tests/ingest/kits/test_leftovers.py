@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convoscope.conversation import Conversation, Participant, Text, Utterance
-from convoscope.ingest.kits.leftovers import UNREAD, with_leftovers
+from convoscope.ingest.kits.leftovers import UNREAD, Leftovers, with_leftovers
 from convoscope.ingest.report import Notes
 
 TALK = Conversation(
@@ -84,3 +84,36 @@ def test_a_value_that_is_nested_without_end_is_kept_as_text() -> None:
     ((path, (text,)),) = kept({"nest": value})[0].items()
     assert path == "nest"
     assert "deep" in text
+
+
+def rest(record: Any, *given: Any, known: frozenset[str] = frozenset()) -> list[tuple[str, str]]:
+    """What is noted of a record of which these parts were given with the conversation."""
+    notes = Notes()
+    leftovers = Leftovers(notes, known)
+    leftovers.kept_with(TALK, given)
+    notes.hand_over()
+    leftovers.note_rest([record])
+    return [(note.code, note.detail) for note in notes.taken]
+
+
+def test_what_was_given_with_no_conversation_is_noted() -> None:
+    talk = {"content": "Is it open?", "mood": "glad"}
+    record = {"talk": talk, "child": {"content": "The road is closed."}, "other": {"name": "road"}}
+    assert rest(record, talk) == [
+        ("field_in_no_conversation", "child.content, other.name"),
+        ("text_in_no_conversation", "child.content"),
+    ]
+
+
+def test_of_the_rest_only_texts_count_that_say_something_new() -> None:
+    record = {"copy": '"Is it open?"', "short": "ok", "at": "2026-03-02T09:00:00Z", "count": 12, "id": "x1234"}
+    assert rest(record, known=frozenset({"id"})) == []
+
+
+def test_what_was_noted_already_is_not_noted_again() -> None:
+    notes = Notes()
+    leftovers = Leftovers(notes)
+    refused = {"title": "An empty talk", "inner": {"text": "Nothing here."}}
+    leftovers.leave([refused])
+    leftovers.note_rest([{"talks": [refused]}])
+    assert notes.taken == []

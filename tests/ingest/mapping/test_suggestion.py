@@ -43,18 +43,20 @@ def test_a_list_of_messages(tmp_path: Path) -> None:
     made = made_for(log)
     assert made.conversation.messages == "chat.events"
     assert (made.message.role, made.message.text, made.message.time) == ("who", "body.plain", "at")
-    assert made.values.role == {"Customer": "user", "Acme-Bot": "assistant", "Zed": "assistant"}
+    assert made.values.role == {"Customer": "user", "Acme-Bot": "assistant"}
     text = suggested_map([log])
-    assert 'Zed = "assistant"  # a guess' in text
+    assert '# Zed = ""  # not known: user, assistant, system or tool?' in text
     assert '# labels = { csat = "case.csat" }' in text
     assert 'queue = "case.queue"' in text
     assert read_with_it(tmp_path, log) == [
-        ["user: Where is my parcel?", "assistant: On its way.", "assistant: I take over now."]
+        ["user: Where is my parcel?", "assistant: On its way.", "Zed: I take over now."]
     ]
 
 
 def test_a_document_with_a_list_of_conversations(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.json", json.dumps({"version": 3, "cases": [RECORD, RECORD]}))
+    log = write(
+        tmp_path / "log.json", json.dumps({"version": 3, "cases": [RECORD, {**RECORD, "case": {"no": "A-18"}}]})
+    )
     made = made_for(log)
     assert (made.conversation.records, made.conversation.messages) == ("cases", "chat.events")
     assert len(read_with_it(tmp_path, log)) == 2
@@ -78,7 +80,9 @@ def test_the_number_of_a_ticket_parts_its_messages(tmp_path: Path, name: str) ->
 
 
 def test_a_conversation_of_another_shape_does_not_hide_the_others(tmp_path: Path) -> None:
-    log = write(tmp_path / "log.json", json.dumps({"cases": [RECORD, {"case": {"no": 2}}, RECORD]}))
+    log = write(
+        tmp_path / "log.json", json.dumps({"cases": [RECORD, {"case": {"no": 2}}, {**RECORD, "case": {"no": 3}}]})
+    )
     assert made_for(log).conversation.records == "cases"
 
 
@@ -113,7 +117,7 @@ def test_without_any_text_there_is_none(tmp_path: Path) -> None:
 
 def test_names_of_a_hostile_log_are_harmless(tmp_path: Path) -> None:
     name = 'x"]\n[evil]\n\x1b[31m.\x7f\u202e##[command]x\u2028\U000e0041'
-    said = [{"role": "user\x1b", "text": "Hello you there"}, {"role": "bot\n::error::x", "text": "And hello to you"}]
+    said = [{"role": "user\x1b", "text": "Hello you there"}, {"role": "bot\n::x::bot", "text": "And hello to you"}]
     log = write_lines(tmp_path / "log.jsonl", {name: said, f"{name}2": "Another text that is not read"})
     text = suggested_map([log])
     for raw in ("\x1b", "\x7f", "\u202e", "##[", "\u2028", "\U000e0041", "\n::"):

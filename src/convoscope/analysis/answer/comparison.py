@@ -20,6 +20,7 @@ from convoscope.analysis.answer.samples import NO_VALUE, ConversationArrays
 from convoscope.statistics.differences import (
     LEVEL,
     MAX_PERMUTED,
+    OPEN,
     SURE,
     ClusterSums,
     Codes,
@@ -31,6 +32,7 @@ from convoscope.statistics.differences import (
     permuted,
     pooled_degrees,
     probability,
+    wald,
 )
 from convoscope.statistics.intervals import student_quantile
 from convoscope.views.background import FOLDERS, is_kind, is_version
@@ -177,7 +179,19 @@ def redrawn(
 def interval_of(
     comparison: GroupComparison, sample: FigureSample, first: Rows, second: Rows, codes: Codes
 ) -> DifferenceInterval:
-    """Where the difference of a whole or of pairs may lie. `codes` as in `redrawn`."""
+    """Where the difference of a whole or of pairs may lie. `codes` as in `redrawn`.
+
+    Where the values of one side are all the same, that side has no interval: then the error of the difference speaks.
+    """
+    interval = _interval_of_sides(comparison, sample, first, second, codes)
+    if interval == OPEN and 0 < comparison.error < math.inf:
+        return wald(comparison.difference, comparison.error, comparison.degrees)
+    return interval
+
+
+def _interval_of_sides(
+    comparison: GroupComparison, sample: FigureSample, first: Rows, second: Rows, codes: Codes
+) -> DifferenceInterval:
     if comparison.pairs and (sides := pair_sums(sample, first, second, codes)) is not None:
         samples = [FigureSample(side.above, side.below, sample.bounded, sample.least) for side in sides]
         return difference_interval(samples[0], samples[1], (sides[0].codes, sides[1].codes))

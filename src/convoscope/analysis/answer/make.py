@@ -31,7 +31,7 @@ from convoscope.analysis.answer.notes import hint_of, notes_on, unread_languages
 from convoscope.analysis.answer.samples import Samples
 from convoscope.analysis.answer.verdict import endings_of, make_verdict, undecided_label
 from convoscope.analysis.judges import reliability
-from convoscope.analysis.targets import Check, run_checks
+from convoscope.analysis.targets import Check, GivenTarget, run_checks
 from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, reason_text, trial_text, value_text
 from convoscope.conversation import USER, Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
@@ -60,7 +60,7 @@ SAID_BY_LOG = "the log says so"
 NO_REASON = "worse than no other in any metric"
 
 
-def make_answer(run: Run, targets: Sequence[str] = ()) -> Answer:
+def make_answer(run: Run, targets: Sequence[GivenTarget] = ()) -> Answer:
     """What a person wants to know of a run. `targets` come beside those that the run was scored with."""
     return _made(run, run_checks(run, targets)) if targets else _usual_answer(run)
 

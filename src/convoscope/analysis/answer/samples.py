@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.conversation import DIMENSIONS
+from convoscope.conversation import DIMENSIONS, Conversation, from_json
 from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, further_dimensions, quoted
 from convoscope.runs.ranking import measured_columns
 from convoscope.runs.run import Run
@@ -19,6 +19,7 @@ from convoscope.scores.reducers import ACROSS, Sums
 from convoscope.statistics.differences import Codes, FigureSample, Floats
 from convoscope.statistics.intervals import Columns
 from convoscope.statistics.summary import Figure, is_bounded, least_value
+from convoscope.text.folding import comparable
 from convoscope.views.background import NO, YES
 from convoscope.views.machines import NO_DIALOGUE
 
@@ -228,7 +229,9 @@ class Samples(ConversationArrays):
         if sample is None:
             return None
         sums = Sums("", sample.above, sample.below)
-        return sample._replace(bounded=is_bounded(declared, sums), least=least_value(declared.unit))
+        return sample._replace(
+            bounded=is_bounded(declared.unit, declared.better, sums), least=least_value(declared.unit)
+        )
 
     def values(self, figure: Figure) -> SubjectValues:
         """The values of all subjects of a metric, pooled."""
@@ -245,12 +248,30 @@ class Samples(ConversationArrays):
         rows = self._connection.execute(query).fetchnumpy()
         return SubjectValues(np.asarray(rows["value"], dtype=np.float64), np.asarray(rows["number"], dtype=np.int64))
 
+    def numbers_by_id(self) -> dict[str, int]:
+        """The number of each conversation."""
+        query = f"SELECT conversation, number FROM {self._run.table(CONVERSATIONS)} ORDER BY number"
+        return dict(self._connection.execute(query).fetchall())
+
+    def openings(self, numbers: Sequence[int]) -> list[str]:
+        """What the user says first in some conversations, folded; "" where nothing."""
+        wanted = ", ".join(str(int(one)) for one in numbers)
+        query = f"SELECT number, body FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
+        bodies = dict(self._connection.execute(query).fetchall())
+        return [opening_of(from_json(bodies[one])) for one in numbers]
+
     def ids(self, numbers: Sequence[int]) -> list[str]:
         """The ids of some conversations."""
         wanted = ", ".join(str(int(one)) for one in numbers)
         query = f"SELECT number, conversation FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
         by_number = dict(self._connection.execute(query).fetchall())
         return [by_number[one] for one in numbers]
+
+
+def opening_of(conversation: Conversation) -> str:
+    """What the user says first, without capitals and punctuation."""
+    turns = (turn.user_text for turn in conversation.turns)
+    return comparable(next(filter(None, turns), ""))
 
 
 WAIT = "timing.response_latency"

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+from msgspec.structs import replace
+
+from convoscope.analysis.answer.comparison import interval_of, paired, redrawn
 from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult
-from convoscope.analysis.gate import Gate, GateCheck, GateFigure, Limit, NotWorse, evaluate, gate_of
+from convoscope.analysis.gate import Gate, GateCheck, GateFigure, Limit, NotWorse, SampleDifference, evaluate, gate_of
 from convoscope.errors import UsageError
 from convoscope.metrics.declaration import HIGHER, LOWER, Better, Target
+from convoscope.statistics.differences import FigureSample
+
+ROUNDS = 20_000
+"""Permutations of the samples of two results."""
 
 TARGETS: dict[tuple[str, str], dict[str, Target]] = {
     ("semantic", "tags"): {
@@ -72,8 +80,43 @@ def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: floa
     elif _scoring(current) != _scoring(baseline):
         refusal = "the settings of scoring or the vocabularies of the two results differ"
     names = [name for name, figure in baseline.metrics.items() if figure.value is not None]
-    checks = [regression(name, current.metrics.get(name), baseline.metrics[name], threshold) for name in names]
+    checks = [
+        replace(
+            regression(name, current.metrics.get(name), baseline.metrics[name], threshold),
+            by_sample=sample_difference(name, current, baseline),
+        )
+        for name in names
+    ]
     return gate_of(checks, refusal)
+
+
+def sample_difference(name: str, current: BenchmarkResult, baseline: BenchmarkResult) -> SampleDifference | None:
+    """A figure in the samples that both results have, pair by pair; None where few have a value in both.
+
+    It is the mean over samples, also where the figure itself is pooled over all of them.
+    """
+    sides = [
+        {one.sample_id: value for one in result.sample_results if (value := getattr(one, name, None)) is not None}
+        for result in (baseline, current)
+    ]
+    if not any(sides):
+        return None
+    index_of = {id: index for index, id in enumerate(sorted({*sides[0], *sides[1]}))}
+    codes = np.concatenate([[index_of[id] for id in side] for side in sides]).astype(np.int64)
+    values = np.concatenate([np.array(list(side.values()), dtype=np.float64) for side in sides])
+    is_first = np.arange(len(values)) < len(sides[0])
+    sample = FigureSample(values, np.ones(len(values)), bounded=True)
+    compared = paired(sample, is_first, ~is_first, codes)
+    if compared is None:
+        return None
+    interval = interval_of(compared, sample, is_first, ~is_first, codes)
+    return SampleDifference(
+        difference=compared.difference,
+        low=interval.low,
+        high=interval.high,
+        n=compared.pairs,
+        p=redrawn(compared, sample, is_first, ~is_first, codes, ROUNDS),
+    )
 
 
 _WHO = ("model", "backend", "annotator", "makers")

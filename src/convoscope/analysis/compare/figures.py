@@ -100,25 +100,25 @@ class _Compared(NamedTuple):
 
 def compared_figures(sets: ComparedSets, noun: Noun, smallest: Smallest) -> list[ComparedFigure]:
     """Worse, better, open, not compared; each by importance. The level is shared by all figures of all sides."""
-    found: list[tuple[ComparedSet, list[_Compared], list[_Candidate]]] = []
+    by_side: list[tuple[ComparedSet, list[_Compared], list[_Candidate]]] = []
     baseline = sets.sets[0]
     for later in sets.sets[1:]:
         candidates = _candidates(sets, baseline, later)
         compared = list(_compared(sets, baseline, later, candidates))
         seen = {id(one.candidate) for one in compared}
-        found.append((later, compared, [one for one in candidates if id(one) not in seen]))
-    every = [one for _, compared, _ in found for one in compared]
+        by_side.append((later, compared, [one for one in candidates if id(one) not in seen]))
+    every = [one for _, compared, _ in by_side for one in compared]
     weights = [max(1.0, float(one.candidate.declared.importance)) for one in every]
     corrected = holm([one.p for one in every], weights)
     shares = benjamini_hochberg([one.p for one in every])
     levels = [LEVEL * weight / sum(weights) for weight in weights]
     numbers = {id(one): index for index, one in enumerate(every)}
     rows: list[ComparedFigure] = []
-    for later, compared, rest in found:
+    for later, compared, rest in by_side:
         tested: dict[str, ComparedFigure] = {}
-        for one in compared:
-            index = numbers[id(one)]
-            row = _row(one, later, noun, smallest, corrected[index], shares[index], levels[index])
+        for result in compared:
+            index = numbers[id(result)]
+            row = _row(result, later, noun, smallest, corrected[index], shares[index], levels[index])
             tested[row.metric] = row
         rows += tested.values()
         rows += [_rest_row(one, later, noun, tested.get(one.twin)) for one in rest]
@@ -172,12 +172,12 @@ def _refusal(figure: Figure, baseline: ComparedSet, later: ComparedSet) -> str:
     versions = [one.version for one in declared if one is not None]
     if len(set(versions)) > 1:
         return f"versions {versions[0]} and {versions[1]} of the metric"
-    for one, summary in zip((baseline, later), summaries, strict=True):
-        if key not in one.figures and one.is_grouped:
-            judges = {other[2] for other in one.figures if other[:2] == key[:2]}
+    for compared, summary in zip((baseline, later), summaries, strict=True):
+        if key not in compared.figures and compared.is_grouped:
+            judges = {other[2] for other in compared.figures if other[:2] == key[:2]}
             if judges and not figure.judge.startswith("("):
                 return "other judges"
-            return f"{one.side.name}: {_why_not(summary, figure)}"
+            return f"{compared.side.name}: {_why_not(summary, figure)}"
     if declared[1] is not None and declared[1].observes == "group":
         return "computed over a whole group: no interval of the difference"
     if figure.key == OUTCOME_METRIC:
@@ -289,6 +289,10 @@ def _doubt(difference: Difference, candidate: _Candidate, baseline: ComparedSet,
         return f"better or worse by {difference.mixed.by}"
     if difference.apart:
         return f"their {difference.apart}s differ too"
+    known = difference.coverage
+    if known is not None and not known.is_even and difference.p > LEVEL:
+        counts = (f"{known.second:,} of {known.second_total:,}", f"{known.first:,} of {known.first_total:,}")
+        return f"the outcome is known for {counts[0]} of {later.side.name} and {counts[1]} of {baseline.side.name}"
     figure = candidate.figure
     judged = reliability(later.run.summary, figure)
     if judged is not None and judged.doubt and not later.run.trusts_judges:
@@ -321,29 +325,32 @@ def _coverage_doubt(
 
 
 def _row(
-    one: _Compared, later: ComparedSet, noun: Noun, smallest: Smallest, corrected: float, q: float, level: float
+    result: _Compared, later: ComparedSet, noun: Noun, smallest: Smallest, corrected: float, q: float, level: float
 ) -> ComparedFigure:
-    figure, declared, raw = one.candidate.figure, one.candidate.declared, one.raw
+    figure, declared, raw = result.candidate.figure, result.candidate.declared, result.raw
     least = float(smallest.of(figure.unit, raw.first))
-    claimed = bool(corrected <= LEVEL and one.interval.excludes_zero and not one.doubt)
+    claimed = bool(corrected <= LEVEL and result.interval.excludes_zero and not result.doubt)
     finding: Finding = "open"
     if claimed:
         finding = "worse" if is_worse(figure, raw.difference) else "better"
-    needs = None if claimed or one.doubt else _needs(raw, level)
-    within = one.difference.strata.by if one.difference is not None and one.difference.strata is not None else ""
+    needs = None if claimed or result.doubt else _needs(raw, level)
+    within = (
+        result.difference.strata.by if result.difference is not None and result.difference.strata is not None else ""
+    )
     row = replace(
-        row_of(figure, declared, raw, one.interval, later, noun),
+        row_of(figure, declared, raw, result.interval, later, noun),
         finding=finding,
-        p=float(one.p),
+        p=float(result.p),
         p_holm=float(corrected),
         q=float(q),
         small=claimed and bool(abs(raw.difference) < least),
         smallest=least,
         within=within,
         needs=needs,
-        remark=one.doubt,
+        remark=result.doubt,
+        doubt=result.doubt,
     )
-    return row if claimed or one.doubt else _open(row, noun)
+    return row if claimed or result.doubt else _open(row, noun)
 
 
 def row_of(

@@ -70,7 +70,9 @@ def moved_groups(sets: ComparedSets, noun: Noun, smallest: Smallest) -> tuple[Mo
         where = " and ".join(f"{name} {cut_text(value, 40)}" for name, value in look.by.items())
         rows.append(MovedGroup(by=look.by, figure=row, sentence=f"{where}: {row.label} {values_text(row)}"))
     rows.sort(key=lambda one: (one.figure.finding != "worse", -one.figure.importance, one.figure.p or 0.0))
-    return tuple(rows[:MOST])
+    # Of a group that moved in several figures, the most important one speaks.
+    first = {(*row.by.items(), row.figure.finding, row.figure.side): row for row in reversed(rows)}
+    return tuple(row for row in rows if row in first.values())[:MOST]
 
 
 def _of_dimensions(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -> Iterator[_Look]:
@@ -132,7 +134,7 @@ def _is_measured(key: str, baseline: ComparedSet, later: ComparedSet) -> bool:
 def moved_mix(sets: ComparedSets, noun: Noun) -> tuple[MovedMix, ...]:
     """The kinds of conversations of which a side has clearly more than the baseline."""
     samples, baseline = sets.samples, sets.sets[0]
-    found = []
+    moved: list[tuple[float, MovedMix]] = []
     for later in sets.sets[1:]:
         but = [*version_names(samples.dimension_names), *WHEN, *([sets.by] if sets.by else [])]
         for kind in kinds_of(samples, baseline.rows | later.rows, but):
@@ -153,5 +155,5 @@ def moved_mix(sets: ComparedSets, noun: Noun) -> tuple[MovedMix, ...]:
             mix = MovedMix(
                 dimension=kind.name, value=value, before=before, after=after, side=later.side.name, sentence=sentence
             )
-            found.append((distance, mix))
-    return tuple(mix for _, mix in sorted(found, key=lambda one: -one[0])[:MOST])
+            moved.append((distance, mix))
+    return tuple(mix for _, mix in sorted(moved, key=lambda one: -one[0])[:MOST])

@@ -9,7 +9,7 @@ from convoscope.analysis.answer.make import noun_of
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.compare.figures import USUAL, Smallest, compared_figures
 from convoscope.analysis.compare.groups import moved_groups, moved_mix
-from convoscope.analysis.compare.model import Claim, ComparedFigure, Comparison
+from convoscope.analysis.compare.model import ComparedFigure, DifferenceClaim, RunComparison
 from convoscope.analysis.compare.pairs import moved_pairs
 from convoscope.analysis.compare.sides import ComparedSets, sets_by_dimension, sets_of_runs
 from convoscope.analysis.compare.verdict import overall, sentences
@@ -17,19 +17,19 @@ from convoscope.errors import UsageError
 from convoscope.runs.run import Run
 
 
-def compare_runs(runs: Sequence[Run], smallest: Smallest = USUAL) -> Comparison:
-    """Runs against the first of them."""
+def compare_runs(runs: Sequence[Run], smallest: Smallest = USUAL, names: Sequence[str] = ()) -> RunComparison:
+    """Runs against the first of them, called by `names` where these are given."""
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs", hint="name a second one, or --by a dimension of the run")
-    return _made(sets_of_runs(runs), smallest)
+    return _made(sets_of_runs(runs, names), smallest)
 
 
-def compare_by(run: Run, by: str, values: Sequence[str] = (), smallest: Smallest = USUAL) -> Comparison:
+def compare_by(run: Run, by: str, values: Sequence[str] = (), smallest: Smallest = USUAL) -> RunComparison:
     """The groups of one run by a dimension, against the first of them. Versions are in their order: v9 before v10."""
     return _made(sets_by_dimension(run, by, values, order_key), smallest)
 
 
-def compare_versions_of(run: Run) -> Comparison | None:
+def compare_versions_of(run: Run) -> RunComparison | None:
     """The two versions of the agent that a run has, the earlier first; None where it has no two to compare."""
     pair = version_pair(run.summary)
     if pair is None:
@@ -40,13 +40,13 @@ def compare_versions_of(run: Run) -> Comparison | None:
     return compare_by(run, name, (earlier.by[name], later.by[name]))
 
 
-def _made(sets: ComparedSets, smallest: Smallest) -> Comparison:
+def _made(sets: ComparedSets, smallest: Smallest) -> RunComparison:
     nouns = {noun_of(run) for run in sets.runs}
     noun: Noun = nouns.pop() if len(nouns) == 1 else "conversation"
     sides = tuple(one.side for one in sets.sets)
     figures = compared_figures(sets, noun, smallest)
     pairs = moved_pairs(sets)
-    return Comparison(
+    return RunComparison(
         noun=noun,
         sides=sides,
         by=sets.by,
@@ -65,20 +65,20 @@ def _made(sets: ComparedSets, smallest: Smallest) -> Comparison:
     )
 
 
-def _claims(figures: Sequence[ComparedFigure], *, many: bool) -> Iterator[Claim]:
+def _claims(figures: Sequence[ComparedFigure], *, many: bool) -> Iterator[DifferenceClaim]:
     claimed = [one for one in figures if one.finding in ("better", "worse")]
-    for one in sorted(claimed, key=lambda one: (bool(one.same_as), -one.importance, one.p or 0.0)):
-        yield Claim(
-            metric=one.metric,
-            verdict="better" if one.finding == "better" else "worse",
-            difference=one.difference or 0.0,
-            low=one.low,
-            high=one.high,
-            n=one.n,
-            paired=one.paired,
-            small=one.small,
-            side=one.side if many else "",
-            same_as=one.same_as,
+    for figure in sorted(claimed, key=lambda one: (bool(one.same_as), -one.importance, one.p or 0.0)):
+        yield DifferenceClaim(
+            metric=figure.metric,
+            verdict="better" if figure.finding == "better" else "worse",
+            difference=figure.difference or 0.0,
+            low=figure.low,
+            high=figure.high,
+            n=figure.n,
+            paired=figure.paired,
+            small=figure.small,
+            side=figure.side if many else "",
+            same_as=figure.same_as,
         )
 
 
@@ -90,6 +90,6 @@ def _notes(sets: ComparedSets) -> Iterator[str]:
     inputs = [run.summary.input_hash for run in sets.runs]
     if len(inputs) > 1 and len(set(inputs)) < len(inputs):
         yield "two of the runs are of the same logs"
-    for one in sets.sets:
-        if one.side.conversations < LEAST_CONVERSATIONS:
-            yield f"{one.side.name} has {one.side.conversations:,} conversations: too few for most figures"
+    for side in (compared.side for compared in sets.sets):
+        if side.conversations < LEAST_CONVERSATIONS:
+            yield f"{side.name} has {side.conversations:,} conversations: too few for most figures"

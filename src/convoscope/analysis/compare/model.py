@@ -28,7 +28,7 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The folder of its run."""
 
 
-class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of a side against the baseline."""
 
     metric: str
@@ -66,13 +66,15 @@ class ComparedFigure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The dimension that the difference was held within, because the two sides have another mix of it."""
     needs: int | None = None
     """Of an open figure: about how many more pairs, or conversations a side, would decide it."""
+    doubt: str = ""
+    """Why the difference decides nothing, whatever its interval: another coverage, another mix, a judge."""
     remark: str = ""
     """What to know of it, in a few words: why it is not compared, or what an open one would need."""
     same_as: str = ""
     """The figure that has the same values in every conversation: both are one test."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class DifferenceClaim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A difference that the data decide."""
 
     metric: str
@@ -126,7 +128,7 @@ class MovedMix(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sentence: str
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """What a person wants to know of two or more sets of conversations."""
 
     noun: Noun
@@ -136,7 +138,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The dimension whose values are the sides; empty where they are runs."""
     verdict: Overall
     sentences: tuple[Clause, ...]
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[DifferenceClaim, ...] = ()
     """What the data decide, most important first; empty where they decide nothing."""
     figures: tuple[ComparedFigure, ...] = ()
     """Worse, better, open, not compared; each by importance."""
@@ -153,8 +155,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
     """What limits the comparison: another label, another version of a metric, an invalid run."""
 
-    html: ClassVar[Callable[[Comparison], str] | None] = None
+    html: ClassVar[Callable[[RunComparison], str] | None] = None
     """How a notebook shows it. The reports say so, of which a comparison knows nothing."""
 
     def _repr_html_(self) -> str | None:
-        return None if Comparison.html is None else Comparison.html(self)
+        return None if RunComparison.html is None else RunComparison.html(self)

@@ -9,8 +9,14 @@ import numpy as np
 
 from convoscope.analysis.answer.comparison import pair_rows
 from convoscope.analysis.answer.make import rank_reasons
-from convoscope.analysis.compare.model import Comparison, ConversationPair
-from convoscope.analysis.compare.sides import ComparedSet, ComparedSets, sets_by_dimension, sets_of_runs
+from convoscope.analysis.compare.model import ConversationPair, RunComparison
+from convoscope.analysis.compare.sides import (
+    ComparedSet,
+    ComparedSets,
+    JoinedSamples,
+    sets_by_dimension,
+    sets_of_runs,
+)
 from convoscope.analysis.words import counted
 from convoscope.runs.ranking import names, rank
 from convoscope.runs.run import Run
@@ -40,14 +46,14 @@ class MovedPairs(NamedTuple):
 
 def moved_pairs(sets: ComparedSets) -> MovedPairs:
     """Of all later sides, against the baseline."""
-    found = [_of_side(sets, sets.sets[0], later) for later in sets.sets[1:]]
-    pairs = sorted((pair for one in found for pair in one.pairs), key=lambda pair: pair.moved == "fixed")
+    by_side = [_of_side(sets, sets.sets[0], later) for later in sets.sets[1:]]
+    pairs = sorted((pair for one in by_side for pair in one.pairs), key=lambda pair: pair.moved == "fixed")
     return MovedPairs(
-        max((one.shared for one in found), default=0),
-        sum(one.fixed for one in found),
-        sum(one.broken for one in found),
+        max((one.shared for one in by_side), default=0),
+        sum(one.fixed for one in by_side),
+        sum(one.broken for one in by_side),
         tuple(pairs[:MOST]),
-        found[0].sentence if found else "",
+        by_side[0].sentence if by_side else "",
     )
 
 
@@ -71,7 +77,9 @@ def _of_side(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -> M
     trials -= int(np.count_nonzero((rows.first | rows.second) & (scenarios >= 0)))
     if trials and not any(only):
         left_out.append(f"{counted(trials, 'trial')} of one side alone")
-    sentence = f"{counted(rows.shared, 'scenario')} in both, compared pair by pair"
+    by_id = isinstance(sets.samples, JoinedSamples) and sets.samples.pairs_by_id
+    same = "conversations of the same id in both" if by_id else "scenarios in both"
+    sentence = f"{rows.shared:,} {same}, compared pair by pair"
     sentence += f"; left out: {', '.join(left_out)}" if left_out else ""
     moved = list(_moved(sets, baseline, later, np.flatnonzero(rows.first), np.flatnonzero(rows.second)))
     kinds = [one.moved for one in moved]
@@ -113,7 +121,7 @@ def _paired(
             yield _Pair(before_of[key][0] - baseline.start, numbers[0] - later.start)
 
 
-def conversation_pairs(comparison: Comparison, runs: Sequence[Run]) -> dict[int, int]:
+def conversation_pairs(comparison: RunComparison, runs: Sequence[Run]) -> dict[int, int]:
     """Of the last side, each conversation that has a pair in the baseline, and which: by their numbers.
 
     Whatever came of them; nothing where pairs are not compared.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convoscope.analysis.answer.comparison import Rows
+from convoscope.analysis.answer.comparison import LEAST_PAIRED, MIN_CLUSTERS, Rows
 from convoscope.analysis.answer.samples import NO_VALUE, ConversationArrays, Dimension, Samples, SubjectValues
 from convoscope.analysis.compare.model import Side
 from convoscope.errors import UsageError, nearest_names
@@ -17,6 +17,13 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.differences import Codes, FigureSample
 from convoscope.statistics.summary import Figure
+
+MAX_IDS = 200_000
+"""Conversations of a run beyond which pairs would add little, and their ids would fill the memory."""
+SAME_OPENINGS = 100
+"""Pairs of one id that are looked at for what the user says first."""
+LEAST_ALIKE = 0.8
+"""Of these, how many must be the same for ids to name tests."""
 
 
 class JoinedSamples(ConversationArrays):
@@ -39,8 +46,37 @@ class JoinedSamples(ConversationArrays):
 
     def dimension(self, name: str) -> Dimension:
         if name not in self._dimensions:
-            self._dimensions[name] = _joined([part.dimension(name) for part in self.parts])
+            joined = _joined([part.dimension(name) for part in self.parts])
+            self._dimensions[name] = self._same_ids if name == "scenario_id" and not joined.values else joined
         return self._dimensions[name]
+
+    @cached_property
+    def pairs_by_id(self) -> bool:
+        """Whether conversations of one id are the same test: no log names scenarios, and they open alike."""
+        return bool(self.dimension("scenario_id").values) and not any(
+            part.dimension("scenario_id").values for part in self.parts
+        )
+
+    @property
+    def _same_ids(self) -> Dimension:
+        """The ids of conversations as scenarios, where each run has them once and the user opens alike; else none."""
+        none = Dimension([], np.full(self.count, -1, dtype=np.int64))
+        if max(part.count for part in self.parts) > MAX_IDS:
+            return none
+        numbers = [part.numbers_by_id() for part in self.parts]
+        shared = [id for id in numbers[0] if all(id in one for one in numbers[1:])]
+        if len(shared) < MIN_CLUSTERS or len(shared) < LEAST_PAIRED * min(map(len, numbers)):
+            return none
+        step = max(1, len(shared) // SAME_OPENINGS)
+        looked = shared[::step][:SAME_OPENINGS]
+        openings = [part.openings([one[id] for id in looked]) for part, one in zip(self.parts, numbers, strict=True)]
+        alike = sum(len({*texts}) == 1 and bool(texts[0]) for texts in zip(*openings, strict=True))
+        if alike < LEAST_ALIKE * len(looked):
+            return none
+        codes = np.full(self.count, -1, dtype=np.int64)
+        for start, number_of in zip(self.starts, numbers, strict=True):
+            codes[[start + number_of[id] for id in shared]] = np.arange(len(shared))
+        return Dimension(shared, codes)
 
     @cached_property
     def user_names(self) -> Dimension:
@@ -126,11 +162,13 @@ class ComparedSets(NamedTuple):
         return self.sets[-1].run.summary
 
 
-def sets_of_runs(runs: Sequence[Run]) -> ComparedSets:
-    """Runs side by side. Runs of the same name are called by their paths."""
-    names = [run.name for run in runs]
+def sets_of_runs(runs: Sequence[Run], given: Sequence[str] = ()) -> ComparedSets:
+    """Runs side by side, by the names that are given. Runs of the same name are called by their paths."""
+    names = list(given) or [run.name for run in runs]
     if len(set(names)) < len(names):
         names = [str(run.folder) for run in runs]
+    if len(set(names)) < len(names):
+        raise UsageError(f"{names[0]} is named twice", hint="name two different runs")
     samples = JoinedSamples([Samples(run) for run in runs])
     number = np.arange(samples.count)
     sets = []

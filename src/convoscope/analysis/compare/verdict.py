@@ -24,10 +24,10 @@ def overall(figures: Sequence[ComparedFigure]) -> Overall:
     """What the claims come to. A difference that is too small to matter decides nothing."""
     if not any(one.p is not None for one in figures):
         return "nothing_to_compare"
-    found = {one.finding for one in figures if one.finding in ("better", "worse") and not one.small}
-    if found == {"better", "worse"}:
+    findings = {one.finding for one in figures if one.finding in ("better", "worse") and not one.small}
+    if findings == {"better", "worse"}:
         return "mixed"
-    return "better" if "better" in found else "worse" if "worse" in found else "no_clear_difference"
+    return "better" if "better" in findings else "worse" if "worse" in findings else "no_clear_difference"
 
 
 def sentences(figures: Sequence[ComparedFigure], sides: Sequence[Side], noun: Noun) -> Iterator[Clause]:
@@ -106,7 +106,7 @@ def _basis(figure: ComparedFigure) -> str:
 def _open(figure: ComparedFigure, before: str, after: str, noun: Noun) -> Clause:
     """That it is open whether more is completed, how far it may be, and what would decide it."""
     lead = f"No clear difference yet in whether {after} {_verb(figure, noun)} {before}"
-    parts = [f": {values_text(figure)} ({change_text(figure)})"]
+    parts = [f": {values_text(figure)} ({change_text(figure)}){_basis(figure)}"]
     if figure.needs:
         what = "scenario" if figure.paired else f"{noun}"
         more = counted(rounded(figure.needs), f"more {what}")
@@ -137,6 +137,7 @@ def _rest(
     if not claimed and not left:
         return
     if not claimed:
-        yield Clause(lead=f"No clear difference between {before} and {after} in {counted(left, 'other figure')}.")
+        other = "figure" if outcome is None else "other figure"
+        yield Clause(lead=f"No clear difference between {before} and {after} in {counted(left, other)}.")
     elif left:
         yield Clause(lead="", rest=f"No clear difference in {counted(left, 'other figure')}.")

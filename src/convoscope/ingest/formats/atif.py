@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, empty_message
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -16,6 +16,7 @@ from convoscope.ingest.report import Notes
 _ROLES = {"system": "system", "user": "user", "agent": "assistant"}
 _SUBAGENTS = "subagent_trajectories"
 _USAGE = {"prompt_tokens": ("prompt_tokens",), "completion_tokens": ("completion_tokens",), "cost": ("cost_usd",)}
+_KEPT = ("notes", "final_metrics", "extra")
 
 
 class ATIFReader(TalkReader):
@@ -63,6 +64,8 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
             [_result(as_object(entry)) for entry in as_list(as_object(step.get("observation")).get("results"))]
         )
         usage = numbers_in(as_object(step.get("metrics")), _USAGE)
+        if not plain:
+            messages.append(empty_message(step, at))
         messages += [
             TalkMessage(plain=entry, at=at, usage=usage if number == 0 else {}) for number, entry in enumerate(plain)
         ]
@@ -72,7 +75,9 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
         agent=as_text(agent.get("name")),
         model=as_text(agent.get("model_name")),
         tools=as_list(agent.get("tool_definitions")) or None,
-        extras=filled({"continued_in": value.get("continued_trajectory_ref"), "notes": value.get("notes")}),
+        extras=filled(
+            {"continued_in": value.get("continued_trajectory_ref")} | {name: value.get(name) for name in _KEPT}
+        ),
         raw={name: inner for name, inner in value.items() if not _is_trajectory(inner) and name != _SUBAGENTS},
     )
 
@@ -84,7 +89,9 @@ def _call(call: JsonObject) -> JsonObject:
 
 def _result(result: JsonObject) -> JsonObject:
     """What a step observed; without the id of a call it is what the environment printed."""
-    block = {"type": "tool_result", "tool_use_id": result.get("source_call_id"), "content": result.get("content")}
+    content, within = result.get("content"), result.get("subagent_trajectory_ref")
+    content = filled({"subagent_trajectory_ref": within}) if content is None and within else content
+    block = {"type": "tool_result", "tool_use_id": result.get("source_call_id"), "content": content}
     return {"role": "tool", "content": [block]}
 
 

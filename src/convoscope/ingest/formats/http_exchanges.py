@@ -6,11 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from convoscope.ingest.kits.exchanges import body_of, is_model_request, request_messages, response_messages, usage_in
+from convoscope.ingest.kits.exchanges import (
+    body_of,
+    is_model_request,
+    request_messages,
+    response_messages,
+    tools_in,
+    usage_in,
+)
 from convoscope.ingest.kits.shapes import signature
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.streams import is_stream, stream_events
-from convoscope.ingest.kits.traces import Logged, LoggedCall, TraceReader
+from convoscope.ingest.kits.traces import KNOWN, Logged, LoggedCall, TraceReader
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
 
@@ -20,13 +27,21 @@ _OTHER = re.compile(
 """Addresses where a model is asked for something else than an answer: vectors, counts, pictures."""
 
 
+_TALK = re.compile(r"(/completions|/responses|/messages|/converse(-stream)?|:\w*[gG]enerateContent)\b")
+"""Addresses where a model is asked for an answer, though the request does not name the model."""
+_MODEL = re.compile(r"/(?:models|model|deployments)/([^/:?%]+)")
+
+
 class HttpExchangesReader(TraceReader):
     """Recordings whose requests hold messages for a model."""
 
     name = "http-exchanges"
     title = "HTTP exchanges with a model"
+    known = KNOWN | {"headers"}
     confidence = 0.93
-    no_content = "its requests ask a model for vectors, counts or pictures, not for an answer"
+    joins_files = False
+    joins_histories = False
+    no_calls = "its requests ask a model for vectors, counts or pictures, not for an answer"
 
     def knows(self, span: Span) -> bool:
         return "asked" in span.attributes or "other" in span.attributes
@@ -34,25 +49,25 @@ class HttpExchangesReader(TraceReader):
     def spans(self, value: Any) -> Iterable[Span]:
         for number, exchange in enumerate(_exchanges(value)):
             request, response = as_object(exchange.get("request")), as_object(exchange.get("response"))
-            asked = body_of(request.get("body", request.get("postData")))
+            asked, answer = _body(request, "body", "postData"), _body(response, "body", "content")
             address = as_text(request.get("uri", request.get("url")))
             if _OTHER.search(address) and "model" in f"{address}{list(as_object(asked))}":
                 yield Span(id=str(number), name=address, attributes={"other": exchange})
                 continue
-            if not is_model_request(asked):
+            if not is_model_request(asked) and not (_TALK.search(address) and request_messages(asked)):
                 continue
-            answer = body_of(response.get("body", response.get("content")))
             started = seconds(exchange, ("startedDateTime", "recorded_at"))
             took = as_number(exchange.get("time"))
             status = as_object(response.get("status")).get("code", response.get("status"))
-            failed = isinstance(status, int) and status >= 400
+            refused = f"HTTP status {status}" if isinstance(status, int) and status >= 400 else ""
+            failed = ": ".join(filter(None, (refused, _failure(answer))))
             yield Span(
                 id=str(number),
                 name=address,
                 start=started,
                 end=None if started is None or took is None else started + took / 1000,
                 attributes={"asked": asked, "answer": answer},
-                error=f"HTTP status {status}" if failed else "",
+                error=failed,
             )
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
@@ -71,10 +86,22 @@ class HttpExchangesReader(TraceReader):
         return LoggedCall(
             inputs=request_messages(asked),
             outputs=[] if span.error else response_messages(answer),
-            model=as_text(asked.get("model")) or span.name.rpartition("/models/")[2].partition(":")[0],
-            tools=_tools(asked),
+            model=as_text(asked.get("model")) or next(iter(_MODEL.findall(span.name)), ""),
+            tools=tools_in(asked),
             usage=usage_in(answer),
         )
+
+
+def _body(message: JsonObject, *names: str) -> Any:
+    """The body of a request or response; some recorders keep it as it was parsed."""
+    return message["parsed_body"] if "parsed_body" in message else body_of(message.get(names[0], message.get(names[1])))
+
+
+def _failure(answer: Any) -> str:
+    """Why there is no answer, where the service says it in the answer."""
+    error = as_object(answer).get("error")
+    blocked = as_object(as_object(answer).get("promptFeedback")).get("blockReason")
+    return as_text(as_object(error).get("message")) or as_text(error) or as_text(blocked)
 
 
 def _exchanges(value: Any) -> Iterator[JsonObject]:
@@ -117,12 +144,6 @@ def _chains(spans: Iterable[Span]) -> Iterator[int]:
 def _response_ids(answer: Any) -> list[str]:
     events = [as_object(event) for event in stream_events(answer)] if is_stream(answer) else [as_object(answer)]
     return [id for event in events if (id := as_text((as_object(event.get("response")) or event).get("id")))]
-
-
-def _tools(asked: JsonObject) -> list[Any] | None:
-    tools = as_list(asked.get("tools"))
-    declared = [entry for tool in tools for entry in as_list(as_object(tool).get("functionDeclarations"))]
-    return declared or list(tools) or None
 
 
 READER = HttpExchangesReader()

@@ -13,6 +13,7 @@ from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import Fields, JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -24,12 +25,15 @@ _USAGE = {
     "prompt_tokens": ("input_tokens",),
     "completion_tokens": ("output_tokens",),
     "total_tokens": ("total_tokens",),
+    "duration": ("time",),
 }
 _USUAL = frozenset(
     {"input", "output", "choices", "sandbox", "files", "setup", "store", "events", "model_usage", "role_usage"}
     | {"started_at", "completed_at", "working_time", "error_retries", "attachments", "limit", "invalidation", "uuid"}
     | {"events_data", "message_pool", "timelines", "metadata"}
 )
+_REPEATS = ("header.json", "reductions.json", "_journal/")
+"""Members of an archive that sum up or repeat what its samples say."""
 
 
 class InspectReader(Reader):
@@ -48,7 +52,7 @@ class InspectReader(Reader):
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
-        header, samples = _log(group)
+        header, samples = _log(group, notes)
         if not samples:
             raise InputError("an Inspect log without samples", field="samples", hint="it was made with log_samples off")
         # Reductions sum the scores up.
@@ -62,9 +66,10 @@ class InspectReader(Reader):
                 notes.refuse(InputError(f"sample {sample.get('id')!r} has no messages", field="messages"))
 
 
-def _log(group: RecordGroup) -> tuple[JsonObject, list[JsonObject]]:
+def _log(group: RecordGroup, notes: Notes) -> tuple[JsonObject, list[JsonObject]]:
     header: JsonObject = {}
     samples: list[JsonObject] = []
+    listed = 0
     for record in map(as_object, (record.value for record in group.records)):
         name, content = as_text(record.get(MEMBER)), as_object(record.get(CONTENT))
         if name.startswith("samples/"):
@@ -74,6 +79,12 @@ def _log(group: RecordGroup) -> tuple[JsonObject, list[JsonObject]]:
         elif "eval" in record:
             header = record
             samples += [as_object(sample) for sample in as_list(record.get("samples"))]
+        elif name == "summaries.json":
+            listed = len(as_list(record.get(CONTENT)))
+        elif not name.startswith(_REPEATS):
+            notes.ignored("member_not_read", name[:80])
+    if listed > len(samples):
+        notes.set_aside("sample_not_in_archive", f"{listed - len(samples)} of {listed}")
     return header, samples
 
 
@@ -85,9 +96,13 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
     for message in map(as_object, fields.take("messages", kind=list) or plain_messages(fields.get("input"))):
         _add(message, timeline)  # a sample that failed before any answer holds its input only
     model, error = as_text(task.get("model")), as_object(fields.take("error", kind=dict))
-    usage = numbers_in(as_object(as_object(sample.get("output")).get("usage")), _USAGE)
-    if usage:
-        timeline.add(ComponentMetric, component="llm", values=usage, label=model)
+    calls = _calls(sample)
+    for label, usage, at in calls or [(model, as_object(as_object(sample.get("output")).get("usage")), None)]:
+        if values := numbers_in(usage, _USAGE):
+            timeline.add(ComponentMetric, component="llm", values=values, label=label or model, time=timeline.at(at))
+    limit = as_object(fields.get("limit"))
+    only = fields.take("score", kind=dict)  # before a sample had several
+    scores = as_object(fields.take("scores", kind=dict)) or ({"score": only} if only else {})
     target = fields.take("target", kind=(str, list))
     target = target if isinstance(target, str) else as_text(next(iter(target or ()), ""))
     return Conversation(
@@ -100,10 +115,28 @@ def _conversation(sample: JsonObject, task: JsonObject, group: RecordGroup, note
         agent=Agent(instructions="\n\n".join(timeline.instructions), models={"llm": model} if model else {}),
         expected=Expected(ground_truth=target or None),
         timeline=tuple(timeline.events),
-        labels=tuple(_labels(as_object(fields.take("scores", kind=dict)), notes)),
-        outcome=Outcome(error=as_text(error.get("message")), duration=fields.number("total_time")),
+        labels=tuple(_labels(scores, notes)),
+        outcome=Outcome(
+            error=as_text(error.get("message")),
+            ended_reason=f"{as_text(limit.get('type'))} limit" if limit else "",
+            duration=fields.number("total_time"),
+        ),
         extras=fields.rest(),
     )
+
+
+def _calls(sample: JsonObject) -> list[tuple[str, JsonObject, float | None]]:
+    """Of each call of a model that the log holds: the model, its tokens and how long it took, and when it ended.
+
+    A model that grades the answer is no part of the agent.
+    """
+    calls: list[tuple[str, JsonObject, float | None]] = []
+    for event in map(as_object, as_list(sample.get("events"))):
+        if event.get("event") == "model" and not event.get("pending") and event.get("role") != "grader":
+            output = as_object(event.get("output"))
+            usage = {**as_object(output.get("usage")), "time": output.get("time")}
+            calls.append((as_text(event.get("model")), usage, seconds(event, ("completed",))))
+    return calls
 
 
 def _add(message: JsonObject, timeline: PlainTimeline) -> None:
@@ -111,14 +144,15 @@ def _add(message: JsonObject, timeline: PlainTimeline) -> None:
         for plain in plain_messages(message):
             timeline.instruct(plain)
     elif message.get("role") == "tool":
-        error = message.get("error")
+        error = message.get("error") or message.get("tool_error")  # the second is the older name
         block = {
             "type": "tool_result",
             "tool_use_id": as_text(message.get("tool_call_id")),
             "name": as_text(message.get("function")),
             "content": message.get("content"),
         }
-        failed = {"is_error": True, "error": as_text(as_object(error).get("message"))} if error else {}
+        reason = as_text(error) or as_text(as_object(error).get("message"))
+        failed = {"is_error": True, "error": reason} if error else {}
         timeline.add_result(block | failed, None)
     else:
         for plain in plain_messages(message):

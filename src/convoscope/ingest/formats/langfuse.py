@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
-from convoscope.ingest.io.json import BadJson, decode
-from convoscope.ingest.kits.exchanges import response_messages
-from convoscope.ingest.kits.shapes import embedded, plain_messages
+from convoscope.ingest.kits.exchanges import numbers_in
+from convoscope.ingest.kits.payloads import answered_messages, given_messages, tools_given, unquoted
+from convoscope.ingest.kits.shapes import embedded
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.traces import (
     Logged,
@@ -22,18 +20,24 @@ from convoscope.ingest.kits.traces import (
     with_result_message,
 )
 from convoscope.ingest.reader import RecordGroup
-from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 
-_TURN = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?", re.M)
 _MODELS = ("GENERATION", "EMBEDDING")
-_REPLIES = ("replies", "toolCalls", "finish_reason")
-"""Fields that answers of frameworks have, and no message."""
 _UNTYPED = ("SPAN", "CHAIN")
 _TOKENS = {
-    "prompt_tokens": ("input", "prompt_tokens"),
-    "completion_tokens": ("output", "completion_tokens"),
-    "total_tokens": ("total",),
+    "prompt_tokens": ("input", "prompt_tokens", "promptTokens"),
+    "completion_tokens": ("output", "completion_tokens", "completionTokens"),
+    "total_tokens": ("total", "totalTokens"),
 }
+_COLUMNS = {
+    "prompt_tokens": ("promptTokens", "inputUsage"),
+    "completion_tokens": ("completionTokens", "outputUsage"),
+    "total_tokens": ("totalTokens", "totalUsage"),
+    "cost": ("totalCost", "calculatedTotalCost"),
+    "ttft": ("timeToFirstToken",),
+}
+_WHOLE = "convoscope.whole"
+"""Names a span that is made of a trace: it says what the observations say, where there are any."""
 
 
 class LangfuseReader(TraceReader):
@@ -74,16 +78,20 @@ class LangfuseReader(TraceReader):
             for entry in inner:
                 yield _span(entry, trace)
             if not inner and (trace.get("input") is not None or trace.get("output") is not None):
-                yield _span({**trace, "traceId": trace.get("id"), "type": "GENERATION", "observations": None}, trace)
+                whole = {"traceId": trace.get("id"), "type": "TRACE", "observations": None, _WHOLE: True}
+                yield _span({**trace, **whole}, trace)
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         """All spans; one that is named like a tool that a model called is a tool, whatever its type says."""
         spans = super().spans_of(group)
+        observed = {span.trace: span for span in reversed(spans) if _WHOLE not in span.attributes}
+        for whole in (span for span in spans if _WHOLE in span.attributes and span.trace in observed):
+            _take_over(observed[whole.trace], whole)
+        spans = [span for span in spans if _WHOLE not in span.attributes or span.trace not in observed]
         if any(span.text("type").upper() in _UNTYPED for span in spans):
-            outputs = [embedded(span.attributes.get("output")) for span in spans if span.text("type") in _MODELS]
-            blocks = [
-                block for answer in outputs for message in messages(answer, "assistant") for block in message["content"]
-            ]
+            outputs = [span.attributes.get("output") for span in spans if span.text("type") in _MODELS]
+            replies = [message for answer in outputs for message in answered_messages(answer)]
+            blocks = [block for message in replies for block in message["content"]]
             called = {block.get("name") for block in blocks if block["type"] == "tool_use"}
             parents = {span.parent for span in spans if span.text("type") in _MODELS}
             for span in spans:
@@ -91,24 +99,29 @@ class LangfuseReader(TraceReader):
                     span.attributes = {**span.attributes, "type": "TOOL"}
         return spans
 
+    def is_apart(self, span: Span) -> bool:
+        return span.text("type").upper() in ("EVALUATOR", "GUARDRAIL")
+
+    def whole(self, span: Span) -> tuple[Any, Any]:
+        return unquoted(embedded(span.attributes.get("input"))), unquoted(embedded(span.attributes.get("output")))
+
     def logged(self, span: Span) -> Logged | None:
         kind = span.text("type").upper()
-        given, answer = (_unquoted(embedded(span.attributes.get(name))) for name in ("input", "output"))
+        given, answer = self.whole(span)
         if kind == "TOOL":
             return _tool_run(span, given, answer)
         if kind == "RETRIEVER":
-            return Lookup(
-                query=as_text(given) or as_text(as_object(given).get("query")) or None, chunks=chunks_of(answer)
-            )
-        if kind != "GENERATION":  # what is sent for a vector is no talk
+            query = as_text(given) or as_text(as_object(given).get("query"))
+            return Lookup(query=query or None, chunks=chunks_of(answer))
+        if kind not in ("GENERATION", "TRACE"):  # what is sent for a vector is no talk
             return None
-        listed = [entry["content"] for entry in map(as_object, as_list(given)) if _is_definition(entry)]
         return LoggedCall(
-            inputs=messages(given, "user"),
-            outputs=messages(answer, "assistant"),
-            model=span.text("model"),
-            tools=listed or None,
+            inputs=given_messages(given),
+            outputs=answered_messages(answer),
+            model=span.text("model", "providedModelName", "provided_model_name"),
+            tools=tools_given(given),
             usage=_usage(span),
+            is_measured=kind == "GENERATION",
         )
 
     def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
@@ -116,7 +129,7 @@ class LangfuseReader(TraceReader):
         for span in spans:
             for score in map(as_object, as_list(span.attributes.get("scores"))):
                 id = as_text(score.get("id"))
-                value = score.get("value") if score.get("value") is not None else score.get("stringValue")
+                value = _score(score)
                 if not as_text(score.get("name")) or value is None or (id and id in seen):
                     continue
                 seen.add(id)
@@ -131,6 +144,17 @@ class LangfuseReader(TraceReader):
                     subject=part,
                     notes=as_text(score.get("comment")),
                 )
+
+
+def _score(score: JsonObject) -> Any:
+    """The value of a score; a category is a word, and its number says nothing."""
+    kind, word = (
+        as_text(score.get("dataType", score.get("data_type"))),
+        score.get("stringValue", score.get("string_value")),
+    )
+    if kind == "BOOLEAN" and score.get("value") in (0, 1):
+        return bool(score["value"])
+    return word if (kind == "CATEGORICAL" and word is not None) or score.get("value") is None else score["value"]
 
 
 def _is_trace(value: JsonObject) -> bool:
@@ -165,6 +189,13 @@ def _span(value: JsonObject, trace: JsonObject) -> Span:
     )
 
 
+def _take_over(span: Span, whole: Span) -> None:
+    """The first observation of a trace takes over what only the trace says: its session, its user, its scores."""
+    named = {name: whole.attributes.get(name) for name in ("sessionId", "user.id")}
+    scores = [*as_list(span.attributes.get("scores")), *as_list(whole.attributes.get("scores"))]
+    span.attributes = {**span.attributes, **filled(named), "scores": scores}
+
+
 def _tool_run(span: Span, given: Any, answer: Any) -> ToolRun:
     """A tool that ran; what it gave back may be written as a message."""
     inner = as_object(given).get("input", given) if set(as_object(given)) == {"input"} else given
@@ -172,88 +203,11 @@ def _tool_run(span: Span, given: Any, answer: Any) -> ToolRun:
     return with_result_message(ToolRun(name=name, arguments=inner, result=answer, error=span.error))
 
 
-def _is_definition(message: JsonObject) -> bool:
-    """Whether a message of a tool says what the tool is: some integrations list the tools behind the messages."""
-    content = as_object(message.get("content"))
-    return content.get("type") == "function" and "name" in as_object(content.get("function"))
-
-
-def messages(value: Any, role: str) -> list[JsonObject]:
-    """The messages of an input or output, in the many shapes that integrations write."""
-    value = None if value == "None" else value  # nothing, as Python prints it
-    if isinstance(value, list):
-        value = [entry for entry in value if not (isinstance(entry, dict) and _is_definition(entry))]
-    if isinstance(value, str):
-        return _by_prefix(value) or plain_messages(value, role)
-    if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
-        return [] if any(entry.startswith("role=") for entry in value) else plain_messages("\n".join(value), role)
-    held = as_object(value)
-    if isinstance(held.get("messages"), list) and any(isinstance(entry, str) for entry in held["messages"]):
-        return []  # the objects of a program as it prints them
-    if any(isinstance(held.get(name), list) and held[name] for name in ("choices", "candidates", "output")):
-        return response_messages(held)
-    if role == "assistant" and "role" not in held and any(name in held for name in _REPLIES):
-        return _reply(held)
-    if isinstance(held.get("prompt"), str):
-        system = plain_messages(as_text(held.get("system")), "system")
-        return [*system, *plain_messages(held["prompt"], role)]
-    if isinstance(value, list) and value and all("toolName" in as_object(entry) for entry in value):
-        return plain_messages([{"role": role, "content": [{"type": "tool-call", **entry} for entry in value]}], role)
-    instructions = as_object(held.get("config")).get("system_instruction")
-    matched = plain_messages(_content(value), role)
-    return [*plain_messages(instructions, "system"), *matched] if isinstance(instructions, str) and matched else matched
-
-
-def _content(value: Any) -> Any:
-    """Google's ADK holds a message in its content; other values as they are."""
-    held = as_object(value).get("content")
-    return held if isinstance(held, dict) else value
-
-
-def _reply(value: JsonObject) -> list[JsonObject]:
-    """An answer that has no role: Haystack's replies, Mastra's text with calls, the message of Strands."""
-    if isinstance(value.get("replies"), list):
-        return plain_messages(value["replies"], "assistant")
-    if isinstance(value.get("message"), dict) or "content" in value:
-        return plain_messages(_content(value), "assistant")
-    calls = [{"type": "tool-call", **as_object(entry)} for entry in as_list(value.get("toolCalls"))]
-    words = {"role": "assistant", "content": value.get("text", value.get("message"))}
-    return plain_messages([words, {"role": "assistant", "content": calls}], "assistant")
-
-
-def _unquoted(value: Any) -> Any:
-    """A text that is written as JSON, in quotes; other values as they are."""
-    if isinstance(value, str) and len(value) > 1 and value[0] == value[-1] == '"':
-        with suppress(BadJson):
-            return decode(value.encode("utf-8", "replace")).value
-    return value
-
-
-def _by_prefix(text: str) -> list[JsonObject]:
-    """Messages that are written one after the other, each behind its role; nothing where a text is not so."""
-    starts = list(_TURN.finditer(text))
-    if not starts or starts[0].start():
-        return []
-    ends = [*(entry.start() for entry in starts[1:]), len(text)]
-    matched = [(entry[1], text[entry.end() : end].strip()) for entry, end in zip(starts, ends, strict=True)]
-    return [
-        message
-        for role, words in matched
-        if words not in ("", "None")
-        for message in plain_messages({"role": role, "content": words})
-    ]
-
-
 def _usage(span: Span) -> JsonObject:
-    details: Mapping[str, Any] = as_object(span.first("usageDetails", "usage"))
-    matched = {
-        name: next((as_number(details[key]) for key in keys if key in details), None) for name, keys in _TOKENS.items()
-    }
-    matched["cost"] = as_number(as_object(span.first("costDetails")).get("total")) or as_number(
-        span.first("totalCost", "calculatedTotalCost")
-    )
-    matched["ttft"] = as_number(span.first("timeToFirstToken"))
-    return {name: value for name, value in matched.items() if value is not None}
+    """Tokens, costs and times; a table has a column for each."""
+    usage = numbers_in(as_object(span.first("usageDetails", "usage")), _TOKENS)
+    cost = numbers_in(as_object(span.first("costDetails")), {"cost": ("total",)})
+    return numbers_in(span.attributes, _COLUMNS) | usage | cost
 
 
 READER = LangfuseReader()

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
-from convoscope.ingest.kits.exchanges import request_messages
-from convoscope.ingest.kits.shapes import plain_messages
+from convoscope.ingest.kits.exchanges import TOKENS, numbers_in
+from convoscope.ingest.kits.payloads import answered_messages, given_messages, tools_given
+from convoscope.ingest.kits.shapes import embedded
 from convoscope.ingest.kits.spans import Span, seconds
 from convoscope.ingest.kits.traces import (
     Logged,
@@ -21,6 +22,8 @@ from convoscope.ingest.kits.traces import (
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 
+_OBJECTS = ("inputs", "outputs", "extra", "feedback_stats", "events")
+"""Fields that a bulk export writes as JSON in a text."""
 _KINDS = frozenset({"llm", "chain", "tool", "retriever", "prompt", "parser", "embedding"})
 
 
@@ -40,7 +43,10 @@ class LangSmithReader(TraceReader):
 
     def spans_of(self, group: RecordGroup) -> list[Span]:
         # The two halves of a run may be in two records.
-        return list(_joined(run for record in group.records for run in _runs(record.value)))
+        return list(_joined(span.attributes for record in group.records for span in self._read(record.value)))
+
+    def whole(self, span: Span) -> tuple[Any, Any]:
+        return span.attributes.get("inputs"), span.attributes.get("outputs")
 
     def logged(self, span: Span) -> Logged | None:
         kind = span.text("run_type")
@@ -54,10 +60,10 @@ class LangSmithReader(TraceReader):
         if kind != "llm":
             return None
         return LoggedCall(
-            inputs=_asked(inputs),
-            outputs=_reply(outputs),
+            inputs=given_messages(inputs),
+            outputs=answered_messages(outputs),
             model=as_text(_metadata(span).get("ls_model_name")) or as_text(inputs.get("model")),
-            tools=as_list(inputs.get("tools")) or None,
+            tools=tools_given(inputs) or tools_given(as_object(span.attributes.get("extra")).get("invocation_params")),
             usage=_usage(outputs, span),
         )
 
@@ -65,8 +71,10 @@ class LangSmithReader(TraceReader):
         for span in spans:
             for name, held in as_object(span.attributes.get("feedback_stats")).items():
                 value = as_number(as_object(held).get("avg"))
-                if value is not None and not span.parent:
-                    yield Label(name=name, value=value, rater="langsmith", rater_kind="external")
+                words = list(as_object(as_object(held).get("values")))
+                verdict = value if value is not None else words[0] if len(words) == 1 else None
+                if verdict is not None and not span.parent:
+                    yield Label(name=name, value=verdict, rater="langsmith", rater_kind="external")
 
 
 def _runs(value: Any) -> Iterator[JsonObject]:
@@ -87,7 +95,8 @@ def _runs(value: Any) -> Iterator[JsonObject]:
 def _joined(runs: Iterable[JsonObject]) -> Iterator[Span]:
     """Runs, with what came later put over what came first; a patch without an id has the same place in the order."""
     whole: dict[str, JsonObject] = {}
-    for run in runs:
+    for row in runs:
+        run = {name: embedded(value) if name in _OBJECTS else value for name, value in row.items()}
         key = as_text(run.get("dotted_order")) or as_text(run.get("id"))
         whole[key] = whole.get(key, {}) | filled(run)
     for run in whole.values():
@@ -114,42 +123,21 @@ def _inner(value: JsonObject, *names: str) -> Any:
     return next((value[name] for name in names if name in value), value)
 
 
-def _asked(inputs: JsonObject) -> list[JsonObject]:
-    if "messages" in inputs or "contents" in inputs:
-        return plain_messages(inputs)
-    return request_messages(inputs) or plain_messages(_inner(inputs, "input", "prompt", "prompts"))
-
-
-def _reply(outputs: JsonObject) -> list[JsonObject]:
-    choices = as_list(outputs.get("choices"))
-    if choices:
-        return plain_messages(as_object(choices[0]).get("message"), "assistant")
-    first = _generation(outputs)
-    if first:
-        return plain_messages(first.get("message") or as_text(first.get("text")), "assistant")
-    if isinstance(outputs.get("messages"), list):
-        return plain_messages(outputs["messages"], "assistant")
-    return plain_messages(_inner(outputs, "output", "content") if "role" not in outputs else outputs, "assistant")
-
-
-def _generation(outputs: JsonObject) -> JsonObject:
-    """The first answer of a model of LangChain."""
+def _usage(outputs: JsonObject, span: Span) -> JsonObject:
+    """Tokens that the answer counts, else those of the run; costs, and the time to the first word."""
     generations = as_list(outputs.get("generations"))
     while generations and isinstance(generations[0], list):
         generations = generations[0]
-    return as_object(generations[0]) if generations else {}
-
-
-def _usage(outputs: JsonObject, span: Span) -> JsonObject:
-    answer = as_object(_generation(outputs).get("message"))
+    answer = as_object(as_object(next(iter(generations), None)).get("message")) or as_object(outputs.get("message"))
     fields = as_object(answer.get("kwargs")) or as_object(answer.get("data")) or answer
-    held = (outputs.get("usage_metadata"), outputs.get("usage"), fields.get("usage_metadata"))
+    held = (outputs.get("usage_metadata"), outputs.get("usage"), fields.get("usage_metadata"), fields.get("usage"))
     total = as_object(outputs.get("llm_output")).get("token_usage")
-    usage = next((as_object(entry) for entry in (*held, total) if as_object(entry)), {})
-    names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
-    matched = {name: as_number(usage.get(key, usage.get(name))) for name, key in names.items()}
-    matched["cost"] = as_number(span.attributes.get("total_cost"))
-    return {name: value for name, value in matched.items() if value is not None}
+    counted = (numbers_in(as_object(entry), TOKENS) for entry in (*held, total))
+    usage = next(filter(None, counted), {}) or numbers_in(span.attributes, TOKENS)
+    first = seconds(span.attributes, ("first_token_time",))
+    if first is not None and span.start is not None and first >= span.start:
+        usage["ttft"] = round(first - span.start, 6)
+    return usage | numbers_in(span.attributes, {"cost": ("total_cost",)})
 
 
 READER = LangSmithReader()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from convoscope.ingest.formats.otel_genai import OTelGenAIReader
-from convoscope.ingest.kits.exchanges import usage_in
+from convoscope.ingest.kits.exchanges import request_messages, usage_in
 from convoscope.ingest.kits.shapes import embedded, plain_messages
 from convoscope.ingest.kits.spans import Span
-from convoscope.ingest.kits.traces import Logged, LoggedCall
-from convoscope.ingest.record import JsonObject, as_object
+from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, ToolRun
+from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
 
 class LogfireReader(OTelGenAIReader):
@@ -21,15 +21,25 @@ class LogfireReader(OTelGenAIReader):
         return any(name.startswith("logfire.") for name in span.attributes)
 
     def logged(self, span: Span) -> Logged | None:
+        template = span.text("logfire.msg_template")
+        if template.startswith("Function: "):  # OpenAI's agents
+            name = span.text("name") or span.name.removeprefix("Function: ")
+            return ToolRun(name=name, arguments=span.first("input"), result=span.first("output"), error=span.error)
+        if template.startswith("Handoff: "):
+            return Handoff(agent=span.text("to_agent"))
         matched = super().logged(span)
         request = as_object(span.first("request_data"))
-        if matched is None and not request:
-            return None
-        call = matched if matched is not None else LoggedCall(model=str(request.get("model", "")))
-        if isinstance(call, LoggedCall) and request:
-            call.inputs = call.inputs or plain_messages(request)
-            call.outputs = call.outputs or _response(span)
-            call.usage = call.usage or usage_in(span.first("response_data"))
+        answer = _response(span)
+        # Requests for vectors and pictures have a model and an input, too; they have no such answer.
+        is_call = bool(request.get("messages") or answer)
+        if (matched is None and not is_call) or not isinstance(matched, LoggedCall | None):
+            return matched
+        call = matched or LoggedCall(model=as_text(request.get("model")))
+        asked = request_messages(request) if is_call else []
+        call.inputs = call.inputs or asked or plain_messages(span.first("input", "raw_input"))
+        call.outputs = call.outputs or answer or plain_messages(span.first("output"), "assistant")
+        call.usage = usage_in(span.first("response_data")) | call.usage
+        call.tools = call.tools or as_list(request.get("tools")) or None
         return call
 
 

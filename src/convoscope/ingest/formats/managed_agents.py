@@ -10,6 +10,7 @@ from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
 from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.trace_timeline import SUBAGENT
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 from convoscope.ingest.report import Notes
@@ -34,7 +35,8 @@ class ManagedAgentsReader(TalkReader):
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
-        talk, seen = LoggedTalk(raw=[record.value for record in group.records]), set[str]()
+        talk = LoggedTalk(raw=[record.value for record in group.records])
+        seen, threads = set[str](), set[str]()
         events = [event for record in group.records for event in _events(record.value)]
         streamed = any(event.get("id") for event in events if event.get("type") == "user.message")
         for event in events:
@@ -54,7 +56,22 @@ class ManagedAgentsReader(TalkReader):
                 notes.ignored("event_twice", f"{kind} {id}"[:80])
             elif (plain := _message(kind, event)) is not None:
                 seen.add(id)
-                talk.messages += [TalkMessage(plain=message, at=seconds(event, ("processed_at",))) for message in plain]
+                # The threads of a session beyond the first are those of agents that work for the agent.
+                is_inside = bool(event.get("session_thread_id")) and event["session_thread_id"] in threads
+                role = {"user": "orchestrator", "assistant": SUBAGENT} if is_inside else {}
+                talk.messages += [
+                    TalkMessage(
+                        plain=message,
+                        at=seconds(event, ("processed_at",)),
+                        role=role.get(as_text(message["role"]), ""),
+                        caller=SUBAGENT if is_inside else "",
+                    )
+                    for message in plain
+                ]
+            elif kind == "user.interrupt":
+                talk.messages.append(TalkMessage(plain=event, at=seconds(event, ("processed_at",)), marker="interrupt"))
+            elif kind == "session.thread_created":
+                threads.add(as_text(event.get("session_thread_id")) or as_text(event.get("thread_id")))
             elif kind == "span.model_request_end" and talk.messages:
                 talk.messages[-1].usage = numbers_in(as_object(event.get("model_usage")), _USAGE)
             elif not kind.startswith(_USUAL):
@@ -69,6 +86,8 @@ def _events(value: Any) -> Iterator[JsonObject]:
         inner = as_object(held).get("events")
         for member in as_list(inner) if isinstance(inner, list) else [held]:
             yield as_object(member)
+    elif isinstance(value, dict) and isinstance(value.get("data"), list) and "type" not in value:
+        yield from map(as_object, value["data"])  # a page of the list of events
     elif isinstance(value, dict):
         yield value
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from convoscope.conversation import Label
-from convoscope.ingest.kits.exchanges import is_model_request, request_messages, response_messages
-from convoscope.ingest.kits.shapes import embedded, plain_messages, unflattened
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.exchanges import request_messages, response_messages, usage_in
+from convoscope.ingest.kits.shapes import by_prefix, embedded, plain_messages
+from convoscope.ingest.kits.spans import Span, spans_in, unflattened
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_object, as_text
 
@@ -20,6 +20,8 @@ _USAGE = {
     "cost": ("llm.cost.total",),
 }
 _VALUES = ("input.value", "output.value")
+_HIDDEN = "__REDACTED__"
+"""What an instrumentation writes instead of content that it was asked to hide."""
 
 
 class OpenInferenceReader(TraceReader):
@@ -31,6 +33,19 @@ class OpenInferenceReader(TraceReader):
 
     def knows(self, span: Span) -> bool:
         return KIND in span.attributes
+
+    def spans(self, value: Any) -> Iterable[Span]:
+        for span in spans_in(value):
+            span.attributes = {name: held for name, held in span.attributes.items() if held != _HIDDEN}
+            yield span
+
+    def is_apart(self, span: Span) -> bool:
+        return span.text(KIND) in ("EVALUATOR", "GUARDRAIL")
+
+    def whole(self, span: Span) -> tuple[Any, Any]:
+        return (
+            (span.first(_VALUES[0]), span.first(_VALUES[1])) if span.text(KIND) in ("AGENT", "CHAIN") else (None, None)
+        )
 
     def logged(self, span: Span) -> Logged | None:
         kind = span.text(KIND)
@@ -60,7 +75,7 @@ class OpenInferenceReader(TraceReader):
             outputs=outputs,
             model=span.text("llm.model_name"),
             tools=_tools(span),
-            usage=usage_of(span, _USAGE),
+            usage=usage_of(span, _USAGE) or usage_in(span.first(_VALUES[1])),
             is_spoken=bool(transcript),
             is_cut_off=span.text("llm.finish_reason") == "cancelled",
         )
@@ -119,13 +134,12 @@ def _nested(held: JsonObject) -> JsonObject:
 
 
 def _plain_values(span: Span) -> tuple[list[JsonObject], list[JsonObject]]:
+    """What a span of a model was given and gave: a request and a response, messages, or texts."""
     given, answer = (span.first(name) for name in _VALUES)
-    inputs = plain_messages(given) if given is not None else []
-    if is_model_request(given):
-        inputs = request_messages(given)
-    if isinstance(answer, dict):
-        return inputs, response_messages(answer)
-    return inputs, plain_messages(answer, "assistant") if answer is not None else []
+    inputs = request_messages(given) or plain_messages(given)
+    outputs = response_messages(answer) if isinstance(answer, dict) else plain_messages(answer, "assistant")
+    # LlamaIndex writes messages as texts, each behind its role.
+    return inputs, by_prefix(answer) or outputs if isinstance(answer, str) else outputs
 
 
 def _tools(span: Span) -> list[Any] | None:

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, unflattened
-from convoscope.ingest.kits.spans import Span, SpanEvent
-from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
-from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
+from convoscope.conversation import Label
+from convoscope.ingest.formats.livekit_spans import PREFIX, is_livekit, livekit_step, mark_interrupted
+from convoscope.ingest.kits.genai import USAGE, answered, sent, tool_run
+from convoscope.ingest.kits.spans import Span, unflattened
+from convoscope.ingest.kits.traces import (
+    Handoff,
+    Logged,
+    LoggedCall,
+    Lookup,
+    TraceReader,
+    chunks_of,
+    usage_of,
+)
+from convoscope.ingest.reader import Detection, RecordGroup, Sample
+from convoscope.ingest.record import as_object, as_text
 
-USAGE = {
-    "prompt_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens"),
-    "completion_tokens": (
-        "gen_ai.usage.output_tokens",
-        "gen_ai.usage.completion_tokens",
-        "llm.usage.completion_tokens",
-    ),
-    "total_tokens": ("gen_ai.usage.total_tokens", "llm.usage.total_tokens"),
-    "cost": ("gen_ai.usage.cost", "operation.cost", "gen_ai.cost"),
-    "ttft": ("gen_ai.response.time_to_first_chunk", "gen_ai.server.time_to_first_token"),
-}
 _CALLS = ("chat", "text_completion", "generate_content", "completion", "responses")
-_EVENT_ROLES = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
+_NO_CALLS = ("embeddings", "embedding", "rerank", "moderation", "image_generation", "create_agent")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model")
+_EVALUATION = "gen_ai.evaluation"
 
 
 class OTelGenAIReader(TraceReader):
@@ -37,10 +33,26 @@ class OTelGenAIReader(TraceReader):
     name = "otel-genai"
     title = "OpenTelemetry GenAI"
 
+    def detect(self, sample: Sample) -> Detection | None:
+        claim = super().detect(sample)
+        if claim is None and any("resourceSpans" in as_object(value) for value in sample.values):
+            # Spans of other programs: they may be of a session that goes on in another file.
+            return Detection(0.2, "spans of OpenTelemetry, none of them of a model", "file")
+        return claim
+
     def knows(self, span: Span) -> bool:
-        return any(name.startswith("gen_ai.") for name in span.attributes)
+        return any(name.startswith(("gen_ai.", PREFIX)) for name in span.attributes)
+
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        spans = super().spans_of(group)
+        mark_interrupted(spans)
+        return spans
 
     def logged(self, span: Span) -> Logged | None:
+        return livekit_step(span, self.generic_step(span)) if is_livekit(span) else self.generic_step(span)
+
+    def generic_step(self, span: Span) -> Logged | None:
+        """What a span logs by the general conventions."""
         operation = span.text("gen_ai.operation.name", "llm.request.type")
         kind = span.text("traceloop.span.kind")
         if operation == "handoff":
@@ -51,9 +63,9 @@ class OTelGenAIReader(TraceReader):
         if operation == "retrieval" or "gen_ai.retrieval.documents" in span.attributes:
             query = span.text("gen_ai.retrieval.query.text", "gen_ai.retrieval.query")
             return Lookup(query=query or None, chunks=chunks_of(span.first("gen_ai.retrieval.documents")))
-        inputs, outputs = sent(span), answered(span)
+        inputs, outputs = ([], []) if operation in _NO_CALLS else (sent(span), answered(span))
         is_call = operation in _CALLS or (not operation and bool(span.text(*_MODELS)))
-        if not is_call and not (operation == "invoke_agent" and (inputs or outputs)):
+        if not is_call and not inputs and not outputs:
             return None
         tools = span.first("gen_ai.tool.definitions", "llm.request.functions")
         return LoggedCall(
@@ -62,91 +74,28 @@ class OTelGenAIReader(TraceReader):
             model=span.text(*_MODELS),
             tools=tools if isinstance(tools, list) else unflattened(span.attributes, "llm.request.functions") or None,
             usage=usage_of(span, USAGE),
+            is_measured=is_call,
         )
 
+    def whole(self, span: Span) -> tuple[Any, Any]:
+        names = (("traceloop.entity.input", "inputs"), ("traceloop.entity.output", "outputs"))
+        given, answer = (as_object(span.first(name)).get(held) for name, held in names)
+        return given, answer
 
-def tool_run(span: Span) -> ToolRun:
-    """A tool that ran, by any generation of its attributes."""
-    given = span.first("gen_ai.tool.call.arguments", "traceloop.entity.input", "tool_arguments", "input.value", "input")
-    result = span.first("gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "output.value", "output")
-    for event in span.events:  # Strands: what the tool was given is an event, too
-        if event.name == "gen_ai.tool.message" and given is None:
-            given = embedded(event.attributes.get("content"))
-        elif event.name == "gen_ai.choice" and result is None:
-            result = embedded(event.attributes.get("message"))
-    return ToolRun(
-        name=span.text("gen_ai.tool.name", "traceloop.entity.name", "tool.name") or span.name,
-        call_id=span.text("gen_ai.tool.call.id"),
-        arguments=given,
-        result=result,
-        error=span.error or span.text("error.type"),
-    )
-
-
-def sent(span: Span) -> list[JsonObject]:
-    """The messages that a model was sent."""
-    instructions = span.first("gen_ai.system_instructions")
-    if isinstance(instructions, list):  # parts of one message
-        instructions = {"role": "system", "parts": instructions}
-    messages = plain_messages(instructions, "system") if instructions else []
-    given = span.first("gen_ai.input.messages", "gen_ai.prompt", "pydantic_ai.all_messages")
-    messages += (
-        plain_messages(given) if given is not None else plain_messages(unflattened(span.attributes, "gen_ai.prompt"))
-    )
-    if not messages or all(entry["role"] == "system" for entry in messages):
-        messages += _from_events(span, outputs=False)
-    return messages
-
-
-def answered(span: Span) -> list[JsonObject]:
-    """The messages that a model answered with."""
-    given = span.first("gen_ai.output.messages", "gen_ai.completion")
-    flat = unflattened(span.attributes, "gen_ai.completion")
-    messages = plain_messages(
-        given if given is not None else [_flat_answer(as_object(entry)) for entry in flat], "assistant"
-    )
-    return messages or _from_events(span, outputs=True)
-
-
-def _flat_answer(entry: JsonObject) -> JsonObject:
-    """A message of an answer. Traceloop lists thoughts as a message of their own."""
-    if entry.get("role") == "thinking":
-        return {"role": "assistant", "content": [{"type": "thinking", "thinking": entry.get("content")}]}
-    return {"role": "assistant", **entry}
-
-
-def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
-    """Messages of the generation that logs each as an event of the span."""
-    messages: list[JsonObject] = []
-    for event in (*span.events, *_events_attribute(span, outputs=outputs)):
-        bodies = ("event_body", "body", "gen_ai.event.content")
-        held_in = next((event.attributes[name] for name in bodies if event.attributes.get(name)), None)
-        body: Any = embedded(held_in) or event.attributes
-        if event.name == "gen_ai.choice" and outputs:
-            held = embedded(as_object(body).get("message", body))
-            held = {"content": held} if isinstance(held, str | list) else held
-            messages += plain_messages({"content": None, **as_object(held), "role": "assistant"}, "assistant")
-        elif event.name == "gen_ai.client.inference.operation.details":
-            name = "gen_ai.output.messages" if outputs else "gen_ai.input.messages"
-            messages += plain_messages(event.attributes.get(name), "assistant" if outputs else "user")
-        elif event.name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
-            if outputs == event.name.endswith("completion"):
-                name = "gen_ai.completion" if outputs else "gen_ai.prompt"
-                messages += plain_messages(event.attributes.get(name), "assistant" if outputs else "user")
-        elif (role := _EVENT_ROLES.get(event.name)) and not outputs:
-            value = {"content": None, **as_object(body), "role": role}
-            messages += plain_messages(value, role) if is_message(value) else []
-    return messages
-
-
-def _events_attribute(span: Span, *, outputs: bool) -> Iterator[SpanEvent]:
-    """Events as a list in an attribute, where the answer is the last message of the assistant."""
-    listed = [as_object(entry) for entry in as_list(span.first("events", "gen_ai.events"))]
-    names = [as_text(entry.get("event.name")) for entry in listed]
-    for index, (name, entry) in enumerate(zip(names, listed, strict=True)):
-        is_answer = name == "gen_ai.choice" or (name == "gen_ai.assistant.message" and index == len(names) - 1)
-        if is_answer == outputs:
-            yield SpanEvent("gen_ai.choice" if outputs else name, entry)
+    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+        """Evaluations that are events of a span, or records of a log."""
+        for span in spans:
+            for event in span.events:
+                held = event.attributes
+                score = held.get(f"{_EVALUATION}.score.value", held.get(f"{_EVALUATION}.score.label"))
+                if event.name == f"{_EVALUATION}.result" and score is not None:
+                    yield Label(
+                        name=as_text(held.get(f"{_EVALUATION}.name")),
+                        value=score,
+                        rater_kind="external",
+                        rater=as_text(held.get("convoscope.judge")) or _EVALUATION,
+                        notes=as_text(held.get(f"{_EVALUATION}.explanation")),
+                    )
 
 
 READER = OTelGenAIReader()

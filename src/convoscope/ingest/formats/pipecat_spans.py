@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from convoscope.ingest.formats.openinference import OpenInferenceReader
-from convoscope.ingest.formats.otel_genai import sent
+from convoscope.ingest.kits.genai import USAGE, sent
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.spans import Span, spans_in
-from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader
+from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
+from convoscope.ingest.reader import RecordGroup
+from convoscope.ingest.record import as_list
 
 _INTERRUPTED = ("conversation.was_interrupted", "turn.was_interrupted")
 _CUT = "convoscope.cut_off"
@@ -28,8 +27,8 @@ class PipecatSpansReader(OpenInferenceReader):
         is_pipecat = span.name.startswith("pipecat.") or span.text("service.name").endswith("Service#0")
         return is_pipecat or (span.name in ("stt", "llm", "tts", "turn") and "metrics.ttfb" in span.attributes)
 
-    def spans(self, value: Any) -> Iterable[Span]:
-        spans = list(spans_in(value))
+    def spans_of(self, group: RecordGroup) -> list[Span]:
+        spans = super().spans_of(group)
         cut = {span.id for span in spans if any(span.attributes.get(name) is True for name in _INTERRUPTED)}
         for span in spans:
             if span.parent in cut:
@@ -47,6 +46,9 @@ class PipecatSpansReader(OpenInferenceReader):
                 call.inputs = sent(span) or plain_messages(span.first("input"))
                 call.outputs = plain_messages(span.first("output"), "assistant")
             call.is_cut_off = bool(span.attributes.get(_CUT))
+            call.model = call.model or span.text("gen_ai.request.model")
+            call.usage = call.usage or usage_of(span, USAGE)
+            call.tools = call.tools or as_list(span.first("tools")) or None
             ttft = span.first("metrics.ttfb", "gen_ai.server.time_to_first_token")
             if isinstance(ttft, int | float):
                 call.usage["ttft"] = ttft

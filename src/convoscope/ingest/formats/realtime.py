@@ -11,7 +11,7 @@ from convoscope.ingest.kits.exchanges import TOKENS, numbers_in
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
-from convoscope.ingest.kits.shapes import embedded, plain_messages
+from convoscope.ingest.kits.shapes import embedded, instructions_in, plain_messages
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -22,6 +22,7 @@ _SETTINGS = ("session.created", "session.updated", "session.update")
 _REALTIME = ("input_audio_buffer.", "conversation.item.", "response.output_audio", "response.audio")
 _LIVE = ("setup", "serverContent", "toolCall", "client_content", "clientContent", "tool_response", "toolResponse")
 
+_LIVE_TOKENS = {**TOKENS, "completion_tokens": ("responseTokenCount", *TOKENS["completion_tokens"])}
 _KNOWN = frozenset(
     {"event_id", "delta", "audio", "audio_start_ms", "audio_end_ms", "content_index", "output_index"}
     | {"inputTranscription", "outputTranscription", "inlineData"}
@@ -100,6 +101,8 @@ class _Session:
         self.settings: JsonObject = {}
         self.id = ""
         self._turn: _Item | None = None
+        self._sent: dict[str, tuple[str, ...]] = {}
+        """Items that a client sent without an id, by a name of our own: whose they are, and what they say."""
         self._before: set[tuple[str, str]] = set()
         """Of a session that goes on after the connection broke: who said what before, until something new is said."""
 
@@ -137,7 +140,9 @@ class _Session:
         elif part.partition(".")[0] in _TEXTS:
             self._take_text(part, id, event)
         elif part == "function_call_arguments.done":
-            self.item(id).value = as_text(event.get("arguments"))
+            item = self.item(id)
+            item.kind, item.value = "function_call", as_text(event.get("arguments"))
+            item.call_id, item.name = as_text(event.get("call_id")), as_text(event.get("name")) or item.name
         elif kind == "response.done":
             self._take_response(as_object(event.get("response")))
         elif kind == "error":
@@ -154,6 +159,9 @@ class _Session:
     def _take_response(self, response: JsonObject) -> None:
         for output in map(as_object, as_list(response.get("output"))):
             self._take_item(output)
+        if response.get("status") == "failed":
+            failed = as_object(as_object(response.get("status_details")).get("error"))
+            self.notes.set_aside("response_failed", as_text(failed.get("message", failed.get("code")))[:120])
         usage = numbers_in(as_object(response.get("usage")), TOKENS)
         if usage and self.items:
             item = self.item("")
@@ -183,8 +191,11 @@ class _Session:
     def _take_item(self, value: JsonObject) -> None:
         id, kind = as_text(value.get("id")), as_text(value.get("type"))
         call_id = as_text(value.get("call_id"))
-        if not id:  # an item that was sent comes back with its id
-            return
+        if id:
+            self._take_back(value)
+        else:
+            id = f"sent {len(self.items)}"  # mostly it comes back, with an id
+            self._sent[id] = _content_of(value)
         item = self.item(id)
         item.kind, item.call_id, item.name = kind or item.kind, call_id, as_text(value.get("name")) or item.name
         item.role = as_text(value.get("role")) or item.role
@@ -197,10 +208,20 @@ class _Session:
             item.is_typed = item.is_typed or part.get("type") == "input_text"
             item.text = text or item.text
 
+    def _take_back(self, value: JsonObject) -> None:
+        """An item that was sent without an id comes back with one: then it is there once."""
+        id = next((id for id, content in self._sent.items() if content == _content_of(value)), "")
+        if id and as_text(value.get("id")) not in self.items:
+            del self._sent[id], self.items[id]
+
     def _take_live(self, event: JsonObject) -> None:
         """A message of Gemini Live, whose texts come in pieces until the turn is complete."""
         self.settings |= as_object(event.get("setup"))
         content = as_object(event.get("serverContent"))
+        typed_in = as_text(as_object(event.get("realtimeInput", event.get("realtime_input"))).get("text"))
+        if typed_in:
+            item = self.item("")
+            item.role, item.is_typed, item.text = USER, True, typed_in
         for turn in as_list(as_object(event.get("client_content", event.get("clientContent"))).get("turns")):
             for message in plain_messages(turn):
                 item = self.item("")
@@ -219,6 +240,10 @@ class _Session:
             self._turn.is_cut_off = True
         if content.get("turnComplete") or content.get("interrupted"):
             self._turn = None
+        usage = numbers_in(as_object(event.get("usageMetadata")), _LIVE_TOKENS)
+        if usage and self.items:
+            item = self.item("")
+            item.kind, item.usage = "usage", usage
         for call in map(as_object, as_list(as_object(event.get("toolCall")).get("functionCalls"))):
             item = self.item("")
             item.kind, item.name, item.call_id = "function_call", as_text(call.get("name")), as_text(call.get("id"))
@@ -283,10 +308,16 @@ class _Session:
             )
 
 
+def _content_of(item: JsonObject) -> tuple[str, ...]:
+    """What an item is and says, but for its id."""
+    parts = [as_object(part) for part in as_list(item.get("content"))]
+    texts = [as_text(part.get("text")) or as_text(part.get("transcript")) for part in parts]
+    named = (as_text(item.get(name)) for name in ("type", "role", "call_id", "output"))
+    return (*named, *texts)
+
+
 def _instructions(settings: JsonObject) -> str:
-    given = settings.get("instructions") or settings.get("systemInstruction")
-    parts = [{"role": "system", **given}] if isinstance(given, dict) else given
-    blocks = [block for message in plain_messages(parts, "system") for block in message["content"]]
+    blocks = [block for message in instructions_in(settings) for block in message["content"]]
     return "\n".join(as_text(block.get("text")) for block in blocks)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from convoscope.ingest.formats.otel_genai import USAGE
+from convoscope.ingest.kits.genai import USAGE
+from convoscope.ingest.kits.payloads import unquoted
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import Span
 from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
@@ -31,7 +32,7 @@ class VercelAIReader(TraceReader):
                 name=span.text("ai.toolCall.name"),
                 call_id=span.text("ai.toolCall.id"),
                 arguments=span.first("ai.toolCall.args", "ai.toolCall.input"),
-                result=span.first("ai.toolCall.result", "ai.toolCall.output"),
+                result=unquoted(span.first("ai.toolCall.result", "ai.toolCall.output")),
                 error=span.error,
             )
         if not span.text("ai.operationId").startswith(("ai.generate", "ai.stream")):
@@ -59,7 +60,9 @@ def _reply(span: Span) -> list[JsonObject]:
     text = next((span.attributes[name] for name in names if span.attributes.get(name)), None)
     called = as_list(span.first("ai.response.toolCalls", "ai.result.toolCalls"))
     calls = [{"type": "tool-call", **as_object(entry)} for entry in called]
-    content = [*([{"type": "text", "text": text}] if isinstance(text, str) and text else []), *calls]
+    thought = span.text("ai.response.reasoning")
+    thoughts = [{"type": "thinking", "thinking": thought}] if thought else []
+    content = [*thoughts, *([{"type": "text", "text": text}] if isinstance(text, str) and text else []), *calls]
     return plain_messages([{"role": "assistant", "content": content}], "assistant") if content else []
 
 

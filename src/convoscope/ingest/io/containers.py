@@ -376,7 +376,6 @@ _BLANK = re.compile(r"[\ufeff\s]*")
 # What a file is that is not a log in text: an archive, a binary file, text in another encoding.
 
 ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".7z", ".rar", ".bz2", ".xz")
-_ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"BZh", b"\xfd7zXZ\0")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAX_CONTROLS = 0.02
 _LEGACY = "cp1252"
@@ -393,17 +392,6 @@ def is_binary(head: bytes) -> bool:
     """Whether bytes cannot be text: they begin as a binary format does, or many of them are control characters."""
     some = head[:4096]
     return head.startswith(_BINARY) or len(_CONTROLS.findall(some)) > _MAX_CONTROLS * len(some)
-
-
-def not_text(head: bytes) -> InputError | None:
-    """Why a file is not text that can be read; None for text."""
-    if head.startswith(_ARCHIVES) or head[257:262] == b"ustar":
-        return InputError("is an archive, which is not opened", hint="unpack it")
-    if is_binary(head):
-        return InputError("is a binary file", hint=SEE_FORMATS)
-    if legacy_text(head) is None:
-        return InputError("is not UTF-8 text", hint="save it as UTF-8")
-    return None
 
 
 def legacy_text(data: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -15,7 +16,7 @@ _LONG_NUMBER = 40
 
 _CORE = "tag:yaml.org,2002:"
 _NUMBERS = tuple(_CORE + name for name in ("int", "float", "bool", "null"))
-_TAGS = frozenset((None, "!", *_NUMBERS, *(_CORE + name for name in ("str", "seq", "map"))))
+_TAGS = frozenset((None, "!", *_NUMBERS, *(_CORE + name for name in ("str", "seq", "map", "binary"))))
 _POWER = "[eE][-+]?[0-9]{1,3}"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -155,6 +156,11 @@ def plain(value: Any, depth: int = 0) -> Any:
         raise InputError("is nested too deeply", hint=f"{MAX_DEPTH} levels are read")
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, bytes):  # recordings of HTTP: a text, or something packed
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
     if isinstance(value, dict):
         return {_key(key): plain(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list | tuple):

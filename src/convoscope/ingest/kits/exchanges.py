@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from convoscope.ingest.kits.shapes import embedded, plain_messages
-from convoscope.ingest.kits.streams import is_stream, items_of, message_of, stream_events
-from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
+from convoscope.ingest.io.containers import MAX_RECORD_BYTES
+from convoscope.ingest.kits.shapes import embedded, instructions_in, plain_messages
+from convoscope.ingest.kits.streams import is_chunk_list, is_stream, items_of, message_of, stream_events
+from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, number_in
 
 TOKENS: Mapping[str, Sequence[str]] = {
-    "prompt_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount"),
-    "completion_tokens": ("completion_tokens", "output_tokens", "candidatesTokenCount"),
-    "total_tokens": ("total_tokens", "totalTokenCount"),
+    "prompt_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "promptTokens"),
+    "completion_tokens": (
+        "completion_tokens",
+        "output_tokens",
+        "candidatesTokenCount",
+        "outputTokens",
+        "completionTokens",
+    ),
+    "total_tokens": ("total_tokens", "totalTokenCount", "totalTokens"),
 }
+
+
+_GZIP = 31
+"""Tells zlib that the data are those of gzip."""
+REQUESTS = ("messages", "contents", "input", "prompt", "prompts")
+"""Where a request holds what the model is sent."""
 
 
 def body_of(value: Any) -> Any:
@@ -33,31 +46,26 @@ def body_of(value: Any) -> Any:
 def _from_base64(text: str) -> Any:
     try:
         data = base64.b64decode(text)
-        data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        if data.startswith(b"\x1f\x8b"):
+            data = zlib.decompressobj(_GZIP).decompress(data, MAX_RECORD_BYTES)  # a small text may unpack to any size
         return data.decode("utf-8", "replace")
-    except (binascii.Error, ValueError, OSError, EOFError):
+    except (binascii.Error, ValueError, zlib.error):
         return text
 
 
 def request_messages(body: Any) -> list[JsonObject]:
     """What a model was sent, instructions first."""
     request = as_object(body)
-    system = next(
-        (
-            request[name]
-            for name in ("system", "instructions", "systemInstruction", "system_instruction")
-            if request.get(name)
-        ),
-        None,
-    )
-    messages: list[JsonObject] = []
-    if system is not None:
-        parts = as_object(system).get("parts", system)
-        messages += plain_messages(
-            [{"role": "system", "content": parts}] if isinstance(parts, list) else parts, "system"
-        )
-    given = next((request[name] for name in ("messages", "contents", "input", "prompt") if request.get(name)), None)
-    return messages + plain_messages(given)
+    given = next((request[name] for name in REQUESTS if request.get(name)), None)
+    return [*instructions_in(request), *plain_messages(given)]
+
+
+def tools_in(request: JsonObject) -> list[Any] | None:
+    """The tools of a request; Google declares several in one."""
+    tools = as_list(request.get("tools")) or as_list(as_object(request.get("config")).get("tools"))
+    names = ("functionDeclarations", "function_declarations")
+    declared = [entry for tool in tools for name in names for entry in as_list(as_object(tool).get(name))]
+    return declared or list(tools) or None
 
 
 def response_messages(body: Any) -> list[JsonObject]:
@@ -73,7 +81,11 @@ def response_messages(body: Any) -> list[JsonObject]:
             return plain_messages(joined, "assistant")
         return _gemini([as_object(event) for event in stream_events(body)])
     if isinstance(body, list):
-        return _gemini([as_object(entry) for entry in body])
+        return (
+            plain_messages(message_of(body), "assistant")
+            if is_chunk_list(body)
+            else _gemini(list(map(as_object, body)))
+        )
     response = as_object(body)
     if isinstance(response.get("candidates"), list):
         return _gemini([response])
@@ -81,7 +93,9 @@ def response_messages(body: Any) -> list[JsonObject]:
         first = as_object(next(iter(response["choices"]), None))
         message = first.get("message")
         return plain_messages(message if isinstance(message, dict) else as_text(first.get("text")), "assistant")
-    return plain_messages(response.get("output", response), "assistant")
+    held = response.get("output", response)
+    inner = as_object(held).get("message")  # Bedrock's Converse
+    return plain_messages(inner if isinstance(inner, dict) else held, "assistant")
 
 
 def _gemini(chunks: list[JsonObject]) -> list[JsonObject]:
@@ -99,19 +113,23 @@ def _gemini(chunks: list[JsonObject]) -> list[JsonObject]:
 
 
 def numbers_in(values: JsonObject, names: Mapping[str, Sequence[str]]) -> JsonObject:
-    """The numbers of an object, each under the first of its names that is there."""
-    first = {
-        name: next((as_number(values[key]) for key in keys if key in values), None) for name, keys in names.items()
+    """The numbers of an object, each under the first of its names that has one; tables write numbers as text."""
+    matched = {
+        name: next((number for key in keys if (number := _number(values.get(key))) is not None), None)
+        for name, keys in names.items()
     }
-    return {name: value for name, value in first.items() if value is not None}
+    return {name: value for name, value in matched.items() if value is not None}
+
+
+def _number(value: Any) -> float | None:
+    return number_in(value) if isinstance(value, str) else as_number(value)
 
 
 def is_model_request(body: Any) -> bool:
     """Whether a body was sent to a model: it holds messages."""
     request = as_object(body)
-    names = ("messages", "contents", "input", "prompt")
     has_model = any(name in request for name in ("model", "contents", "max_tokens", "generationConfig"))
-    return has_model and any(request.get(name) for name in names) and bool(request_messages(request))
+    return has_model and any(request.get(name) for name in REQUESTS) and bool(request_messages(request))
 
 
 def usage_in(body: Any) -> JsonObject:
@@ -122,5 +140,6 @@ def usage_in(body: Any) -> JsonObject:
             inner = as_object(event.get("response")) or as_object(event.get("message")) or event
             for name in ("usage", "usageMetadata"):  # a stream may count what was sent first, and the answer last
                 held[name] = as_object(held.get(name)) | filled(as_object(inner.get(name)))
-    usage = as_object(held.get("usage")) or as_object(held.get("usageMetadata"))
+    inner = as_object(held.get("message"))
+    usage = as_object(held.get("usage")) or as_object(held.get("usageMetadata")) or as_object(inner.get("usage"))
     return numbers_in(usage, TOKENS)

@@ -13,6 +13,7 @@ import msgspec
 from convoscope.conversation import Text, Time, Tool
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.ids import CONVERSATION_IDS
+from convoscope.ingest.kits.shapes import has_tools_of_interface, plain_messages
 from convoscope.ingest.kits.streams import is_stream, streamed
 from convoscope.ingest.record import (
     ROLES,
@@ -116,9 +117,9 @@ class MessageBlocks:
         timeline = self.timeline
         kind = block.pop("type")
         answer = answer_of(block.pop("content", None), self.notes, timeline.seq)
-        call_id, failed = block.text("tool_use_id"), block.flag("is_error")
+        call_id, name, failed = block.text("tool_use_id"), block.text("name"), block.flag("is_error")
         once = self._take_once(block.rest(timeline.seq) | ({} if kind == "tool_result" else {"type": kind}))
-        timeline.result(answer, call_id=call_id, time=self.time, **once)
+        timeline.result(answer, call_id=call_id, name=name, time=self.time, **once)
         code = answer.get("error_code") if isinstance(answer, dict) else None
         if failed is not None or code:
             unstated = code if isinstance(code, str) else str(answer)[:500]
@@ -149,6 +150,13 @@ def add_message(entry: JsonObject, timeline: TimelineBuilder) -> None:
     if has_blocks(fields.get("content")):
         blocks, name = fields.pop("content"), fields.text("name")
         fields.pop("type", None)
+        MessageBlocks(timeline, role, name, time, id, fields.rest(timeline.seq)).add(blocks)
+        return
+    if has_tools_of_interface(fields.get("parts")):
+        name, parts = fields.text("name"), fields.pop("parts")
+        for again in ("content", "toolInvocations"):
+            fields.pop(again, None)
+        blocks = [block for plain in plain_messages({"role": role, "parts": parts}) for block in plain["content"]]
         MessageBlocks(timeline, role, name, time, id, fields.rest(timeline.seq)).add(blocks)
         return
     if role == "assistant" and is_stream(fields.get("content")):

@@ -6,7 +6,8 @@ The blocks are those of Anthropic's Messages API, which keep the order of what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,11 +31,20 @@ _LANGCHAIN_CLASSES = {
     for kind in _LANGCHAIN
     for chunk in ("", "Chunk")
 }
+_PAIRED = ("system", "user", "human", "assistant", "ai")
 _RESPONSES_CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
-_HOSTED_INPUTS = ("action", "operation", "queries", "code", "arguments", "input")
+HOSTED_INPUTS = ("action", "operation", "queries", "code", "arguments", "input")
 """Where calls of tools that the service knows hold what is asked: `web_search_call`, `computer_call`, `shell_call`."""
-_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input")
+HOSTED_RESULTS = ("results", "outputs", "result")
+_LISTS = ("messages", "contents", "conversation", "history", "chat_history", "items", "input", "data")
 """Where an object holds a list of messages."""
+_SYSTEMS = ("system", "instructions", "systemInstruction", "system_instruction")
+_SAID = {
+    "user": ("input", "inputs", "question", "query", "prompt", "user_input", "task", "text", "message"),
+    "assistant": ("output", "outputs", "answer", "response", "result", "final_output", "text", "message", "content"),
+}
+"""Where the input and the output of a program hold what was asked and answered."""
+_TURN = re.compile(r"^(system|developer|user|human|assistant|ai|tool): ?", re.M)
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -50,18 +60,66 @@ def plain_messages(value: Any, role: str = "user") -> list[JsonObject]:
     if isinstance(value, str):
         return [{"role": role, "content": [_text_block(value)]}] if value.strip() else []
     if isinstance(value, list):
-        if value and all(isinstance(entry, list) for entry in value):  # LangChain: one list for each prompt of a batch
-            value = value[0]
+        if value and all(isinstance(entry, list) for entry in value) and not any(map(_is_pair, value)):
+            value = value[0]  # LangChain: one list for each prompt of a batch
+        if value and all(isinstance(entry, str) for entry in value) and by_prefix(value[0]):
+            return [message for entry in value for message in by_prefix(entry) or plain_messages(entry, role)]
+        value = [{"role": entry[0], "content": entry[1]} if _is_pair(entry) else entry for entry in value]
         matched = [message for entry in value for message in plain_messages(entry, role)]
         return _one_reply(matched) if role == "assistant" else matched
     if not isinstance(value, dict):
         return []
     held = next((value[name] for name in _LISTS if _holds_messages(embedded(value.get(name)))), None)
     if held is not None and not is_message(value):
-        system = value.get("system") or value.get("instructions") or value.get("systemInstruction")
-        return [*(plain_messages(system, "system") if system else ()), *plain_messages(held, role)]
+        return [*instructions_in(value), *plain_messages(held, role)]
     message = _plain(value, role)
     return [message] if message is not None else []
+
+
+def instructions_in(request: JsonObject) -> list[JsonObject]:
+    """The instructions of a request to a model, as messages: a text, parts, or a content with parts."""
+    inner = as_object(request.get("config"))  # Google's SDK
+    held = next((one[name] for one in (request, inner) for name in _SYSTEMS if one.get(name)), None)
+    parts = as_object(held).get("parts", held)
+    return plain_messages([{"role": "system", "content": parts}] if isinstance(parts, list) else parts, "system")
+
+
+def said_in(value: Any, role: str, depth: int = 0) -> list[JsonObject]:
+    """What was asked or answered, of the input or the output of any program: messages, a text, or a field with these.
+
+    >>> said_in({"question": "When?", "k": 4}, "user")
+    [{'role': 'user', 'content': [{'type': 'text', 'text': 'When?'}]}]
+    """
+    value = embedded(value)
+    matched = plain_messages(value, role)
+    if matched or not isinstance(value, dict) or depth > 2:
+        return matched
+    inner = next((value[name] for name in _SAID[role] if value.get(name)), None)
+    return said_in(inner, role, depth + 1) if inner is not None else []
+
+
+def by_prefix(text: str) -> list[JsonObject]:
+    """Messages that are written one after the other, each behind its role; nothing where a text is not so.
+
+    >>> [(message["role"], message["content"][0]["text"]) for message in by_prefix("user: When?\\nassistant: At nine.")]
+    [('user', 'When?'), ('assistant', 'At nine.')]
+    """
+    starts = list(_TURN.finditer(text))
+    if not starts or starts[0].start():
+        return []
+    ends = [*(entry.start() for entry in starts[1:]), len(text)]
+    matched = [(entry[1], text[entry.end() : end].strip()) for entry, end in zip(starts, ends, strict=True)]
+    return [
+        message
+        for role, words in matched
+        if words not in ("", "None")
+        for message in plain_messages({"role": role, "content": words})
+    ]
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a list is a message as LangChain takes it: a role and a text."""
+    return isinstance(value, list) and len(value) == 2 and value[0] in _PAIRED and isinstance(value[1], str)
 
 
 def is_message(value: Any) -> bool:
@@ -70,9 +128,11 @@ def is_message(value: Any) -> bool:
 
 
 def _holds_messages(value: Any) -> bool:
-    if isinstance(value, list) and value and isinstance(value[0], list):
+    if isinstance(value, list) and value and isinstance(value[0], list) and not _is_pair(value[0]):
         value = value[0]
-    return isinstance(value, list) and any(is_message(entry) for entry in value)
+    if isinstance(value, list) and value and all(isinstance(entry, str) for entry in value):
+        return bool(by_prefix(value[0]))
+    return isinstance(value, list) and any(is_message(entry) or _is_pair(entry) for entry in value)
 
 
 def embedded(value: Any) -> Any:
@@ -81,10 +141,22 @@ def embedded(value: Any) -> Any:
     >>> embedded('"{\\\\"a\\\\": 1}"'), embedded("{no JSON"), embedded("12")
     ({'a': 1}, '{no JSON', '12')
     """
-    if isinstance(value, str) and value.startswith(('"{', '"[')):
+    if not isinstance(value, str) or value[:1].isalnum():  # most texts begin with a letter
+        return value
+    if value.startswith(('"{', '"[')):
         with suppress(BadJson):
             value = decode(value.encode("utf-8", "replace")).value
     return parsed(value)
+
+
+def joined_text(content: Any) -> Any:
+    """The text of a list of parts that are nothing but text; any other content as it is.
+
+    >>> joined_text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), joined_text([{"type": "image"}])
+    ('a\\nb', [{'type': 'image'}])
+    """
+    texts = [as_text(part.get("text")) for part in as_list(content) if as_object(part).get("type") == "text"]
+    return "\n".join(texts) if texts and len(texts) == len(content) else content
 
 
 def signature(message: JsonObject) -> str:
@@ -150,7 +222,7 @@ def _answered(content: Any, id: Any = None, name: Any = None, *, is_error: bool 
     return block if is_error is None else {**block, "is_error": is_error}
 
 
-def _blocks_of(content: Any) -> list[JsonObject]:
+def blocks_of(content: Any) -> list[JsonObject]:
     """The blocks of a content: a text, a part, or a list of parts in any dialect."""
     if isinstance(content, str):
         parts = embedded(content) if content.startswith("[{") else None
@@ -186,7 +258,7 @@ def _kind(*kinds: str) -> Callable[[JsonObject], bool]:
 
 
 def _has(*names: str) -> Callable[[JsonObject], bool]:
-    return lambda part: any(name in part for name in names)
+    return lambda part: any(part.get(name) is not None for name in names)
 
 
 def _otel_text(part: JsonObject) -> Iterator[JsonObject]:
@@ -202,6 +274,10 @@ def _thinking(part: JsonObject) -> Iterator[JsonObject]:
     text = next((part[name] for name in ("thinking", "text", "content", "reasoning", "data") if part.get(name)), None)
     if text:
         yield _thought(text)
+
+
+def _bedrock_thinking(part: JsonObject) -> Iterator[JsonObject]:
+    yield from _thinking(as_object(as_object(part["reasoningContent"]).get("reasoningText")))
 
 
 def _call_part(part: JsonObject) -> Iterator[JsonObject]:
@@ -233,18 +309,53 @@ def _result_part(part: JsonObject) -> Iterator[JsonObject]:
     yield _answered(content, id, name, is_error=failed)
 
 
+def _ui_call(part: JsonObject) -> Iterator[JsonObject]:
+    """A tool of a chat interface: one part is the call, and its result once it is there."""
+    inner = as_object(part.get("toolInvocation")) or part
+    name = as_text(inner.get("toolName")) or as_text(part["type"]).removeprefix("tool-")
+    yield _called(name, inner.get("input", inner.get("args", inner.get("rawInput"))), inner.get("toolCallId"))
+    failed = inner.get("errorText")
+    answer = next((inner[key] for key in ("output", "result") if inner.get(key) is not None), None)
+    if failed or answer is not None:
+        yield _answered(failed or answer, inner.get("toolCallId"), name, is_error=bool(failed) or None)
+
+
+def _is_ui_call(part: JsonObject) -> bool:
+    kind = as_text(part.get("type"))
+    return "toolCallId" in part and (kind == "dynamic-tool" or (kind.startswith("tool-") and "state" in part))
+
+
+def has_tools_of_interface(parts: Any) -> bool:
+    """Whether a message is one of a chat interface, of the Vercel AI SDK, and holds more than text."""
+    kinds = ("step-start", "tool-invocation", "reasoning")
+    listed = [as_object(part) for part in as_list(parts)]
+    return any(_is_ui_call(part) or part.get("type") in kinds for part in listed)
+
+
 def _gemini_call(part: JsonObject) -> Iterator[JsonObject]:
-    call = as_object(part.get("functionCall", part.get("function_call")))
+    call = as_object(part.get("functionCall") or part.get("function_call"))
     yield _called(call.get("name"), call.get("args"), call.get("id"))
 
 
 def _gemini_result(part: JsonObject) -> Iterator[JsonObject]:
-    answer = as_object(part.get("functionResponse", part.get("function_response")))
+    answer = as_object(part.get("functionResponse") or part.get("function_response"))
     yield _answered(answer.get("response"), answer.get("id"), answer.get("name"))
 
 
+def _gemini_code(part: JsonObject) -> Iterator[JsonObject]:
+    """Code that the service wrote and ran itself."""
+    code = as_object(part.get("executableCode", part.get("executable_code")))
+    answer = as_object(part.get("codeExecutionResult", part.get("code_execution_result")))
+    if code:
+        yield _called("code_execution", code)
+    if answer:
+        yield _answered(answer.get("output"), name="code_execution", is_error=answer.get("outcome") != "OUTCOME_OK")
+
+
 def _gemini_text(part: JsonObject) -> Iterator[JsonObject]:
-    if isinstance(part.get("text"), str) and part["text"]:
+    if isinstance(part.get("text"), dict):  # OpenAI's assistants
+        yield from _otel_text(part)
+    elif isinstance(part.get("text"), str) and part["text"]:
         yield _thought(part["text"]) if part.get("thought") is True else _text_block(part["text"])
 
 
@@ -273,6 +384,9 @@ def _haystack_result(part: JsonObject) -> Iterator[JsonObject]:
 
 
 _PARTS: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Iterator[JsonObject]]]] = (
+    (_is_ui_call, _ui_call),
+    (_kind("tool-invocation"), _ui_call),
+    (_kind("step-start"), lambda _: iter(())),
     (_kind("tool_call", "tool-call", "tool_use", "server_tool_use", "mcp_tool_use", "function"), _call_part),
     (_kind("tool_call_response", "tool-result", "tool-error", "function_response"), _result_part),
     (lambda part: as_text(part.get("type")).endswith("tool_result"), _result_part),  # also of tools of the service
@@ -281,12 +395,17 @@ _PARTS: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Iter
     (lambda part: part.get("type") in ("input_audio", "output_audio", "audio") and "transcript" in part, _otel_text),
     (_has("toolUse"), _call_part),
     (_has("toolResult"), _result_part),
+    (
+        _has("reasoningContent"),
+        lambda part: _thinking(as_object(as_object(part["reasoningContent"]).get("reasoningText"))),
+    ),
     (_has("functionCall", "function_call"), _gemini_call),
     (_has("functionResponse", "function_response"), _gemini_result),
+    (_has("executableCode", "executable_code", "codeExecutionResult", "code_execution_result"), _gemini_code),
     (_has("message_content"), _openinference_part),
     (lambda part: "type" not in part and isinstance(part.get("tool_call"), dict), _haystack_call),
     (lambda part: "type" not in part and isinstance(part.get("tool_call_result"), dict), _haystack_result),
-    (lambda part: "text" in part and "type" not in part, _gemini_text),
+    (lambda part: "text" in part and "type" not in part, _gemini_text),  # also LlamaIndex's blocks
 )
 """What a part of a message is, by its type or its fields, and its blocks. The first that fits counts."""
 
@@ -309,7 +428,7 @@ def _langchain(value: JsonObject) -> JsonObject:
         failed = {"error": True, "success": False}.get(as_text(fields.get("status")))
         answer = _answered(fields.get("content"), fields.get("tool_call_id"), fields.get("name"), is_error=failed)
         return {"role": "tool", **filled({"id": fields.get("id")}), "content": [answer]}
-    blocks = _blocks_of(fields.get("content"))
+    blocks = blocks_of(fields.get("content"))
     if not any(block["type"] == "tool_use" for block in blocks):
         blocks += [
             _called(entry.get("name"), entry.get("args"), entry.get("id"))
@@ -333,6 +452,13 @@ def is_langchain(value: JsonObject) -> bool:
     )
 
 
+def hosted_input(item: JsonObject) -> Any:
+    """What is asked of a tool that the service knows: an object, or a text under its name."""
+    name = next((name for name in HOSTED_INPUTS if item.get(name)), "")
+    asked = embedded(item.get(name))
+    return {name: asked} if isinstance(asked, str) else asked
+
+
 def _responses(value: JsonObject) -> JsonObject:
     kind = value["type"]
     if kind in _RESPONSES_CALLS:
@@ -345,12 +471,17 @@ def _responses(value: JsonObject) -> JsonObject:
             blocks.append(_answered(value.get("output") or value.get("error"), id, is_error=failed))
         return {"role": "assistant", "content": blocks}
     if kind.endswith("_call"):
-        asked = next((value[name] for name in _HOSTED_INPUTS if value.get(name)), None)
-        call = _called(kind.removesuffix("_call"), asked, value.get("call_id") or value.get("id"))
-        return {"role": "assistant", "content": [call]}
+        asked = hosted_input(value)
+        id = value.get("call_id") or value.get("id")
+        blocks = [_called(kind.removesuffix("_call"), asked, id)]
+        answer = next((value[name] for name in HOSTED_RESULTS if value.get(name)), None)
+        if answer is not None:
+            blocks.append(_answered(answer, id, kind.removesuffix("_call")))
+        return {"role": "assistant", "content": blocks}
     if kind == "reasoning":
         return {"role": "assistant", "content": [_thought(value.get("summary") or value.get("content") or "(hidden)")]}
-    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"))]}
+    is_error = True if value.get("status") == "failed" else None
+    return {"role": "tool", "content": [_answered(value.get("output"), value.get("call_id"), is_error=is_error)]}
 
 
 def _is_responses(value: JsonObject) -> bool:
@@ -365,7 +496,7 @@ def _openai(value: JsonObject) -> JsonObject:
     if value.get("role") in ("tool", "function") and not _has_result_parts(value.get("content")):
         answer = _answered(value.get("content"), value.get("tool_call_id") or value.get("id"), value.get("name"))
         return {"role": "tool", "content": [answer]}
-    blocks = _blocks_of(value.get("content"))
+    blocks = blocks_of(value.get("content") or value.get("blocks"))
     if isinstance(value.get("refusal"), str) and value["refusal"]:
         blocks.append(_text_block(value["refusal"]))
     thought = value.get("reasoning_content")
@@ -399,7 +530,7 @@ def _openinference(value: JsonObject) -> JsonObject:
 
 
 def _parts(value: JsonObject) -> JsonObject:
-    return {"role": value.get("role"), **_kept(value), "content": _blocks_of(value["parts"])}
+    return {"role": value.get("role"), **_kept(value), "content": blocks_of(value["parts"])}
 
 
 _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], JsonObject]]] = (
@@ -415,7 +546,7 @@ _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Jso
     (
         lambda value: (
             isinstance(value.get("role"), str)
-            and any(name in value for name in ("content", "tool_calls", "audio", "function_call_name"))
+            and any(name in value for name in ("content", "tool_calls", "audio", "function_call_name", "blocks"))
         ),
         _openai,
     ),
@@ -423,32 +554,6 @@ _SHAPES: Sequence[tuple[Callable[[JsonObject], bool], Callable[[JsonObject], Jso
 """The shapes of a message, and its plain form, but for the role as the model names it. The first that fits counts."""
 
 
-def unflattened(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
-    """The list that attributes hold under a prefix, one attribute for each value: `prefix.0.role`, `prefix.0.content`.
-
-    >>> unflattened({"p.0.role": "user", "p.1.role": "assistant", "p.1.calls.0.name": "f"}, "p")
-    [{'role': 'user'}, {'role': 'assistant', 'calls': [{'name': 'f'}]}]
-    """
-    tree: JsonObject = {}
-    for name, value in attributes.items():
-        if not name.startswith(f"{prefix}."):
-            continue
-        node, *rest = tree, *name[len(prefix) + 1 :].split(".")
-        for key in rest[:-1]:
-            inner = node.setdefault(key, {})
-            node = inner if isinstance(inner, dict) else node
-        node[rest[-1]] = value
-    listed = _as_lists(tree)
-    return listed if isinstance(listed, list) else [listed] if listed else []
-
-
-def _as_lists(node: Any) -> Any:
-    """Objects whose keys are all numbers, as lists in the order of the numbers."""
-    if not isinstance(node, dict):
-        return node
-    if node and all(key.isdecimal() for key in node):
-        return [_as_lists(node[key]) for key in sorted(node, key=int)]
-    return {key: _as_lists(value) for key, value in node.items()}
-
-
-__all__ = ["UNKNOWN_ROLE", "embedded", "is_message", "plain_messages", "signature", "unflattened"]
+__all__ = ["HOSTED_INPUTS", "HOSTED_RESULTS", "UNKNOWN_ROLE", "blocks_of", "by_prefix", "embedded"]
+__all__ += ["has_tools_of_interface", "hosted_input", "instructions_in", "is_message", "joined_text", "plain_messages"]
+__all__ += ["said_in", "signature"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,9 @@ _STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime
 _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_timestamp")
 _PARENTS = ("parentSpanId", "parent_span_id", "parent_id", "parentId")
 _ATTRIBUTES = "attributes"
+_CONTEXTS = ("context", "spanContext", "_spanContext")
 _CHILDREN = ("child_spans", "children")
+_LOGGED_AT = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano")
 _DEEPEST = 6
 _BARE = ("gen_ai.", "openinference.", "llm.input_messages.", "ai.prompt")
 
@@ -47,6 +49,8 @@ class Span(msgspec.Struct, kw_only=True):
     resource: JsonObject = {}
     raw: tuple[JsonObject, ...] = ()
     """The span as it was written, and what it was written into: a scope, a resource."""
+    is_log: bool = False
+    """It is no span, but a record of a log about one: its event."""
 
     def first(self, *names: str) -> Any:
         """The first of these attributes that has a value; JSON in a text is read."""
@@ -71,11 +75,13 @@ def spans_in(value: Any, depth: int = 0, around: tuple[JsonObject, ...] = ()) ->
         return
     if not isinstance(value, dict):
         return
-    batches = value.get("resourceSpans", value.get("resource_spans"))
-    if isinstance(batches, list):
-        around = (*around, _without(value, "resourceSpans", "resource_spans"))
-        for batch in map(as_object, batches):
-            yield from _otlp_batch(batch, around)
+    if any(isinstance(value.get(name), list) for name in (*_SPANS.batches, *_LOGS.batches)):
+        around = (*around, _without(value, *_SPANS.batches, *_LOGS.batches))
+        for kind in (_SPANS, _LOGS):
+            for batch in (batch for name in kind.batches for batch in as_list(value.get(name))):
+                yield from _otlp_batch(as_object(batch), around, kind)
+    elif _is_log(value):
+        yield _log(value, {}, around)
     elif is_span(value):
         yield _span(_without(value, *_CHILDREN), {}, around)
         for name in _CHILDREN:
@@ -93,11 +99,16 @@ def _without(value: JsonObject, *names: str) -> JsonObject:
     return {name: inner for name, inner in value.items() if name not in names}
 
 
+def _context(value: JsonObject) -> JsonObject:
+    """What holds the ids of a span: an object of its own, or the span."""
+    return next((held for name in _CONTEXTS if (held := as_object(value.get(name)))), value)
+
+
 def is_span(value: Any) -> bool:
     """Whether an object is one span: it has two of ids, attributes and a start."""
     if not isinstance(value, dict):
         return False
-    context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
+    context = _context(value)
     has_ids = any(name in context for name in ("spanId", "span_id", "context.span_id"))
     has_attributes = isinstance(embedded(value.get(_ATTRIBUTES)), dict | list) or any(
         name.startswith("attributes.") for name in value
@@ -105,18 +116,74 @@ def is_span(value: Any) -> bool:
     return sum((has_ids, has_attributes, any(name in value for name in _STARTS))) >= 2
 
 
-def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...]) -> Iterator[Span]:
+class _Signal(NamedTuple):
+    """The names of one kind of OTLP: of its batches, of their scopes, and of what these hold."""
+
+    batches: tuple[str, ...]
+    scopes: tuple[str, ...]
+    records: tuple[str, ...]
+
+
+_SPANS = _Signal(
+    ("resourceSpans", "resource_spans"), ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"), ("spans",)
+)
+_LOGS = _Signal(("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"), ("logRecords", "log_records"))
+
+
+def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...], kind: _Signal) -> Iterator[Span]:
     resource = attributes_of(as_object(batch.get("resource")).get(_ATTRIBUTES))
-    scopes = batch.get("scopeSpans", batch.get("scope_spans", batch.get("instrumentationLibrarySpans")))
-    around = (*around, _without(batch, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"))
-    for scope in map(as_object, as_list(scopes)):
-        around_spans = (*around, _without(scope, "spans"))
-        for span in map(as_object, as_list(scope.get("spans"))):
-            yield _span(span, resource, around_spans)
+    scopes = [scope for name in kind.scopes for scope in as_list(batch.get(name))]
+    around = (*around, _without(batch, *kind.scopes))
+    for scope in map(as_object, scopes):
+        around_records = (*around, _without(scope, *kind.records))
+        for record in (as_object(record) for name in kind.records for record in as_list(scope.get(name))):
+            yield (_log if kind is _LOGS else _span)(record, resource, around_records)
+
+
+def _is_log(value: JsonObject) -> bool:
+    """Whether an object is one record of a log, as Python's console exporter prints it."""
+    return "severity_number" in value and "body" in value and ("span_id" in value or "event_name" in value)
+
+
+def _log(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
+    """A record of a log as a span that holds one event; `with_logs` puts the event into the span that it is about."""
+    span = _span(value, resource, around)
+    span.start = span.end = seconds(value, (*_LOGGED_AT, "timestamp"))
+    names = ("eventName", "event_name", "name")
+    span.name = next((name for key in names if (name := as_text(value.get(key)))), "") or span.text("event.name")
+    body = attributes_of(any_value(value.get("body"))) or any_value(value.get("body"))
+    span.events = (SpanEvent(span.name, {**span.attributes, "body": body}, span.start),)
+    span.is_log = True
+    return span
+
+
+def with_logs(spans: Iterable[Span]) -> list[Span]:
+    """Spans, with the records of logs as their events. Records about a span that is not there become one."""
+    whole: dict[tuple[str, str], Span] = {}
+    merged: list[Span] = []
+    logs: list[Span] = []
+    for span in spans:
+        if span.is_log:
+            logs.append(span)
+            continue
+        merged.append(span)
+        whole.setdefault((span.trace, span.id), span)
+    for log in sorted(logs, key=lambda log: log.start or 0.0):
+        about = whole.get((log.trace, log.id)) if log.id else None
+        if about is None:
+            whole[log.trace, log.id] = log
+            merged.append(log)
+            continue
+        about.events = (*about.events, *log.events)
+        about.attributes = {**log.attributes, **about.attributes}
+        about.raw = (*about.raw, *log.raw)
+        if about.is_log:
+            about.end = log.end
+    return merged
 
 
 def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
-    context = as_object(value.get("context")) or as_object(value.get("spanContext")) or value
+    context = _context(value)
     parent = as_object(value.get("parent")) or as_object(value.get("parentSpanContext"))
     attributes = attributes_of(value.get(_ATTRIBUTES))
     for name, entry in value.items():
@@ -124,7 +191,7 @@ def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...
             attributes |= _flat({name.removeprefix("attributes."): entry})
     return Span(
         trace=_id(context, "traceId", "trace_id", "context.trace_id"),
-        id=_id(context, "spanId", "span_id", "context.span_id"),
+        id=_id(context, "spanId", "span_id", "context.span_id") or (_id(value, "id") if "traceId" in value else ""),
         parent=_id(parent, "spanId", "span_id") or _id(value, *_PARENTS),
         name=as_text(value.get("name")) or as_text(value.get("span_name")),
         start=_time(value, _STARTS),
@@ -250,3 +317,31 @@ def _flatten(prefix: str, value: Any, flat: JsonObject, depth: int = 0) -> None:
             _flatten(f"{prefix}.{name}", inner, flat, depth + 1)
     else:
         flat[prefix] = value
+
+
+def unflattened(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+    """The list that attributes hold under a prefix, one attribute for each value: `prefix.0.role`, `prefix.0.content`.
+
+    >>> unflattened({"p.0.role": "user", "p.1.role": "assistant", "p.1.calls.0.name": "f"}, "p")
+    [{'role': 'user'}, {'role': 'assistant', 'calls': [{'name': 'f'}]}]
+    """
+    tree: JsonObject = {}
+    for name, value in attributes.items():
+        if not name.startswith(f"{prefix}."):
+            continue
+        node, *rest = tree, *name[len(prefix) + 1 :].split(".")
+        for key in rest[:-1]:
+            inner = node.setdefault(key, {})
+            node = inner if isinstance(inner, dict) else node
+        node[rest[-1]] = value
+    listed = _as_lists(tree)
+    return listed if isinstance(listed, list) else [listed] if listed else []
+
+
+def _as_lists(node: Any) -> Any:
+    """Objects whose keys are all numbers, as lists in the order of the numbers."""
+    if not isinstance(node, dict):
+        return node
+    if node and all(key.isdecimal() for key in node):
+        return [_as_lists(node[key]) for key in sorted(node, key=int)]
+    return {key: _as_lists(value) for key, value in node.items()}

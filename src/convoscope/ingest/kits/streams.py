@@ -154,7 +154,8 @@ class _Joined:
             return
         block = self.blocks.setdefault((self.messages, _index(chunk, "index")), {"type": "text", "text": ""})
         if isinstance(chunk.get("content_block"), dict):
-            block |= chunk["content_block"]
+            # A start that comes late does not undo what was said.
+            block |= {name: inner for name, inner in chunk["content_block"].items() if inner != "" or name not in block}
         for name, text in as_object(chunk.get("delta")).items():
             if name in ("text", "thinking", "partial_json") and isinstance(text, str):
                 block[name] = f"{block.get(name) or ''}{text}"

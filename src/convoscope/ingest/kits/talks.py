@@ -20,7 +20,7 @@ from convoscope.conversation import (
 )
 from convoscope.conversation.model import Pipeline
 from convoscope.errors import InputError
-from convoscope.ingest.kits.leftovers import with_leftovers
+from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.spans import seconds
@@ -78,24 +78,28 @@ class TalkReader(Reader):
     """Names of fields that need not be kept: they say again what others say."""
     shown: Set[str] = frozenset()
     """The same, but only for texts and numbers: a value of another type is kept."""
+    is_rewritten = False
+    """The talks hold whole records in another notation, not the records themselves."""
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterable[LoggedTalk]:
         """The talks of a group of records."""
         raise NotImplementedError
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
+        leftovers = Leftovers(notes, self.known, self.shown)
         for talk in self.talks(group, notes):
             timeline = PlainTimeline(notes, self.clock_source)
             for message in talk.messages:
                 _add(message, timeline, talk)
             if any(message.plain for message in talk.messages if not message.marker) and timeline.events:
                 note_unknown_speakers(timeline)
-                yield with_leftovers(
-                    self._conversation(talk, timeline, group), [talk.raw], notes, self.known, self.shown
-                )
+                yield leftovers.kept_with(self._conversation(talk, timeline, group), [talk.raw])
             else:
+                leftovers.leave([talk.raw])
                 where = f"{talk.id}: " if talk.id else ""
                 notes.refuse(InputError(f"{where}{self.no_messages}", hint="nothing was said in it"))
+        if not self.is_rewritten:
+            leftovers.note_rest(record.value for record in group.records)
 
     def _conversation(self, talk: LoggedTalk, timeline: PlainTimeline, group: RecordGroup) -> Conversation:
         instructions = [talk.instructions, *timeline.instructions] if talk.instructions else timeline.instructions
@@ -120,6 +124,11 @@ class TalkReader(Reader):
             outcome=talk.outcome,
             extras=talk.extras,
         )
+
+
+def empty_message(entry: JsonObject, at: float | None = None) -> TalkMessage:
+    """An entry of a message in which nothing is said, called or answered."""
+    return TalkMessage(plain={"role": "", **entry}, at=at, marker="message_without_text")
 
 
 def oldest_first(entries: Iterable[Any], *names: str) -> list[tuple[float | None, JsonObject]]:

@@ -1,6 +1,7 @@
 """What a mapping says, the reading of its TOML file, and the paths that it has into records.
 
-Paths are such as `chat.events` and `choices.0.text`; a backslash is before a dot that is part of a name.
+Paths are such as `chat.events`, `choices.0.text` and `frames.*.call`, where a star is each entry of a list; a backslash
+is before a dot or a star that is part of a name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ Way = str | list[str]
 """A path such as `chat.events` or `choices.0.text`, or several of which the first that leads to a value counts."""
 
 Plain = str | int | float | bool
+Conditions = dict[str, Plain | list[Plain]]
+"""Paths, and the values that are wanted there."""
 _SEE = "docs/guides/mapping.md has all keys"
+CALL_NAMES = ("name", "function.name", "tool", "tool_name", "function", "function_name")
+CALL_ARGUMENTS = ("arguments", "function.arguments", "args", "parameters", "params", "input")
+CALL_IDS = ("call_id", "tool_call_id", "id")
+RESULT_IDS = ("tool_call_id", "call_id", "tool_use_id", "source_call_id")
+RESULTS = ("content", "output", "result", "response")
+"""Names that are recognised without a key of the mapping."""
+EACH = "*"
+INSTRUCTIONS = "instructions"
+"""The meaning of a word for a role whose texts say to the agent what it is to do."""
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,7 +47,7 @@ class ConversationMap(_Table, frozen=True, kw_only=True):
     records: Way | None = None
     """The list of conversations, or of messages, in a document that holds other things, too."""
     messages: Way | None = None
-    """The list of messages; without it each record is a message."""
+    """The list of messages, or an object that holds them; without it each record is a message."""
     id: Way | None = None
     goal: Way | None = None
     dimensions: dict[str, Way] = {}
@@ -61,32 +73,38 @@ class MessageMap(_DialogueMap, frozen=True, kw_only=True):
     """What a number at `time` counts in; without it, large numbers show it themselves."""
     order: Literal["time", "newest_first"] | None = None
     """Messages of a list are sorted by their times, or turned round; without it they are as they are."""
-    where: dict[str, Plain | list[Plain]] = {}
+    where: Conditions = {}
     """Only messages with one of these values at these paths are read: `private = false`."""
     control: list[str] = []
     """Texts that steer a program, and are not said."""
     id: Way | None = None
     tool_calls: Way | None = None
+    tool_results: Way | None = None
+    """Results of tools, beside what the message says."""
 
 
 class ToolCallMap(_Table, frozen=True, kw_only=True):
     """Where in a tool call things are."""
 
-    name: Way = msgspec.field(default_factory=lambda: ["name", "function.name", "tool", "tool_name", "function"])
-    arguments: Way = msgspec.field(
-        default_factory=lambda: ["arguments", "function.arguments", "args", "parameters", "params", "input"]
-    )
-    id: Way = msgspec.field(default_factory=lambda: ["id", "call_id"])
+    where: Conditions = {}
+    """Messages with these values are calls themselves."""
+    name: Way = msgspec.field(default_factory=lambda: [*CALL_NAMES])
+    arguments: Way = msgspec.field(default_factory=lambda: [*CALL_ARGUMENTS])
+    id: Way = msgspec.field(default_factory=lambda: [*CALL_IDS])
     result: Way = msgspec.field(default_factory=lambda: ["result", "output", "response"])
     caller: Way | None = None
     """The role of who calls, where that may be the user."""
 
 
 class ToolResultMap(_Table, frozen=True, kw_only=True):
-    """Where in a message of a tool things are. Its text is the result."""
+    """Where in the result of a tool things are. The text of a message of a tool is its result."""
 
-    call_id: Way = msgspec.field(default_factory=lambda: ["tool_call_id", "call_id", "tool_use_id"])
-    name: Way = msgspec.field(default_factory=lambda: ["name", "tool", "tool_name"])
+    where: Conditions = {}
+    """Messages with these values are results themselves."""
+    content: Way | None = None
+    """The result; without it the text of a message of a tool, or else one of the common names."""
+    call_id: Way = msgspec.field(default_factory=lambda: [*RESULT_IDS])
+    name: Way = msgspec.field(default_factory=lambda: ["name", "tool", "tool_name", "function_name"])
     error: Way | None = None
     """True, or a text, where the tool failed."""
 
@@ -198,12 +216,23 @@ def steps_of(path: str) -> tuple[str, ...]:
     """The keys and indexes of a path; none for the record itself, which is `.`"""
     if path in ("", "."):
         return ()
-    return tuple(re.sub(r"\\(.)", r"\1", step) for step in _STEP.findall(path) if step)
+    steps = (step for step in _STEP.findall(path) if step)
+    return tuple(Each(step) if step == EACH else re.sub(r"\\(.)", r"\1", step) for step in steps)
+
+
+class Each(str):
+    """The step to every entry of a list; a key may be a star, too."""
+
+    __slots__ = ()
 
 
 def written(steps: Iterable[str]) -> str:
     """The path of some steps."""
-    return ".".join(re.sub(r"([.\\])", r"\\\1", step) for step in steps) or "."
+    return ".".join(step if isinstance(step, Each) else _escaped(step) for step in steps) or "."
+
+
+def _escaped(step: str) -> str:
+    return r"\*" if step == EACH else re.sub(r"([.\\])", r"\\\1", step)
 
 
 def find(record: Any, way: Way | None) -> Leaf | None:
@@ -222,8 +251,10 @@ def value_at(record: Any, way: Way | None) -> Any:
 
 
 def _at(value: Any, steps: tuple[str, ...]) -> Any:
-    for step in steps:
+    for number, step in enumerate(steps):
         value = parsed(value)
+        if isinstance(step, Each):
+            return _in_each(value, steps[number + 1 :])
         if isinstance(value, dict):
             value = value.get(step)
         elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
@@ -231,6 +262,17 @@ def _at(value: Any, steps: tuple[str, ...]) -> Any:
         else:
             return None
     return value
+
+
+def _in_each(value: Any, steps: tuple[str, ...]) -> list[Any] | None:
+    """What the steps lead to in each entry of a list, as one list; None where there is nothing."""
+    entries: list[Any] = []
+    for entry in value if isinstance(value, list) else ():
+        inner = _at(entry, steps)
+        inner = parsed(inner) if steps else inner
+        if inner is not None and inner != "":
+            entries += inner if isinstance(inner, list) else [inner]
+    return entries or None
 
 
 def without(record: Any, taken: Iterable[tuple[str, ...]]) -> Any:
@@ -241,6 +283,9 @@ def without(record: Any, taken: Iterable[tuple[str, ...]]) -> Any:
 
 
 def _without(value: Any, steps: tuple[str, ...]) -> Any:
+    if steps and isinstance(steps[0], Each):
+        left = [_without(entry, steps[1:]) for entry in value] if isinstance(value, list) else value
+        return [entry for entry in left if entry != {}] if isinstance(left, list) else left
     if not steps or not isinstance(value, dict) or steps[0] not in value:
         return {} if not steps else value
     if len(steps) == 1:

@@ -9,7 +9,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.conversation import ASSISTANT, Conversation, Frame, Label, Outcome, Scenario, Source, Text, Utterance
+from convoscope.conversation import (
+    ASSISTANT,
+    SYSTEM,
+    Agent,
+    Conversation,
+    Frame,
+    Label,
+    Outcome,
+    Scenario,
+    Source,
+    Text,
+    Utterance,
+)
 from convoscope.conversation.events import moment
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import ExportedCall, readable_conversations
@@ -28,7 +40,12 @@ from convoscope.ingest.companions.predictions import (
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.ids import is_session_field
 from convoscope.ingest.io.json import parsed
+from convoscope.ingest.kits.plain_timeline import PlainTimeline
+from convoscope.ingest.kits.shapes import blocks_of
 from convoscope.ingest.mapping.declaration import (
+    INSTRUCTIONS,
+    RESULTS,
+    Conditions,
     Mapping,
     MappingFile,
     MessageMap,
@@ -40,16 +57,18 @@ from convoscope.ingest.mapping.declaration import (
     value_at,
     without,
 )
+from convoscope.ingest.mapping.transcripts import transcript_messages
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
-from convoscope.ingest.record import ROLES, JsonObject, as_number, as_text, filled, in_order, number_in
+from convoscope.ingest.record import ROLES, JsonObject, answer_of, as_number, as_text, filled, in_order, number_in
 from convoscope.ingest.report import FILE_IS_ONE, Notes
-from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _PREDICTED = dict(zip(("domain", "intent", "state", "requested", "act", "response"), FIELDS, strict=True))
 """The fields of a prediction, by the keys that say where they are."""
 _UNKNOWN_ROLE = "unknown"
 _NOT_PATHS = frozenset({"texts", "time_unit", "order", "where", "control"})
 """Keys of a message that hold no path."""
+_BLOCKS = frozenset({"text", "tool_use", "tool_result", "thinking"})
+"""Parts of a text that are understood."""
 
 
 class LoggedMessage(NamedTuple):
@@ -74,7 +93,7 @@ class MappedReader(Reader):
     def detect(self, sample: Sample) -> Detection | None:
         """What the mapping fits is read by it; what no reader knows is reported by `build`."""
         records = (record for value in sample.values for record in self.records_of(value))
-        if any(self.says(message) for record in records for message in self.messages_of(record) or ()):
+        if any(self.has_text(message) for record in records for message in self.messages_of(record) or ()):
             return Detection(2.0, f"the mapping {self.file} fits", self.grouping())
         is_record = any(isinstance(value, dict) for value in sample.values)
         return Detection(0.01, f"the mapping {self.file} was given", "record") if is_record else None
@@ -84,7 +103,7 @@ class MappedReader(Reader):
             return "record"
         return "key" if self.mapping.conversation.id is not None else "file"
 
-    def says(self, message: Any) -> bool:
+    def has_text(self, message: Any) -> bool:
         where = self.mapping.message
         ways: list[Way | None] = [where.text, *where.texts.values()]
         return any(find(message, way) is not None for way in ways)
@@ -97,6 +116,10 @@ class MappedReader(Reader):
     def messages_of(self, record: Any) -> Sequence[Any] | None:
         where = self.mapping.conversation.messages
         listed = [record] if where is None else parsed(value_at(record, where))
+        if isinstance(listed, dict) and listed and all(isinstance(parsed(one), dict) for one in listed.values()):
+            return list(listed.values())
+        if transcript := transcript_messages(listed):
+            return transcript
         return listed if isinstance(listed, list) else None
 
     def key(self, value: Any) -> str | None:
@@ -173,6 +196,7 @@ class MappedReader(Reader):
             source=Source(format=self.name, files=group.file_names, record=str(records[0].number)),
             participants=builder.timeline.participants,
             clocks=builder.timeline.clocks,
+            agent=Agent(instructions="\n\n".join(builder.timeline.instructions)),
             scenario=None if goal is None else Scenario(goal=goal),
             timeline=tuple(builder.timeline.events),
             frames=tuple(builder.frames),
@@ -195,7 +219,7 @@ class _Builder:
 
     def __init__(self, mapping: Mapping, notes: Notes) -> None:
         self.mapping = mapping
-        self.timeline = TimelineBuilder(notes)
+        self.timeline = PlainTimeline(notes)
         self.frames: list[Frame] = []
         self.messages: dict[int, Any] = {}
         """The message of each utterance."""
@@ -208,33 +232,32 @@ class _Builder:
     def add(self, message: Any) -> None:
         """Whatever a message says and calls."""
         where, timeline = self.mapping.message, self.timeline
-        if (path := _filtered_by(message, where)) is not None:
+        if (path := left_out_by(message, where.where)) is not None:
             timeline.notes.ignored("message_left_out", path, timeline.seq)
             return
         stamp = find(message, where.time)
         time = timeline.time(seconds(stamp.value, where.time_unit)) if stamp is not None else None
         begun = timeline.seq
-        if not where.texts and self._is_result(message):
-            self._result(message, time)
+        if _is_one(message, self.mapping.tool_call.where):
+            self._call(message, time)
             return
-        extras = _rest(message, self._ways)
-        id = as_text(value_at(message, where.id))
+        if self._is_result(message):
+            self._result(message, time, message_text=where.text)
+            return
+        if not where.texts and self._is_no_speech(message, time):
+            return
+        extras, id = _rest(message, self._ways), as_text(value_at(message, where.id))
+        calls = parsed(value_at(message, where.tool_calls))
         for role, way in self._spoken(message):
-            leaf = find(message, way)
-            if leaf is None:
-                continue
-            text = as_text(leaf.value)
-            if text and (spoken_text := self._without_control(text, role, time)) != text:
-                text = spoken_text
-                if not text:
-                    continue
-            if not text:
-                timeline.notes.set_aside("text_unreadable", str(way), timeline.seq)
-                extras = {**extras, "text": leaf.value}
-            self.messages[timeline.seq] = message
-            timeline.say(timeline.participant(role), intended=Text(text), time=time, id=id, extras=extras)
-            extras = {}
-        self._call(parsed(value_at(message, where.tool_calls)), time)
+            if where.texts and role == ASSISTANT:  # between a question and its answer
+                self._call(calls, time)
+                calls = None
+            if self._say(role, message, way, time, id, extras):
+                extras = {}
+        self._call(calls, time)
+        results = parsed(value_at(message, where.tool_results))
+        for result in [results] if isinstance(results, dict) else results if isinstance(results, list) else ():
+            self._result(result, time)
         if timeline.seq == begun:
             timeline.set_message_aside(self._role(message), {**extras, "message": message}, time, id)
             return
@@ -244,27 +267,71 @@ class _Builder:
         if spoken is not None and any(getattr(prediction, name) is not None for name in FIELDS):
             self.frames += frames_of(prediction, Exchange(spoken, None), "gold")
 
+    def _say(self, role: str, message: Any, way: Way | None, time: Any, id: str, extras: JsonObject) -> bool:
+        """What one side says in a message: a text, or a list of parts. False where it says nothing."""
+        timeline = self.timeline
+        leaf = find(message, way)
+        if leaf is None:
+            return False
+        blocks = blocks_of(leaf.value)
+        is_plain = isinstance(leaf.value, str) and [block.get("text") for block in blocks] == [leaf.value]
+        if not is_plain and any(block["type"] in _BLOCKS for block in blocks):
+            begun = timeline.seq
+            self.messages[begun] = message
+            kept = [block for block in blocks if as_text(block.get("text")).strip() not in self.mapping.message.control]
+            control = [as_text(block["text"]) for block in blocks if block not in kept]
+            timeline.add_plain({"role": role, "content": kept, "id": id}, time, extras=extras)
+            timeline.control(timeline.participant(role), control, time)
+            return timeline.seq > begun
+        text = as_text(leaf.value)
+        if text and (spoken := self._without_control(text, role, time)) != text:
+            text = spoken
+            if not text:
+                return False
+        if not text:
+            timeline.notes.set_aside("text_unreadable", str(way), timeline.seq)
+            extras = {**extras, "text": leaf.value}
+        self.messages[timeline.seq] = message
+        timeline.say(timeline.participant(role), intended=Text(text), time=time, id=id, extras=extras)
+        return True
+
+    def _is_no_speech(self, message: Any, time: Any) -> bool:
+        """Instructions of the agent, and what a system writes into a chat, are said by no one."""
+        where = self.mapping.message
+        role = self._named_role(word_of(message, self.mapping.message))
+        if role not in (INSTRUCTIONS, SYSTEM) or find(message, where.text) is None:
+            return False
+        blocks = [block for block in blocks_of(value_at(message, where.text)) if block["type"] == "text"]
+        if role == INSTRUCTIONS and blocks:
+            self.timeline.instruct({"content": blocks})
+            return True
+        self.timeline.mark("system_message", message, time)
+        return True
+
     def _is_result(self, message: Any) -> bool:
-        return self._named_role(as_text(value_at(message, self.mapping.message.role))) == "tool"
+        is_tool = self._named_role(word_of(message, self.mapping.message)) == "tool"
+        return _is_one(message, self.mapping.tool_result.where) or is_tool
 
     def _named_role(self, word: str) -> str:
         key = word.strip().casefold()
         return self._roles.get(key) or ROLES.get(key) or ""
 
-    def _result(self, message: Any, time: Any) -> None:
-        """A message of a tool is the result of a call, and no speech."""
-        where = self.mapping.tool_result
+    def _result(self, message: Any, time: Any, message_text: Way | None = None) -> None:
+        """The result of a call, which is no speech: a message of a tool, or an entry of `tool_results`."""
+        where, timeline = self.mapping.tool_result, self.timeline
         failed = value_at(message, where.error)
         worked = None if where.error is None else failed in (None, False, 0)
-        self.timeline.result(
-            value_at(message, self.mapping.message.text),
+        ways = [where.content] if where.content is not None else [message_text, [*RESULTS]]
+        leaf = next((found for way in ways if (found := find(message, way)) is not None), None)
+        timeline.result(
+            None if leaf is None else answer_of(leaf.value, timeline.notes, timeline.seq),
             call_id=as_text(value_at(message, where.call_id)),
             name=as_text(value_at(message, where.name)),
             time=time,
-            id=as_text(value_at(message, self.mapping.message.id)),
+            id=as_text(value_at(message, self.mapping.message.id)) if message_text is not None else "",
             success=worked,
             error=failed if isinstance(failed, str) else "",
-            extras=_rest(message, [*self._ways, where.name]),
+            extras=_rest(message, [*self._ways, where.name, *ways]),
         )
 
     def _without_control(self, text: str, role: str, time: Any) -> str:
@@ -284,7 +351,7 @@ class _Builder:
             yield self._role(message), where.text
 
     def _role(self, message: Any) -> str:
-        word = as_text(value_at(message, self.mapping.message.role)).strip()
+        word = word_of(message, self.mapping.message)
         key = word.casefold()
         role = self._roles.get(key) or ROLES.get(key)
         if role is None:
@@ -345,9 +412,20 @@ def _first(values: Sequence[Any]) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def _filtered_by(message: Any, where: MessageMap) -> str | None:
+def word_of(message: Any, where: MessageMap) -> str:
+    """The word for who speaks; a flag is `true` or `false`."""
+    value = value_at(message, where.role)
+    return str(value).lower() if isinstance(value, bool) else as_text(value).strip()
+
+
+def _is_one(message: Any, where: Conditions) -> bool:
+    """Whether a message meets conditions; without any it does not."""
+    return bool(where) and left_out_by(message, where) is None
+
+
+def left_out_by(message: Any, where: Conditions) -> str | None:
     """The path of a condition that a message does not meet; a value that is missing counts as false."""
-    for path, wanted in where.where.items():
+    for path, wanted in where.items():
         leaf = find(message, path)
         value = False if leaf is None else leaf.value
         if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in _as_list(wanted)):

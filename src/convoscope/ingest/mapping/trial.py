@@ -14,8 +14,11 @@ from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError
 from convoscope.ingest.control_text import without_control
 from convoscope.ingest.io.json import parsed
+from convoscope.ingest.mapping.candidates import is_no_talk
 from convoscope.ingest.mapping.declaration import MappingFile, parse_mapping, value_at, written
-from convoscope.ingest.mapping.reader import MappedReader
+from convoscope.ingest.mapping.fields import plain_name, texts_in
+from convoscope.ingest.mapping.reader import MappedReader, left_out_by, word_of
+from convoscope.ingest.mapping.speech import is_language, is_speech
 from convoscope.ingest.reader import Record, RecordGroup
 from convoscope.ingest.record import ROLE_FIELDS, ROLES, as_text
 from convoscope.ingest.report import Notes
@@ -24,19 +27,14 @@ _SPEAKERS = ("user", "assistant")
 _MOST_TEXTS = 20_000
 _DEPTH = 9
 _PAIR = 2
-_WORDS = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,40}(?:['’.,;:!?…)\"-]{0,5}\s{1,5}[('\"¿¡-]{0,5}[^\W\d_]{1,40})+")
-"""Two words or more."""
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
-"""Scripts that put no blanks between words."""
-_NO_SPEECH = re.compile(
-    r"(?:[\w.+-]+@[\w-]+\.[\w.-]+"  # an e-mail address
-    r"|[a-z]+://\S+"
-    r"|(?=[\w-]*\d)[\w-]{8,}"  # an id
-    r"|_*[^\W_]+[_./:]\w[\w./:]*|[a-z]+[A-Z]\w*"  # the name of something
-    r"|[\d\s.,:/+TZ-]+|\{.*|\[\s*[\[{\"].*)",
-    re.DOTALL,
-)
-_TREE = re.compile(r"parent_?(id|span|run|observation|message)|span_?id|parent$", re.IGNORECASE)
+_TREE = re.compile(r"parent_?(id|span|run|observation|message|tool)|span_?id|parent$", re.IGNORECASE)
+_SPAN = re.compile(r"span[_.]?(id|kind)$", re.IGNORECASE)
+_AGENT_NAMES = frozenset({"agent", "agent_name", "agent_id", "subagent"})
+_LEVELS = frozenset({"level", "severity", "log_level", "loglevel", "levelname"})
+_LEVEL = frozenset({"debug", "info", "warn", "warning", "error", "critical", "trace", "notice"})
+_OF_PROGRAMS = frozenset({"logger", "component", "service", "module", "source", "name", "process", "category", "type"})
+_PLACEHOLDER = re.compile(r"\{\{?\s?[A-Za-z_]\w{0,40}\s?\}?\}|\$\{\w{1,40}\}")
+"""Where a template of a prompt leaves room: `{question}`."""
 _ROLES = (*ROLE_FIELDS, "type", "source", "author_type", "participant_role", "participantrole")
 
 
@@ -49,6 +47,8 @@ class MappingTrial(NamedTuple):
     messages: int
     silent: int
     """Messages of a user or an agent that have neither text nor tool call."""
+    left_out: int
+    """Messages that `where` leaves out."""
     conversations: int
     is_named: bool
     """Whether a field says who speaks."""
@@ -69,6 +69,10 @@ class MappingTrial(NamedTuple):
     """Where else texts are, and how many."""
     elsewhere: list[tuple[str, int]]
     """Those of them that have a speaker."""
+    agents: list[str]
+    """Agents that are spoken to, where the messages of users name them."""
+    is_program_log: bool
+    """Whether what is taken for speakers are parts of a program."""
     tree: str
     """A field that says that records are not one after the other."""
 
@@ -91,6 +95,14 @@ class MappingTrial(NamedTuple):
         for role, who in (("user", "a user"), ("assistant", "the agent")):
             if not self.count(role):
                 yield f"no texts of {who}{spoken_by}"
+        unknown = sum(count for (_, meant), count in self.words.items() if not meant)
+        if self.is_named and unknown > 0.5 * sum(self.words.values()):
+            yield f"who says {unknown:,} of {sum(self.words.values()):,} texts is not known{spoken_by}"
+        if len(self.agents) > 1:
+            some = ", ".join(map(_short, self.agents[:3]))
+            yield f"several agents are spoken to, such as {some}: some of it may be talk between agents"
+        if self.is_program_log:
+            yield "these are lines of a program's log: they have a level, and no speaker"
         if self.tree:
             yield f"the field {self.tree} says that these are spans of a trace, or branches, and not messages in order"
         if self.asked and self.replied < 0.3 * self.asked:
@@ -99,6 +111,8 @@ class MappingTrial(NamedTuple):
             yield "most conversations have a single text"
         if self.empty > 0.5 * self.records:
             yield f"{self.empty:,} of {self.records:,} records have no text"
+        if self.left_out > len(self.texts):
+            yield f"{self.left_out:,} messages are notes or events by their kind, and only {len(self.texts):,} are said"
         if self.silent > 0.34 * self.messages:
             yield f"{self.silent:,} of {self.messages:,} messages of user and agent have no text there"
         lost = sum(count for _, count in self.elsewhere)
@@ -113,10 +127,12 @@ class MappingTrial(NamedTuple):
             if sum(not is_speech(text) for text in own) > 0.2 * len(own):
                 yield f"what is read as texts are ids, names, numbers or data, such as {_shown(own)}"
                 return
+        if sum(_PLACEHOLDER.search(text[:2000]) is not None for text in texts) > 0.3 * count:
+            yield f"the texts have room to be filled in, as templates of prompts have: {texts[0][:40]!r}"
         several = sum(is_language(text) for text in texts)
         if several < 0.25 * count and self.run >= 2:
             yield f"what is read as texts are single words, such as {_shown(texts)}"
-        if self.repeats > 0.3 * self.conversations:
+        if self.repeats >= 0.25 * self.conversations:
             some = f"{self.repeats:,} of {self.conversations:,}"
             yield f"{some} conversations repeat texts, as where records hold histories"
         short = Counter(text.strip().casefold() for text in texts)
@@ -124,15 +140,8 @@ class MappingTrial(NamedTuple):
             yield f"what is read as texts are {len(short):,} words that come again, such as {_shown(texts)}"
 
 
-def is_speech(text: str) -> bool:
-    """Whether a person or an agent could have said this."""
-    return any(map(str.isalpha, text)) and _NO_SPEECH.fullmatch(text[:300].strip()) is None
-
-
-def is_language(text: str) -> bool:
-    """Whether it is surely language: two words, or a script that puts no blanks between them."""
-    head = text[:300]
-    return is_speech(head) and (_WORDS.search(head) is not None or _UNSPACED.search(head) is not None)
+def _short(text: str) -> str:
+    return repr(text[:40])
 
 
 def _shown(texts: Sequence[str]) -> str:
@@ -148,25 +157,33 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
     where = reader.mapping.message
     words = Counter[tuple[str, str]]()
     silent = counted = 0
-    for message in messages:
-        word = as_text(value_at(message, where.role)).strip()
+    left_out = [one for one in messages if left_out_by(one, where.where) is not None]
+    filtered = set(map(id, left_out))
+    for message in (one for one in messages if id(one) not in filtered):
+        word = word_of(message, where)
         meant = {one.casefold(): role for one, role in reader.mapping.values.role.items()}.get(word.casefold(), "")
-        if reader.says(message):
+        if reader.has_text(message):
             words.update([(word, meant)] if where.role else [(role, role) for role in where.texts])
         if where.texts or meant in _SPEAKERS:
             counted += 1
-            silent += not (reader.says(message) or parsed(value_at(message, where.tool_calls)))
+            silent += not (reader.has_text(message) or parsed(value_at(message, where.tool_calls)))
     timelines = [_spoken(one) for one in conversations]
     turns = [
         [(role, len(list(run))) for role, run in groupby(role for role, _ in spoken)] for spoken in timelines if spoken
     ]
     texts = [pair for spoken in timelines for pair in spoken]
-    unread, elsewhere = _unread(records, {spoken.meant().strip() for one in conversations for spoken in one.utterances})
+    # What was read, in its parts, and what was left out on purpose.
+    read = {spoken.meant().strip() for one in conversations for spoken in one.utterances}
+    read |= {text for one in conversations for event in one.timeline for text in _texts_of(event)}
+    ways = [where.text, *where.texts.values()]
+    read |= {text.strip() for one in messages for way in ways for text in texts_in(value_at(one, way)) or ()}
+    unread, elsewhere = _unread(records, read)
     return MappingTrial(
         records=len(records),
         empty=empty,
         messages=counted,
         silent=silent,
+        left_out=len(left_out),
         conversations=len(conversations),
         is_named=where.role is not None,
         words=words,
@@ -175,20 +192,66 @@ def tried(toml: str, records: Sequence[Any], path: Path) -> MappingTrial:
         replied=sum(role == "user" and index + 1 < len(one) for one in turns for index, (role, _) in enumerate(one)),
         run=fmean(count for one in turns for _, count in one) if turns else 0.0,
         length=median_high(map(len, timelines)) if timelines else 0,
-        repeats=_repeats(timelines),
+        repeats=_repeats(timelines) + _same([one.id for one in conversations], timelines),
         unread=unread,
         elsewhere=elsewhere,
-        tree=next((name for one in messages for name in _names(one, 3) if _TREE.search(name)), ""),
+        agents=_agents_of_users(messages, reader),
+        is_program_log=_is_program_log(messages, where.role),
+        tree=_tree(messages) or next((name for one in inner for name, _ in _named(one, 1) if _SPAN.search(name)), ""),
     )
 
 
-def _names(value: Any, depth: int) -> Iterator[str]:
+def _agents_of_users(messages: Sequence[Any], reader: MappedReader) -> list[str]:
+    """The agents that messages of users name."""
+    roles, where = reader.mapping.values.role, reader.mapping.message
+    users = [one for one in messages if isinstance(one, dict) and roles.get(word_of(one, where)) == "user"]
+    named = (as_text(one[key]) for one in users for key in one if plain_name(str(key)) in _AGENT_NAMES)
+    return list(dict.fromkeys(filter(None, named)))
+
+
+def _is_program_log(messages: Sequence[Any], role: Any) -> bool:
+    """Whether messages have a level, and the field of the speaker is named as parts of a program are."""
+    name = plain_name(role.rpartition(".")[2]) if isinstance(role, str) else ""
+    levels = [one[key] for one in messages if isinstance(one, dict) for key in one if plain_name(str(key)) in _LEVELS]
+    return name in _OF_PROGRAMS and any(str(level).casefold() in _LEVEL for level in levels)
+
+
+def _texts_of(event: Any) -> Iterator[str]:
+    """The texts in calls, results and markers."""
+    held = [getattr(event, name, None) for name in ("arguments", "result", "value")]
+    return (text.strip() for text in _strings(held, 6))
+
+
+def _strings(value: Any, depth: int) -> Iterator[str]:
+    value = parsed(value)
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner, depth - 1)
+
+
+def _tree(messages: Sequence[Any]) -> str:
+    """A field that says that messages hang on others, unless each hangs on the one before it."""
+    ids = {text for one in messages if isinstance(one, dict) for value in one.values() if (text := as_text(value))}
+    before: dict[str, set[str]] = {}
+    for message in messages:
+        for name, value in _named(message, 3):
+            if not _TREE.search(name) or value in (None, ""):
+                continue
+            if "span" in name.casefold() or as_text(value) in before.get(name, set()) or as_text(value) not in ids:
+                return name
+            before.setdefault(name, set()).add(as_text(value))
+    return ""
+
+
+def _named(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
     value = parsed(value)
     if isinstance(value, dict):
-        yield from map(str, value)
+        yield from ((str(name), inner) for name, inner in value.items())
     if depth and isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from _names(inner, depth - 1)
+            yield from _named(inner, depth - 1)
 
 
 def _conversations(reader: MappedReader, records: Sequence[Any], path: Path) -> tuple[list[Conversation], int]:
@@ -225,6 +288,12 @@ def _repeats(timelines: Sequence[list[tuple[str, str]]]) -> int:
         long = [text for _, text in spoken if len(text.split()) > 3]
         count += len(set(long)) < 0.67 * len(long) or not whole.isdisjoint(_chain(spoken)[:-1])
     return count
+
+
+def _same(ids: Sequence[str], timelines: Sequence[list[tuple[str, str]]]) -> int:
+    """How many conversations say what another of the same id says: a log that tells of each call several times."""
+    pairs = [(id, tuple(spoken)) for id, spoken in zip(ids, timelines, strict=True) if spoken]
+    return len(pairs) - len(set(pairs))
 
 
 def _chain(spoken: Sequence[tuple[str, str]]) -> list[int]:
@@ -267,7 +336,8 @@ def _unread(records: Sequence[Any], read: set[str]) -> tuple[list[tuple[str, int
 
     for record in records:
         look(record, ())
-    return unread.most_common(4), [(path, count) for path, count in elsewhere.most_common(4) if count]
+    lost = [(path, count) for path, count in elsewhere.most_common(4) if count and not is_no_talk(path)]
+    return unread.most_common(4), lost
 
 
 def _has_speaker(value: dict[Any, Any] | list[Any]) -> bool:

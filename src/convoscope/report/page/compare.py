@@ -9,7 +9,7 @@ import msgspec
 
 from convoscope.analysis.answer import look_at_lost, make_answer, sentence_start
 from convoscope.analysis.answer.causes import NONE
-from convoscope.analysis.compare.model import ComparedFigure, Comparison, ConversationPair, Finding
+from convoscope.analysis.compare.model import ComparedFigure, ConversationPair, Finding, RunComparison
 from convoscope.analysis.compare.pairs import conversation_pairs
 from convoscope.analysis.compare.words import difference_text, interval_text, needs_text, signed_text
 from convoscope.analysis.words import counted, cut_text, number_text, value_text
@@ -128,7 +128,7 @@ class CompareScreen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """Both sides are in the list."""
 
 
-def compare_screen(comparison: Comparison, runs: Sequence[Run], stories: Collection[int] = ()) -> CompareScreen:
+def compare_screen(comparison: RunComparison, runs: Sequence[Run], stories: Collection[int] = ()) -> CompareScreen:
     """What the page shows of a comparison. `stories`: of two runs, the pairs whose earlier conversation is here."""
     before, *later = comparison.sides
     after = later[-1]
@@ -161,7 +161,7 @@ def _causes(run: Run) -> dict[int, str]:
     return {number: cause.sentence for cause in causes for number in cause.numbers}
 
 
-def _meta(comparison: Comparison) -> Iterator[str]:
+def _meta(comparison: RunComparison) -> Iterator[str]:
     if comparison.shared and (comparison.fixed or comparison.broken):
         yield f"{counted(comparison.fixed, comparison.noun)} fixed, {comparison.broken:,} broken."
     if comparison.pairing:
@@ -172,7 +172,7 @@ def _meta(comparison: Comparison) -> Iterator[str]:
     yield from (f"{sentence_start(note)}." for note in comparison.notes)
 
 
-def _parts(comparison: Comparison, side: str) -> Iterator[ComparedPart]:
+def _parts(comparison: RunComparison, side: str) -> Iterator[ComparedPart]:
     own = [one for one in comparison.figures if one.side == side]
     for finding, title in TITLES.items():
         figures = [one for one in own if one.finding == finding and not one.same_as]
@@ -192,7 +192,7 @@ def _parts(comparison: Comparison, side: str) -> Iterator[ComparedPart]:
         )
 
 
-def _row(figure: ComparedFigure, comparison: Comparison) -> ComparedRow:
+def _row(figure: ComparedFigure, comparison: RunComparison) -> ComparedRow:
     return ComparedRow(
         name=figure.metric,
         label=sentence_start(figure.label),
@@ -220,7 +220,7 @@ def _is_short(unit: str) -> bool:
     return unit == SHARE or len(unit) <= SHORT_UNIT
 
 
-def _remark(figure: ComparedFigure, comparison: Comparison) -> str:
+def _remark(figure: ComparedFigure, comparison: RunComparison) -> str:
     within = f", within {figure.within}" if figure.within else ""
     if figure.finding in ("better", "worse"):
         p = figure.p_holm
@@ -251,7 +251,7 @@ def _bar(figure: ComparedFigure) -> DifferenceBar | None:
 
 
 def _moved_list(
-    kind: str, pairs: Sequence[ConversationPair], comparison: Comparison, causes: Mapping[int, str]
+    kind: str, pairs: Sequence[ConversationPair], comparison: RunComparison, causes: Mapping[int, str]
 ) -> MovedList:
     """`causes`: why a conversation was lost, of the run in which these were."""
     numbers = [index for index, pair in enumerate(pairs) if pair.moved == kind]
@@ -271,7 +271,7 @@ def _moved_list(
     )
 
 
-def _left_out(comparison: Comparison, pairs: int, stories: Collection[int]) -> str:
+def _left_out(comparison: RunComparison, pairs: int, stories: Collection[int]) -> str:
     missing = 0 if comparison.by else pairs - len(stories)
     if not missing:
         return ""
@@ -292,7 +292,7 @@ def _pair(pair: ConversationPair, is_here: object) -> PairRow:
     )
 
 
-def paired_list(comparison: Comparison, runs: Sequence[Run], kinds: Sequence[str]) -> PairedList | None:
+def paired_list(comparison: RunComparison, runs: Sequence[Run], kinds: Sequence[str]) -> PairedList | None:
     """The pairs as a facet of the list, which the later conversation of each has."""
     before_of = conversation_pairs(comparison, runs)
     if not before_of:

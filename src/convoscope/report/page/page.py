@@ -29,8 +29,8 @@ from convoscope.analysis.answer import (
     rank_reasons,
 )
 from convoscope.analysis.compare.make import compare_versions_of
-from convoscope.analysis.compare.model import Comparison
-from convoscope.analysis.targets import Check, run_checks
+from convoscope.analysis.compare.model import RunComparison
+from convoscope.analysis.targets import Check, GivenTarget, run_checks
 from convoscope.analysis.words import counted, folder_text
 from convoscope.errors import UsageError
 from convoscope.metrics.flow.states import STATE_TABLE
@@ -185,7 +185,7 @@ def write_page(
     *,
     conversations: int = MAX_CONVERSATIONS,
     max_mb: float = MAX_MB,
-    targets: Sequence[str] = (),
+    targets: Sequence[GivenTarget] = (),
 ) -> Written:
     """Write the page of a run, into the run if `out` is not given.
 
@@ -197,7 +197,7 @@ def write_page(
 
 
 def write_compare_page(
-    comparison: Comparison,
+    comparison: RunComparison,
     runs: Sequence[Run],
     out: str | os.PathLike[str],
     *,
@@ -216,8 +216,8 @@ def _write(
     path: Path,
     conversations: int,
     max_mb: float,
-    targets: Sequence[str],
-    comparison: Comparison | None,
+    targets: Sequence[GivenTarget],
+    comparison: RunComparison | None,
     runs: Sequence[Run],
     opens: str = "",
 ) -> Written:
@@ -290,7 +290,7 @@ def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], st
     return GroupRow(name, group.sentence, group.worse, counted(group.conversations, answer.noun), href)
 
 
-def _baseline_stories(comparison: Comparison | None, runs: Sequence[Run], most: int, room: int) -> dict[int, str]:
+def _baseline_stories(comparison: RunComparison | None, runs: Sequence[Run], most: int, room: int) -> dict[int, str]:
     """Of two runs, the conversations of the first that were fixed or broke, by index of their pair; packed."""
     if comparison is None or comparison.by or not comparison.pairs:
         return {}
@@ -325,7 +325,7 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed, base: M
         facts=folded,
         index=packed.listing,
         bounds=fold(msgspec.json.encode(packed.bounds)),
-        stories=_Markup(
+        stories=Markup(
             "\n".join(
                 f'<script type="text/plain" id="{name}-{position}">{story}</script>'
                 for name, stories in (("story", packed.stories), ("base", base))
@@ -335,14 +335,14 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed, base: M
     )
 
 
-class _Markup(str):
+class Markup(str):
     """Text that is put into a page as it is."""
 
 
 def fill_page(template: str, css: str, js: str, **parts: str) -> str:
     """A page of its parts, which are escaped, with a policy that allows its own script and style only."""
     whole = {"policy": escape(_policy(css, js)), "css": css, "js": js}
-    whole |= {name: part if isinstance(part, _Markup) else escape(part) for name, part in parts.items()}
+    whole |= {name: part if isinstance(part, Markup) else escape(part) for name, part in parts.items()}
     # In one pass: what is put in is not looked at again.
     text = re.sub(r"@(\w+)@", lambda match: whole[match[1]], template)
     # A file name may hold bytes that are no text.

@@ -9,6 +9,7 @@ from convoscope.ingest.control_text import without_control
 from convoscope.ingest.formats.openai.messages import ENVELOPES, OpenAIReader, continued, one_by_one, with_reply
 from convoscope.ingest.ids import CONVERSATION_IDS
 from convoscope.ingest.kits.messages import MessageBlocks, has_blocks
+from convoscope.ingest.kits.shapes import HOSTED_INPUTS, HOSTED_RESULTS, hosted_input
 from convoscope.ingest.reader import Detection, Sample
 from convoscope.ingest.record import (
     TIMES,
@@ -20,13 +21,13 @@ from convoscope.ingest.record import (
     take_content,
     take_role,
     take_time,
+    without_payload,
 )
 from convoscope.ingest.report import Notes
 from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "mcp_call": "arguments"}
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-ITEM_TYPES = frozenset({"message", "reasoning", *_CALLS, *_OUTPUTS})
+ITEM_TYPES = frozenset({"message", "reasoning", *_CALLS, "function_call_output", "custom_tool_call_output"})
 _HOLDERS = ("input", "output", "data")
 _USUAL_IN_ITEM = frozenset({"status", "content", "type", *TIMES, *CONVERSATION_IDS})
 
@@ -91,7 +92,9 @@ class OpenAIResponsesReader(OpenAIReader):
         fields.pop("type", None)
         if isinstance(kind, str) and kind in _CALLS:
             _call(fields, kind, time, id, timeline)
-        elif kind in _OUTPUTS:
+        elif isinstance(kind, str) and kind.endswith("_call"):
+            _hosted(fields, kind, time, id, timeline)
+        elif isinstance(kind, str) and kind.endswith("_call_output"):
             call_id, name = fields.text("call_id") or id, fields.text("name")
             answer = answer_of(fields.pop("output", None), notes, timeline.seq)
             timeline.result(answer, call_id=call_id, name=name, time=time, id=id, extras=fields.rest(timeline.seq))
@@ -132,6 +135,18 @@ def _say(fields: Fields, timeline: TimelineBuilder, notes: Notes) -> None:
     if is_said:
         timeline.say(speaker, intended=Text(speech, "item.content"), time=time, id=id, extras=extras)
     timeline.control(speaker, control, time)
+
+
+def _hosted(fields: Fields, kind: str, time: Time | None, id: str, timeline: TimelineBuilder) -> None:
+    """A tool that the service knows: what is asked depends on the tool, and it may come with its result."""
+    name, call_id = kind.removesuffix("_call"), fields.text("call_id") or id
+    arguments, answer = hosted_input(fields), fields.take(*HOSTED_RESULTS)
+    fields.take(*HOSTED_INPUTS)
+    if answer is not None:
+        answer = without_payload(answer, fields.notes, timeline.seq)
+    timeline.call(name, arguments, call_id=call_id, time=time, id=id, extras=fields.rest(timeline.seq))
+    if answer is not None:
+        timeline.result(answer, call_id=call_id, name=name, time=time)
 
 
 def _call(fields: Fields, kind: str, time: Time | None, id: str, timeline: TimelineBuilder) -> None:

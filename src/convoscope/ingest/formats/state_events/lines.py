@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from convoscope.conversation import DIMENSIONS, Time
 from convoscope.conversation.events import moment
 from convoscope.ingest.reader import Record
-from convoscope.ingest.record import ROLES, JsonObject
+from convoscope.ingest.record import ROLES, JsonObject, as_number
 from convoscope.ingest.report import Notes
 
 ENTERED, EXITED, TURN, GUARD = "state_entered", "state_exited", "turn_complete", "guard_evaluated"
@@ -390,7 +390,5 @@ def milliseconds(value: Any, times: float) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    took = value * times
-    return took if math.isfinite(took) and 0 <= took <= DAY_MS else None
+    number = as_number(value)
+    return number * times if number is not None and 0 <= number * times <= DAY_MS else None
