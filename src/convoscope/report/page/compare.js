@@ -33,15 +33,18 @@ function comparedTable(compare, side) {
     node("th", { scope: "row", class: "lab" }, node("a", { href: `#/metrics/${encodeURIComponent(one.name)}` }, bdi(one.label))),
     node("td", { class: "n was" }, one.before === "·" ? dot(one.reason) : one.before), node("td", { class: "n now" }, one.after === "·" ? dot(one.reason) : one.after),
     node("td", { class: "iv" }, differenceBar(one.bar, one.small ? "" : tone)),
-    node("td", { class: "df" }, one.difference ? node("b", { class: one.small ? "" : tone }, one.difference) : null, " ", node("span", { class: "dim" }, one.interval)),
+    node("td", { class: "df" }, one.difference ? node("b", { class: one.small ? "" : tone }, one.difference) : null, " ", node("span", { class: "dim" }, one.interval), tone ? null : node("span", { class: "rm2 dim" }, bdi(one.remark))),
     node("td", { class: "rm dim" }, bdi(one.remark)));
   const body = compare.sides.length ? side.parts.flatMap((part) => {
     const [sign, tone] = FINDINGS[part.finding];
+    // A phone shows fewer of those that are open.
+    const most = part.finding === "open" && innerWidth < 760 ? 3 : part.rows.length;
+    const folded = [...part.rows.slice(most), ...(part.folded || [])];
     const count = part.rows.length + (part.folded || []).length;
-    const rows = [node("tr", { class: "fam" }, node("th", { colspan: "6", scope: "rowgroup" }, node("span", { class: tone }, sign ? `${sign} ` : ""), node("b", {}, bdi(part.title)), " ", node("span", { class: "dim" }, number(count)))), ...part.rows.map((one) => row(one, tone))];
+    const rows = [node("tr", { class: "fam" }, node("th", { colspan: "6", scope: "rowgroup" }, node("span", { class: tone }, sign ? `${sign} ` : ""), node("b", {}, bdi(part.title)), " ", node("span", { class: "dim" }, number(count)))), ...part.rows.slice(0, most).map((one) => row(one, tone))];
     if (!count) rows.push(node("tr", {}, node("td", { colspan: "6", class: "dim" }, "No figure.")));
-    if ((part.folded || []).length) {
-      const more = node("tr", { class: "fam more" }, node("th", { colspan: "6" }, node("button", { type: "button", "aria-expanded": "false", onclick: () => more.replaceWith(...part.folded.map((one) => row(one, tone))) }, part.finding === "open" ? `${counted(part.folded.length, "more figure")} without a clear difference` : `${counted(part.folded.length, "figure")}, and why`)));
+    if (folded.length) {
+      const more = node("tr", { class: "fam more" }, node("th", { colspan: "6" }, node("button", { type: "button", "aria-expanded": "false", onclick: () => more.replaceWith(...folded.map((one) => row(one, tone))) }, part.finding === "open" ? `${counted(folded.length, "more figure")} without a clear difference` : `${counted(folded.length, "figure")}, and why`)));
       rows.push(more);
     }
     if (part.related) rows.push(node("tr", { class: "silent" }, node("td", { colspan: "6" }, bdi(part.related))));
@@ -58,7 +61,7 @@ const moveSigns = (kind) => [outcomeSign(MOVES[kind][0]), node("span", { "aria-h
 function movedLists(compare) {
   if (!(compare.lists || []).length) return null;
   const row = (place) => { const pair = compare.pairs[place]; return node("a", { class: "li", href: `#/compare/${place}` }, moveSigns(pair.moved), node("bdi", { class: "id" }, pair.scenario), node("bdi", { class: "w" }, pair.reason || "")); };
-  const shown = innerWidth < 760 ? 5 : 8;
+  const shown = innerWidth < 760 ? 4 : 8;
   return node("section", { "aria-label": "Fixed and broken" }, node("div", { class: "head" }, node("h2", {}, `Which ${nouns()} were fixed, which broke`), node("span", { class: "dim" }, "both sides of a scenario; a row shows them side by side")),
     node("div", { class: "moved" }, compare.lists.map((one) => node("div", { class: "card box list" }, node("h3", { class: one.kind === "broken" ? "bad" : "good" }, one.kind === "broken" ? "✕ " : "✓ ", bdi(one.title)), one.most ? node("p", { class: "mut" }, bdi(one.most)) : null,
       one.numbers.slice(0, shown).map(row),
