@@ -7,7 +7,7 @@ function compareScreen(pairText, query) {
   const side = compare.sides.find((one) => one.name === wanted) || compare.sides[compare.sides.length - 1];
   const switches = compare.sides.length > 1 ? node("div", { class: "seg flows" }, compare.sides.map((one) => node("a", { class: `btn ${one === side ? "on" : ""}`, href: `#/compare?${new URLSearchParams({ side: one.name })}`, "aria-current": one === side ? "true" : null }, bdi(`${one.name} against ${compare.baseline}`)))) : null;
   return [
-    node("h1", { class: "verdict" }, compare.verdict.map((line) => [node("span", { class: "line" }, line.map(([text, strong, tone]) => node(strong ? "b" : "span", { class: tone }, bdi(text)))), " "])),
+    verdictLines(compare.verdict),
     compare.meta.map((line) => node("p", { class: "meta" }, bdi(line))),
     node("section", { "aria-label": "Figures" }, switches, comparedTable(compare, side)),
     movedLists(compare),

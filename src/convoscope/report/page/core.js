@@ -41,6 +41,8 @@ const number = (count) => count.toLocaleString("en-US");
 const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 const nouns = () => `${facts.noun}s`;
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
+// A number and its unit stay on one line.
+const solid = (text) => text.replace(/(\d) (?=%|s\b|points\b)/g, "$1\u00a0");
 const bdi = (text) => node("bdi", {}, text);
 const linkTo = (place, second) => `#/call/${encodeURIComponent(index.ids[place])}${second === undefined ? "" : `/${second}`}`;
 // Words between backticks are code.

@@ -5,7 +5,7 @@ function overviewScreen() {
   const part = (one) => { const made = node("a", { class: one.kind, href: one.href, "aria-label": `${number(one.count)} ${one.label}`, "data-tip": `${number(one.count)} ${one.label}` }); made.style.flexGrow = one.count; return made; };
   return [
     rest.banner ? node("p", { class: "banner", role: "alert" }, rest.banner) : null,
-    node("h1", { class: "verdict" }, verdict.map((line) => [node("span", { class: "line" }, line.map(([text, strong, tone]) => node(strong ? "b" : "span", { class: tone }, bdi(text)))), " "])),
+    verdictLines(verdict),
     meta ? node("p", { class: "meta" }, meta) : null,
     outcomes.length ? node("div", { class: `obx ${rest.target === undefined ? "" : "aimed"}` }, node("div", { class: "ob" }, outcomes.filter((one) => one.counted).map(part)), rest.target === undefined ? null : targetMark(rest.target, rest.target_text)) : null,
     outcomes.length ? node("ul", { class: "obl" }, outcomes.map((one) => node("li", {}, node("a", { href: one.href }, node("i", { class: one.kind }), node("b", {}, number(one.count)), ` ${one.label}`)))) : null,
@@ -18,6 +18,8 @@ function overviewScreen() {
     node("p", { class: "ft" }, rest.footer, " This page holds conversations: whoever has it can read them. It asks nothing of the network."),
   ];
 }
+
+const verdictLines = (lines) => node("h1", { class: "verdict" }, lines.map((line) => [node("span", { class: "line" }, line.map(([text, strong, tone]) => node(strong ? "b" : "span", { class: tone }, bdi(solid(text))))), " "]));
 
 function targetMark(at, text) {
   const made = node("span", { class: "aim" }, node("span", {}, text));
