@@ -144,6 +144,28 @@ _BLOCKS = {
     ],
 }
 
+_TURNS = [
+    {
+        "dialogue_id": "BAY0007.json",
+        "turn_id": number,
+        "domain": "hotel",
+        "user_message": user,
+        "system_response": answer,
+        "predicted_intent": "find_hotel",
+        "ground_truth_intent": "book_hotel",
+        "predicted_slots": {"hotel": {"area": "harbour"}},
+        "jga": 0.5,
+        "policy_compliant": True,
+        "policy_reason": "nothing was booked",
+        "cost": 0.0004,
+        "response_time": 1.2,
+    }
+    for number, user, answer in (
+        (0, "A room at the harbour.", "The Pilot House."),
+        (2, "Fine.", "For how many nights?"),
+    )
+]
+
 SAMPLES = {
     "abcd": _first("abcd/chats.json", copies=("chats.json.delexed",)),
     "agents-runstate": _sample("agents-runstate/hostel.json", id="conv-hostel-2"),
@@ -179,6 +201,7 @@ SAMPLES = {
         "livekit/session_report-lakeside-1.json", times=("created_at", "started_speaking_at", "stopped_speaking_at")
     ),
     "logfire": _sample("logfire/seeds.json", id="visitor-9"),
+    "mas4cs": LogSample({"run_turns.json": {"experiment": "bay", "split": "test", "turns": _TURNS}}, id="BAY0007.json"),
     "multiwoz": _sample("multiwoz/dialogues-2.1.json", id="BAY0001.json"),
     "multiwoz: 2.2": _first("multiwoz/version-2.2/dialogues_001.json"),
     "openai-chat": _first("openai-chat/support.jsonl", times=("timestamp",)),

@@ -200,7 +200,7 @@ def adk_roles(r: Reading, fact: dict[str, int]) -> bool | None:
 
 
 def openhands_actions(r: Reading, fact: dict[str, int]) -> bool:
-    quiet = ("message", "finish", "recall", "system", "change_agent_state", "think")
+    quiet = ("message", "start", "finish", "recall", "system", "change_agent_state", "initialize")
     return len(r.calls) == sum(count for name, count in fact.items() if name not in quiet)
 
 
@@ -436,10 +436,13 @@ def branches(r: Reading, fact: dict[str, int]) -> bool:
 
 
 def chatwoot(r: Reading, fact: dict[str, int]) -> bool:
-    shown = fact.get("1", 0) - r.facts["private"]
+    shown = fact.get("0", 0) + fact.get("1", 0) - r.facts["private"]
     rest = fact.get("2", 0) + fact.get("3", 0)
-    wanted = (fact.get("0", 0), shown, rest, r.facts["private"])
-    return wanted == (len(r.users), len(r.assistants), r.ignored("message_type"), r.ignored("private_note"))
+    silent = r.ignored("message_without_text", "message_deleted")  # pictures, and what was taken back
+    heard = len(r.users) <= fact.get("0", 0) and len(r.assistants) <= fact.get("1", 0)
+    wanted = (shown, rest, r.facts["private"])
+    seen = (len(r.users) + len(r.assistants) + silent, r.ignored("message_type"), r.ignored("private_note"))
+    return heard and wanted == seen
 
 
 def rasa_events(r: Reading, fact: dict[str, int]) -> bool:

@@ -121,6 +121,8 @@ def find_inputs(
             # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
             real = str(entry.resolve())
             inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
+    if not any(item.grouping != "companion" for item in inputs.values()):
+        inputs |= dict(_logs_alone(inputs, readers, report))
     held = [item for item in inputs.values() if item.grouping == "companion"]
     for companion in held:
         report.files[companion.name] = FileRead(companion.reader, companion.why, is_companion=True)
@@ -129,6 +131,17 @@ def find_inputs(
     others = [item for item in held if item.reader != gold.FORMAT]
     named = _distinct_names(_labelled(_accompanied(logs, others, readers), labels))
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows, venues.tables)
+
+
+def _logs_alone(
+    inputs: Mapping[str, Input], readers: Mapping[str, Reader], report: ReadReport
+) -> Iterator[tuple[str, Input]]:
+    """Files of predictions that hold what was said, too: where no log is given, they are logs."""
+    able = [reader for reader in readers.values() if reader.is_also_companion]
+    for real, item in inputs.items():
+        with suppress(InputError, BadJson):
+            if best_claim(sample_of(Path(item.path)), able) is not None:
+                yield real, _file_input(item.name, Path(item.path), able, report, is_named=False) or item
 
 
 def _is_loaded(item: Input, kinds: Iterable[Companion], *, is_named: bool) -> bool:

@@ -13,28 +13,29 @@ _SPANS = "resourceSpans resource_spans scopeSpans attributes spanContext span_id
 MARKS: dict[str, str] = {
     "agents-runstate": "$schemaVersion",
     "anthropic-managed-agents": "processed_at type",
-    "assemblyai": "acoustic_model audio_url",
+    "assemblyai": "acoustic_model audio_url audio_duration turn_order audio_start",
     "atif": "schema_version steps",
-    "aws-transcribe": "results TranscriptResultStream TranscriptEvent Transcript",
+    "aws-transcribe": "results Transcript Alternatives TranscriptionJob CallAnalyticsJob",
     "chatgpt-export": "mapping",
     "chatwoot": "message_type messageType",
     "claude-agent-sdk": "session_id sessionId parent_tool_use_id",
-    "contact-lens": "Transcript",
-    "deepgram": "results channel_index",
-    "facebook": "sender_name",
+    "contact-lens": "Transcript Utterance UtteranceEvent EventType",
+    "deepgram": "results channel_index turn_index",
+    "facebook": "sender_name senderName",
     "google-adk": "events eval_cases evalCases evalCaseResults eval_case_results expected_tool_use author",
     "http-exchanges": "interactions http_interactions log",
     "inspect": "eval member",
-    "intercom": "conversation_parts delivered_as",
+    "intercom": "conversation_parts ticket_parts delivered_as message_type",
     "langchain": "additional_kwargs response_metadata kwargs type",
     "langfuse": "observations traceId trace_id traces data sessionId userId htmlPath projectId",
     "langsmith": "run_type dotted_order post patch",
     "logfire": _SPANS,
+    "mas4cs": "system_response evaluation_level",
     "openhands": "source",
     "openinference": f"{_SPANS} openinference.span.kind",
     "otel-genai": f"{_SPANS} gen_ai",
     "pipecat-spans": _SPANS,
-    "rasa": "sender_id",
+    "rasa": "sender_id event type_name",
     "realtime": "event_id session interactions serverContent setup item type direction data message payload",
     "sharegpt": "conversations conversation items",
     "star": "Events",
@@ -45,6 +46,7 @@ MARKS: dict[str, str] = {
     "vercel-ai": f"{_SPANS} ai",
 }
 """By format, names of which a file has one at least."""
+_COMPANIONS = ("mas4cs",)
 _DEEPEST = 6
 _MOST = 2_000
 
@@ -76,6 +78,7 @@ class MarkedReader(Reader):
     def __init__(self, point: EntryPoint) -> None:
         self.name = point.name
         self._point = point
+        self.is_also_companion = point.name in _COMPANIONS
         self._marks = frozenset(MARKS[point.name].split())
 
     @cached_property

@@ -159,6 +159,8 @@ class Reader:
     `build` leaves out those of `RecordGroup.apart`, and takes the records of `parts`."""
     joins_messages = False
     """With grouping by key or file: a record is a single message, and its copies are dropped."""
+    is_also_companion = False
+    """Its files are companions of other logs; where no log is given, they are read as logs."""
     typed: Any = None
     """The type that msgspec decodes a record to for `build_typed`; None for a reader without one."""
 

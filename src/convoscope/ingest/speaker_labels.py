@@ -57,6 +57,14 @@ _MACHINE_KEYS = frozenset(
 # fmt: on
 
 
+_HEADINGS = frozenset(
+    {"assessment", "conclusion", "conclusions", "diagnosis", "example", "findings", "important", "impression", "note"}
+    | {"notes", "plan", "question", "questions", "reason", "recommendation", "recommendations", "request", "result"}
+    | {"results", "step", "steps", "summary", "symptoms", "todo", "total", "treatment", "update", "warning"}
+)
+"""Words of lines that structure what one person says."""
+
+
 class LabelledLine(NamedTuple):
     """A line that says who speaks."""
 
@@ -141,7 +149,12 @@ def speaker_labels(lines: Iterable[LabelledLine], are_all: bool = False) -> froz
         if (are_all or count > 1) and (label == label.upper() or not only_capitals)
     }
     capitals = {label for label in counts if are_capitals and label.isupper() and label.isalpha()}
-    return frozenset(known | again | capitals | chatting)
+    return frozenset(known | chatting | {label for label in again | capitals if not _is_heading(label)})
+
+
+def _is_heading(label: str) -> bool:
+    """`RESULTS`, `DIAGNOSIS READY`, `Next steps`: a heading in what someone says, however often."""
+    return not _HEADINGS.isdisjoint(_WORDS.findall(label.casefold()))
 
 
 def note_unknown_speakers(timeline: TimelineBuilder) -> None:

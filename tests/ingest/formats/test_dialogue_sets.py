@@ -170,7 +170,8 @@ def test_calls_of_the_third_taskmaster(tmp_path: Path) -> None:
     }
     turn = {"index": 0, "speaker": "assistant", "text": "Two boats.", "apis": [api]}
     only = read(write_json(tmp_path / "t.json", [{"conversation_id": "d", "utterances": [turn]}])).only
-    assert story(only)[:2] == ["assistant: Two boats.", 'find_boats({"day": "Monday"})']
+    # What the assistant says rests on the call, so the call comes first.
+    assert [story(only)[0], story(only)[2]] == ['find_boats({"day": "Monday"})', "assistant: Two boats."]
     (result,) = [one for one in only.timeline if isinstance(one, ToolResult)]
     assert result.result == {"boat": ["Ara", "Bo"]}
 

@@ -6,6 +6,7 @@ its targets become frames, the rest is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _SPEAKERS = {"agent": ASSISTANT, "customer": USER}
 _ACTION = "action"
+_SPLITS = ("train", "dev", "test")
+_SPLIT = re.compile(rb'\s*\{\s*"(?:train|dev|test)"\s*:\s*\[')
 _TARGETS = 5
 """Of a turn: the subflow, the kind of next step, the button, its values, and the utterance among the candidates."""
 
@@ -29,13 +32,24 @@ class ABCDReader(Reader):
     title = "Action-Based Conversations Dataset"
 
     def detect(self, sample: Sample) -> Detection | None:
-        if any(_is_turn(one) for value in sample.values for one in as_list(as_object(value).get("original"))):
+        chats = [chat for value in sample.values for chat in _chats(value)]
+        if any(_is_turn(one) for chat in chats for one in as_list(as_object(chat).get("original"))):
             return Detection(1.0, '"original" is a list of agent, customer and action with their words')
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
-            yield _conversation(record.value, group, notes)
+            for chat in _chats(record.value):
+                yield _conversation(chat, group, notes)
+
+    def holds_members(self, head: bytes) -> bool:
+        return _SPLIT.match(head) is not None and b'"original"' in head
+
+
+def _chats(value: Any) -> list[Any]:
+    """The chats of the whole data set, which is split by purpose; or one chat."""
+    splits = [chats for name, chats in as_object(value).items() if name in _SPLITS and isinstance(chats, list)]
+    return [chat for chats in splits for chat in chats] if splits else [value]
 
 
 def _is_turn(value: Any) -> bool:

@@ -16,6 +16,7 @@ from convoscope.ingest.report import Notes
 _ROLES = {"system": "system", "user": "user", "agent": "assistant"}
 _SUBAGENTS = "subagent_trajectories"
 _USAGE = {"prompt_tokens": ("prompt_tokens",), "completion_tokens": ("completion_tokens",), "cost": ("cost_usd",)}
+_KEPT = ("notes", "final_metrics", "extra")
 
 
 class ATIFReader(TalkReader):
@@ -72,7 +73,9 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
         agent=as_text(agent.get("name")),
         model=as_text(agent.get("model_name")),
         tools=as_list(agent.get("tool_definitions")) or None,
-        extras=filled({"continued_in": value.get("continued_trajectory_ref"), "notes": value.get("notes")}),
+        extras=filled(
+            {"continued_in": value.get("continued_trajectory_ref")} | {name: value.get(name) for name in _KEPT}
+        ),
         raw={name: inner for name, inner in value.items() if not _is_trajectory(inner) and name != _SUBAGENTS},
     )
 
@@ -84,7 +87,9 @@ def _call(call: JsonObject) -> JsonObject:
 
 def _result(result: JsonObject) -> JsonObject:
     """What a step observed; without the id of a call it is what the environment printed."""
-    block = {"type": "tool_result", "tool_use_id": result.get("source_call_id"), "content": result.get("content")}
+    content, within = result.get("content"), result.get("subagent_trajectory_ref")
+    content = filled({"subagent_trajectory_ref": within}) if content is None and within else content
+    block = {"type": "tool_result", "tool_use_id": result.get("source_call_id"), "content": content}
     return {"role": "tool", "content": [block]}
 
 

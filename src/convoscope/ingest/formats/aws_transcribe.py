@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, channel_turns, turns_of
+from convoscope.errors import InputError
+from convoscope.ingest.kits.segments import (
+    SpokenText,
+    Transcript,
+    TranscriptReader,
+    by_start,
+    channel_turns,
+    last_of_each,
+    turns_of,
+)
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled, number_in
 from convoscope.ingest.report import Notes
+
+_HINT = "fetch that file, and read it"
 
 
 class AWSTranscribeReader(TranscriptReader):
@@ -25,6 +36,8 @@ class AWSTranscribeReader(TranscriptReader):
                 return Detection(0.96, '"results" with transcripts and items', "record")
             if _streamed(value):
                 return Detection(0.96, "events of a transcript stream", "file")
+            if _uri(value):
+                return Detection(0.96, "a job of Amazon Transcribe", "record")
         return None
 
     def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
@@ -34,44 +47,74 @@ class AWSTranscribeReader(TranscriptReader):
             yield _stream(streamed, values, notes)
             return
         for value in values:
+            if _uri(value):
+                notes.refuse(InputError(f"a job, whose transcript is another file: {_uri(value)[:200]}", hint=_HINT))
+                continue
             results = as_object(value.get("results"))
-            speakers = _speakers(results)
-            channels = as_list(as_object(results.get("channel_labels")).get("channels")) or [results]
-            words = [
-                [_word(as_object(item), speakers, as_text(channel.get("channel_label"))) for item in items]
-                for channel in map(as_object, channels)
-                for items in [as_list(channel.get("items"))]
-            ]
+            parts = _parts(results)
+            words = [[_word(item, parts, channel) for item in items] for channel, items in _channels(results).items()]
+            whole = [SpokenText(text=as_text(as_object(one).get("transcript"))) for one in results["transcripts"]]
             yield Transcript(
                 id=as_text(value.get("jobName")),
-                turns=channel_turns(words),
+                turns=channel_turns(words) or whole,
                 language=as_text(results.get("language_code")),
                 extras=filled({"status": value.get("status")}),
                 raw=value,
             )
 
 
-def _word(item: JsonObject, speakers: dict[str, str], channel: str) -> SpokenText:
+def _channels(results: JsonObject) -> dict[str, list[JsonObject]]:
+    """The words of each channel: listed by channel, or with the label of one. Else all are of one channel."""
+    channels: dict[str, list[JsonObject]] = {}
+    for channel in map(as_object, as_list(as_object(results.get("channel_labels")).get("channels"))):
+        channels[as_text(channel.get("channel_label"))] = [as_object(item) for item in as_list(channel.get("items"))]
+    if not any(channels.values()):
+        for item in map(as_object, as_list(results.get("items"))):
+            channels.setdefault(as_text(item.get("channel_label")), []).append(item)
+    return channels
+
+
+class _Part(NamedTuple):
+    """A segment of the transcript: its number, and who speaks."""
+
+    number: str
+    speaker: str
+
+
+def _parts(results: JsonObject) -> dict[str, _Part]:
+    """The segment of each word, by the start of the word, or by its id."""
+    parts: dict[str, _Part] = {}
+    for number, segment in enumerate(map(as_object, as_list(results.get("audio_segments")))):
+        part = _Part(str(number), as_text(segment.get("speaker_label")))
+        parts |= {f"#{id}": part for id in as_list(segment.get("items"))}
+    labelled = as_list(as_object(results.get("speaker_labels")).get("segments"))
+    for number, segment in enumerate(map(as_object, labelled)):
+        part = _Part(f"speaker {number}", as_text(segment.get("speaker_label")))
+        parts |= {as_text(as_object(item).get("start_time")): part for item in as_list(segment.get("items"))}
+    return parts
+
+
+def _word(item: JsonObject, parts: dict[str, _Part], channel: str) -> SpokenText:
     best = as_object(next(iter(as_list(item.get("alternatives"))), None))
     start = as_text(item.get("start_time"))
+    part = parts.get(start) or parts.get(f"#{as_text(item.get('id'))}") or _Part("", "")
     return SpokenText(
         text=as_text(best.get("content")),
-        speaker=channel or as_text(item.get("speaker_label")) or speakers.get(start, ""),
+        speaker=channel or as_text(item.get("speaker_label")) or part.speaker,
         start=number_in(start),
         end=number_in(item.get("end_time")),
         confidence=number_in(best.get("confidence")),
+        part=part.number,
         extras=item,
     )
 
 
-def _speakers(results: JsonObject) -> dict[str, str]:
-    """The speaker of a word by its start, where the words do not say it themselves."""
-    segments = as_list(as_object(results.get("speaker_labels")).get("segments"))
-    return {
-        as_text(as_object(item).get("start_time")): as_text(as_object(segment).get("speaker_label"))
-        for segment in segments
-        for item in as_list(as_object(segment).get("items"))
-    }
+def _uri(value: JsonObject) -> str:
+    """Where the transcript is, of an answer that describes a job."""
+    job = as_object(value.get("TranscriptionJob")) or as_object(value.get("CallAnalyticsJob"))
+    transcript = as_object(job.get("Transcript"))
+    uri = as_text(transcript.get("TranscriptFileUri")) or as_text(transcript.get("RedactedTranscriptFileUri"))
+    return uri or ("not made yet" if job else "")
 
 
 def _streamed(value: JsonObject) -> list[Any]:
@@ -79,25 +122,21 @@ def _streamed(value: JsonObject) -> list[Any]:
     transcript = as_object(as_object(inner.get("TranscriptEvent")).get("Transcript")) or as_object(
         inner.get("Transcript")
     )
-    return [entry for entry in as_list(transcript.get("Results")) if "Alternatives" in as_object(entry)]
+    listed = as_list((transcript or inner).get("Results")) or [inner]
+    return [entry for entry in listed if "Alternatives" in as_object(entry)]
 
 
 def _stream(results: list[Any], values: list[JsonObject], notes: Notes) -> Transcript:
-    """The last result of each id: earlier ones are parts of it. One that stays partial is all that is known of it."""
-    last: dict[str, JsonObject] = {}
-    for number, result in enumerate(map(as_object, results)):
-        id = as_text(result.get("ResultId")) or f"{result.get('ChannelId')} {result.get('StartTime')}"
-        if id in last and last[id].get("IsPartial") is not True:
-            id = f"{id} {number}"  # what is final is not said again
-        if id in last:
-            notes.ignored("partial_result")
-        last[id] = result
-    turns: list[SpokenText] = []
-    for result in last.values():
-        if result.get("IsPartial") is True:
-            notes.inferred("partial_result_is_the_last", as_text(result.get("ResultId")))
-        turns += _result_turns(result)
-    return Transcript(turns=by_start(turns), raw=values)
+    """The last result of each id: earlier ones are parts of it."""
+
+    def id_of(result: JsonObject) -> str:
+        return as_text(result.get("ResultId")) or f"{result.get('ChannelId')} {result.get('StartTime')}"
+
+    last = last_of_each(map(as_object, results), id_of, notes, "IsPartial")
+    turns = [turn for result in last for turn in _result_turns(result)]
+    languages = [as_text(result.get("LanguageCode")) for result in last]
+    language = languages[0] if len(set(languages)) == 1 else ""
+    return Transcript(turns=by_start(turns), language=language, raw=values)
 
 
 def _result_turns(result: JsonObject) -> list[SpokenText]:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, channel_turns
+from convoscope.ingest.kits.segments import (
+    SpokenText,
+    Transcript,
+    TranscriptReader,
+    by_start,
+    channel_turns,
+    last_of_each,
+)
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -18,18 +27,18 @@ class DeepgramReader(TranscriptReader):
     shown = frozenset({"transcript", "text"})
 
     def detect(self, sample: Sample) -> Detection | None:
-        for value in map(as_object, sample.values):
+        for value in map(_response, sample.values):
             channels = as_list(as_object(value.get("results")).get("channels"))
             if any("alternatives" in as_object(channel) for channel in channels):
                 return Detection(0.96, '"results" with channels and alternatives', "record")
-            if _is_live(value):
+            if _is_live(value) or _is_turn(value):
                 return Detection(0.96, "results of a live stream", "file")
         return None
 
     def transcripts(self, group: RecordGroup, notes: Notes) -> Iterator[Transcript]:
-        values = [as_object(record.value) for record in group.records]
-        if any(map(_is_live, values)):
-            yield _live(values, notes)
+        values = [_response(record.value) for record in group.records]
+        if any(_is_live(value) or _is_turn(value) for value in values):
+            yield _flux(values, notes) if any(map(_is_turn, values)) else _live(values, notes)
             return
         for value in values:
             results, metadata = as_object(value.get("results")), as_object(value.get("metadata"))
@@ -46,6 +55,13 @@ class DeepgramReader(TranscriptReader):
                 extras=filled({name: metadata.get(name) for name in ("created", "model_info", "channels")}),
                 raw=value,
             )
+
+
+def _response(value: Any) -> JsonObject:
+    """A response; the SDK for JavaScript puts it beside an error."""
+    record = as_object(value)
+    inner = as_object(record.get("result"))
+    return inner if "results" in inner else record
 
 
 def _words(number: int, channel: JsonObject, channels: int) -> list[SpokenText]:
@@ -71,13 +87,18 @@ def _is_live(value: JsonObject) -> bool:
 def _live(values: list[JsonObject], notes: Notes) -> Transcript:
     """The final results of a stream; the others are said again, and left out."""
     channels: dict[int, list[SpokenText]] = {}
+    ends: Counter[int] = Counter()
     for value in filter(_is_live, values):
         if value.get("is_final") is False:
             notes.ignored("partial_result")
             continue
         position = [index for index in as_list(value.get("channel_index")) if isinstance(index, int)]
         number, count = position if len(position) == 2 else (0, 1)
-        channels.setdefault(number, []).extend(_words(number, as_object(value.get("channel")), count))
+        words = _words(number, as_object(value.get("channel")), count)
+        for word in words:
+            word.part = str(ends[number])
+        channels.setdefault(number, []).extend(words)
+        ends[number] += value.get("speech_final") is True  # a pause, as the recogniser hears it
     ended = next((value for value in values if value.get("type") == "Metadata"), {})
     ids = [as_text(as_object(value.get("metadata")).get("request_id")) for value in values]
     return Transcript(
@@ -86,6 +107,21 @@ def _live(values: list[JsonObject], notes: Notes) -> Transcript:
         duration=as_number(ended.get("duration")),
         raw=values,
     )
+
+
+def _is_turn(value: JsonObject) -> bool:
+    return value.get("type") == "TurnInfo" and "turn_index" in value
+
+
+def _flux(values: list[JsonObject], notes: Notes) -> Transcript:
+    """The last event of each turn (Flux): the others are the same turn as far as it was heard."""
+    turns = last_of_each(filter(_is_turn, values), lambda value: as_text(value["turn_index"]), notes)
+    spoken = [
+        _spoken({**turn, "start": turn.get("audio_window_start"), "end": turn.get("audio_window_end")}, "transcript", 1)
+        for turn in turns
+    ]
+    ids = [as_text(value.get("request_id")) for value in values]
+    return Transcript(id=next(filter(None, ids), ""), turns=spoken, raw=values)
 
 
 def _spoken(value: JsonObject, text: str, channels: int) -> SpokenText:

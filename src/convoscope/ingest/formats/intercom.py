@@ -26,6 +26,8 @@ _ROLES = {
 }
 _SPOKEN = ("comment", "open", "close", "assignment", "quick_reply", "away_mode_assignment")
 """Parts that may carry a message; of the others a body is a note for colleagues."""
+_PARTS = ("conversation_parts", "ticket_parts")
+_FIRST = ("user_message", "admin_message")
 _DEEPEST = 20
 _BREAK = re.compile(r"<br\s*/?>|</(?:p|div|li|h\d|tr)>", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]{0,2000}>")
@@ -41,18 +43,14 @@ class IntercomReader(TalkReader):
 
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
-            if any(
-                isinstance(entry.get("source"), dict)
-                and ("conversation_parts" in entry or entry.get("type") == "conversation")
-                for entry in _conversations(value)
-            ):
+            if any(map(_is_conversation, _conversations(value))):
                 return Detection(0.95, '"source" with "conversation_parts"', "record")
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
             for value in _conversations(record.value):
-                if "conversation_parts" not in value:
+                if not any(name in value for name in (*_PARTS, "body")):
                     notes.set_aside("parts_not_listed", as_text(value.get("id")))
                 yield _talk(_in_text(value))
 
@@ -62,6 +60,14 @@ def _conversations(value: object) -> list[JsonObject]:
     inner = as_object(as_object(record.get("data")).get("item"))
     listed = [as_object(entry) for entry in as_list(record.get("conversations", record.get("data")))]
     return listed or ([inner] if inner else [record])
+
+
+def _is_conversation(entry: JsonObject) -> bool:
+    parts = [as_object(entry.get(name)) for name in _PARTS]
+    if any(name in part for name, part in zip(_PARTS, parts, strict=True)):
+        return True
+    is_whole = isinstance(entry.get("source"), dict) and (entry.get("type") == "conversation" or _PARTS[0] in entry)
+    return is_whole or (entry.get("type") in _FIRST and {"body", "conversation_id"} <= entry.keys())
 
 
 def _in_text(value: Any, depth: int = 0) -> Any:
@@ -78,15 +84,26 @@ def _in_text(value: Any, depth: int = 0) -> Any:
 
 def _talk(value: JsonObject) -> LoggedTalk:
     source = as_object(value.get("source"))
-    parts = as_list(as_object(value.get("conversation_parts")).get("conversation_parts"))
+    if value.get("type") in _FIRST:  # the answer to a message that begins a conversation
+        author = {"type": as_text(value["type"]).removesuffix("_message")}
+        source, value = {**value, "author": author}, {**value, "id": value.get("conversation_id")}
+    parts = [part for name in _PARTS for part in as_list(as_object(value.get(name)).get(name))]
     messages = _messages(source, {"created_at": value.get("created_at")})
     for part in map(as_object, parts):
         kind = as_text(part.get("part_type"))
         written = _messages(part, part) if kind in _SPOKEN else []
         at = seconds(part, ("created_at",))
         messages += written or [TalkMessage(plain={"role": "", **part}, at=at, marker=f"part_{kind}")]
-    state, rating = as_text(value.get("state")), as_object(value.get("conversation_rating")).get("rating")
-    labels: tuple[Label, ...] = verdicts("intercom", {"rating": rating})
+    state = as_text(value.get("state")) or as_text(value.get("ticket_state"))
+    given, agent = as_object(value.get("conversation_rating")), as_object(value.get("ai_agent"))
+    labels: tuple[Label, ...] = verdicts(
+        "intercom",
+        {
+            "rating": given.get("rating"),
+            "ai_agent_rating": agent.get("rating"),
+            "ai_agent_resolution": agent.get("resolution_state") or None,
+        },
+    )
     return LoggedTalk(
         id=as_text(value.get("id")),
         messages=messages,
@@ -101,6 +118,8 @@ def _messages(value: JsonObject, timed: JsonObject) -> list[TalkMessage]:
     author = as_object(value.get("author"))
     role, name = _ROLES.get(as_text(author.get("type")), "unknown"), as_text(author.get("name"))
     text = as_text(value.get("body"))
+    if value.get("redacted") is True:  # a note that the text was deleted is in its place
+        return [TalkMessage(plain={"role": "", **value}, at=seconds(timed, ("created_at",)), marker="part_redacted")]
     plain = plain_messages({"role": role, "content": text, "id": as_text(value.get("id"))}) if text else []
     return [TalkMessage(plain=entry, at=seconds(timed, ("created_at",)), name=name) for entry in plain]
 

@@ -66,18 +66,26 @@ class FacebookReader(TalkReader):
             first = as_object(next(iter(as_list(value.get("messages"))), None))
             if {"sender_name", "timestamp_ms"} <= first.keys():
                 return Detection(0.96, '"messages" with "sender_name" and "timestamp_ms"', "record")
+            if {"senderName", "timestamp", "isUnsent"} <= first.keys():
+                return Detection(0.96, '"messages" with "senderName" and "isUnsent"', "record")
         return None
 
     def talks(self, group: RecordGroup, notes: Notes) -> Iterator[LoggedTalk]:
         for record in group.records:
             thread = as_object(_repaired(record.value, notes))
             messages: list[TalkMessage] = []
-            for at, value in oldest_first(as_list(thread.get("messages")), "timestamp_ms"):
-                written = _message(as_text(value.get("sender_name")), as_text(value.get("content")), at)
-                aside = TalkMessage(plain={"role": "", **value}, at=at, marker="message_without_text")
-                messages += written or [aside]
+            # Chats that are encrypted end to end are exported in other names.
+            for at, value in oldest_first(as_list(thread.get("messages")), "timestamp_ms", "timestamp"):
+                name = as_text(value.get("sender_name")) or as_text(value.get("senderName"))
+                text = as_text(value.get("content")) or as_text(value.get("text"))
+                is_gone = value.get("is_unsent") is True or value.get("isUnsent") is True
+                # The export says so in the language of who asked for it; only the English words are known here.
+                is_said = not is_gone and text != f"{name} sent an attachment."
+                marker = "message_deleted" if is_gone else "message_without_text"
+                aside = TalkMessage(plain={"role": "", **value}, at=at, marker=marker)
+                messages += (is_said and _message(name, text, at)) or [aside]
             yield LoggedTalk(
-                id=as_text(thread.get("thread_path")),
+                id=as_text(thread.get("thread_path")) or as_text(thread.get("threadName")),
                 messages=known_roles(messages),
                 extras=filled({"title": thread.get("title")}),
                 raw=thread,

@@ -27,6 +27,7 @@ from convoscope.conversation import (
     Text,
 )
 from convoscope.errors import InputError
+from convoscope.ingest.formats.multiwoz_layouts import DialogueLayout, in_version_22, is_other_layout, rows_of
 from convoscope.ingest.formats.sgd import conversation as conversation_22
 from convoscope.ingest.formats.sgd import is_dialogue
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
@@ -339,11 +340,11 @@ class MultiWOZReader(Reader):
     title = "MultiWOZ 2.1 and 2.2 dialogues"
 
     def detect(self, sample: Sample) -> Detection | None:
-        for value in sample.values:
+        for value in (row for held in sample.values for row in rows_of(held)):
             if isinstance(value, dict) and any(_is_21(one) for one in value.values()):
                 return Detection(1.0, 'dialogues by id, each with a "log" of texts with "metadata"')
-            if _is_columns(value):
-                return Detection(1.1, '"turns" in columns, with "slots_values" as lists of names and values')
+            if is_other_layout(value) and (isinstance(value["turns"], dict) or _is_22(value)):
+                return Detection(1.1, '"turns" with columns, or with "slots_values" as lists of names and values')
             if is_dialogue(value) and _is_22(value):
                 return Detection(1.1, '"turns" of USER and SYSTEM, with frames of the domains of MultiWOZ')
         return None
@@ -353,10 +354,12 @@ class MultiWOZReader(Reader):
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         for record in group.records:
-            if isinstance(record.value, dict) and "turns" in record.value:
-                dialogue, acts = _from_columns(record.value) if _is_columns(record.value) else (record.value, {})
-                conversation = conversation_22(dialogue, self.name, group, notes)
-                yield _with_acts(conversation, acts, notes) if acts else conversation
+            rows = [row for row in rows_of(record.value) if isinstance(row, dict) and "turns" in row]
+            for row in rows:
+                layout = in_version_22(row) if is_other_layout(row) else DialogueLayout(row, {}, {})
+                conversation = conversation_22(layout.dialogue, self.name, group, notes)
+                yield _with_acts(conversation, layout, notes)
+            if rows:
                 continue
             if not isinstance(record.value, dict):
                 raise InputError("has no dialogues by id", hint='expected {"MUL0001.json": {"goal": …, "log": […]}}')
@@ -378,80 +381,22 @@ def _is_21(value: Any) -> bool:
 
 def _is_22(dialogue: Any) -> bool:
     """Schema-guided dialogues of other data sets have services such as `Hotels_2`."""
-    frames = [frame for turn in dialogue["turns"] for frame in as_list(as_object(turn).get("frames"))]
-    named = {as_text(as_object(frame).get("service")) for frame in frames}
+    held = [as_object(turn).get("frames") for turn in dialogue["turns"]]
+    named = {as_text(as_object(frame).get("service")) for frames in held for frame in as_list(frames)}
+    named |= {name for frames in held for name in as_object(frames)}
     return bool((named | set(map(as_text, as_list(dialogue.get("services"))))) & set(DOMAINS))
 
 
-_SPEAKERS = ("USER", "SYSTEM")
-
-
-def _is_columns(value: Any) -> bool:
-    """The layout of data loaders: a column for each field of the turns, with one entry for each turn."""
-    turns = as_object(as_object(value).get("turns"))
-    return isinstance(turns.get("utterance"), list) and isinstance(turns.get("speaker"), list)
-
-
-def _from_columns(dialogue: JsonObject) -> tuple[JsonObject, dict[str, JsonObject]]:
-    """A dialogue in the layout of version 2.2, and the acts of its turns by their ids."""
-    turns: list[JsonObject] = []
-    acts: dict[str, JsonObject] = {}
-    for index, turn in enumerate(_rows(as_object(dialogue["turns"]))):
-        speaker, id = turn.get("speaker"), as_text(turn.get("turn_id")) or str(index)
-        frames = [_frame_of(frame) for frame in _rows(as_object(turn.get("frames")))]
-        name = _SPEAKERS[speaker] if speaker in (0, 1) and not isinstance(speaker, bool) else speaker
-        kept = {key: value for key, value in turn.items() if key != "dialogue_acts"}
-        turns.append({**kept, "turn_id": id, "speaker": name, "frames": frames})
-        if written := _acts_of(as_object(as_object(turn.get("dialogue_acts")).get("dialog_act"))):
-            acts[id] = written
-    return {**dialogue, "turns": turns}, acts
-
-
-def _rows(columns: JsonObject) -> list[JsonObject]:
-    """Columns of equal length as rows; what is no list is not a column."""
-    lists = {name: value for name, value in columns.items() if isinstance(value, list)}
-    length = max(map(len, lists.values()), default=0)
-    return [{name: value[at] for name, value in lists.items() if at < len(value)} for at in range(length)]
-
-
-def _frame_of(frame: JsonObject) -> JsonObject:
-    state = as_object(frame.get("state"))
-    held = as_object(state.get("slots_values"))
-    names, values = as_list(held.get("slots_values_name")), as_list(held.get("slots_values_list"))
-    slots = {
-        as_text(name): [as_text(one) for one in as_list(listed)] for name, listed in zip(names, values, strict=False)
-    }
-    return filled(
-        {
-            "service": frame.get("service"),
-            "state": {
-                "active_intent": as_text(state.get("active_intent")) or "NONE",
-                "requested_slots": list(as_list(state.get("requested_slots"))),
-                "slot_values": slots,
-            },
-        }
-    )
-
-
-def _acts_of(acts: JsonObject) -> JsonObject:
-    """Acts in columns as `{"Hotel-Inform": [["area", "north"]]}`."""
-    written: JsonObject = {}
-    slots = as_list(acts.get("act_slots"))
-    for at, type in enumerate(as_list(acts.get("act_type"))):
-        held = as_object(slots[at]) if at < len(slots) else {}
-        pairs = zip(as_list(held.get("slot_name")), as_list(held.get("slot_value")), strict=False)
-        written[as_text(type)] = [[as_text(name), as_text(value)] for name, value in pairs]
-    return written
-
-
-def _with_acts(conversation: Conversation, acts: dict[str, JsonObject], notes: Notes) -> Conversation:
+def _with_acts(conversation: Conversation, layout: DialogueLayout, notes: Notes) -> Conversation:
     frames = list(conversation.frames)
     for utterance in conversation.utterances:
-        if utterance.id in acts:
-            read = read_acts(acts[utterance.id])
-            if not read.is_whole:
-                notes.set_aside("acts_unreadable", f"turn {utterance.id}", utterance.seq)
-            frames.append(Frame(seq=utterance.seq, origin="gold", acts=read.values or None))
+        acts, spans = layout.acts.get(utterance.id), layout.spans.get(utterance.id, [])
+        if acts is None and not spans:
+            continue
+        read, marked = read_acts(acts or {}), read_spans(spans, utterance.meant(), in_words=False)
+        if not (read.is_whole and marked.is_whole):
+            notes.set_aside("acts_unreadable", f"turn {utterance.id}", utterance.seq)
+        frames.append(Frame(seq=utterance.seq, origin="gold", acts=read.values or None, spans=marked.values))
     return msgspec.structs.replace(conversation, frames=tuple(sorted(frames, key=lambda frame: frame.seq)))
 
 

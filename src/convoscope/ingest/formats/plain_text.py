@@ -90,6 +90,8 @@ def _is_machine_text(lines: list[LabelledLine], known: list[LabelledLine]) -> bo
 def _is_talk(known: list[LabelledLine], sample: Sample) -> bool:
     """Whether people of unknown roles talk: half the lines are labelled, and two or more take turns, in sentences."""
     labels = [line.label for line in known]
+    if sum(line.is_chat for line in known) > 1:  # a chat may have its words in lines of their own
+        return True
     if len(set(labels)) < 2 or 2 * len(known) < len(sample.values):
         return False
     if any(line.is_chat or line.at is not None or is_numbered(line.label) for line in known):

@@ -16,11 +16,12 @@ from convoscope.ingest.timeline_builder import TimelineBuilder
 
 _CLOCK = Clock(id="audio", kind="audio", source="times of the cues")
 _STAMP = r"((?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3})"
-_TIMING = re.compile(rf"{_STAMP}(?:\s*-->\s*|,){_STAMP}(?:\s+(.*))?$")
-"""SBV has a comma where the others have an arrow."""
+_TIMING = re.compile(rf"{_STAMP}(?:\s*-{{1,3}}>\s*|,){_STAMP}(?:\s+(.*))?$")
+"""SBV has a comma where the others have an arrow. Files that were edited by hand may have a shorter one."""
 _ARROW = "-->"
 _VOICE = re.compile(r"<v(?:\.[\w.-]*)?[ \t]+([^<>]{1,200})>")
 _TAG = re.compile(r"</?(?:[a-z]{1,8}(?:[. ][^<>]{0,200})?|\d[\d:.]*)>|\{\\[^{}]{0,40}\}", re.IGNORECASE)
+_BLOCKS = ("NOTE", "STYLE", "REGION")
 _LANGUAGE = re.compile(r"language:\s*([\w-]{2,20})$", re.IGNORECASE)
 _HINT = "expected cues: a line `00:00:01,000 --> 00:00:04,000`, then what was said"
 
@@ -77,11 +78,17 @@ def _blocks(records: Sequence[Record]) -> list[list[Record]]:
     blocks: list[list[Record]] = []
     last = -1
     for record in records:
-        if record.number != last + 1 or not blocks:
+        # A line of blanks behind the times is no end of a cue: YouTube writes it above the words.
+        is_cue_open = bool(blocks) and _is_timing(blocks[-1][-1]) and record.number == last + 2
+        if not blocks or (record.number != last + 1 and not (is_cue_open and _is_text(record))):
             blocks.append([])
         blocks[-1].append(record)
         last = record.number
     return blocks
+
+
+def _is_text(record: Record) -> bool:
+    return not (_is_timing(record) or str(record.value).isdigit() or str(record.value).startswith(_BLOCKS))
 
 
 def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
@@ -97,7 +104,7 @@ def _header(blocks: list[list[Record]]) -> tuple[list[str], list[list[Record]]]:
 def _cues(blocks: list[list[Record]], notes: Notes) -> Iterator[Cue]:
     for block in blocks:
         kind = str(block[0].value).split()[0] if str(block[0].value).split() else ""
-        if kind in ("NOTE", "STYLE", "REGION") and not any(map(_is_timing, block)):
+        if kind in _BLOCKS and not any(map(_is_timing, block)):
             notes.ignored({"NOTE": "comment"}.get(kind, "style"), str(block[0].value)[:80])
         else:
             yield from _cues_of(block)
@@ -138,6 +145,8 @@ class _Timeline:
         self.builder = TimelineBuilder(notes)
         self.events = self.builder.events
         lines = (_labelled(line) for cue in cues for line in cue.lines)
+        self.before: Sequence[str] = ()
+        """The lines of the cue before, as text."""
         self.speakers = speaker_labels((line for line in lines if line is not None), _are_most_labelled(cues))
 
     def add(self, cue: Cue) -> None:
@@ -146,6 +155,11 @@ class _Timeline:
             parts = [(label, text) for label, text in self._parts(cue) if text]
             if not parts:
                 self.notes.ignored("cue_without_words", cue.id, self.builder.seq)
+            shown = [line for line in map(_plain, cue.lines) if line]
+            if shown and self.before and shown[0] == self.before[-1]:
+                # Captions that roll: a line is shown until the next one is whole. It was said once.
+                self.notes.inferred("line_shown_again", shown[0][:80], self.builder.seq)
+            self.before = shown
             for label, text in parts:
                 who = speaker(self.builder, label) if label else self.builder.participant(UNKNOWN)
                 self.builder.say(who, spoken=Text(text, "subtitles"), id=cue.id, segments=times)

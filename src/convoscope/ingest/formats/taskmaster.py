@@ -35,8 +35,10 @@ class TaskmasterReader(TalkReader):
                 role = as_text(utterance.get("speaker")).lower() or UNKNOWN_ROLE
                 spoken = {"role": role, "content": as_text(utterance.get("text"))}
                 marked = filled({"segments": utterance.get("segments")})
-                messages += [TalkMessage(plain=plain, extras=marked) for plain in plain_messages(spoken)]
-                messages += [TalkMessage(plain=plain) for plain in _api(utterance)]
+                words = [TalkMessage(plain=plain, extras=marked) for plain in plain_messages(spoken)]
+                called = [TalkMessage(plain=plain) for plain in _api(utterance)]
+                # What the assistant says rests on the calls; what the user says leads to them.
+                messages += [*called, *words] if role in ("assistant", "system") else [*words, *called]
             kept = ("instruction_id", "scenario", "vertical", "instructions")
             yield LoggedTalk(
                 id=as_text(value.get("conversation_id")),

@@ -8,8 +8,10 @@ from typing import Any
 from convoscope.conversation import USER, Agent, ComponentMetric, Conversation, Outcome, Scenario, Source
 from convoscope.errors import InputError
 from convoscope.ingest.call_exports import verdicts
+from convoscope.ingest.formats.tau_bench import NO_MESSAGES
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.leftovers import Leftovers
+from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
@@ -20,6 +22,14 @@ from convoscope.ingest.report import Notes
 _USAGE = {"prompt_tokens": ("prompt_tokens",), "completion_tokens": ("completion_tokens",)}
 _NATURAL = ("user_stop", "agent_stop")
 _BROKEN = ("agent_error", "user_error", "infrastructure_error", "too_many_errors")
+_CHECKS = {
+    "action_checks": "action_match",
+    "env_assertions": "met",
+    "nl_assertions": "met",
+    "communicate_checks": "met",
+}
+"""Lists of what was checked, and the field that says whether it was so."""
+_EXPECTED = 'expected {"task_id": …, "messages": […], "termination_reason": …}'
 _WITHHELD = frozenset({"reward_info", "evaluation_criteria"})
 """They hold the reward and the right actions, which the agent did not know."""
 _USUAL = frozenset(
@@ -38,8 +48,11 @@ class Tau2BenchReader(Reader):
     def detect(self, sample: Sample) -> Detection | None:
         for value in sample.values:
             simulations = _simulations(value)
-            if simulations and any(_is_simulation(entry) for entry in simulations):
-                return Detection(0.96, '"simulations" with messages, a task and a reward', "record")
+            if any(_is_simulation(entry) and entry.get("messages") for entry in simulations):
+                # Above the reader of voice, which takes a simulation without messages for one of its own.
+                return Detection(1.05, '"simulations" with messages, a task and a reward', "record")
+            if any(map(_is_simulation, simulations)):
+                return Detection(0.96, "simulations of text that wrote no messages", "record")
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
@@ -58,7 +71,9 @@ class Tau2BenchReader(Reader):
                     yield leftovers.kept_with(conversation, [value, task, around])
                 else:
                     leftovers.leave([value])
-                    notes.refuse(InputError("a simulation without messages", field="simulations"))
+                    notes.refuse(
+                        InputError("a simulation without a task or an end", field="simulations", hint=_EXPECTED)
+                    )
         leftovers.note_rest(record.value for record in group.records)
 
 
@@ -68,8 +83,10 @@ def _simulations(value: Any) -> list[Any]:
 
 
 def _is_simulation(value: Any) -> bool:
+    """A simulation of text. A run that broke before it wrote anything is one, too: it failed."""
     record = as_object(value)
-    return bool(as_list(record.get("messages"))) and "task_id" in record and "termination_reason" in record
+    is_text = bool(as_list(record.get("messages"))) or ("messages" in record and not record.get("ticks"))
+    return is_text and record.get("mode") != "full_duplex" and {"task_id", "termination_reason"} <= record.keys()
 
 
 def _conversation(
@@ -81,14 +98,16 @@ def _conversation(
     for message in map(as_object, fields.take("messages", kind=list) or ()):
         _add(message, timeline)
     reason = fields.text("termination_reason")
-    reward = as_number(as_object(value.get("reward_info")).get("reward"))
+    error = reason if reason in _BROKEN else ""
+    if not timeline.events:
+        notes.inferred("run_without_messages", NO_MESSAGES)
+        error = f"{NO_MESSAGES}: {reason}"
     agent = as_object(info.get("agent_info"))
     environment = as_object(info.get("environment_info"))
     model = as_text(agent.get("llm"))
     user = as_object(task.get("user_scenario"))
     if fields.pop("reward_info", None) is not None:
         notes.ignored("reward_info_withheld", "it holds the reward and the right actions")
-    labels = () if reward is None else verdicts(Tau2BenchReader.name, {"reward": reward})
     return Conversation(
         id=id or f"{task_id}/{trial}" if task_id else group.name,
         dimensions=filled(
@@ -108,18 +127,36 @@ def _conversation(
             name=as_text(agent.get("implementation")),
             instructions=fields.text("policy") or as_text(environment.get("policy")),
             models={"llm": model} if model else {},
+            tools=read_tools(_tools(environment.get("tool_defs"))) or None,
         ),
         scenario=Scenario(goal=user.get("instructions"), persona=user.get("persona")) if user else None,
         timeline=tuple(timeline.events),
-        labels=labels,
+        labels=verdicts(Tau2BenchReader.name, _rewards(as_object(value.get("reward_info")))),
         outcome=Outcome(
             finished=True if reason in _NATURAL else False if reason else None,
             ended_reason=reason,
-            error=reason if reason in _BROKEN else "",
+            error=error,
             duration=fields.number("duration"),
         ),
         extras=fields.rest(),
     )
+
+
+def _rewards(checked: JsonObject) -> JsonObject:
+    """The reward and its parts, under the names of the benchmark. What was checked is withheld: it is the answer."""
+    parts = {f"reward.{name}": as_number(part) for name, part in as_object(checked.get("reward_breakdown")).items()}
+    matched = as_object(checked.get("db_check")).get("db_match")
+    met: JsonObject = {"db_match": matched if isinstance(matched, bool) else None}
+    for name, field in _CHECKS.items():
+        results: list[Any] = [as_object(entry).get(field) for entry in as_list(checked.get(name))]
+        is_known = bool(results) and all(isinstance(result, bool) for result in results)
+        met[f"{name}_met"] = sum(results) / len(results) if is_known else None
+    return {"reward": as_number(checked.get("reward")), **parts, **met}
+
+
+def _tools(definitions: Any) -> list[Any]:
+    """The tools of the agent: a list, or an object by name."""
+    return list(as_list(definitions)) or list(as_object(definitions).values())
 
 
 def _add(message: JsonObject, timeline: PlainTimeline) -> None:

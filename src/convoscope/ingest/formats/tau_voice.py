@@ -98,7 +98,11 @@ def _looks_like_a_simulation(value: Any) -> float:
         return 1.0
     if "traj" in value or ("termination_reason" not in value and "task_id" not in value):
         return 0.0  # a trajectory of τ-bench has a task, too
-    if not ticks and value.get("mode") != "full_duplex" and value.get("messages"):
+    if (
+        not ticks
+        and value.get("mode") != "full_duplex"
+        and (value.get("messages") or value.get("mode") == "half_duplex")
+    ):
         return 0.0  # a simulation of text by the same tool, which another reader knows
     return 0.95 if "ticks" in value or value.get("mode") == "full_duplex" else 0.5
 

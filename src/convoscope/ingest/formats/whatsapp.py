@@ -14,9 +14,23 @@ from convoscope.ingest.speaker_labels import role_of
 
 _HEAD = re.compile(
     r"^[\u200e\u200f\[]*(?P<day>\d{1,4}[./-]\d{1,2}[./-]\d{1,4}),?[\s\u202f]+"
-    r"(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)[\s\u202f]*(?P<half>[AaPp]\.?[\s\u202f]?[Mm]\.?)?\]?(?:\s*-)?\s+(?P<rest>.*)$"
+    r"(?P<early>上午|下午|오전|오후|午前|午後)?[\s\u202f]*(?P<time>\d{1,2}[:.]\d{2}(?:[:.]\d{2})?)[\s\u202f_]*"
+    r"(?P<half>[AaPp]\.?[\s\u202f]?[Mm]\.?)?\]?(?:\s*-)?\s+(?P<rest>.*)$"
 )
-_NAME = re.compile(r"^(?P<name>[^:\n]{1,80}): (?P<text>.*)$", re.DOTALL)
+_LATE = ("下午", "오후", "午後")
+_NAME = re.compile(r"^(?:~[\s\u202f]*)?(?P<name>[^:\n]{1,80}): (?P<text>.*)$", re.DOTALL)
+"""A name with a tilde is not in the address book of who exported the chat."""
+_GONE = frozenset(
+    {"this message was deleted", "you deleted this message", "diese nachricht wurde gelöscht", "null"}
+    | {"se eliminó este mensaje", "eliminaste este mensaje", "ce message a été supprimé", "mensagem apagada"}
+    | {"du hast diese nachricht gelöscht", "vous avez supprimé ce message", "você apagou esta mensagem"}
+)
+"""What the export writes instead of a message that is gone, in some languages; null was to be seen once."""
+_EDITED = re.compile(
+    r"[\s\u200e]{0,9}<(?:This message was edited|Diese Nachricht wurde bearbeitet|Se editó este mensaje)\.?>$"
+)
+_ATTACHED = re.compile(r"^\u200e?[\w-]{1,80}\.\w{2,5} \([\w ]{4,40}\)(?:\n|$)")
+"""A file beside the chat: `IMG-20240105-WA0001.jpg (file attached)`; a caption may follow."""
 _MEDIA = re.compile(r"^\u200e?<[^<>\n]{1,80}>$|^\u200e")
 """What the export writes instead of a picture or a sound: `<Media omitted>`, or a line with an invisible mark."""
 _SHARE = 0.2
@@ -43,6 +57,8 @@ class WhatsAppReader(TalkReader):
             head = _HEAD.match(line)
             if head is not None:
                 half = re.sub(r"[.\s]", "", head["half"] or "").upper()
+                if head["early"]:
+                    half = "PM" if head["early"] in _LATE else "AM"
                 time = f"{head['time'].replace('.', ':')} {half}".strip()
                 entries.append((head["day"], time, [head["rest"]]))
             elif entries:
@@ -60,18 +76,28 @@ class WhatsAppReader(TalkReader):
                 notes.set_aside("unreadable_time", f"{day} {time}")
             named = _NAME.match("\n".join(lines))
             if named is None:
-                text = {"type": "text", "text": "\n".join(lines)}
-                messages.append(TalkMessage(plain={"role": "", "content": [text]}, at=at, marker="system_message"))
+                block = {"type": "text", "text": "\n".join(lines)}
+                messages.append(TalkMessage(plain={"role": "", "content": [block]}, at=at, marker="system_message"))
                 continue
-            role = role_of(named["name"])
+            text = _EDITED.sub("", named["text"])
+            if text != named["text"]:
+                notes.ignored("mark_of_an_edit")
             plain = {
-                "role": role,
+                "role": role_of(named["name"]),
                 "name": named["name"],
-                "content": [{"type": "text", "text": named["text"]}],
+                "content": [{"type": "text", "text": text}],
             }
-            aside = "message_without_text" if _MEDIA.match(named["text"]) or not named["text"].strip() else ""
-            messages.append(TalkMessage(plain=plain, at=at, marker=aside))
+            messages.append(TalkMessage(plain=plain, at=at, marker=_aside(text)))
         yield LoggedTalk(messages=known_roles(messages))
+
+
+def _aside(text: str) -> str:
+    """What an entry is, where the person did not write these words."""
+    if text.strip(" .\u200e").casefold() in _GONE:
+        return "message_deleted"
+    attached = _ATTACHED.match(text)
+    is_media = _MEDIA.match(text) is not None or (attached is not None and attached.end() == len(text))
+    return "message_without_text" if is_media or not text.strip() else ""
 
 
 def _day_first(days: list[str]) -> bool | None:

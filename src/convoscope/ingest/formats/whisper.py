@@ -13,6 +13,7 @@ from convoscope.conversation import (
     Annotations,
     Clock,
     Conversation,
+    Outcome,
     Risk,
     Segment,
     Source,
@@ -32,6 +33,7 @@ from convoscope.ingest.annotation_shapes import (
     segment_ids,
     statuses,
 )
+from convoscope.ingest.formats.whisper_shapes import in_segments, is_row, is_segment, of_rows
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import Fields, as_list, as_number, as_text, filled
 from convoscope.ingest.report import Notes
@@ -169,11 +171,12 @@ _IDS = ("sample_id", "meeting_id", "conversation_id", "call_id", "id")
 _SIGNS = ("language", "text", "word_segments", "schema_version", "annotations", "speakers")
 _USUAL = frozenset(
     {"schema_version", "file", "file_name", "meta", "speakers", "turns", "chunks", "speaker_stats", "text", "duration"}
-    | {"task", "language", "annotations", "language_probs"}
+    | {"task", "language", "annotations", "language_probs", "systeminfo", "model", "params", "usage", "service"}
+    | {"x_groq", "words"}
 )
 _USUAL_OF_SEGMENT = frozenset(
     {"seek", "tokens", "temperature", "avg_logprob", "compression_ratio", "no_speech_prob", "words", "tone"}
-    | {"audio_state", "speaker", "label", "channel"}
+    | {"audio_state", "speaker", "label", "channel", "type", "id"}
 )
 _HINT = 'expected {"language": …, "segments": [{"start": …, "end": …, "text": …, "speaker": …}]}'
 
@@ -186,21 +189,26 @@ class WhisperReader(Reader):
 
     def detect(self, sample: Sample) -> Detection | None:
         values = [value for value in sample.values if isinstance(value, dict)]
+        if sample.container == "table":
+            are_rows = ".tsv" in sample.path.name and bool(values) and all(map(is_row, values))
+            return Detection(0.85, "rows with start, end and text", "file") if are_rows else None
         for value in values:
-            if any(map(_is_segment, as_list(value.get("segments")))):
+            if in_segments(value) is not None:
                 sure = any(name in value for name in _SIGNS)
                 return Detection(0.95 if sure else 0.85, '"segments" is a list with start, end and text')
-        if sample.container == "array" and values and all(map(_is_segment, values)):
+        if sample.container == "array" and values and all(map(is_segment, values)):
             return Detection(0.85, "a list of segments with start and end", "file")
         return None
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         first = group.records[0].value
-        if not isinstance(first, dict) or "segments" not in first:
-            yield self._conversation({"segments": [one.value for one in group.records]}, group, group.records[0], notes)
+        if not isinstance(first, dict) or is_segment(first) or is_row(first):
+            values = [one.value for one in group.records]
+            whole = of_rows(values) if is_row(first) and ".tsv" in group.path.name else {"segments": values}
+            yield self._conversation(whole, group, group.records[0], notes)
             return
         for record in group.records:
-            yield self._conversation(record.value, group, record, notes)
+            yield self._conversation(in_segments(record.value) or record.value, group, record, notes)
 
     def _conversation(self, value: Any, group: RecordGroup, record: Record, notes: Notes) -> Conversation:
         transcript = Fields(value, "transcript", notes, _USUAL)
@@ -221,17 +229,9 @@ class WhisperReader(Reader):
             clocks=(_CLOCK,) if any(event.time for event in timeline.events) else (),
             timeline=tuple(timeline.events),
             annotations=annotations,
+            outcome=Outcome(duration=as_number(transcript.get("duration"))),
             extras=dict(extras) | ({"language": language} if language else {}),
         )
-
-
-def _is_segment(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and as_number(value.get("start")) is not None
-        and as_number(value.get("end")) is not None
-        and (isinstance(value.get("text"), str) or isinstance(value.get("speaker"), str | dict))
-    )
 
 
 def _labels(transcript: Fields) -> dict[str, str]:

@@ -403,6 +403,11 @@ def not_text(head: bytes) -> InputError | None:
         return InputError("is a binary file", hint=SEE_FORMATS)
     if legacy_text(head) is None:
         return InputError("is not UTF-8 text", hint="save it as UTF-8")
+    begin = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:15].lower()
+    if begin.startswith((b"<!doctype html", b"<html")):
+        return InputError("is a web page (HTML)", hint="export the same chats as JSON")
+    if begin.startswith(b"<?xml"):
+        return InputError("is XML, which is not read", hint=SEE_FORMATS)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ class SpokenText(msgspec.Struct, kw_only=True):
     start: float | None = None
     end: float | None = None
     confidence: float | None = None
+    part: str = ""
+    """The segment that the log puts it in: words of another one begin a new turn."""
     id: str = ""
     extras: JsonObject = {}
 
@@ -36,11 +38,40 @@ def turns_of(words: Iterable[SpokenText], *, glue: Sequence[str] = (",", ".", "?
     """Words of one speaker after the other, joined to turns. Punctuation has no time and joins what is before it."""
     turns: list[list[SpokenText]] = []
     for word in words:
-        if turns and (word.speaker == turns[-1][0].speaker or (not word.speaker and word.start is None)):
+        if turns and _continues(turns[-1][0], word):
             turns[-1].append(word)
         else:
             turns.append([word])
     return [_joined(turn, glue) for turn in turns]
+
+
+def _continues(first: SpokenText, word: SpokenText) -> bool:
+    """Whether a word belongs to the turn that begins so."""
+    if word.start is None:
+        return word.speaker in ("", first.speaker)
+    return word.speaker == first.speaker and word.part == first.part
+
+
+def last_of_each(
+    entries: Iterable[JsonObject], id_of: Callable[[JsonObject], str], notes: Notes, partial: str = ""
+) -> list[JsonObject]:
+    """The last entry of each id of a stream: those before it are the same as far as it was heard.
+
+    `partial` names the field that says so of an entry. What is final is not said again: an entry of its id is another
+    one. One that stays partial is all that is known of it. Without such a field every entry but the last is partial.
+    """
+    last: dict[str, JsonObject] = {}
+    for number, entry in enumerate(entries):
+        id = id_of(entry) or f"#{number}"
+        if id in last and partial and last[id].get(partial) is not True:
+            id = f"{id} #{number}"
+        if id in last:
+            notes.ignored("partial_result")
+        last[id] = entry
+    for id, entry in last.items():
+        if partial and entry.get(partial) is True:
+            notes.inferred("partial_result_is_the_last", id[:80])
+    return list(last.values())
 
 
 def channel_turns(channels: Sequence[Sequence[SpokenText]]) -> list[SpokenText]:

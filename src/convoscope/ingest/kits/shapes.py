@@ -149,6 +149,16 @@ def embedded(value: Any) -> Any:
     return parsed(value)
 
 
+def joined_text(content: Any) -> Any:
+    """The text of a list of parts that are nothing but text; any other content as it is.
+
+    >>> joined_text([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), joined_text([{"type": "image"}])
+    ('a\\nb', [{'type': 'image'}])
+    """
+    texts = [as_text(part.get("text")) for part in as_list(content) if as_object(part).get("type") == "text"]
+    return "\n".join(texts) if texts and len(texts) == len(content) else content
+
+
 def signature(message: JsonObject) -> str:
     """What a plain message says, calls and answers; ids, thoughts and blanks do not matter."""
     parts: list[Any] = []
@@ -572,5 +582,6 @@ def _as_lists(node: Any) -> Any:
     return {key: _as_lists(value) for key, value in node.items()}
 
 
-__all__ = ["UNKNOWN_ROLE", "by_prefix", "embedded", "instructions_in", "is_message", "plain_messages", "said_in"]
-__all__ += ["HOSTED_INPUTS", "HOSTED_RESULTS", "has_tools_of_interface", "hosted_input", "signature", "unflattened"]
+__all__ = ["UNKNOWN_ROLE", "by_prefix", "embedded", "instructions_in", "is_message", "joined_text", "plain_messages"]
+__all__ += ["HOSTED_INPUTS", "HOSTED_RESULTS", "has_tools_of_interface", "hosted_input", "said_in", "signature"]
+__all__ += ["unflattened"]
