@@ -31,6 +31,7 @@ from benchmarks import (
     judging,
     labels,
     mutations,
+    nights,
     page,
     road,
     scoring,
@@ -91,6 +92,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
         "faults": lambda: faults.run(alone=140 if full else 5, together=7 if full else 1),
         "intervals": lambda: intervals.run(2_000 if full else 100),
         "comparisons": compared,
+        "nights": lambda: nights.run(2_000 if full else 20),
         "mutations": wrong_records,
         "weight": weight.run,
     }

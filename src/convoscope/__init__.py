@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from convoscope.metrics.judged import template_scorer
     from convoscope.report.compare import compare
     from convoscope.report.export import export
+    from convoscope.report.history import history
     from convoscope.report.junit import write_junit
     from convoscope.report.page import write_page
     from convoscope.report.plot import plot
@@ -55,6 +56,7 @@ __all__ = [
     "compare",
     "derived",
     "export",
+    "history",
     "make_answer",
     "metric",
     "plan",
@@ -90,6 +92,7 @@ _HOME = {
     "metric": "convoscope.metrics.declaration",
     "export": "convoscope.report.export",
     "plan": "convoscope.analysis.plan",
+    "history": "convoscope.report.history",
     "plot": "convoscope.report.plot",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",

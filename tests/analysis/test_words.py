@@ -263,12 +263,12 @@ class TestARankInOneLine:
         assert rank_texts(run, worst(run, 1), 9) == ["lost: the log says so; quality 0.00 points, worse than 1 of 2"]
 
     def test_before_which_its_cause_is_named(self, lost: Run) -> None:
-        assert rank_texts(lost, worst(lost, 2)) == ["no reply to “hi”; lost: the log says so", "lost: the log says so"]
+        assert rank_texts(lost, worst(lost, 2)) == ["no reply to “hi”", "lost: the log says so"]
 
     def test_lost_without_evidence(self, lost: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         without = rank(lost)._replace(lost=dict.fromkeys(rank(lost).lost, ""))
         monkeypatch.setattr(make, "rank", lambda run: without)
-        assert rank_texts(lost, worst(lost, 2)) == ["no reply to “hi”; lost", "lost"]
+        assert rank_texts(lost, worst(lost, 2)) == ["no reply to “hi”", "lost"]
 
     @pytest.fixture
     def lost(self, tmp_path: Path) -> Run:

@@ -123,6 +123,12 @@ def viewings(runs: Path) -> Run:
 
 
 @pytest.fixture(scope="session")
+def versions(runs: Path) -> Run:
+    """80 calls of two versions through one flow: v1 gets stuck in one state, and v2 hardly ever."""
+    return walks.make_run(runs / "versions", list(walks.versions()))
+
+
+@pytest.fixture(scope="session")
 def many(runs: Path) -> Run:
     """More chats than the list holds."""
     return given.many(runs)

@@ -188,7 +188,7 @@ def test_it_asks_nothing_of_the_network(look: Look, examples: Run) -> None:
 def test_the_shell_is_small(examples: Run) -> None:
     text = (examples.folder / "report.html").read_text(encoding="utf-8")
     shell = re.sub(r'(<script type="text/plain"[^>]*>)[^<]*', r"\1", text)
-    assert len(shell.encode()) <= 120_000
+    assert len(shell.encode()) <= 160_000
 
 
 def test_the_keyboard_reaches_everything_and_it_is_seen(look: Look, viewings: Run) -> None:
@@ -248,7 +248,7 @@ def test_logs_that_say_no_outcome_say_so(look: Look, forty: Run) -> None:
 
 
 def test_without_a_figure_it_shows_what_there_is_to_know(look: Look, tmp_path: Path) -> None:
-    """No card: what broke, what was not read and the hint are seen all the same, and two silent users have a bar."""
+    """No card: what broke, what was not read and the hint are seen all the same, and so are two silent users."""
     run = remarked_run(tmp_path)
     write_page(run)
     view = look(run)
@@ -257,8 +257,8 @@ def test_without_a_figure_it_shows_what_there_is_to_know(look: Look, tmp_path: P
     remarks = make_answer(run).remarks
     assert len(remarks) == 3
     assert all(remark.replace("`", "") in shown for remark in remarks)
-    assert view.page.locator(".ob .no_user_speech").count() == 1
-    assert "2 without a word of the user" in view.page.locator(".obl").inner_text()
+    assert view.page.locator(".ob .no_user_speech").count() == 0  # the bar has what counts
+    assert "2 more without a word of the user" in view.page.locator(".obl").inner_text()
 
 
 def test_without_script_it_says_the_verdict_and_what_to_do(look: Look, viewings: Run) -> None:

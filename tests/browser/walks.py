@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 import convoscope
 from convoscope.conversation import (
     ComponentMetric,
@@ -81,6 +83,18 @@ def viewings() -> Iterator[Conversation]:
     for kind, (count, states, completed) in enumerate(_VIEWINGS):
         for number in range(count):
             yield walk(f"call {kind}-{number:02}", states, completed=completed, flow=VIEWING)
+
+
+def versions() -> Iterator[Conversation]:
+    """40 calls of each of two versions, on the same 20 scenarios: v1 is stuck in `ask_day` in 24, v2 in 4."""
+    asks = FlowState(name="greet", rank=0), FlowState(name="ask_day", rank=1)
+    flow = Flow(name="booking", states=(*asks, FlowState(name="done", rank=2, terminal="success")))
+    for agent, stuck in (("v1", 24), ("v2", 4)):
+        for number in range(40):
+            states = ("greet", "ask_day") if number < stuck else ("greet", "ask_day", "done")
+            call = walk(f"{agent}-{number:02}", states, completed=number >= stuck, flow=flow)
+            scenario = {"scenario_id": f"s{number % 20:02}", "trial": str(number // 20)}
+            yield msgspec.structs.replace(call, dimensions={**call.dimensions, "agent": agent, **scenario})
 
 
 # ---------------------------------------------------------------------- many states, and cycles

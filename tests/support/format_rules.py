@@ -430,9 +430,11 @@ def star_actions(r: Reading, fact: dict[str, int]) -> bool:
 def branches(r: Reading, fact: dict[str, int]) -> bool:
     """Messages by role in all branches: what is not in the last branch is counted as left out."""
     rest = Counter(fact)
-    rest.subtract({"user": len(r.users), "assistant": len(r.assistants), "tool": len(r.results)})
+    spoken = len(r.assistants) + len(r.calls)  # a message is words, or a call of one tool
+    rest.subtract({"user": len(r.users), "assistant": spoken, "tool": len(r.results)})
     del rest["system"]  # instructions, which are often empty
-    return min(rest.values()) >= 0 and sum(rest.values()) == r.ignored("message_of_another_branch", "hidden_message")
+    aside = r.ignored("message_of_another_branch", "hidden_message", "message_without_text", "content_", "thinking")
+    return min(rest.values()) >= 0 and sum(rest.values()) == aside
 
 
 def chatwoot(r: Reading, fact: dict[str, int]) -> bool:

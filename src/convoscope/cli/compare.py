@@ -105,7 +105,7 @@ def compare_command(
     comparison = compared(runs, by=name or None, values=split(values) or (), smallest=smallest, names=names)
     held = hold(runs[-1], (), rules, project, None if rules is None else Baseline(runs[0], comparison))
     if out is not None:
-        from convoscope.report.page import write_compare_page  # type: ignore[attr-defined]
+        from convoscope.report.page import write_compare_page
 
         write_compare_page(comparison, runs, out)
     if markdown is not None:

@@ -34,6 +34,7 @@ COMMANDS = {
     "baseline": "gate.app",
     "audit": "audit.audit_command",
     "report": "report.report",
+    "history": "history.history_command",
     "show": "show.show",
     "compare": "compare.compare_command",
     "plan": "plan.plan_command",

@@ -72,19 +72,6 @@ def names_in(values: Iterable[Any]) -> frozenset[str]:
     return frozenset(names)
 
 
-class _LastSample:
-    """The names of the sample that was asked for last: each reader asks in turn, and it is looked at once."""
-
-    values: Any = None
-    names: frozenset[str] = frozenset()
-
-    @classmethod
-    def names_of(cls, sample: Sample) -> frozenset[str]:
-        if cls.values is not sample.values:
-            cls.values, cls.names = sample.values, names_in(sample.values)
-        return cls.names
-
-
 class MarkedReader(Reader):
     """A reader that is imported when a file has one of its marks, or when it is named."""
 
@@ -102,6 +89,10 @@ class MarkedReader(Reader):
         return reader
 
     def detect(self, sample: Sample) -> Detection | None:
-        if sample.container == "text" or self._marks.isdisjoint(_LastSample.names_of(sample)):
+        if sample.container == "text":
+            return None
+        if "names" not in sample.shared:
+            sample.shared["names"] = names_in(sample.values)
+        if self._marks.isdisjoint(sample.shared["names"]):
             return None
         return self.loaded.detect(sample)

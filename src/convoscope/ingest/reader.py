@@ -39,7 +39,7 @@ class Record(NamedTuple):
     """Messages of its conversation that earlier records have, where it holds only the last ones."""
 
 
-class Sample(NamedTuple):
+class Sample(msgspec.Struct, frozen=True):
     """What a reader sees of a file before it is read: how it is built, and its first records.
 
     A container `members` is a large document whose members are read one by one, each as an object of one member. A
@@ -50,6 +50,8 @@ class Sample(NamedTuple):
     path: Path
     container: Container
     values: Sequence[Any]
+    shared: dict[str, Any] = {}
+    """What one reader found out and others need, too: they are asked in turn, and the sample is gone with the last."""
 
 
 class FolderSample(NamedTuple):

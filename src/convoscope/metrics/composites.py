@@ -90,21 +90,24 @@ def repeats(metric_key: str, *, passes_at: float, k: int) -> Repeats:
     )
 
 
-_QUESTIONS: dict[Callable[[int, int, int], float | None], tuple[str, str]] = {
+_QUESTIONS: dict[Callable[[int, int, int], float | None], tuple[str, str, str]] = {
     pass_at_k: (
         "Does at least one of {k} trials of a scenario pass?",
         ">>> pass_at_k(trials=4, passed=1, k=3)  # 1 - 1 of 4 ways to draw three that all fail\n    0.75",
+        "one of {k} trials passes, or more",
     ),
     pass_hat_k: (
         "Do all of {k} trials of a scenario pass?",
         ">>> pass_hat_k(trials=4, passed=3, k=3)  # 1 of 4 ways to draw three\n    0.25",
+        "all of {k} trials pass",
     ),
     pass_hat_k_theoretical: (
         "Would all of {k} further trials of a scenario pass, at the rate that was observed?",
         ">>> pass_hat_k_theoretical(trials=4, passed=2, k=3)  # half to the power of 3\n    0.125",
+        "all of {k} more trials would pass",
     ),
 }
-"""What each figure asks, and an example of it."""
+"""What each figure asks, an example of it, and what it is called."""
 
 
 def _over_trials(
@@ -114,7 +117,7 @@ def _over_trials(
     suffix: str,
     figure: Callable[[int, int, int], float | None],
 ) -> Derived:
-    question, example = _QUESTIONS[figure]
+    question, example, label = _QUESTIONS[figure]
 
     def per_scenario(samples: list[GroupSample]) -> Mapping[str, float | None]:
         return {name: figure(*tally, k) for name, tally in by_scenario(samples, passes_at).items()}
@@ -134,6 +137,7 @@ def _over_trials(
         better=HIGHER,
         inputs=(metric_key,),
         variant=f"{variant}-k{k}" if variant else f"k{k}",
+        label=f"{name.rpartition('.')[2].replace('_', ' ')}: {label.format(k=k)}",
         unscored=FEWER_TRIALS,
     )(per_scenario)
 

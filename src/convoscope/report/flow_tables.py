@@ -171,7 +171,8 @@ class FlowTable(NamedTuple, Generic[Row]):
         name = self.names[self.subject]
         shown = [PageRow(shortened(name(row)), href(row), self.page_cells(row)) for row in rows[:MAX_ROWS]]
         more, note = max(0, len(rows) - MAX_ROWS), self.page_note.replace("{noun}", noun)
-        return PageTable(self.page_title, self.subject.lower(), self.labels, shown, more, note)
+        subject = {"Segment": "phase", "Archetype": "kind"}.get(self.subject, self.subject.lower())
+        return PageTable(self.page_title, subject, self.labels, shown, more, note)
 
 
 def _missing(reason: str) -> FlowCell:
@@ -257,12 +258,12 @@ STATES: FlowTable[StateFigures] = FlowTable(
     spare_name="Flow",
     columns=(
         FlowColumn("n", "n", lambda row: _whole(row.n)),
-        FlowColumn("progress", "progress", lambda row: _share(row.progress)),
-        FlowColumn("stall", "stall", _stall),
-        FlowColumn("escal", "escalation", lambda row: _share(row.escalation)),
-        FlowColumn("revisit", "revisits", lambda row: _mean(row.revisit)),
+        FlowColumn("progress", "went on", lambda row: _share(row.progress)),
+        FlowColumn("stall", "got stuck", _stall),
+        FlowColumn("escal", "handed over", lambda row: _share(row.escalation)),
+        FlowColumn("revisit", "entered again", lambda row: _mean(row.revisit)),
         FlowColumn("dwell", "turns a visit", lambda row: _mean(row.dwell_turns, 1)),
-        FlowColumn("lat_p95(s)", "latency p95", _latency),
+        FlowColumn("lat_p95(s)", "wait, slowest 5 %", _latency),
         FlowColumn("", "guard errors", lambda row: _mean(row.guard_error)),
         FlowColumn("slot_fill", "slots filled here", lambda row: _share(row.slot_fill_rate)),
         FlowColumn("", "slots ready", lambda row: _share(row.slot_ready_rate)),
@@ -274,8 +275,8 @@ STATES: FlowTable[StateFigures] = FlowTable(
         "High stall + low progress = the state pulling the flow down.",
     ),
     page_title="States, worst first",
-    page_note="n counts {noun}s that were in the state. Stall: the share that got stuck there. Progress: the share "
-    "that went on. Revisits: entries beyond the first.",
+    page_note="n counts {noun}s that were in the state. Went on, got stuck, handed over: shares of them. "
+    "Entered again: entries beyond the first, per {noun}.",
     notes=_state_notes,
 )
 
@@ -293,17 +294,17 @@ SEGMENTS: FlowTable[SegmentFigures] = FlowTable(
         FlowColumn("kind", "kind", lambda row: _text(row.kind), side="left"),
         FlowColumn("states", "states", lambda row: _whole(len(row.states))),
         FlowColumn("n", "n", lambda row: _whole(row.n)),
-        FlowColumn("cohesion", "cohesion", lambda row: _fraction(row.group_cohesion, row.reason)),
-        FlowColumn("yield", "goal yield", lambda row: _share(row.goal_yield)),
-        FlowColumn("typed", "typed yield", _typed),
+        FlowColumn("cohesion", "strength", lambda row: _fraction(row.group_cohesion, row.reason)),
+        FlowColumn("yield", "went on", lambda row: _share(row.goal_yield)),
+        FlowColumn("typed", "did its job", _typed),
         FlowColumn(
             "of",
             "",
             lambda row: FlowCell(f"{row.typed_yield.n:,} {row.typed_by}" if row.typed_yield.n else ""),
             side="left",
         ),
-        FlowColumn("efficiency", "efficiency", lambda row: _fraction(row.efficiency, row.efficiency_reason)),
-        FlowColumn("coherence", "coherence", lambda row: _fraction(row.transition_coherence, "outcome_unknown")),
+        FlowColumn("efficiency", "states per turn", lambda row: _fraction(row.efficiency, row.efficiency_reason)),
+        FlowColumn("coherence", "no going round", lambda row: _fraction(row.transition_coherence, "outcome_unknown")),
     ),
     legend=(
         "yield=states that advanced · typed=what the kind is for: slots filled, confirmations accepted, tool calls "
@@ -311,8 +312,9 @@ SEGMENTS: FlowTable[SegmentFigures] = FlowTable(
         "efficiency=states ÷ turns in them · coherence=1 − revisits − stalls.",
         "Below each fraction is its 95 % interval.",
     ),
-    page_title="Segments, the least cohesive first",
-    page_note="Cohesion = goal yield × (0.35 × efficiency + 0.65 × coherence), from 0 to 1.",
+    page_title="Phases of the flow, the weakest first",
+    page_note="A phase is a group of states that the flow declares, such as collect or confirm. "
+    "Strength, from 0 to 1: went on × (0.35 × states per turn + 0.65 × no going round).",
     notes=lambda row: [FEW] if row.caution else [],
 )
 
@@ -326,8 +328,8 @@ ARCHETYPES: FlowTable[Archetype] = FlowTable(
     subject="Archetype",
     columns=(
         FlowColumn("flows", "flows", lambda row: _whole(row.flows)),
-        FlowColumn("segments", "segments", lambda row: _whole(row.segments)),
-        FlowColumn("cohesion", "cohesion", lambda row: _fraction(row.cohesion, row.reason)),
+        FlowColumn("segments", "phases", lambda row: _whole(row.segments)),
+        FlowColumn("cohesion", "strength", lambda row: _fraction(row.cohesion, row.reason)),
         FlowColumn("spread", "spread", lambda row: _fraction(row.spread, row.reason or "one_segment_alone", math.inf)),
         FlowColumn("range", "", lambda row: FlowCell(range_text(row.lowest, row.highest) if row.segments > 1 else "")),
         FlowColumn("", "lowest", lambda row: _fraction(row.lowest, row.reason)),
@@ -335,7 +337,7 @@ ARCHETYPES: FlowTable[Archetype] = FlowTable(
         FlowColumn("weakest", "weakest", _weakest, side="left"),
     ),
     legend=("cohesion=mean over the segments of this kind · spread=standard deviation between them.",),
-    page_title="Kinds of segments over all flows",
+    page_title="Kinds of phases, over all flows",
     page_note="A kind that is weak in many flows is no fault of one flow.",
 )
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -144,20 +144,11 @@ def figures(declared: Metric | Derived, judge: str, table: Table, rows: NDArray[
             yield frame.failed(name, f"{type(error).__name__}: {error}")
 
 
-class _Scaled(Protocol):
-    """What says on which scale values are: a declaration, as an object or as data."""
-
-    @property
-    def unit(self) -> str: ...
-    @property
-    def better(self) -> Better: ...
-
-
-def is_bounded(declared: _Scaled, sums: Sums) -> bool:
+def is_bounded(unit: str, better: Better, sums: Sums) -> bool:
     """Whether all values lie between 0 and 1: shares do, and ratios of which more is better and none is above 1."""
-    if declared.unit == SHARE:
+    if unit == SHARE:
         return True
-    is_score = declared.unit == RATIO and declared.better == HIGHER
+    is_score = unit == RATIO and better == HIGHER
     return is_score and bool(np.all(sums.above >= 0) and np.all(sums.above <= sums.below))
 
 
@@ -215,7 +206,7 @@ class _Frame:
     def _bounds(self, across: Across, sums: Sums) -> tuple[float, float] | None:
         """What the figure would be if all that is missing were 0, or 1. Only of means that count each subject once."""
         missing = self.missing
-        if not missing.any() or not self.count or not is_bounded(self.declared, sums):
+        if not missing.any() or not self.count or not self._is_bounded(sums):
             return None
         if across in (RATIO_OF_SUMS, RATIO_OF_REPORTED, MEAN_OF_SUBJECTS) and total(sums.below) == self.n:
             least, all_missing = total(sums.above), total(missing)
@@ -235,9 +226,12 @@ class _Frame:
         if value is None:
             return self._empty(name, NOT_APPLICABLE, sums.empty)
         interval = ratio_interval(
-            sums, self.clusters, bounded=is_bounded(self.declared, sums), least=least_value(self.declared.unit)
+            sums, self.clusters, bounded=self._is_bounded(sums), least=least_value(self.declared.unit)
         )
         return self._figure(name, value, interval, self._no_interval("no_spread"), bounds)
+
+    def _is_bounded(self, sums: Sums) -> bool:
+        return is_bounded(self.declared.unit, self.declared.better, sums)
 
     def _no_interval(self, reason: str) -> str:
         """Why a figure has no interval, where it has none."""
@@ -362,7 +356,8 @@ def _derived(
     interval = None
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
-        interval = ratio_interval(sums, clusters, bounded=is_bounded(declared, sums), least=least_value(declared.unit))
+        bounded = is_bounded(declared.unit, declared.better, sums)
+        interval = ratio_interval(sums, clusters, bounded=bounded, least=least_value(declared.unit))
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(

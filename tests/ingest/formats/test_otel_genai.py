@@ -119,6 +119,63 @@ class TestHistories:
         ]
 
 
+class TestHistoriesOverTraces:
+    """Each turn is a trace of its own, and no span names the session: a call repeats what was said before."""
+
+    def turn(self, id: str, at: float, messages: list[Any], answer: Any, **attributes: Any) -> Any:
+        return model(id, at, at + 1, messages, answer, trace=f"trace-{id}", attributes=attributes)
+
+    def test_three_turns_are_one_conversation(self, tmp_path: Path) -> None:
+        last, end = says("user", "Thanks."), says("assistant", "Bye.")
+        spans = [
+            self.turn("c", 20, [ASK, REPLY, AGAIN, BYE, last], end),
+            self.turn("a", 0, [ASK], REPLY),
+            self.turn("b", 10, [ASK, REPLY, AGAIN], BYE),
+        ]
+        outcome = reading(tmp_path, *spans)
+        assert talk(outcome.only) == [
+            "user: Is it open?",
+            "assistant: Until six.",
+            "user: And on Sunday?",
+            "assistant: It is closed.",
+            "user: Thanks.",
+            "assistant: Bye.",
+        ]
+        assert outcome.ids == ["trace-a"]
+        assert outcome.report.inferred["history_merged"].count == 1
+
+    def test_two_users_who_begin_alike_are_two(self, tmp_path: Path) -> None:
+        """Each of the two beginnings is gone on from once."""
+        other = says("user", "Where is it?")
+        spans = [
+            self.turn("a", 0, [ASK], REPLY),
+            self.turn("b", 1.5, [ASK], REPLY),
+            self.turn("c", 10, [ASK, REPLY, AGAIN], BYE),
+            self.turn("d", 20, [ASK, REPLY, other], BYE),
+        ]
+        conversations = reading(tmp_path, *spans).conversations
+        assert [len(talk(one)) for one in conversations] == [4, 4]
+        assert [talk(one)[2] for one in conversations] == ["user: And on Sunday?", "user: Where is it?"]
+
+    def test_other_users_and_named_sessions_are_apart(self, tmp_path: Path) -> None:
+        spans = [
+            self.turn("a", 0, [ASK], REPLY, **{"user.id": "ann"}),
+            self.turn("b", 10, [ASK, REPLY, AGAIN], BYE, **{"user.id": "bob"}),
+            self.turn("c", 20, [ASK, REPLY, AGAIN], BYE, **{"session.id": "visit", "user.id": "ann"}),
+        ]
+        assert len(reading(tmp_path, *spans).conversations) == 3
+
+    def test_a_question_that_repeats_no_answer_begins_anew(self, tmp_path: Path) -> None:
+        spans = [self.turn("a", 0, [ASK], REPLY), self.turn("b", 10, [ASK, AGAIN], BYE)]
+        assert len(reading(tmp_path, *spans).conversations) == 2
+
+    def test_a_tool_in_a_trace_of_its_own_belongs_to_its_call(self, tmp_path: Path) -> None:
+        held = {"gen_ai.tool.call.id": "c1", "gen_ai.tool.call.result": "9 to 6"}
+        ran = tool("t", 1.1, 1.6, "hours", trace="trace-t", attributes=held)
+        outcome = reading(tmp_path, self.turn("a", 0, [ASK], calls("hours", "c1")), ran)
+        assert talk(outcome.only) == ["user: Is it open?", "hours({})", '-> "9 to 6"']
+
+
 class TestSessions:
     def test_one_span_that_names_the_session_is_enough(self, tmp_path: Path) -> None:
         root = span("root", 0, 2, attributes={"session.id": "visit-1"})

@@ -34,6 +34,10 @@ class TestChatwoot:
         assert [(one.name, one.value) for one in only.labels] == [("csat", 4)]
         assert (only.outcome.final_status, only.extras["labels"]) == ("resolved", ["hours"])
 
+    def test_a_message_that_was_not_delivered_says_so(self, tmp_path: Path) -> None:
+        only = read(write_json(tmp_path / "c.json", [chatwoot(1, "Yes.", status="failed"), chatwoot(2, "No.")])).only
+        assert [one.extras for one in only.utterances] == [{"status": "failed"}, {}]
+
     def test_events_without_a_message_are_ignored(self, tmp_path: Path) -> None:
         message = {**chatwoot(1, "Hello", 0), "event": "message_created", "message_type": "incoming"}
         outcome = read(write_lines(tmp_path / "hooks.jsonl", message, {"event": "conversation_resolved", "id": 43}))
@@ -220,6 +224,7 @@ class TestChatGPT:
                 "content": {"content_type": "text", "parts": ["High at ten. \ue200cite\ue201"]},
             },
             {"author": {"role": "assistant"}, "content": {"content_type": "model_editable_context", "text": None}},
+            {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": [""]}},
         )
         outcome = read(write_json(tmp_path / "c.json", [{**log, "gizmo_id": "g-tide"}]))
         assert talk(outcome.only) == [
@@ -228,6 +233,7 @@ class TestChatGPT:
             '-> [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://f"}]',
             "assistant: High at ten.",
             "[content_model_editable_context]",
+            "[message_without_text]",
         ]
         assert outcome.only.agent.name == "g-tide"
         assert outcome.report.ignored["mark_of_a_source"] == 1
@@ -249,7 +255,7 @@ def hands(id: int, source: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("text", "name"), [("<!DOCTYPE html>\n<html>", "a web page"), ("<?xml version='1.0'?><tt/>", "XML")]
+    ("text", "name"), [("<!DOCTYPE html>\n<html>", "an HTML page"), ("<?xml version='1.0'?><tt/>", "XML")]
 )
 def test_pages_and_xml_are_called_by_name(text: str, name: str, tmp_path: Path) -> None:
     with pytest.raises(NothingReadable, match=f"is {name}"):
@@ -423,3 +429,36 @@ def test_texts_are_utterances(tmp_path: Path) -> None:
     only = read(write_json(tmp_path / "t.json", [{"conversation_id": "d", "utterances": turns}])).only
     kinds = [type(event).__name__ for event in only.timeline]
     assert kinds == [Utterance.__name__, "ToolCall", "ToolResult", "ToolCall", "ToolResult", Utterance.__name__]
+
+
+SAID = {"role": "user", "content": "Hi"}
+EMPTY = {
+    "sharegpt": [{"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": ""}]}],
+    "taskmaster": [
+        {
+            "conversation_id": "d",
+            "utterances": [
+                {"index": 0, "speaker": "user", "text": "Hi"},
+                {"index": 1, "speaker": "assistant", "text": ""},
+            ],
+        }
+    ],
+    "atif": {
+        "schema_version": "ATIF-v1.6",
+        "steps": [{"step_id": 1, "source": "user", "message": "Hi"}, {"step_id": 2, "source": "agent", "message": ""}],
+    },
+    "swe-agent": {"trajectory": [], "history": [SAID, {"role": "assistant", "content": ""}]},
+    "tau2-bench": {
+        "task_id": "t",
+        "termination_reason": "user_stop",
+        "messages": [SAID, {"role": "assistant", "content": None, "tool_calls": None}],
+    },
+}
+
+
+@pytest.mark.parametrize("format", EMPTY)
+def test_an_empty_message_is_counted(format: str, tmp_path: Path) -> None:
+    outcome = read(write_json(tmp_path / "log.json", EMPTY[format]))
+    assert outcome.only.source.format == format
+    assert story(outcome.only) == ["user: Hi", "[message_without_text]"]
+    assert outcome.report.ignored["message_without_text"] == 1

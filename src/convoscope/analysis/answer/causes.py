@@ -88,12 +88,12 @@ def _tool(conversation: Conversation) -> Iterator[Symptom]:
             later = (results.get(one.seq) for one in calls[index + 1 :] if one.name == call.name)
             if not any(one is not None and outcomes[one.seq].worked for one in later):
                 yield Symptom(TOOL_FAILED, call.name, f"{call.name} failed", call.seq)
-        seconds = _seconds(conversation, call)
+        seconds = tool_seconds(conversation, call)
         if seconds is not None and seconds >= slow:
             yield Symptom(TOOL_SLOW, call.name, f"{call.name} took {seconds:.1f} s", call.seq, seconds)
 
 
-def _seconds(conversation: Conversation, call: ToolCall) -> float | None:
+def tool_seconds(conversation: Conversation, call: ToolCall) -> float | None:
     """How long a tool took, by the times of its call and its result."""
     result = conversation.tool_results.get(call.seq)
     if result is None or call.time is None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from convoscope.analysis.answer.cause_evidence import RestOfRun
 from convoscope.analysis.answer.causes import (
     ASKED_AGAIN,
     LOOP,
@@ -32,7 +33,7 @@ from convoscope.analysis.answer.verdict import endings_of, make_verdict, undecid
 from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, GivenTarget, run_checks
 from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, reason_text, trial_text, value_text
-from convoscope.conversation import Conversation, from_json
+from convoscope.conversation import USER, Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.runs.conversations import first_conversations
@@ -53,6 +54,9 @@ MOST_REASONS = 3
 _LOOKED_AT = 50
 """Conversations that are looked at for what to call them."""
 _MOST_WORDS = 90
+_MOST_QUOTED = 60
+SAID_BY_LOG = "the log says so"
+"""What `endings` gives as evidence where the log itself says whether a conversation was completed."""
 NO_REASON = "worse than no other in any metric"
 
 
@@ -70,7 +74,7 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     summary, ranking, lost = run.summary, rank(run), look_at_lost(run)
     noun = noun_of(run)
     outcomes = _outcomes(ranking, lost)
-    causes = _causes(lost, noun)
+    causes = _causes(run, lost, noun)
     telling = [one for one in causes if one.lost >= LEAST_LOST and one.rule != NONE][:MOST_CAUSES]
     checks = [check for check in checks if not check.by]
     # It holds conversations for a moment, and goes before the arrays are there.
@@ -123,6 +127,8 @@ class LostConversation(NamedTuple):
     handed_over: bool
     seconds: float | None
     """When it happened, since the conversation began."""
+    quote: str = ""
+    """What the user said then, or at last."""
 
 
 @cached_on_argument
@@ -155,6 +161,7 @@ def _look_at_lost(run: Run, numbers: Sequence[int] | NDArray[np.int64]) -> list[
                     _lost_in(conversation) if conversation.contents.has_states else "",
                     terminal_of(conversation) == "escalation" or bool(handed_over_by(conversation)),
                     _seconds(conversation, finding.event),
+                    _quote(conversation, finding.event),
                 )
     return [by_number[number] for number in numbers]
 
@@ -178,6 +185,15 @@ def _seconds(conversation: Conversation, event: int | None) -> float | None:
     return None
 
 
+def _quote(conversation: Conversation, event: int | None) -> str:
+    """The first words of the user after an event; where there are no such words, the last ones."""
+    roles = conversation.roles
+    spoken = [one for one in conversation.utterances if roles[one.speaker] == USER and conversation.text(one).strip()]
+    after = [one for one in spoken if event is not None and one.seq > event] or spoken[-1:]
+    words = " ".join(conversation.text(after[0]).split()) if after else ""
+    return words if len(words) <= _MOST_QUOTED else f"{words[: _MOST_QUOTED - 1].rstrip()}…"
+
+
 def _outcomes(ranking: Ranking, lost: Sequence[LostConversation]) -> Outcomes:
     whole = ranking.outcome[ranking.whole]
     handed_over = sum(one.handed_over for one in lost)
@@ -193,27 +209,30 @@ def _outcomes(ranking: Ranking, lost: Sequence[LostConversation]) -> Outcomes:
     )
 
 
-def _causes(lost: Sequence[LostConversation], noun: Noun) -> list[Cause]:
+def _causes(run: Run, lost: Sequence[LostConversation], noun: Noun) -> list[Cause]:
     """All lost conversations, by what they have in common; most first, those without a single cause last."""
     by_cause: dict[tuple[str, str], list[LostConversation]] = {}
     for conversation in lost:
         by_cause.setdefault(conversation.finding[:2], []).append(conversation)
-    causes = [_cause(rule, subject, members, noun) for (rule, subject), members in by_cause.items()]
+    rest = RestOfRun(run)
+    causes = [_cause(rule, subject, members, noun, rest) for (rule, subject), members in by_cause.items()]
     return sorted(causes, key=lambda one: (one.rule == NONE, -one.lost, one.rule, one.subject))
 
 
-def _cause(rule: str, subject: str, members: Sequence[LostConversation], noun: Noun) -> Cause:
-    (flow, state), _ = Counter((one.flow, one.state) for one in members).most_common(1)[0]
+def _cause(rule: str, subject: str, members: Sequence[LostConversation], noun: Noun, rest: RestOfRun) -> Cause:
+    (flow, state), most = Counter((one.flow, one.state) for one in members).most_common(1)[0]
     first = members[0]
     return Cause(
         rule=rule,
         subject=subject,
         sentence=_sentence(rule, subject, noun),
-        evidence=_evidence(rule, members, noun),
+        evidence=_evidence(rule, subject, members, noun, rest),
+        quote=_example_words(first),
         lost=len(members),
         example=Evidence(conversation=first.id, number=first.number, event=first.finding.event, seconds=first.seconds),
         flow=flow,
         state=state,
+        in_one_state=bool(state) and most == len(members),
         numbers=tuple(one.number for one in members),
     )
 
@@ -243,17 +262,29 @@ _PLURALS = {
 }
 
 
-def _evidence(rule: str, members: Sequence[LostConversation], noun: Noun) -> str:
-    """One line with a number, or with words of a conversation."""
+def _evidence(rule: str, subject: str, members: Sequence[LostConversation], noun: Noun, rest: RestOfRun) -> str:
+    """One line with a number, against the rest where there is one to compare with."""
     amounts = [one.finding.amount for one in members]
-    words = cut_text(members[0].finding.words, _MOST_WORDS)
+    middle, most = median(amounts), max(amounts)
+    numbers = frozenset(one.number for one in members)
     if rule == TOOL_SLOW:
-        return f"median {median(amounts):.1f} s, up to {max(amounts):.1f} s"
-    if rule in (ASKED_AGAIN, MISHEARD):
-        return words
-    if rule in (TALKED_OVER, LOOP):
-        return f"median {median(amounts):g} times a {noun}, up to {max(amounts):.0f}"
+        usual = rest.tool_seconds(subject, numbers)
+        against = "" if usual is None else f", {usual:.1f} s in the rest"
+        return f"median {middle:.1f} s in these {noun}s{against}; up to {most:.1f} s"
+    if rule == TALKED_OVER:
+        times = rest.times_talked_over(numbers)
+        against = "" if times is None else f", {times:g} in the rest"
+        return f"median {middle:g} times a {noun}{against}; up to {most:.0f}"
+    if rule in (ASKED_AGAIN, LOOP):
+        return f"median {middle:g} times a {noun}, up to {most:.0f}"
     return ""
+
+
+def _example_words(example: LostConversation) -> str:
+    """In quotation marks; of a word that was misheard, both sides have their own."""
+    if example.finding.rule == MISHEARD:
+        return cut_text(example.finding.words, _MOST_WORDS)
+    return f"“{example.quote}”" if example.quote else ""
 
 
 def _worst(run: Run, ranking: Ranking, lost: Sequence[LostConversation]) -> list[WorstConversation]:
@@ -297,7 +328,9 @@ def rank_reasons(
         texts: list[str] = []
         if symptom is not None:
             why = ranking.lost.get(number)
-            texts = [*filter(None, [symptom.finding.words]), f"lost: {why}" if why else "lost"]
+            texts = [*filter(None, [symptom.finding.words])]
+            # What happened says more than that the log calls it lost.
+            texts += [] if texts and why in (None, "", SAID_BY_LOG) else [f"lost: {why}" if why else "lost"]
         if trial := trial_text(ranking.trials.get(number)):
             texts.append(trial)
         texts += map(text_of, because)

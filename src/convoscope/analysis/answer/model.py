@@ -134,12 +134,16 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sentence: str
     """Who does what."""
     evidence: str = ""
-    """One line with a number, or the user's own words."""
+    """One line with a number: of these conversations, against the rest where that is known."""
+    quote: str = ""
+    """The user's own words in the example, or what the agent heard in their place."""
     lost: int
     example: Evidence | None = None
     flow: str = ""
     state: str = ""
     """Where most of these conversations ended."""
+    in_one_state: bool = False
+    """All of them ended there."""
     numbers: tuple[int, ...] = ()
     """The conversations, by their number in the run, worst first."""
 

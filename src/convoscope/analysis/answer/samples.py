@@ -229,7 +229,9 @@ class Samples(ConversationArrays):
         if sample is None:
             return None
         sums = Sums("", sample.above, sample.below)
-        return sample._replace(bounded=is_bounded(declared, sums), least=least_value(declared.unit))
+        return sample._replace(
+            bounded=is_bounded(declared.unit, declared.better, sums), least=least_value(declared.unit)
+        )
 
     def values(self, figure: Figure) -> SubjectValues:
         """The values of all subjects of a metric, pooled."""

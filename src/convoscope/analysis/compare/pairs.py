@@ -9,10 +9,17 @@ import numpy as np
 
 from convoscope.analysis.answer.comparison import pair_rows
 from convoscope.analysis.answer.make import rank_reasons
-from convoscope.analysis.compare.model import ConversationPair
-from convoscope.analysis.compare.sides import ComparedSet, ComparedSets, JoinedSamples
+from convoscope.analysis.compare.model import ConversationPair, RunComparison
+from convoscope.analysis.compare.sides import (
+    ComparedSet,
+    ComparedSets,
+    JoinedSamples,
+    sets_by_dimension,
+    sets_of_runs,
+)
 from convoscope.analysis.words import counted
 from convoscope.runs.ranking import names, rank
+from convoscope.runs.run import Run
 from convoscope.views.flow.endings import DONE, LOST, OUTCOMES
 
 MOST = 200
@@ -92,20 +99,41 @@ def _unpaired(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -> 
 def _moved(
     sets: ComparedSets, baseline: ComparedSet, later: ComparedSet, first: np.ndarray, second: np.ndarray
 ) -> Iterator[ConversationPair]:
-    """The pairs whose outcome is another. Several trials of a scenario are pairs only where their names match."""
-    before_of = _by_trial(sets, first)
-    after_of = _by_trial(sets, second)
+    """The pairs whose outcome is another."""
     outcomes = {id(run): rank(run).outcome for run in sets.runs}
     wanted = {OUTCOMES.index(DONE), OUTCOMES.index(LOST)}
     moved: list[_Pair] = []
-    for key, numbers in after_of.items():
-        if len(numbers) != 1 or len(before_of.get(key, ())) != 1:
-            continue
-        before, after = before_of[key][0] - baseline.start, numbers[0] - later.start
-        ends = (int(outcomes[id(baseline.run)][before]), int(outcomes[id(later.run)][after]))
-        if set(ends) == wanted and before not in rank(baseline.run).errors and after not in rank(later.run).errors:
-            moved.append(_Pair(before, after))
+    for pair in _paired(sets, baseline, later, first, second):
+        ends = (int(outcomes[id(baseline.run)][pair.before]), int(outcomes[id(later.run)][pair.after]))
+        is_whole = pair.before not in rank(baseline.run).errors and pair.after not in rank(later.run).errors
+        if set(ends) == wanted and is_whole:
+            moved.append(pair)
     yield from _named(sets, baseline, later, moved)
+
+
+def _paired(
+    sets: ComparedSets, baseline: ComparedSet, later: ComparedSet, first: np.ndarray, second: np.ndarray
+) -> Iterator[_Pair]:
+    """Conversations of one scenario. Several trials of it are pairs only where their names match."""
+    before_of, after_of = _by_trial(sets, first), _by_trial(sets, second)
+    for key, numbers in after_of.items():
+        if len(numbers) == 1 and len(before_of.get(key, ())) == 1:
+            yield _Pair(before_of[key][0] - baseline.start, numbers[0] - later.start)
+
+
+def conversation_pairs(comparison: RunComparison, runs: Sequence[Run]) -> dict[int, int]:
+    """Of the last side, each conversation that has a pair in the baseline, and which: by their numbers.
+
+    Whatever came of them; nothing where pairs are not compared.
+    """
+    names = (comparison.sides[0].name, comparison.sides[-1].name)
+    sets = sets_by_dimension(runs[0], comparison.by, names) if comparison.by else sets_of_runs([runs[0], runs[-1]])
+    baseline, later = sets.sets
+    rows = pair_rows(sets.samples, baseline.rows, later.rows)
+    if rows is None:
+        return {}
+    pairs = _paired(sets, baseline, later, np.flatnonzero(rows.first), np.flatnonzero(rows.second))
+    return {pair.after: pair.before for pair in pairs}
 
 
 def _by_trial(sets: ComparedSets, numbers: np.ndarray) -> dict[tuple[int, int], list[int]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convoscope.errors import InputError
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, turns_of
+from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, last_of_each, turns_of
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, from_milliseconds
 from convoscope.ingest.report import Notes
@@ -69,13 +69,8 @@ def _streamed(value: JsonObject) -> str:
 
 def _stream(values: list[JsonObject], notes: Notes) -> Transcript:
     """The last event of each turn: the others are the same turn as far as it was heard."""
-    turns: dict[str, JsonObject] = {}
-    for value in filter(_streamed, values):
-        if _streamed(value) in turns:
-            notes.ignored("partial_result")
-        turns[_streamed(value)] = value
     spoken = []
-    for turn in turns.values():
+    for turn in last_of_each(filter(_streamed, values), _streamed, notes):
         words = [as_object(word) for word in as_list(turn.get("words"))]
         sides = {"start": (words or [{}])[0].get("start"), "end": (words or [{}])[-1].get("end")}
         label = {"speaker": turn.get("speaker_label")}

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.shapes import plain_messages
 from convoscope.ingest.kits.spans import seconds
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, empty_message
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -64,6 +64,8 @@ def _talk(value: JsonObject, notes: Notes) -> LoggedTalk:
             [_result(as_object(entry)) for entry in as_list(as_object(step.get("observation")).get("results"))]
         )
         usage = numbers_in(as_object(step.get("metrics")), _USAGE)
+        if not plain:
+            messages.append(empty_message(step, at))
         messages += [
             TalkMessage(plain=entry, at=at, usage=usage if number == 0 else {}) for number, entry in enumerate(plain)
         ]

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from convoscope.errors import InputError
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, channel_turns, turns_of
+from convoscope.ingest.kits.segments import (
+    SpokenText,
+    Transcript,
+    TranscriptReader,
+    by_start,
+    channel_turns,
+    last_of_each,
+    turns_of,
+)
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled, number_in
 from convoscope.ingest.report import Notes
@@ -119,21 +127,14 @@ def _streamed(value: JsonObject) -> list[Any]:
 
 
 def _stream(results: list[Any], values: list[JsonObject], notes: Notes) -> Transcript:
-    """The last result of each id: earlier ones are parts of it. One that stays partial is all that is known of it."""
-    last: dict[str, JsonObject] = {}
-    for number, result in enumerate(map(as_object, results)):
-        id = as_text(result.get("ResultId")) or f"{result.get('ChannelId')} {result.get('StartTime')}"
-        if id in last and last[id].get("IsPartial") is not True:
-            id = f"{id} {number}"  # what is final is not said again
-        if id in last:
-            notes.ignored("partial_result")
-        last[id] = result
-    turns: list[SpokenText] = []
-    for result in last.values():
-        if result.get("IsPartial") is True:
-            notes.inferred("partial_result_is_the_last", as_text(result.get("ResultId")))
-        turns += _result_turns(result)
-    languages = [as_text(result.get("LanguageCode")) for result in last.values()]
+    """The last result of each id: earlier ones are parts of it."""
+
+    def id_of(result: JsonObject) -> str:
+        return as_text(result.get("ResultId")) or f"{result.get('ChannelId')} {result.get('StartTime')}"
+
+    last = last_of_each(map(as_object, results), id_of, notes, "IsPartial")
+    turns = [turn for result in last for turn in _result_turns(result)]
+    languages = [as_text(result.get("LanguageCode")) for result in last]
     language = languages[0] if len(set(languages)) == 1 else ""
     return Transcript(turns=by_start(turns), language=language, raw=values)
 

@@ -102,8 +102,10 @@ def _messages(message: JsonObject, notes: Notes) -> Iterator[TalkMessage]:
     plain = plain_messages({"role": role, "content": body, "id": message.get("id")})
     extras = {"content": parts} if any(_CITED.search(part) for part in parts if isinstance(part, str)) else {}
     yield from (TalkMessage(plain=entry, at=at, is_spoken=is_spoken, extras=extras) for entry in plain)
-    if not plain and kind not in ("", "text") and not body:  # what the user said of themselves, memories
-        yield TalkMessage(plain={"role": "", **message}, at=at, marker=f"content_{kind}"[:80])
+    if not plain and message and role != "system":
+        # Memories and what the user said of themselves have no words of the talk.
+        marker = "message_without_text" if kind in ("", "text", "multimodal_text") else f"content_{kind}"[:80]
+        yield TalkMessage(plain={"role": "", **message}, at=at, marker=marker)
 
 
 def _plain_part(part: Any, notes: Notes) -> Any:

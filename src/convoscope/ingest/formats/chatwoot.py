@@ -56,7 +56,8 @@ class ChatwootReader(TalkReader):
                     continue
                 sender = as_text(as_object(value.get("sender")).get("name"))
                 plain = plain_messages({"role": role, "content": text, "id": value.get("id")})
-                messages += [TalkMessage(plain=entry, at=at, name=sender) for entry in plain]
+                failed = {"status": "failed"} if value.get("status") == "failed" else {}  # written, and not delivered
+                messages += [TalkMessage(plain=entry, at=at, name=sender, extras=failed) for entry in plain]
             yield LoggedTalk(
                 id=id,
                 messages=messages,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from convoscope.conversation import Clock, Conversation, Outcome, Segment, Source, Text
@@ -11,6 +11,7 @@ from convoscope.ingest.call_exports import verdicts
 from convoscope.ingest.io.json import parsed
 from convoscope.ingest.kits.leftovers import with_leftovers
 from convoscope.ingest.kits.plain_timeline import PlainTimeline
+from convoscope.ingest.kits.segments import last_of_each
 from convoscope.ingest.kits.talks import oldest_first
 from convoscope.ingest.reader import Detection, Reader, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled, from_milliseconds
@@ -65,7 +66,7 @@ class ContactLensReader(Reader):
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         values = [as_object(record.value) for record in group.records]
         if any(map(_utterance, values)):
-            merged = {"Channel": "VOICE", "Transcript": _last_of_each([_utterance(value) for value in values], notes)}
+            merged = {"Channel": "VOICE", "Transcript": _last(map(_utterance, values), notes)}
             yield with_leftovers(_conversation(merged, group, notes), values, notes, shown=_SHOWN)
             return
         # Events in real time repeat what the contact is; each adds segments to those before it.
@@ -126,7 +127,7 @@ def _entries(segments: list[JsonObject], notes: Notes) -> list[JsonObject]:
             if entry:
                 kind = {} if name == "Transcript" else {"Type": name.upper(), "ContentType": entry.get("EventType")}
                 entries.append({**kind, **entry})
-    return _last_of_each(entries, notes)
+    return _last(entries, notes)
 
 
 def _utterance(value: JsonObject) -> JsonObject:
@@ -136,20 +137,8 @@ def _utterance(value: JsonObject) -> JsonObject:
     return {**event, "Id": event.get("UtteranceId"), "Content": event.get("Transcript")} if event else {}
 
 
-def _last_of_each(entries: list[JsonObject], notes: Notes) -> list[JsonObject]:
-    """The last entry of each id: the others are beginnings of it. One that stays partial is all that is known."""
-    last: dict[str, JsonObject] = {}
-    for number, entry in enumerate(filter(None, entries)):
-        id = as_text(entry.get("Id")) or f"#{number}"
-        if as_object(last.get(id)).get("IsPartial") is True:
-            notes.ignored("partial_result")
-        elif id in last:
-            id = f"{id} #{number}"
-        last[id] = entry
-    for entry in last.values():
-        if entry.get("IsPartial") is True:
-            notes.inferred("partial_result_is_the_last", as_text(entry.get("Id")))
-    return list(last.values())
+def _last(entries: Iterable[JsonObject], notes: Notes) -> list[JsonObject]:
+    return last_of_each(filter(None, entries), lambda entry: as_text(entry.get("Id")), notes, "IsPartial")
 
 
 def _with_time(entry: JsonObject) -> JsonObject:

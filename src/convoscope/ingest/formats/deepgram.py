@@ -6,7 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from convoscope.ingest.kits.segments import SpokenText, Transcript, TranscriptReader, by_start, channel_turns
+from convoscope.ingest.kits.segments import (
+    SpokenText,
+    Transcript,
+    TranscriptReader,
+    by_start,
+    channel_turns,
+    last_of_each,
+)
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -108,15 +115,10 @@ def _is_turn(value: JsonObject) -> bool:
 
 def _flux(values: list[JsonObject], notes: Notes) -> Transcript:
     """The last event of each turn (Flux): the others are the same turn as far as it was heard."""
-    turns: dict[str, JsonObject] = {}
-    for value in filter(_is_turn, values):
-        number = as_text(value["turn_index"])
-        if number in turns:
-            notes.ignored("partial_result")
-        turns[number] = value
+    turns = last_of_each(filter(_is_turn, values), lambda value: as_text(value["turn_index"]), notes)
     spoken = [
         _spoken({**turn, "start": turn.get("audio_window_start"), "end": turn.get("audio_window_end")}, "transcript", 1)
-        for turn in turns.values()
+        for turn in turns
     ]
     ids = [as_text(value.get("request_id")) for value in values]
     return Transcript(id=next(filter(None, ids), ""), turns=spoken, raw=values)

@@ -40,6 +40,7 @@ class HttpExchangesReader(TraceReader):
     known = KNOWN | {"headers"}
     confidence = 0.93
     joins_files = False
+    joins_histories = False
     no_calls = "its requests ask a model for vectors, counts or pictures, not for an answer"
 
     def knows(self, span: Span) -> bool:

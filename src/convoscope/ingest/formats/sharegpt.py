@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convoscope.ingest.kits.shapes import UNKNOWN_ROLE, embedded, plain_messages
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, empty_message
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -49,7 +49,7 @@ class ShareGPTReader(TalkReader):
             messages: list[TalkMessage] = []
             for turn in map(as_object, _turns(value)):
                 if "from" not in turn and "value" not in turn:
-                    messages += [TalkMessage(plain=entry) for entry in plain_messages(turn)]
+                    messages += [TalkMessage(plain=entry) for entry in plain_messages(turn)] or [empty_message(turn)]
                     continue
                 sender, held = as_text(turn.get("from")).lower(), turn.get("value")
                 text = as_text(held)
@@ -57,7 +57,8 @@ class ShareGPTReader(TalkReader):
                     notes.set_aside("value_not_text", str(held)[:80])
                 role = _ROLES.get(sender, sender) or UNKNOWN_ROLE
                 content: Any = [_call(text)] if sender == "function_call" else _blocks(text, role)
-                messages += [TalkMessage(plain=entry) for entry in plain_messages({"role": role, "content": content})]
+                plain = plain_messages({"role": role, "content": content})
+                messages += [TalkMessage(plain=entry) for entry in plain] or [empty_message(turn)]
             kept = {name: held for name, held in value.items() if name not in ("id", "system", "tools", *_TURNS)}
             yield LoggedTalk(
                 id=as_text(value.get("id")),

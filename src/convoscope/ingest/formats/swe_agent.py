@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from convoscope.conversation import Outcome
 from convoscope.ingest.kits.shapes import joined_text, plain_messages
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, empty_message
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -45,10 +45,11 @@ class SWEAgentReader(TalkReader):
                 demo = "demonstration" if entry.get("is_demo") is True else ""
                 agent = as_text(entry.get("agent"))
                 role = _WITHIN.get(as_text(entry.get("role")), "") if agent not in ("", main) else ""
-                messages += [
-                    TalkMessage(plain=plain, marker=demo, role=role, name=agent if role else "")
-                    for plain in plain_messages(_with_call_id(entry))
-                ]
+                plain = plain_messages(_with_call_id(entry))
+                name = agent if role else ""
+                messages += [TalkMessage(plain=each, marker=demo, role=role, name=name) for each in plain]
+                if not plain:
+                    messages.append(empty_message(entry))
             status = as_text(info.get("exit_status"))
             yield LoggedTalk(
                 id=as_text(value.get("instance_id")),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.ingest.kits.shapes import UNKNOWN_ROLE, embedded, plain_messages
-from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader
+from convoscope.ingest.kits.talks import LoggedTalk, TalkMessage, TalkReader, empty_message
 from convoscope.ingest.reader import Detection, RecordGroup, Sample
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text, filled
 from convoscope.ingest.report import Notes
@@ -37,6 +37,7 @@ class TaskmasterReader(TalkReader):
                 marked = filled({"segments": utterance.get("segments")})
                 words = [TalkMessage(plain=plain, extras=marked) for plain in plain_messages(spoken)]
                 called = [TalkMessage(plain=plain) for plain in _api(utterance)]
+                words = words or [empty_message(utterance)]
                 # What the assistant says rests on the calls; what the user says leads to them.
                 messages += [*called, *words] if role in ("assistant", "system") else [*words, *called]
             kept = ("instruction_id", "scenario", "vertical", "instructions")

@@ -145,18 +145,13 @@ def _conversation(
 def _rewards(checked: JsonObject) -> JsonObject:
     """The reward and its parts, under the names of the benchmark. What was checked is withheld: it is the answer."""
     parts = {f"reward.{name}": as_number(part) for name, part in as_object(checked.get("reward_breakdown")).items()}
-    met = {"db_match": as_object(checked.get("db_check")).get("db_match")}
+    matched = as_object(checked.get("db_check")).get("db_match")
+    met: JsonObject = {"db_match": matched if isinstance(matched, bool) else None}
     for name, field in _CHECKS.items():
-        entries = [as_object(entry) for entry in as_list(checked.get(name)) or ()]
-        known = [entry[field] for entry in entries if isinstance(entry.get(field), bool)]
-        met[f"{name}_met"] = sum(known) / len(known) if known and len(known) == len(entries) else None
-    is_known = isinstance(met["db_match"], bool)
-    return {
-        "reward": as_number(checked.get("reward")),
-        **parts,
-        **met,
-        "db_match": met["db_match"] if is_known else None,
-    }
+        results: list[Any] = [as_object(entry).get(field) for entry in as_list(checked.get(name))]
+        is_known = bool(results) and all(isinstance(result, bool) for result in results)
+        met[f"{name}_met"] = sum(results) / len(results) if is_known else None
+    return {"reward": as_number(checked.get("reward")), **parts, **met}
 
 
 def _tools(definitions: Any) -> list[Any]:
@@ -176,8 +171,12 @@ def _add(message: JsonObject, timeline: PlainTimeline) -> None:
         return
     role = as_text(message.get("role"))
     caller = timeline.participant(USER) if role == USER else ""
-    for plain in plain_messages({name: message.get(name) for name in ("role", "content", "tool_calls")}):
-        timeline.add_plain(plain, at, caller=caller)
+    plain = plain_messages({name: message.get(name) for name in ("role", "content", "tool_calls")})
+    for entry in plain:
+        timeline.add_plain(entry, at, caller=caller)
+    if not plain:
+        timeline.notes.ignored("message_without_text", role, timeline.seq)
+        timeline.mark("message_without_text", message, at)
     usage = numbers_in(as_object(message.get("usage")), _USAGE)
     if role == "assistant" and usage:
         cost = as_number(message.get("cost"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import msgspec
@@ -50,6 +50,28 @@ def _continues(first: SpokenText, word: SpokenText) -> bool:
     if word.start is None:
         return word.speaker in ("", first.speaker)
     return word.speaker == first.speaker and word.part == first.part
+
+
+def last_of_each(
+    entries: Iterable[JsonObject], id_of: Callable[[JsonObject], str], notes: Notes, partial: str = ""
+) -> list[JsonObject]:
+    """The last entry of each id of a stream: those before it are the same as far as it was heard.
+
+    `partial` names the field that says so of an entry. What is final is not said again: an entry of its id is another
+    one. One that stays partial is all that is known of it. Without such a field every entry but the last is partial.
+    """
+    last: dict[str, JsonObject] = {}
+    for number, entry in enumerate(entries):
+        id = id_of(entry) or f"#{number}"
+        if id in last and partial and last[id].get(partial) is not True:
+            id = f"{id} #{number}"
+        if id in last:
+            notes.ignored("partial_result")
+        last[id] = entry
+    for id, entry in last.items():
+        if partial and entry.get(partial) is True:
+            notes.inferred("partial_result_is_the_last", id[:80])
+    return list(last.values())
 
 
 def channel_turns(channels: Sequence[Sequence[SpokenText]]) -> list[SpokenText]:

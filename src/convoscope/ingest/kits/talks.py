@@ -126,6 +126,11 @@ class TalkReader(Reader):
         )
 
 
+def empty_message(entry: JsonObject, at: float | None = None) -> TalkMessage:
+    """An entry of a message in which nothing is said, called or answered."""
+    return TalkMessage(plain={"role": "", **entry}, at=at, marker="message_without_text")
+
+
 def oldest_first(entries: Iterable[Any], *names: str) -> list[tuple[float | None, JsonObject]]:
     """Entries by the time in one of these fields. Some logs begin with the newest; what has no time keeps its place."""
     timed = [(seconds(entry, names), entry) for entry in map(as_object, entries)]

@@ -7,7 +7,7 @@ a tool, a retrieval (`kits.trace_steps`). Everything else happens here and in `k
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -18,6 +18,7 @@ from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, said_in
 from convoscope.ingest.kits.spans import Span, spans_in, with_logs
+from convoscope.ingest.kits.trace_histories import joined_by_history
 from convoscope.ingest.kits.trace_steps import (
     Handoff,
     Logged,
@@ -80,6 +81,8 @@ class TraceReader(Reader):
     """Names of fields that need not be kept."""
     confidence = 0.9
     joins_files = True
+    joins_histories = True
+    """Traces without a session are one conversation where a call repeats what another trace holds."""
     pipeline: Pipeline = "text"
     """Of conversations without sound in the log."""
     no_content = "switch on the capture of message content in the instrumentation"
@@ -141,11 +144,17 @@ class TraceReader(Reader):
         yield from ()
 
     def detect(self, sample: Sample) -> Detection | None:
-        for value in sample.values:
-            for span in self.spans(value):
-                if self.knows(span):
-                    return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
+        for span in self._spans_of_sample(sample):
+            if self.knows(span):
+                return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
         return None
+
+    def _spans_of_sample(self, sample: Sample) -> Iterable[Span]:
+        if type(self).spans is not TraceReader.spans:
+            return (span for value in sample.values for span in self.spans(value))
+        if "spans" not in sample.shared:
+            sample.shared["spans"] = [span for value in sample.values for span in spans_in(value)]
+        return cast(list[Span], sample.shared["spans"])
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         spans = _once(self.spans_of(group), notes)
@@ -159,11 +168,20 @@ class TraceReader(Reader):
         is_one_of_many = len(sessions) > 1 or bool(group.files)
         for name, of_session in list(sessions.items()):
             if name in group.apart:
+                leftovers.leave(_raw(of_session))
                 del sessions[name]
             elif is_one_of_many and not any(id(span) in logged for span in of_session):
                 notes.ignored("trace_of_something_else", f"{name}: {of_session[0].name}"[:80], count=len(of_session))
                 leftovers.leave(_raw(of_session))
                 del sessions[name]
+        if self.joins_histories and not group.files:
+            traces = len(sessions)
+            named = {
+                name for name, of_session in sessions.items() if not any(span.trace == name for span in of_session)
+            }
+            sessions = joined_by_history(sessions, logged, named, USERS)
+            if len(sessions) < traces:
+                notes.inferred("history_merged", f"{traces - len(sessions)} traces that go on from another one")
         for name, of_session in sessions.items():
             steps = self._steps(of_session, logged, notes)
             if any(says(step.logged) for step in steps):

@@ -28,6 +28,7 @@ from convoscope.ingest.record import as_text
 _NAMES = (*CALL_NAMES, "toolName", "method", "func", "api", "endpoint", "api_name", "functionName")
 _ARGUMENTS = (*CALL_ARGUMENTS, "tool_input", "tool_args", "inputs", "kwargs", "toolInput", "arguments_json")
 _IDS = (*CALL_IDS, "toolCallId", "callId", "tool_use_id")
+_OF_CALL = tuple(name for name in _IDS if name != "id")
 _RESULTS = ("result", "output", "response", "tool_output", "tool_result", "toolOutput")
 _RESULT_IDS = (*RESULT_IDS, "toolCallId", "callId")
 _ANSWERS = (*RESULTS, "observation", "answer", "tool_output")
@@ -72,13 +73,13 @@ def calls_in_messages(messages: Sequence[Any], text: str) -> CallGuess:
 
 
 def _is_call(steps: Sequence[str], values: Sequence[Any]) -> bool:
-    """Whether objects with a name and arguments are calls: their field says so, or they have an id and a result.
+    """Whether objects with a name and arguments are calls: their field says so, or they have a result or id of a call.
 
     The settings of a model have a name and parameters, too.
     """
     words = [word for step in steps[-2:] for word in words_of(step)]
-    has_both = bool(_first(values, _IDS, as_text) and _first(values, _RESULTS, lambda value: value is not None))
-    return any(map(_CALLED.fullmatch, words)) or has_both
+    has_result = bool(_first(values, _RESULTS, lambda value: value is not None))
+    return any(map(_CALLED.fullmatch, words)) or has_result or bool(_first(values, _OF_CALL, as_text))
 
 
 def _is_definition(field: RecordField) -> bool:

@@ -279,7 +279,7 @@ def _flag_condition(field: RecordField, *, is_private: bool) -> Condition | None
     if len(read) == len(field.values):
         return None
     wanted = list(dict.fromkeys(read)) or [not is_private]
-    return Condition(field.path, wanted, [f"{field.path} {'set' if is_private else 'not set'}"])
+    return Condition(field.path, wanted, [f"{field.path} {'true' if is_private else 'false'}"])
 
 
 def _kind_condition(field: RecordField, messages: Sequence[Any], text: str, role: str) -> Condition | None:

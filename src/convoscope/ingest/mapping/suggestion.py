@@ -122,7 +122,7 @@ def _head(trial: MappingTrial, candidate: Candidate) -> Iterator[str]:
         yield f"# Who speaks: {', '.join(words)}."
     yield f"# Replies follow {trial.replied:,} of {trial.asked:,} times that the user speaks."
     if trial.left_out:
-        yield f"# Left out by `where`: {trial.left_out:,} messages."
+        yield f"# Messages that `where` leaves out: {trial.left_out:,}."
     if trial.silent:
         yield f"# {trial.silent:,} of {trial.messages:,} messages of user and agent have neither text nor tool call."
     if not candidate.messages and trial.conversations == 1 and trial.records > 1:
@@ -249,7 +249,7 @@ def _where_lines(filters: Sequence[Condition]) -> Iterator[str]:
         return
     pairs = ", ".join(f"{_key(one.path)} = {_values(one.wanted)}" for one in {f.path: f for f in filters}.values())
     left_out = ", ".join(dict.fromkeys(one_line(word, 40) for one in filters for word in one.left_out))
-    yield f"where = {{ {pairs} }}  # a guess: no speech is {left_out}"
+    yield f"where = {{ {pairs} }}  # a guess: leaves out {left_out}"
 
 
 def _values(wanted: Sequence[Any]) -> str:

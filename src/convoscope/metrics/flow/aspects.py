@@ -124,7 +124,9 @@ def correctness(conversation: Conversation) -> Observation:
     return measured(WHOLE, sum(judged) / len(judged), details={"parts": evidence})
 
 
-@_flow_metric("flow.correctness.success_terminal", version=2, unit=SHARE, better=HIGHER)
+@_flow_metric(
+    "flow.correctness.success_terminal", version=2, label="came to a good end of the flow", unit=SHARE, better=HIGHER
+)
 def success_terminal(conversation: Conversation) -> Observation:
     """Did the conversation reach an end that the flow declares as a success?
 
@@ -135,7 +137,7 @@ def success_terminal(conversation: Conversation) -> Observation:
     return _observed(_parts(conversation).success_terminal)
 
 
-@_flow_metric("flow.correctness.slots_filled", version=2, unit=SHARE, better=HIGHER)
+@_flow_metric("flow.correctness.slots_filled", version=2, label="filled all slots", unit=SHARE, better=HIGHER)
 def slots_filled(conversation: Conversation) -> Observation:
     """Is every slot filled that the states it was in, and the flow, require?
 
@@ -304,7 +306,14 @@ def errors(conversation: Conversation) -> Observation:
     return measured(WHOLE, float(sum(counts.values())), details=details or None)
 
 
-@_walk_metric("flow.latency_mean", version=3, unit=SECONDS, better=LOWER, aspect="latency_mean")
+@_walk_metric(
+    "flow.latency_mean",
+    version=3,
+    label="agent's turns, mean time",
+    unit=SECONDS,
+    better=LOWER,
+    aspect="latency_mean",
+)
 def latency_mean(conversation: Conversation) -> Observation:
     """How long does the agent take for a turn?
 

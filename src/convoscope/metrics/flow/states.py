@@ -96,7 +96,14 @@ def escalation(conversation: Conversation) -> Iterator[Observation]:
     yield from _observe(conversation, "escalation")
 
 
-@_state_metric("state.revisit", version=3, unit=COUNT, better=LOWER, reduce=_OF_STATES)
+@_state_metric(
+    "state.revisit",
+    version=3,
+    label="states entered again",
+    unit=COUNT,
+    better=LOWER,
+    reduce=_OF_STATES,
+)
 def revisit(conversation: Conversation) -> Iterator[Observation]:
     """How often is a state entered again?
 
@@ -109,7 +116,14 @@ def revisit(conversation: Conversation) -> Iterator[Observation]:
     yield from _observe(conversation, "revisit")
 
 
-@_state_metric("state.dwell_turns", version=3, unit="turns", better=NEITHER, reduce=_OF_ALL_STATES)
+@_state_metric(
+    "state.dwell_turns",
+    version=3,
+    label="turns in a state each time",
+    unit="turns",
+    better=NEITHER,
+    reduce=_OF_ALL_STATES,
+)
 def dwell_turns(conversation: Conversation) -> Iterator[Observation]:
     """How many turns does the agent spend in a state each time?
 
@@ -124,7 +138,9 @@ def dwell_turns(conversation: Conversation) -> Iterator[Observation]:
     yield from _observe(conversation, "dwell_turns")
 
 
-@_state_metric("state.latency_p95_ms", version=4, unit="ms", better=LOWER, reduce=_OF_STATES)
+@_state_metric(
+    "state.latency_p95_ms", version=4, label="slow turns of a state", unit="ms", better=LOWER, reduce=_OF_STATES
+)
 def latency_p95_ms(conversation: Conversation) -> Iterator[Observation]:
     """How slow are the slow turns of a state?
 
@@ -140,7 +156,9 @@ def latency_p95_ms(conversation: Conversation) -> Iterator[Observation]:
     yield from _observe(conversation, "latency_p95_ms")
 
 
-@_state_metric("state.guard_error", version=3, unit=COUNT, better=LOWER, reduce=_OF_ALL_STATES)
+@_state_metric(
+    "state.guard_error", version=3, label="guards that fail", unit=COUNT, better=LOWER, reduce=_OF_ALL_STATES
+)
 def guard_error(conversation: Conversation) -> Iterator[Observation]:
     """How often does a guard of a state fail to evaluate?
 
@@ -158,7 +176,9 @@ def guard_error(conversation: Conversation) -> Iterator[Observation]:
 _RATES = Reduce(RATIO, MEAN_OF_CONVERSATIONS)
 
 
-@_state_metric("state.slot_fill_rate", version=3, unit=SHARE, better=HIGHER, reduce=_RATES)
+@_state_metric(
+    "state.slot_fill_rate", version=3, label="slots filled in their state", unit=SHARE, better=HIGHER, reduce=_RATES
+)
 def slot_fill_rate(conversation: Conversation) -> Iterator[Observation]:
     """How many of the slots that a state requires are collected in that state?
 
@@ -176,7 +196,14 @@ def slot_fill_rate(conversation: Conversation) -> Iterator[Observation]:
     yield from _observe(conversation, "slot_fill_rate")
 
 
-@_state_metric("state.slot_ready_rate", version=2, unit=SHARE, better=HIGHER, reduce=_RATES)
+@_state_metric(
+    "state.slot_ready_rate",
+    version=2,
+    label="slots filled when a state is left",
+    unit=SHARE,
+    better=HIGHER,
+    reduce=_RATES,
+)
 def slot_ready_rate(conversation: Conversation) -> Iterator[Observation]:
     """How many of the slots that a state requires are filled when it is left?
 

@@ -47,6 +47,7 @@ FAULTS: dict[str, re.Pattern[str]] = {
 
 @metric(
     "judged.speakability",
+    label="text can be spoken as it is written",
     variant="rules",
     version=1,
     observes=TURN,

@@ -20,6 +20,7 @@ REASONING_TOKENS = "reasoning_tokens"
 
 @share_metric(
     "voice.pre_tool_speech",
+    label="speaks before it uses a tool",
     version=2,
     observes=EVENT,
     better=HIGHER,

@@ -20,7 +20,7 @@ async function callScreen(id, second) {
     node("div", { class: "nav2" }, node("a", { href: filterHash(), id: "back" }, capital(nouns())), " / ", node("bdi", { class: "mono" }, id), node("span", { class: "dim" }, `${number(at + 1)} of ${number(order.length)}${list.sort ? "" : `, ${facts.order}`}`),
       node("span", { class: "steps" }, step(at - 1, "k", "↑ ", "previous"), step(at + 1, "j", "↓ ", "next"))),
     node("div", { class: "ch" }, outcomeSign(kind), node("div", {}, node("h1", {}, bdi(call ? call.title : `${capital(OUTCOME_SIGNS[kind][1])}${index.ended[place] ? ` in ${index.ended[place]}` : ""}`)),
-      call && call.meta ? node("p", { class: "dim", dir: "auto" }, call.meta) : null,
+      call && call.meta ? node("p", { class: "dim", dir: "auto" }, call.meta, partnerOf(place)) : node("p", { class: "dim" }, partnerOf(place)),
       reasons.length ? node("ul", { class: "why-l" }, reasons.map(([text, seconds, clock]) => node("li", {}, clock ? node("a", { class: "mono", href: linkTo(place, seconds) }, clock) : null, bdi(text)))) : null)),
   ];
   if (!call) return [...head, node("p", { class: "meta" }, `The words of this ${facts.noun} are not in this page. `, node("code", {}, `convoscope show ${facts.place} '${id.replaceAll("'", "'\\''")}'`), " prints it.")];
@@ -30,6 +30,18 @@ async function callScreen(id, second) {
   drawLines(turns, call, place, wanted < 0 ? 0 : Math.floor(wanted / WINDOW) * WINDOW);
   requestAnimationFrame(() => { if (wanted >= 0) aim(wanted); });
   return [article];
+}
+
+// The same scenario on the other side: the other call, or both side by side.
+function partnerOf(place) {
+  const partner = (index.partners || [])[place];
+  if (!partner) return null;
+  const [id, kind, at, pair, earlier] = partner;
+  const { compare } = facts;
+  const words = `same scenario with ${earlier ? compare.baseline : compare.sides[compare.sides.length - 1].name}: `;
+  const name = OUTCOME_SIGNS[index.kinds[kind]][1];
+  return [" · ", at >= 0 ? node("a", { href: linkTo(at), id: "partner" }, words, name) : pair >= 0 ? node("a", { href: `#/compare/${pair}` }, words, name) : [words, node("bdi", { class: "mono" }, id), `, ${name}`],
+    at >= 0 && pair >= 0 ? [" · ", node("a", { href: `#/compare/${pair}` }, "side by side")] : null];
 }
 
 // The last line that had begun by then.
@@ -99,7 +111,7 @@ function marked(text, evidence) {
 
 // ------------------------------------------------------------------ lanes
 
-function lanesOf(call, place) {
+function lanesOf(call, place, still) {
   const { timeline, silences = [], caption } = call;
   if (!timeline) return node("p", { class: "meta" }, caption);
   const { length } = timeline;
@@ -108,18 +120,20 @@ function lanesOf(call, place) {
   const rows = timeline.lanes.map((lane) => {
     const track = node("div", { class: "lane" });
     const spans = lane.spans || [];
+    const lostSpan = spans.filter((span) => span.label === call.lost_in).pop();
     const put = (start, end, style, label, tip, second) => {
       const bar = node("i", { class: style, "data-tip": tip }, label || "");
       bar.style.left = `${Math.min(99.6, scale(start))}%`;
       bar.style.width = `${Math.max(0.3, Math.min(100, scale(end)) - Math.min(99.6, scale(start)))}%`;
-      if (second !== undefined) bar.addEventListener("click", () => aim(lineAt(call, second)));
+      if (second !== undefined && !still) bar.addEventListener("click", () => aim(lineAt(call, second)));
       track.append(bar);
     };
     const style = { tools: "tk", states: "st" }[lane.kind] || (lane.role === "assistant" ? "a" : "u");
     for (const span of spans.slice(0, 300)) {
       const end = span.end === undefined ? span.start : span.end;
       const bad = failed.has(span.seq);
-      put(span.start, lane.kind === "states" && span.end === undefined ? length : end, `${style} ${bad ? "x" : ""}`, scale(end - span.start) > 6 || lane.kind === "states" ? span.label : "", `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s${bad ? ", failed" : ""}`, span.start);
+      const lost = lane.kind === "states" && call.lost_in && span === lostSpan;
+      put(span.start, lane.kind === "states" && span.end === undefined ? length : end, `${style} ${bad || lost ? "x" : ""}`, scale(end - span.start) > 6 || lane.kind === "states" ? span.label : "", `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s${bad ? ", failed" : lost ? ", lost here" : ""}`, span.start);
     }
     if (lane.role === "assistant") for (const over of (timeline.overlaps || []).slice(0, 200)) put(over.start, over.end, "ov", "", `both speak for ${(over.end - over.start).toFixed(1)} s`, over.start);
     if (lane.kind === "speaker") for (const [start, end, owes, text] of silences.filter((one) => one[2] === lane.role).slice(0, 100)) put(start, end, "si", scale(end - start) > 4 ? node("span", {}, text) : "", `${text} of silence`, start);

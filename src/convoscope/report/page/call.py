@@ -11,8 +11,9 @@ import msgspec
 from convoscope.analysis.answer import RankReasons, metric_label, sentence_start
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.judges import has_judges
-from convoscope.analysis.words import FAILED, cut_text, reason_text, seconds_text
+from convoscope.analysis.words import FAILED, counted, cut_text, reason_text, seconds_text
 from convoscope.harmless import one_line
+from convoscope.metrics.declaration import CONVERSATION, SHARE
 from convoscope.report.speech_lanes import SpeechLanes, clock_text
 from convoscope.report.story import (
     NO_RESULT,
@@ -26,7 +27,7 @@ from convoscope.report.story import (
 )
 from convoscope.report.text_diff import TextVersion
 from convoscope.runs.conversations import KeptConversation
-from convoscope.runs.ranking import RankedMetric
+from convoscope.runs.ranking import OUTCOME_METRIC, RankedMetric
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import ERROR, MEASURED
 
@@ -37,12 +38,13 @@ SILENCE = 2.0
 """Seconds from which on a silence is worth a line."""
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
-ALL = "100.0 %"
+ALL, NONE = "100.0 %", "0.0 %"
 LONGEST = 120
 """Characters of a title, a chip or a name."""
 REASONS = 3
 _MANNER = ("cut off by", "manner")
-_MACHINERY = frozenset(("component_metric", "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
+REPORT = "component_metric"
+_MACHINERY = frozenset((REPORT, "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
 
 
 class Reason(msgspec.Struct, frozen=True, array_like=True):
@@ -117,6 +119,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     title: str
     meta: str = ""
+    lost_in: str = ""
+    """The state that it was lost in."""
     reasons: tuple[Reason, ...] = ()
     timeline: SpeechLanes | None = None
     caption: str = ""
@@ -180,6 +184,7 @@ class CallMaker:
         return Call(
             title=_title(record, rank),
             meta=", ".join(meta),
+            lost_in=rank.why.lost_in,
             reasons=tuple(_reasons(rank.why)),
             timeline=lanes
             and msgspec.structs.replace(
@@ -214,6 +219,12 @@ class CallMaker:
             return name
         return {"assistant": "Agent", "user": "Caller" if self._noun == "call" else "User"}.get(role, name)
 
+    def _value(self, mark: Mark) -> str:
+        """Whether it was so, of what is either; else the value."""
+        declared = self._declared.get(mark.metric)
+        is_either = declared is not None and declared.unit == SHARE and declared.observes == CONVERSATION
+        return {ALL: "yes", NONE: "no"}.get(mark.text, mark.text) if is_either and not mark.subject else mark.text
+
     # ------------------------------------------------------------------ line by line
 
     def _lines(self, story: Story, silences: Sequence[Silence], why: RankReasons, shown: int | None) -> Iterator[Line]:
@@ -222,6 +233,7 @@ class CallMaker:
         findings = by_seq(story.findings)
         entered = [entry for entry in story.entries if entry.kind == "state_entered"]
         lost = next((entry.seq for entry in reversed(entered) if entry.title == why.lost_in), -1)
+        reports: list[TimelineEntry] = []
         for turn in story.turns:
             # What is said of a whole turn is at the last utterance of the agent in it, else at its last event.
             spoken = [one.seq for one in turn.entries if one.kind == "utterance" and one.role == "assistant"]
@@ -229,6 +241,9 @@ class CallMaker:
             last = [*others, *spoken][-1:]
             machinery: list[TimelineEntry] = []
             for entry in turn.entries:
+                if entry.kind == REPORT and not entry.bad:
+                    reports.append(entry)
+                    continue
                 if entry.kind in _MACHINERY and not entry.bad:
                     machinery.append(entry)
                     continue
@@ -249,6 +264,8 @@ class CallMaker:
                 else:
                     yield _tool_line(entry, chips)
             yield from _machinery(machinery)
+        # What parts of the agent report of themselves is in the scores: once, at the end.
+        yield from _machinery(reports, f"{counted(len(reports), 'report')} of the agent's parts")
 
     def _utterance(self, entry: TimelineEntry, chips: Sequence[Chip], findings: Sequence[PlacedFinding]) -> Line:
         manner = [
@@ -277,7 +294,7 @@ class CallMaker:
         name = self._label(mark.metric) + (f" [{mark.judge}]" if mark.judge else "")
         evidence = tuple(f"{fact.name}: {cut_text(fact.text, 300)}" for fact in mark.evidence)
         # That something happened needs no share.
-        return Chip(_short(name if text == ALL else f"{name}: {text}"), True, evidence)
+        return Chip(_short(name if text == ALL else f"{name}: {'no' if text == NONE else text}"), True, evidence)
 
     # ------------------------------------------------------------------ scores
 
@@ -288,14 +305,15 @@ class CallMaker:
         every = [*story.scores, *(mark for mark in story.elsewhere if mark.status in (MEASURED, ERROR))]
         judged = self._judged
         marks = [mark for mark in every if judged is None or not judged.has_opinion(mark.metric, mark.judge)]
-        ranks = {key: rank for rank, key in enumerate(behind)}
+        # What decides whether it is lost comes first.
+        ranks = {key: rank for rank, key in enumerate(dict.fromkeys((OUTCOME_METRIC, *behind)))}
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
             ranked = behind.get(mark.metric) if not mark.subject else None
             is_silent = mark.status not in (MEASURED, ERROR)
             label = self._label(mark.metric)
             line = ScoreLine(
                 label=f"{mark.subject}: {label}" if mark.subject else label,
-                value=mark.text if mark.status == MEASURED else "·" if is_silent else "error",
+                value=self._value(mark) if mark.status == MEASURED else "·" if is_silent else "error",
                 note=_compared(ranked) if ranked is not None else "" if mark.status == MEASURED else mark.text,
                 fields=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
             )
@@ -378,7 +396,7 @@ def _short(text: str) -> str:
     return one_line(text, LONGEST)
 
 
-def _machinery(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
+def _machinery(entries: Sequence[TimelineEntry], title: str = "") -> Iterator[Line]:
     """What the machinery reports of itself is seldom read: one line for several of them."""
     if entries:
         counts = Counter(" ".join(filter(None, (entry.does, entry.title))) for entry in entries)
@@ -390,7 +408,7 @@ def _machinery(entries: Sequence[TimelineEntry]) -> Iterator[Line]:
             )
             for entry in entries
         ]
-        yield Line(kind="more", seq=entries[0].seq, title=", ".join(names[:3]) + more, fields=tuple(fields))
+        yield Line(kind="more", seq=entries[0].seq, title=title or ", ".join(names[:3]) + more, fields=tuple(fields))
 
 
 def _tool_line(entry: TimelineEntry, chips: Sequence[Chip]) -> Line:

@@ -46,8 +46,26 @@ function callsScreen(query) {
       node("span", { class: "dim keys-hint" }, node("kbd", {}, "j"), " ", node("kbd", {}, "k"), " move, ", node("kbd", {}, "Enter"), " open")),
     node("p", { class: "dim", id: "bounds-line" }, bounds.map((line) => [coded(line), " "])),
     node("div", { class: "cl" }, node("div", { class: "fac", id: "facets", role: "group", "aria-label": "Filters" }),
-      node("div", { class: "card" }, node("div", { class: "vh", "aria-hidden": "true" }, node("span", {}), node("span", {}, facts.noun), node("span", {}, "why"), node("span", { class: "c-e" }, "lost in"), index.columns.map((column) => node("span", { class: "n c-e", "data-tip": `${column.label} (${column.name})` }, column.label))), box)),
+      wideAs(node("div", { class: "card" }, node("div", { class: "vh", "aria-hidden": "true" }, node("span", {}), node("span", {}, facts.noun), node("span", {}, "why"), node("span", { class: "c-e" }, "lost in"), versionFacet() ? node("span", { class: "c-e" }, "version") : null, index.moved ? node("span", { class: "c-e" }, bdi(index.moved)) : null, index.columns.map((column) => node("span", { class: "n c-e", "data-tip": `${column.label} (${column.name})` }, column.label))), box))),
   ];
+}
+
+const versionFacet = () => (index.version >= 0 ? index.facets[index.version] : null);
+
+// As many columns as there are: the style sheet leaves them out where there is no room.
+function wideAs(made) {
+  const narrow = [versionFacet() ? "minmax(0, 74px)" : "", index.moved ? "64px" : "", ...index.columns.map((column) => (column.name === "length" ? "48px" : "minmax(0, 84px)"))];
+  made.style.setProperty("--more", narrow.filter(Boolean).join(" ") || "0");
+  return made;
+}
+
+// What became of the pair: the earlier side, then the later one.
+function moveOf(place) {
+  const partner = index.partners[place];
+  if (!partner) return node("span", { class: "c-e" }, dot("no pair on the other side"));
+  const [, kind, , , earlier] = partner;
+  const [first, last] = earlier ? [index.kinds[kind], kindOf(place)] : [kindOf(place), index.kinds[kind]];
+  return node("span", { class: "c-e mv" }, outcomeSign(first), node("span", { "aria-hidden": "true" }, "→"), outcomeSign(last));
 }
 
 function changed() {
@@ -181,7 +199,7 @@ function row(place, at, high) {
   const made = node("a", { class: `vr ${at === list.at ? "cur" : ""}`, href: linkTo(place), role: "listitem", "aria-setsize": list.shown.length, "aria-posinset": at + 1, "data-place": place },
     outcomeSign(kindOf(place)), node("bdi", { class: "id" }, index.ids[place]),
     node("span", { class: "why" }, first ? node("b", {}, bdi(first)) : node("span", { class: "dim" }, "nothing stands out"), rest.length ? node("span", { class: "mut" }, "; ", bdi(rest.join("; "))) : null),
-    node("bdi", { class: "mono dim c-e" }, index.ended[place] || ""), index.columns.map(cell));
+    node("bdi", { class: "mono dim c-e" }, index.ended[place] || ""), versionFacet() ? node("bdi", { class: "c-e" }, versionFacet().labels[versionFacet().codes[place]] || "") : null, index.moved ? moveOf(place) : null, index.columns.map(cell));
   made.style.top = `${at * high}px`;
   made.addEventListener("click", () => { list.at = at; });
   return made;

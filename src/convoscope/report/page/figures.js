@@ -55,8 +55,8 @@ function fillFigures(body, chosen) {
 
 function figureRow(row, chosen) {
   const value = row.reason ? dot(row.reason) : row.value;
-  return node("tr", { class: `r ${chosen ? "sel" : ""}`, onclick: (event) => { if (!event.target.closest("a, .na")) location.hash = `#/metrics/${encodeURIComponent(row.name)}`; } },
-    node("th", { scope: "row", class: "lab" }, node("a", { href: `#/metrics/${encodeURIComponent(row.name)}`, "aria-current": chosen ? "true" : null }, bdi(row.label)), node("bdi", { class: "mono" }, row.name)),
+  return node("tr", { class: `r ${chosen ? "sel" : ""} ${row.same ? "twin" : ""}`, onclick: (event) => { if (!event.target.closest("a, .na")) location.hash = `#/metrics/${encodeURIComponent(row.name)}`; } },
+    node("th", { scope: "row", class: "lab" }, node("a", { href: `#/metrics/${encodeURIComponent(row.name)}`, "aria-current": chosen ? "true" : null }, bdi(row.label)), row.same ? node("span", { class: "dim same" }, `= ${row.same}`) : node("bdi", { class: "mono" }, row.name)),
     node("td", { class: `n v ${TONES[row.verdict] || ""}` }, node("b", {}, value)),
     node("td", { class: "iv" }, intervalBar(row.bar, row.verdict)),
     node("td", { class: "n ft2" }, row.interval_reason ? dot(row.interval_reason) : row.interval),
@@ -77,6 +77,7 @@ function figurePanel(row) {
     node("h2", {}, bdi(row.label)), node("p", { class: "mono dim" }, bdi(row.name)),
     node("p", {}, node("b", { class: `big ${TONES[row.verdict] || ""}` }, row.reason ? dot(row.reason) : row.value), " ", node("span", { class: "dim" }, row.interval_reason ? `no interval: ${row.interval_reason}` : `95 % interval ${row.interval}`, `, n ${row.n}, ${row.coverage === "·" ? "nothing applicable" : `${row.coverage} covered`}`)),
     intervalBar(row.bar, row.verdict),
+    row.same ? node("p", { class: "dim" }, `It has the same value as ${row.same} in every ${facts.noun}.`) : null,
     row.target ? node("p", {}, `target ${row.target} `, verdictOf(row.verdict)) : null,
     row.points ? node("p", { class: "dim" }, `of 10 points: ${row.points}`) : null,
     row.question ? section("What it measures", node("p", { class: "mut" }, bdi(row.question), row.better ? ` ${capital(row.better)} is better.` : "")) : null,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
@@ -101,7 +102,7 @@ def scaled(figure: Figure, scale: Scale, targets: Sequence[Target] = ()) -> Scal
 
 
 def spread(histogram: Histogram, figure: Figure, targets: Sequence[Target] = ()) -> Spread:
-    """The bins of a histogram; those whose middle misses a target are bad."""
+    """The bins of a histogram; those that lie beyond a target as a whole are bad."""
     unit, bins = figure.unit, histogram.bins
     counts = [one.n for one in bins]
     if unit == SHARE and histogram.least == 0 and histogram.most == 1 and not any(counts[1:-1]):
@@ -111,7 +112,7 @@ def spread(histogram: Histogram, figure: Figure, targets: Sequence[Target] = ())
     bad = [
         index
         for index, one in enumerate(bins)
-        if not all(target.is_met_by((one.low + one.high) / 2) for target in targets)
+        if not all(target.is_met_by(one.low) or target.is_met_by(one.high) for target in targets)
     ]
     return Spread(
         bins=counts,
@@ -181,6 +182,8 @@ class FigureRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`met`, `missed`, `undetermined`, or `missed, too close`: the exit code counts it, and another sample may not."""
     judged: str = ""
     """Who judged it, and how far they agree with people."""
+    same: str = ""
+    """The figure that has the same value in every conversation."""
     points: str = ""
     question: str = ""
     skipped: str = ""
@@ -221,6 +224,8 @@ class FigureData:
         for check in checked:
             self.checks.setdefault(check.name, []).append(check)
         self.worst = _worst(run)
+        self._twins = _twins(run)
+        self._first_of: dict[tuple[int, str], str] = {}
         self._subjects = {one.observes for one in run.summary.declared}
         """What groups are made of that are no conversations: slots, intents. The list cannot be filtered by them."""
         self.groups: dict[tuple[str, ...], list[tuple[dict[str, str], dict[str, Figure]]]] = {}
@@ -263,6 +268,7 @@ class FigureData:
             better=_BETTER.get(figure.better, ""),
             target=", ".join(target_text(one.target, figure.unit) for one in checks),
             verdict=next((one for one in _GRAVEST if one in outcomes), ""),
+            same=self._same(figure),
             points=points_text(figure.ten, declared),
             question=declared.question if declared else "",
             skipped=reasons_text(figure, observes),
@@ -271,6 +277,14 @@ class FigureData:
             groups=list(self._by_group(name)),
             worst=[] if figure.reduction else self.worst.get(figure.key, []),
         )
+
+    def _same(self, figure: Figure) -> str:
+        """The first row that has the same values, in the order in which rows are made."""
+        twin = self._twins.get((figure.metric, figure.variant, figure.judge))
+        if twin is None or figure.value is None:
+            return ""
+        first = self._first_of.setdefault((twin, figure.reduction), name_text(figure))
+        return "" if first == name_text(figure) else first
 
     def _judged(self, figure: Figure) -> str:
         judged = reliability(self.summary, figure)
@@ -350,18 +364,34 @@ def dimension_key(name: str) -> str:
     return f"by.{name}" if name in _TAKEN or name.startswith("by.") else name
 
 
-_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in", "judges", "repeats", "answers"))
+_TAKEN = frozenset(("text", "sort", "outcome", "cause", "lost_in", "moved", "judges", "repeats", "answers"))
 
 
 def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) -> str:
     """A figure in words."""
     words = metric_label(declared, noun) if declared else figure.metric
     label = words[:1].upper() + words[1:]
-    if figure.variant and declared and declared.label:
+    if figure.variant and declared and declared.label and not re.fullmatch(r"k\d+", figure.variant):
         label += f" ({figure.variant})"
     if figure.reduction:
         label += ", slowest 5 %" if figure.reduction == SLOWEST and figure.unit == SECONDS else f", {figure.reduction}"
     return label if figure.judge.startswith("(") else f"{label} [{figure.judge}]"
+
+
+def _twins(run: Run) -> dict[tuple[str, str, str], int]:
+    """Metrics whose values are the same in every conversation, by what they have in common; constants are no twins."""
+    with connect(run.folder) as connection:
+        rows = connection.execute(f"""
+            SELECT metric, variant, judge, sum(hash(concat(number, ':', value))::HUGEINT)::VARCHAR AS values,
+                   count(*) AS n
+            FROM {run.table(CONVERSATION_SCORES)} WHERE status = '{MEASURED}'
+            GROUP BY ALL HAVING min(value) < max(value) ORDER BY ALL
+        """).fetchall()
+    groups: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
+    for metric, variant, judge, values, n in rows:
+        groups.setdefault((values, n), []).append((metric, variant, judge))
+    shared = [names for names in groups.values() if len(names) > 1]
+    return {name: number for number, names in enumerate(shared) for name in names}
 
 
 def _worst(run: Run) -> dict[str, list[Example]]:

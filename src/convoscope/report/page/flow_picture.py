@@ -1,45 +1,62 @@
-"""The picture of a flow: states shaded by what is lost in them, edges as wide as their traffic. The script draws it."""
+"""The picture of a flow: from left to right, ribbons as wide as their traffic, losses that fall to the ground.
+
+The script draws it. Each version of the agent has a picture of its own, with the same columns.
+"""
 
 from __future__ import annotations
 
-import math
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from convoscope.analysis.flows.diagnosis import WITHOUT_SUCCESS
-from convoscope.analysis.words import NOTHING, counted, percent_text
+from convoscope.analysis.words import counted
 from convoscope.report.flow_tables import MAX_NAME, in_one_line, shortened
-from convoscope.report.page.flow_layout import Box, Edge, LaidNode, Layout, Point, Route, Size, lay_out
+from convoscope.report.page.flow_layout import ColumnOrder, Layout, Pair, Reach, RibbonPart, arrange, lay_out
 
 MAX_STATES = 120
 MAX_EDGES = 300
 """What one picture shows at most; the rest, the least visited, is counted."""
-LEVELS = (0.0, 0.1, 0.3, 0.6)
-"""Bounds of the shades: nothing lost, below a tenth, below 0.3 (a weak state), below 0.6, above."""
+MAX_RETURNS = 5
+"""Ways back that are drawn, the most frequent."""
+WIDTH = 838
+"""Of the card; more columns than fit are scrolled."""
+PITCH = 104
+"""From column to column, at least."""
+BAR = 9
+HIGH = 126
+"""The height of the highest bar."""
+LEAST = 2
+"""The height of what is small, so that it can be seen."""
 MARGIN = 14
-_SIGNS = {"success": "✓", "failure": "✗", "escalation": "↗", "unknown": "■"}
-_LINE = 15
-_FOOT = 33
-"""Height of a box without the lines of its name."""
-_LABELLED = 0.03
-"""Edges with a smaller share of the traffic of the strongest have no number."""
+FALL = 46
+"""From the lowest bar to the ground, at least."""
+_LINE = 14
+_TURN = 7
+"""The inner radius of what falls out."""
+_RISE = 24
+"""The height of a way back above the one below it."""
 
 
 class PictureState(NamedTuple):
-    """A state as the picture needs it."""
+    """A state as the picture needs it, of one version or all."""
 
     name: str
     order: float
     n: int
     """Conversations that were in it."""
-    lost: float | None
-    """The share of those in it that were lost there."""
-    terminal: str
-    arrived: int
-    """How often another state led to it."""
-    text: str
+    stuck: int = 0
+    handed_over: int = 0
+    goal: bool = False
+    """Who comes here reached the goal."""
+    end: bool = False
+    text: str = ""
     """Its figures in a sentence."""
+    link: bool = True
+    """Whether it is a state of the flow that can be chosen."""
+
+    @property
+    def lost(self) -> int:
+        return self.stuck + self.handed_over
 
 
 class PlacedText(NamedTuple):
@@ -50,143 +67,273 @@ class PlacedText(NamedTuple):
 
 class DrawnState(NamedTuple):
     number: int
-    """Its position among the states of the flow."""
-    box: Box
-    round: float
-    """Radius of the corners: ends are round."""
+    """Its position among the states of the flow; -1 for what cannot be chosen."""
+    x: float
+    y: float
+    height: float
     style: str
     name: Sequence[PlacedText]
-    figures: PlacedText
-    bar_x: float
-    bar: float
-    """Length of the bar of losses at the foot of the box."""
+    visits: PlacedText
+    measure: PlacedText
+    """Where the chosen measure is written; of a goal, how many arrive."""
     tip: str
 
 
-class DrawnEdge(NamedTuple):
-    source: int
-    target: int
-    style: str
+class DrawnRibbon(NamedTuple):
+    path: str
+    tip: str
+
+
+class Fall(NamedTuple):
+    """What is lost in a state: two bands that turn down to the ground."""
+
+    number: int
+    stuck: str
+    handed_over: str
+    tip: str
+
+
+class GroundText(NamedTuple):
+    """How many are lost in the states of a column: a number, and the lines below it."""
+
+    x: float
+    number: int
+    total: str
+    lines: Sequence[str]
+
+
+class Return(NamedTuple):
+    """A way back to an earlier state."""
+
     path: str
     head: str
-    width: float
-    opacity: float
-    tip: str
-
-
-class EdgeLabel(NamedTuple):
-    source: int
-    target: int
     at: PlacedText
 
 
 class Picture(NamedTuple):
     width: float
     height: float
+    ground: float
+    """How far down the ground is."""
     states: Sequence[DrawnState]
-    edges: Sequence[DrawnEdge]
-    labels: Sequence[EdgeLabel]
-    down: Sequence[tuple[int, int]]
-    """The edges that lead on, by the numbers of states: what the blast radius is made of."""
+    ribbons: Sequence[DrawnRibbon]
+    falls: Sequence[Fall]
+    lost: Sequence[GroundText]
+    returns: Sequence[Return]
+
+
+class FlowColumns(NamedTuple):
+    """What all pictures of a flow have in common."""
+
+    columns: ColumnOrder
+    shown: Sequence[int]
+    """The states that are drawn."""
+    edges: frozenset[Pair]
     fewer_states: int
     fewer_edges: int
 
 
-def picture(states: Sequence[PictureState], edges: Mapping[tuple[int, int], int]) -> Picture:
-    """States in the given sequence have the numbers 0, 1, …; edges are by these, with how often they were gone."""
-    shown = sorted(range(len(states)), key=lambda number: (-states[number].n, -states[number].arrived, number))[
-        :MAX_STATES
-    ]
-    inside = set(shown)
-    inner_edges = [(pair, count) for pair, count in edges.items() if inside.issuperset(pair)]
-    drawn_edges = dict(sorted(inner_edges, key=lambda one: (-one[1], one[0]))[:MAX_EDGES])
-    signs = {number: _SIGNS.get(states[number].terminal, "") for number in shown}
-    names = {
-        number: wrapped(f"{sign} {states[number].name}" if sign else states[number].name)
-        for number, sign in signs.items()
-    }
-    high = max((len(lines) for lines in names.values()), default=1)
-    size = Size(height=_FOOT + _LINE * high, abreast=5 if len(shown) < 40 else 6)
-    layout = lay_out(
-        [LaidNode(f"{number:06}", states[number].order) for number in shown],
-        [Edge(f"{one:06}", f"{other:06}", count) for (one, other), count in drawn_edges.items()],
-        size,
+def arrange_flow(states: Sequence[PictureState], entries: Mapping[Pair, int]) -> FlowColumns:
+    """The columns of a flow. States in the given sequence have the numbers 0, 1, …; entries are by these."""
+    visited = [number for number in range(len(states)) if states[number].n]
+    shown = sorted(visited, key=lambda number: (-states[number].n, number))[:MAX_STATES]
+    at = {number: index for index, number in enumerate(sorted(shown))}
+    inner = sorted(
+        (pair for pair in entries if pair[0] in at and pair[1] in at), key=lambda pair: (-entries[pair], pair)
     )
-    layout = _moved(layout, MARGIN)
-    most = max(drawn_edges.values(), default=1)
-    return Picture(
-        width=layout.width + MARGIN,
-        height=layout.height + MARGIN,
-        states=[
-            _state(number, states[number], names[number], layout.boxes[f"{number:06}"]) for number in sorted(shown)
-        ],
-        edges=[_edge(route, states, most) for route in sorted(layout.routes, key=lambda one: one.weight)],
-        labels=list(_labels(layout.routes, most)),
-        down=[
-            (int(route.source), int(route.target))
-            for route in layout.routes
-            if not route.back and route.source != route.target
-        ],
-        fewer_states=len(states) - len(shown),
-        fewer_edges=len(edges) - len(drawn_edges),
+    drawn = inner[:MAX_EDGES]
+    order = [states[number].order for number in sorted(shown)]
+    columns = arrange(order, {(at[one], at[other]): entries[one, other] for one, other in drawn})
+    return FlowColumns(columns, sorted(shown), frozenset(drawn), len(visited) - len(shown), len(inner) - len(drawn))
+
+
+def picture(
+    flow: FlowColumns,
+    states: Sequence[PictureState],
+    entries: Mapping[Pair, int],
+    transitions: Mapping[Pair, int],
+    noun: str = "conversation",
+) -> Picture:
+    """The picture of one version: how many came to each state first from which other, and which ways were gone."""
+    return _Drawing(flow, states, entries, noun).finish(transitions)
+
+
+class _Drawing:
+    def __init__(
+        self, flow: FlowColumns, states: Sequence[PictureState], entries: Mapping[Pair, int], noun: str
+    ) -> None:
+        self.flow, self.states, self.noun = flow, states, noun
+        self.at = {number: index for index, number in enumerate(flow.shown)}
+        inner = {pair: count for pair, count in entries.items() if pair in flow.edges}
+        leaving: dict[int, int] = {}
+        for (source, _), count in inner.items():
+            leaving[source] = leaving.get(source, 0) + count
+        # Who comes back to a state leaves it twice: its bar is as high as what leaves it.
+        sizes = {one: max(states[one].n, leaving.get(one, 0) + states[one].lost) for one in flow.shown}
+        self.unit = HIGH / max([*sizes.values(), 1])
+        names = {one: wrapped(states[one].name, 1.06 * self._pitch()) for one in flow.shown}
+        self.names = names
+        label = _LINE * (2 + max((len(lines) for lines in names.values()), default=1)) + 4
+        self.layout: Layout = lay_out(
+            flow.columns,
+            {self.at[one]: max(LEAST, self.unit * size) if size else 0.0 for one, size in sizes.items()},
+            {(self.at[one], self.at[other]): self.unit * count for (one, other), count in inner.items()},
+            label,
+        )
+        self.entries = {(self.at[one], self.at[other]): count for (one, other), count in inner.items()}
+
+    def _pitch(self) -> float:
+        columns = len(self.flow.columns.rows)
+        return max(float(PITCH), min(260.0, (WIDTH - PITCH) / max(1, columns - 1)))
+
+    def _x(self, column: int) -> float:
+        return round(MARGIN + column * self._pitch(), 1)
+
+    def finish(self, transitions: Mapping[Pair, int]) -> Picture:
+        returns = self._ways_back(transitions)
+        top = MARGIN + (_RISE * len(returns) + 8 if returns else 0)
+        ground = round(top + self.layout.height + FALL, 1)
+        falls: list[Fall] = []
+        lost: list[GroundText] = []
+        for column, row in enumerate(self.flow.columns.rows):
+            here = list(self._falls(column, [one for one in row if isinstance(one, int)], top, ground))
+            falls += here
+            lost += self._ground(column, [fall.number for fall in here])
+        lines = max((len(one.lines) for one in lost), default=0)
+        return Picture(
+            width=round(self._x(len(self.flow.columns.rows) - 1) + PITCH, 1),
+            height=round(ground + (26 + 13 * lines if lost else 4), 1),
+            ground=ground,
+            states=[self._state(one, top) for one in self.flow.shown if self.at[one] in self.layout.bars],
+            ribbons=[self._ribbon(pair, segments, top) for pair, segments in sorted(self.layout.ribbons.items())],
+            falls=falls,
+            lost=lost,
+            returns=[self._return(level, pair, count, top) for level, (pair, count) in enumerate(returns)],
+        )
+
+    def _state(self, number: int, top: float) -> DrawnState:
+        state, span = self.states[number], self.layout.bars[self.at[number]]
+        x, y = self._x(self.flow.columns.at[self.at[number]]), round(top + span.top, 1)
+        lines = self.names[number]
+        first = y - 7 - _LINE * (1 + len(lines))
+        styles = ["state", "goal" if state.goal else "end" if state.end else ""]
+        return DrawnState(
+            number=number if state.link else -1,
+            x=x,
+            y=y,
+            height=round(span.bottom - span.top, 1),
+            style=" ".join(filter(None, styles)),
+            name=[PlacedText(x, round(first + _LINE * at, 1), line) for at, line in enumerate(lines)],
+            visits=PlacedText(x, round(y - 7 - _LINE, 1), f"{state.n:,}"),
+            measure=PlacedText(x, round(y - 7, 1), ""),
+            tip=f"{shortened(state.name)}\n{state.text}" if state.text else shortened(state.name),
+        )
+
+    def _ribbon(self, pair: Pair, segments: Sequence[RibbonPart], top: float) -> DrawnRibbon:
+        parts = []
+        for at, segment in enumerate(segments):
+            # A ribbon leaves a bar behind it, and a lane where it came.
+            left = self._x(segment.column) + (BAR if not at else 0)
+            right = self._x(segment.column + 1)
+            (a, b), (c, d) = (tuple(round(top + y, 1) for y in span) for span in (segment.left, segment.right))
+            middle = round((left + right) / 2, 1)
+            parts.append(
+                f"M{left:g} {a:g}C{middle:g} {a:g} {middle:g} {c:g} {right:g} {c:g}"
+                f"V{d:g}C{middle:g} {d:g} {middle:g} {b:g} {left:g} {b:g}Z"
+            )
+        source, target = (shortened(self.states[self.flow.shown[one]].name) for one in pair)
+        count = counted(self.entries[pair], self.noun)
+        return DrawnRibbon("".join(parts), f"{source} → {target}: {count}")
+
+    def _falls(self, column: int, row: Sequence[int], top: float, ground: float) -> Iterator[Fall]:
+        """Of the states of a column, the lowest falls next to the bars, the others beyond it."""
+        losing = [one for one in row if one in self.layout.bars and self.states[self.flow.shown[one]].lost]
+        wide = {one: max(LEAST, self.unit * self.states[self.flow.shown[one]].lost) for one in losing}
+        room = self._pitch() - BAR - _TURN - 22
+        narrow = min(1.0, room / (sum(wide.values()) + 3 * len(wide))) if wide else 1.0
+        x = self._x(column) + BAR
+        offset = 0.0
+        for index in sorted(losing, key=lambda index: -self.layout.bars[index].top):
+            state = self.states[self.flow.shown[index]]
+            foot = top + self.layout.bars[index].bottom
+            high, across = wide[index], wide[index] * narrow
+            part = state.stuck / state.lost  # the inner band
+            inner, between = high * part, foot - high * part
+            stuck = _turn(x, Reach(between, foot), offset, across * part, ground)
+            over = _turn(x, Reach(foot - high, between), offset + across * part, across * (1 - part), ground, inner)
+            yield Fall(
+                number=self.flow.shown[index],
+                stuck=stuck if state.stuck else "",
+                handed_over=over if state.handed_over else "",
+                tip=f"{shortened(state.name)}\n{lost_words(state.lost, state.stuck, state.handed_over)}",
+            )
+            offset += across + 3
+
+    def _ground(self, column: int, numbers: Sequence[int]) -> Iterator[GroundText]:
+        """One state that loses says how; of several, each says how many."""
+        if not numbers:
+            return
+        x = round(self._x(column) + BAR + _TURN, 1)
+        states = [self.states[number] for number in sorted(numbers, key=lambda one: -self.states[one].lost)]
+        total = sum(state.lost for state in states)
+        if len(states) == 1:
+            (state,) = states
+            lines = [f"{state.stuck:,} stuck"] if state.stuck else []
+            lines += [f"{state.handed_over:,} to a person"] if state.handed_over else []
+        else:
+            lines = [f"{cut_name(state.name, self._pitch() - 26)} {state.lost:,}" for state in states[:4]]
+            lines += [f"and {counted(len(states) - 4, 'more state')}"] if len(states) > 4 else []
+        yield GroundText(x, numbers[0], f"{total:,}", lines)
+
+    def _ways_back(self, transitions: Mapping[Pair, int]) -> list[tuple[Pair, int]]:
+        """The most frequent first; the last is drawn highest."""
+        column = self.flow.columns.at
+        back = {
+            pair: count
+            for pair, count in transitions.items()
+            if pair[0] in self.at and pair[1] in self.at and column[self.at[pair[0]]] > column[self.at[pair[1]]]
+        }
+        frequent = sorted(back.items(), key=lambda one: (-one[1], one[0]))[:MAX_RETURNS]
+        return sorted(frequent, key=lambda one: column[self.at[one[0][0]]] - column[self.at[one[0][1]]])
+
+    def _return(self, level: int, pair: Pair, count: int, top: float) -> Return:
+        start, end = (self._x(self.flow.columns.at[self.at[one]]) + BAR / 2 for one in pair)
+        tops = [top + self.layout.bars[self.at[one]].top - _LINE * (2 + len(self.names[one])) - 6 for one in pair]
+        y = round(top - 10 - _RISE * level, 1)
+        path = f"M{start:g} {tops[0]:g}C{start:g} {y:g} {start:g} {y:g} {start - 20:g} {y:g}"
+        path += f"H{end + 20:g}C{end:g} {y:g} {end:g} {y:g} {end:g} {tops[1] - 6:g}"
+        where = cut_name(self.states[pair[1]].name, start - end - 80)
+        words = f"{count:,} {'goes' if count == 1 else 'go'} back to {where}"
+        return Return(path, f"M{end:g} {tops[1]:g}l-4 -7h8z", PlacedText(round((start + end) / 2, 1), y - 5, words))
+
+
+def lost_words(lost: int, stuck: int, handed_over: int) -> str:
+    """`45 lost: 38 stuck, 7 handed to a person`."""
+    parts = [f"{stuck:,} stuck"] if stuck else []
+    parts += [f"{handed_over:,} handed to a person"] if handed_over else []
+    return f"{lost:,} lost" + (f": {', '.join(parts)}" if parts else "")
+
+
+def _turn(x: float, span: Reach, offset: float, across: float, ground: float, inside: float = 0.0) -> str:
+    """A band that leaves a bar to the right and turns down to the ground, so far off; `inside` lies another."""
+    inner_x, inner_y = _TURN + offset, _TURN + inside
+    outer_x, outer_y = inner_x + across, inner_y + span.bottom - span.top
+    top, bottom = span
+    return (
+        f"M{x:g} {top:.1f}a{outer_x:.1f} {outer_y:.1f} 0 0 1 {outer_x:.1f} {outer_y:.1f}V{ground:g}h{-across:.1f}"
+        f"V{bottom + inner_y:.1f}a{inner_x:.1f} {inner_y:.1f} 0 0 0 {-inner_x:.1f} {-inner_y:.1f}Z"
     )
 
 
-def _moved(layout: Layout, by: float) -> Layout:
-    boxes = {key: box._replace(x=box.x + by, y=box.y + by) for key, box in layout.boxes.items()}
-    routes = tuple(
-        route._replace(points=tuple(Point(point.x + by, point.y + by) for point in route.points))
-        for route in layout.routes
-    )
-    return layout._replace(width=layout.width + by, height=layout.height + by, boxes=boxes, routes=routes)
+def cut_name(name: str, width: float) -> str:
+    """A name in one line of a given width; what does not fit ends in …"""
+    name = in_one_line(name[: 2 * MAX_NAME])
+    if _measure(name) <= width:
+        return name
+    return name[: _fitting(name, width - _measure("…"))].rstrip() + "…"
 
 
-def level(lost: float | None) -> int | None:
-    """The shade of a share lost."""
-    if lost is None:
-        return None
-    return sum(lost >= bound for bound in LEVELS[1:]) + (lost > 0)
-
-
-def _state(number: int, state: PictureState, lines: Sequence[str], box: Box) -> DrawnState:
-    middle = box.x + box.width / 2
-    blank = (box.height - _FOOT - _LINE * len(lines)) / 2
-    name = [PlacedText(middle, round(box.y + blank + 19 + _LINE * at, 1), line) for at, line in enumerate(lines)]
-    figures = PlacedText(middle, round(box.y + blank + 19 + _LINE * len(lines), 1), _figures(state))
-    styles = ["state"]
-    if state.n:
-        shade = None if state.terminal in WITHOUT_SUCCESS else level(state.lost)
-        styles.append("lost-unknown" if shade is None else f"lost-{shade}")
-    else:
-        styles.append("unentered" if state.arrived else "untested")
-    if state.terminal:
-        styles += ["end", state.terminal]
-    return DrawnState(
-        number=number,
-        box=box,
-        round=box.height / 2 if state.terminal else 7,
-        style=" ".join(styles),
-        name=name,
-        figures=figures,
-        bar_x=box.x + _inset(state),
-        bar=0 if state.terminal in WITHOUT_SUCCESS else round((box.width - 2 * _inset(state)) * (state.lost or 0.0), 1),
-        tip=f"{shortened(state.name)}\n{state.text}",
-    )
-
-
-def _inset(state: PictureState) -> float:
-    return 30 if state.terminal else 8
-
-
-def _figures(state: PictureState) -> str:
-    if not state.n:
-        return f"led to {state.arrived:,}×, not entered" if state.arrived else "untested"
-    if state.terminal and (not state.lost or state.terminal in WITHOUT_SUCCESS):
-        return f"n {state.n:,} · {'end' if state.terminal == 'unknown' else state.terminal}"
-    return f"n {state.n:,} · {NOTHING if state.lost is None else percent_text(state.lost)} lost"
-
-
-def wrapped(name: str, width: float = Size().width - 14) -> list[str]:
+def wrapped(name: str, width: float = 166) -> list[str]:
     """A name in one line or two, broken after a blank or an underscore if it can be; what does not fit ends in …"""
     name = in_one_line(name[: 2 * MAX_NAME])
     if _measure(name) <= width:
@@ -228,78 +375,3 @@ def _width(character: str) -> float:
 
 _WIDTHS = {"ijl.,:;|!'` ": 4.8, "tfr-()[]": 6.2, "ckszvxy_/": 8.0, "mwMWQ@%#&+<=>~": 12.6}
 """Widths in the widest bold font that browsers choose from."""
-
-
-def _edge(route: Route, states: Sequence[PictureState], most: float) -> DrawnEdge:
-    source, target = int(route.source), int(route.target)
-    share = math.sqrt(route.weight / most)
-    loop = source == target
-    tip = f"{shortened(states[source].name)} → {shortened(states[target].name)}: {counted(int(route.weight), 'time')}"
-    tip += ", to itself" if loop else ", back to a state before it" if route.back else ""
-    return DrawnEdge(
-        source=source,
-        target=target,
-        style="edge back" if route.back or loop else "edge",
-        path=_loop(route) if loop else _path(route),
-        head=_head(route, loop),
-        width=round(1.2 + 5 * share, 1),
-        opacity=round(0.45 + 0.45 * share, 2),
-        tip=tip,
-    )
-
-
-def _path(route: Route) -> str:
-    """Curves that leave and arrive upright. The line ends where the arrow head begins."""
-    points = list(route.points)
-    up = -1 if points[-1].y < points[0].y else 1
-    points[-1] = points[-1]._replace(y=points[-1].y - 6 * up)
-    parts = [f"M{points[0].x:g} {points[0].y:g}"]
-    for at in range(1, len(points)):
-        start, end = points[at - 1], points[at]
-        if at % 2:
-            middle = round((start.y + end.y) / 2, 1)
-            parts.append(f"C{start.x:g} {middle:g} {end.x:g} {middle:g} {end.x:g} {end.y:g}")
-        else:
-            parts.append(f"L{end.x:g} {end.y:g}")
-    return "".join(parts)
-
-
-def _loop(route: Route) -> str:
-    begin, end = route.points
-    out = begin.x + 30
-    return f"M{begin.x:g} {begin.y:g}C{out:g} {begin.y - 8:g} {out:g} {end.y + 8:g} {end.x + 6:g} {end.y:g}"
-
-
-def _head(route: Route, loop: bool) -> str:
-    x, y = route.points[-1]
-    if loop:
-        return f"M{x:g} {y:g}l8 -4.5v9z"
-    return f"M{x:g} {y:g}l-4.5 {'8' if route.back else '-8'}h9z"
-
-
-def _labels(routes: Sequence[Route], most: float) -> Iterator[EdgeLabel]:
-    """The counts of strong edges, where they begin; one that would cover another is left out."""
-    taken: list[tuple[float, float, float]] = []
-    for route in sorted(routes, key=lambda one: (-one.weight, one.source, one.target)):
-        if route.weight < _LABELLED * most:
-            break
-        text = f"{int(route.weight):,}"
-        half = 3.6 * len(text) + 3
-        for spot in _spots(route):
-            if all(abs(spot.x - x) >= half + other or abs(spot.y - y) >= 14 for x, y, other in taken):
-                taken.append((spot.x, spot.y, half))
-                yield EdgeLabel(
-                    int(route.source), int(route.target), PlacedText(round(spot.x, 1), round(spot.y + 4, 1), text)
-                )
-                break
-
-
-def _spots(route: Route) -> Iterator[Point]:
-    """Points along the first curve of an edge, the middle first."""
-    start, end = route.points[:2]
-    if route.source == route.target:
-        yield Point(start.x + 14, (start.y + end.y) / 2)
-        return
-    for part in (0.5, 0.38, 0.62):
-        smooth = part * part * (3 - 2 * part)
-        yield Point(start.x + (end.x - start.x) * smooth, start.y + (end.y - start.y) * part)

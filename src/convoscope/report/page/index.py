@@ -12,10 +12,11 @@ import numpy as np
 from convoscope.analysis.answer import Answer, LostConversation, RankReasons, metric_label, rank_reasons, sentence_start
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.words import reason_text, value_text
-from convoscope.conversation import DIMENSIONS
+from convoscope.conversation import DIMENSIONS, from_json
 from convoscope.report.page.figures import dimension_key
 from convoscope.report.page.overview import cause_key
 from convoscope.report.panels import ListFacet, facets
+from convoscope.report.speech_lanes import Ruler, speech_lanes
 from convoscope.runs.database import (
     CONVERSATION_SCORES,
     CONVERSATIONS,
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 20_000
 """Conversations that the list knows; what lies behind them is in the figures and charts all the same."""
-MAX_COLUMNS = 4
+MAX_COLUMNS = 3
+MAX_TIMED = 2_000
+"""A list of more does not say how long each is: that is in the bodies alone."""
+VERSION = "agent"
+"""The facet that is a column, too."""
 MOST_VALUES = 1_000
 """Values of a facet that are here whether or not a listed conversation has them, the most frequent first."""
 TENTH = 0.9
@@ -83,7 +88,30 @@ class IndexColumn(msgspec.Struct, frozen=True, kw_only=True):
     """Places of conversations whose value fails, or is among the worst tenth."""
 
 
-class Index(msgspec.Struct, frozen=True, kw_only=True):
+class Partner(msgspec.Struct, frozen=True, array_like=True):
+    """The same scenario on the other side."""
+
+    id: str
+    kind: int
+    """The place of its outcome among the kinds of the list."""
+    position: int
+    """In the list; -1 where it is in the other run."""
+    pair: int
+    """Its index among the pairs of the screen; -1 where its outcome is the same."""
+    is_earlier: bool
+
+
+class PairedList(NamedTuple):
+    """What the list knows of pairs."""
+
+    facet: ListFacet
+    partners: Mapping[int, Partner]
+    """By the number of each conversation; positions are those of numbers until the list is made."""
+    title: str
+    """`v1 → v2`."""
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything that the list knows. All lists but those of facets go worst first."""
 
     ids: list[str]
@@ -95,6 +123,12 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
     """Where it was lost."""
     facets: list[IndexFacet]
     columns: list[IndexColumn]
+    partners: list[Partner | None] = []
+    """The same scenario on the other side, where versions or runs are compared."""
+    moved: str = ""
+    """The title of that column."""
+    version: int = -1
+    """The facet that is shown as a column: the version of the agent."""
 
 
 class ListData(NamedTuple):
@@ -106,13 +140,20 @@ class ListData(NamedTuple):
     why: Mapping[int, RankReasons]
     """Of those that are listed."""
     columns: Sequence[Headline]
+    paired: PairedList | None = None
 
 
-def list_data(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> ListData:
+def list_data(
+    run: Run,
+    answer: Answer,
+    ranking: Ranking,
+    lost: Sequence[LostConversation],
+    paired: PairedList | None = None,
+) -> ListData:
     """The outcome, the cause, the position and every dimension of all conversations."""
     findings = {one.number: one for one in lost}
     listed = ranking.order[:MAX_LISTED].tolist()
-    outcomes = {number: _outcome(number, ranking, findings) for number in listed}
+    outcomes = {number: ending_of(number, ranking, findings) for number in listed}
     lost_in = {one.number: one.state for one in lost if one.state}
     causes = {number: cause_key(cause) for cause in (*answer.causes, *answer.remaining) for number in cause.numbers}
     sentences = {cause_key(cause): sentence_start(cause.sentence) for cause in (*answer.causes, *answer.remaining)}
@@ -124,6 +165,7 @@ def list_data(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCon
             labels=ENDED,
             counts=_outcome_counts(ranking, findings),
         ),
+        *([paired.facet] if paired is not None else []),
         ListFacet(key="cause", title="Why it was lost", values=causes, labels=sentences),
         ListFacet(key="lost_in", title="Lost in", values=lost_in),
         *_dimensions(run, listed),
@@ -135,6 +177,7 @@ def list_data(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostCon
         outcomes=outcomes,
         why=rank_reasons(run, listed, lost),
         columns=_columns(answer, ranking.headlines),
+        paired=paired,
     )
 
 
@@ -146,7 +189,7 @@ def make_index(run: Run, data: ListData, ranking: Ranking, numbers: Sequence[int
             f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY position"
         ).fetchall()
         cells = _Cells(connection, run, [row[1] for row in rows], data.columns)
-        columns = []
+        columns = _lengths(connection, run) if len(numbers) <= MAX_TIMED else []
         for headline in data.columns:
             label = metric_label(run.summary.by_key[headline.key], data.noun)
             columns.append(cells.of(headline, label, _bad(ranking, headline, numbers)))
@@ -157,12 +200,44 @@ def make_index(run: Run, data: ListData, ranking: Ranking, numbers: Sequence[int
         kinds=kinds,
         reasons=[data.why[number].reasons for number in numbers],
         ended=[data.why[number].lost_in for number in numbers],
-        facets=[_coded(one, numbers, len(ranking.order)) for one in data.facets],
+        facets=(facets := [_coded(one, numbers, len(ranking.order)) for one in data.facets]),
         columns=columns,
+        version=next((at for at, one in enumerate(facets) if one.key == VERSION and one.divides), -1),
+        partners=_partners(data.paired, numbers) if data.paired is not None else [],
+        moved=data.paired.title if data.paired is not None else "",
     )
 
 
-def _outcome(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]) -> str:
+def _lengths(connection: duckdb.DuckDBPyConnection, run: Run) -> list[IndexColumn]:
+    """How long the wanted conversations are, by the clock, as a column; nothing where none has times."""
+    query = f"SELECT body FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY position"
+    seconds: list[float | None] = []
+    rows = connection.execute(query)
+    while batch := rows.fetchmany(500):
+        for (body,) in batch:
+            conversation = from_json(body)
+            lanes = speech_lanes(conversation, Ruler(conversation))
+            seconds.append(round(lanes.length) if lanes is not None and lanes.length else None)
+    ordered = sorted({one for one in seconds if one is not None})
+    code = {value: position for position, value in enumerate(ordered)}
+    if not ordered:
+        return []
+    texts = [f"{int(value) // 60}:{int(value) % 60:02}" for value in ordered]
+    codes = [-1 if value is None else code[value] for value in seconds]
+    return [
+        IndexColumn(name="length", label="length", texts=texts, codes=codes, reasons=["no times in the log"], bad=[])
+    ]
+
+
+def _partners(paired: PairedList, numbers: Sequence[int]) -> list[Partner | None]:
+    """The other conversation of each pair, with its position in the list."""
+    at = {number: position for position, number in enumerate(numbers)}
+    partners = [paired.partners.get(number) for number in numbers]
+    return [one and msgspec.structs.replace(one, position=at.get(one.position, -1)) for one in partners]
+
+
+def ending_of(number: int, ranking: Ranking, lost: Mapping[int, LostConversation]) -> str:
+    """How a conversation ended, as the list says it."""
     if number in ranking.errors:
         return "broken"
     return "handed_over" if number in lost and lost[number].handed_over else ENDINGS[ranking.outcome[number]]
@@ -173,7 +248,7 @@ def _outcome_counts(ranking: Ranking, lost: Mapping[int, LostConversation]) -> C
     counts: Counter[str] = Counter(dict(zip(ENDINGS, sizes, strict=False)))
     for number in {*ranking.errors, *(number for number, one in lost.items() if one.handed_over)}:
         counts[ENDINGS[ranking.outcome[number]]] -= 1
-        counts[_outcome(number, ranking, lost)] += 1
+        counts[ending_of(number, ranking, lost)] += 1
     return +counts
 
 
@@ -191,7 +266,11 @@ def _dimensions(run: Run, listed: Sequence[int]) -> Iterator[ListFacet]:
                 values.setdefault(name, {})[number] = value
         all_are_listed = len(listed) == run.summary.conversations
         names = set(values) if all_are_listed else further_dimensions(connection, source)
-        for name in (*DIMENSIONS, *sorted(names - set(DIMENSIONS))):
+        # Versions say most; scenarios are many.
+        first = ("agent", "model", "flow")
+        last = ("scenario_id", "trial")
+        usual = (*first, *(name for name in DIMENSIONS if name not in (*first, *last)))
+        for name in (*usual, *sorted(names - set(DIMENSIONS)), *last):
             known = values.get(name, {})
             counts, others = (None, 0) if all_are_listed else _counts(connection, source, name, known)
             title = name.replace("_", " ").capitalize()

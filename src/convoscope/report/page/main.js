@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ where we are
 
-const TITLES = { overview: "Overview", metrics: "Metrics", breaks: "Where it breaks", calls: "" };
-const screens = () => ["overview", "metrics", facts.breaks.flow || (facts.breaks.groups || []).length || facts.breaks.alike || (facts.breaks.panels || []).length ? "breaks" : null, "calls"].filter(Boolean);
+const TITLES = { overview: "Overview", metrics: "Metrics", breaks: "Where it breaks", calls: "", compare: "Compare" };
+const screens = () => ["overview", "metrics", facts.breaks.flow || (facts.breaks.groups || []).length || facts.breaks.alike || (facts.breaks.panels || []).length ? "breaks" : null, "calls", facts.compare ? "compare" : null].filter(Boolean);
 let step = 0;
 let left = "";
 
@@ -13,14 +13,15 @@ async function route() {
   const [path, query = ""] = hash.slice(2).split(/\?(.*)/s);
   const [screen, ...rest] = path.split("/").map(decoded);
   const alone = facts.total === 1 && !hash ? index.ids[0] : undefined;
-  const name = alone !== undefined ? "call" : screen === "call" ? "call" : screens().includes(screen) ? screen : "overview";
+  const name = alone !== undefined ? "call" : screen === "call" ? "call" : screens().includes(screen) ? screen : hash ? "overview" : facts.opens || "overview";
   const parts = name === "call" ? await callScreen(alone === undefined ? rest[0] || "" : alone, rest[1])
-    : { overview: overviewScreen, metrics: () => figuresScreen(rest[0]), breaks: () => breaksScreen(...rest), calls: () => callsScreen(query) }[name]();
+    : name === "compare" ? await compareScreen(rest[0], query)
+    : { overview: overviewScreen, metrics: () => figuresScreen(rest[0]), breaks: () => breaksScreen(rest[0], rest[1], query), calls: () => callsScreen(query) }[name]();
   if (mine !== step) return;
   const main = $("content");
-  const same = main.dataset.screen === name && name !== "call";
+  const same = main.dataset.screen === name && name !== "call" && name !== "compare";
   main.dataset.screen = name;
-  main.className = name === "calls" ? "wide" : "";
+  main.className = name === "calls" || (name === "compare" && rest[0]) ? "wide" : "";
   main.replaceChildren(...parts.flat(Infinity).filter(Boolean));
   tabs(name === "call" ? "calls" : name);
   document.title = name === "call" ? `${decoded(rest[0] || alone || "")} · ${facts.name}` : title;
@@ -53,7 +54,7 @@ function keys(event) {
   const press = (id) => { const target = $(id); if (target) { event.preventDefault(); location.hash = target.getAttribute("href"); } };
   if (event.key === "?") { $("keys").showModal(); }
   else if ($("keys").open) return;
-  else if (/^[1-4]$/.test(event.key)) { const name = ["overview", "metrics", "breaks", "calls"][event.key - 1]; if (screens().includes(name)) location.hash = name === "calls" ? filterHash() : `#/${name}`; }
+  else if (/^[1-46]$/.test(event.key)) { const name = ["overview", "metrics", "breaks", "calls", "", "compare"][event.key - 1]; if (screens().includes(name)) location.hash = name === "calls" ? filterHash() : `#/${name}`; }
   else if (event.key === "5" && index.ids.length) location.hash = linkTo(opened.place < 0 ? 0 : opened.place);
   else if (event.key === "/") {
     event.preventDefault();
@@ -63,9 +64,9 @@ function keys(event) {
   }
   else if (screen === "calls" && (event.key === "j" || event.key === "k")) moveRow(event.key === "j" ? 1 : -1);
   else if (screen === "calls" && event.key === "Enter" && list.shown.length && !event.target.closest("a, button")) location.hash = linkTo(list.shown[list.at]);
-  else if (screen === "call" && event.key === "j") press("next");
-  else if (screen === "call" && event.key === "k") press("previous");
-  else if (screen === "call" && event.key === "Escape") press("back");
+  else if (/^(call|compare)$/.test(screen) && event.key === "j") press("next");
+  else if (/^(call|compare)$/.test(screen) && event.key === "k") press("previous");
+  else if (/^(call|compare)$/.test(screen) && event.key === "Escape") press("back");
   else if (screen === "metrics" && event.key === "Escape") location.hash = "#/metrics";
   else if (screen === "breaks" && event.key === "Escape") location.hash = "#/overview";
 }

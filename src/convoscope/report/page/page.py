@@ -20,15 +20,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from convoscope.analysis.answer import Answer, GroupApart, LostConversation, look_at_lost, make_answer
-from convoscope.analysis.targets import GivenTarget, run_checks
+from convoscope.analysis.answer import (
+    Answer,
+    GroupApart,
+    LostConversation,
+    look_at_lost,
+    make_answer,
+    rank_reasons,
+)
+from convoscope.analysis.compare.make import compare_versions_of
+from convoscope.analysis.compare.model import RunComparison
+from convoscope.analysis.targets import Check, GivenTarget, run_checks
 from convoscope.analysis.words import counted, folder_text
 from convoscope.errors import UsageError
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.files import write_text
 from convoscope.report.page.call import CallMaker, CallRank
+from convoscope.report.page.compare import CompareScreen, compare_screen, paired_list
 from convoscope.report.page.figures import FigureData, FiguresScreen, calls_link, dimension_key, figures_screen
-from convoscope.report.page.index import MAX_LISTED, Index, ListData, list_data, make_index
+from convoscope.report.page.index import ENDED, MAX_LISTED, Index, ListData, ending_of, list_data, make_index
 from convoscope.report.page.overview import Overview, overview
 from convoscope.report.panels import PagePanel, panels
 from convoscope.runs.audit import NO_FLOW
@@ -118,7 +128,7 @@ def fold(body: bytes) -> str:
 MAX_CONVERSATIONS = 400
 MAX_MB = 5.0
 NO_STATES = "These logs name no states. Events of states, or `state` in each turn, would draw the flow."
-_SCRIPTS = ("core", "overview", "figures", "breaks", "calls", "call", "main")
+_SCRIPTS = ("core", "overview", "figures", "breaks", "calls", "call", "compare", "main")
 _NOTHING = Packed("", {}, 0, [])
 
 
@@ -164,6 +174,9 @@ class PageData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     overview: Overview
     figures: FiguresScreen
     breaks: Breaks
+    compare: CompareScreen | None = None
+    opens: str = ""
+    """The screen that is shown first; else the overview."""
 
 
 def write_page(
@@ -179,24 +192,60 @@ def write_page(
     At most the worst `conversations` are in it in full, and fewer where the file would grow beyond
     `max_mb`; the page says which.
     """
+    path = Path(out) if out is not None else run.folder / PAGE
+    return _write(run, path, conversations, max_mb, targets, compare_versions_of(run), [run])
+
+
+def write_compare_page(
+    comparison: RunComparison,
+    runs: Sequence[Run],
+    out: str | os.PathLike[str],
+    *,
+    conversations: int = MAX_CONVERSATIONS,
+    max_mb: float = MAX_MB,
+) -> Written:
+    """Write one page of what is compared. It opens on the comparison; its list is of the last run.
+
+    Of the first run, the conversations that were fixed or broke are in it, as many as fit into a third of the room.
+    """
+    return _write(runs[-1], Path(out), conversations, max_mb, (), comparison, runs, opens="compare")
+
+
+def _write(
+    run: Run,
+    path: Path,
+    conversations: int,
+    max_mb: float,
+    targets: Sequence[GivenTarget],
+    comparison: RunComparison | None,
+    runs: Sequence[Run],
+    opens: str = "",
+) -> Written:
     if conversations < 0:
         raise UsageError(f"--conversations must be at least 0, not {conversations}")
     if not 0 < max_mb < float("inf"):
         raise UsageError(f"--max-mb must be above 0, not {max_mb:g}")
-    path = Path(out) if out is not None else run.folder / PAGE
     ranking = rank(run)
     lost, answer = look_at_lost(run), make_answer(run, targets)
-    flows = find_flows(run, answer, ranking, lost)
+    checks = run_checks(run, targets)
+    flows = find_flows(run, answer, ranking, lost, checks)
     links = flows.links if flows else {}
-    listing = list_data(run, answer, ranking, lost)
-    figures = FigureData(run, answer.noun, run_checks(run, targets))
+    paired = paired_list(comparison, runs, list(ENDED)) if comparison is not None else None
+    listing = list_data(run, answer, ranking, lost, paired)
+    figures = FigureData(run, answer.noun, checks)
+    room = int(max_mb * _MB)
+    base = _baseline_stories(comparison, runs, min(conversations, MAX_CONVERSATIONS), room // 3)
     data = PageData(
-        name=run.name,
+        name=run.name
+        if not opens
+        else " and ".join(side.name for side in comparison.sides)
+        if comparison
+        else run.name,
         folder=folder_text(run),
         noun=answer.noun,
         order=answer.order,
         total=answer.conversations,
-        overview=overview(run, answer, figures, links),
+        overview=overview(run, answer, figures, links, flows.losses.visits if flows else None),
         figures=figures_screen(figures),
         breaks=Breaks(
             flow=flows.screen if flows else None,
@@ -205,11 +254,13 @@ def write_page(
             alike=answer.alike,
             panels=panels(run),
         ),
+        compare=compare_screen(comparison, runs, base) if comparison is not None else None,
+        opens=opens,
     )
     folded = fold(msgspec.json.encode(data))
-    room = int(max_mb * _MB) - len(_render(answer, data, folded, _NOTHING).encode())
+    room -= len(_render(answer, data, folded, _NOTHING, base).encode())
     packed = pack(run, listing, ranking, conversations, room)
-    markup = _render(answer, data, folded, packed)
+    markup = _render(answer, data, folded, packed, base)
     size = len(markup.encode())
     if size > max_mb * _MB:
         needed = f"without a conversation it takes {size / _MB:.2f} MB"
@@ -218,13 +269,15 @@ def write_page(
     return Written(path, size, len(ranking.order), len(packed.stories), packed.listed)
 
 
-def find_flows(run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation]) -> Flows | None:
+def find_flows(
+    run: Run, answer: Answer, ranking: Ranking, lost: Sequence[LostConversation], checks: Sequence[Check] = ()
+) -> Flows | None:
     """What the page says of states. Most runs have none, and need no module that draws them."""
     if not run.tables.files(STATE_TABLE.name):
         return None
     from convoscope.report.page.flow_screen import flow_screen
 
-    return flow_screen(run, answer, ranking, lost)
+    return flow_screen(run, answer, ranking, lost, checks)
 
 
 def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], str], facets: Set[str]) -> GroupRow:
@@ -237,7 +290,29 @@ def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], st
     return GroupRow(name, group.sentence, group.worse, counted(group.conversations, answer.noun), href)
 
 
-def _render(answer: Answer, data: PageData, folded: str, packed: Packed) -> str:
+def _baseline_stories(comparison: RunComparison | None, runs: Sequence[Run], most: int, room: int) -> dict[int, str]:
+    """Of two runs, the conversations of the first that were fixed or broke, by index of their pair; packed."""
+    if comparison is None or comparison.by or not comparison.pairs:
+        return {}
+    run, after = runs[0], comparison.sides[-1].name
+    pairs = [pair for pair in comparison.pairs if pair.side == after][:most]
+    numbers = [pair.before_number for pair in pairs]
+    ranking = rank(run)
+    lost = {one.number: one for one in look_at_lost(run)}
+    why = rank_reasons(run, numbers, list(lost.values()))
+    calls = CallMaker(run.summary, comparison.noun, trust_judges=run.trusts_judges)
+    by_number: dict[int, str] = {}
+    for record in records(run, numbers, calls.stories):
+        number = record.number
+        ranked = CallRank(ending_of(number, ranking, lost), why[number], ranking.because([number])[0])
+        folded = fold(msgspec.json.encode(calls.call(record, ranked)))
+        if len(folded) + _TAGS <= min(room, _MAX_ONE):
+            room -= len(folded) + _TAGS
+            by_number[number] = folded
+    return {index: by_number[number] for index, number in enumerate(numbers) if number in by_number}
+
+
+def _render(answer: Answer, data: PageData, folded: str, packed: Packed, base: Mapping[int, str]) -> str:
     # All scripts as one, in a scope of its own.
     js = '"use strict";\n(() => {\n' + "".join(page_file(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     return fill_page(
@@ -250,23 +325,24 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed) -> str:
         facts=folded,
         index=packed.listing,
         bounds=fold(msgspec.json.encode(packed.bounds)),
-        stories=_Markup(
+        stories=Markup(
             "\n".join(
-                f'<script type="text/plain" id="story-{position}">{story}</script>'
-                for position, story in packed.stories.items()
+                f'<script type="text/plain" id="{name}-{position}">{story}</script>'
+                for name, stories in (("story", packed.stories), ("base", base))
+                for position, story in stories.items()
             )
         ),
     )
 
 
-class _Markup(str):
+class Markup(str):
     """Text that is put into a page as it is."""
 
 
 def fill_page(template: str, css: str, js: str, **parts: str) -> str:
     """A page of its parts, which are escaped, with a policy that allows its own script and style only."""
     whole = {"policy": escape(_policy(css, js)), "css": css, "js": js}
-    whole |= {name: part if isinstance(part, _Markup) else escape(part) for name, part in parts.items()}
+    whole |= {name: part if isinstance(part, Markup) else escape(part) for name, part in parts.items()}
     # In one pass: what is put in is not looked at again.
     text = re.sub(r"@(\w+)@", lambda match: whole[match[1]], template)
     # A file name may hold bytes that are no text.
