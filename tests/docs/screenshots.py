@@ -21,7 +21,7 @@ Scheme = Literal["light", "dark"]
 IMAGES = ROOT / "docs" / "images"
 CALL = "v1-live-03"
 """A call that is lost while a tool takes its time."""
-PLACES = {"page": "#/overview", "flow": "#/breaks", "conversation": f"#/call/{CALL}"}
+PLACES = {"page": "#/overview", "flow": "#/breaks", "conversation": f"#/call/{CALL}", "compare": "#/compare"}
 
 
 def main() -> None:
