@@ -22,7 +22,7 @@ _LEFT_OUT = frozenset(("scenario_id", "trial", "state", "flow"))
 _STEPS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TriedTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A target that a card suggests, and what the card is with it."""
 
     source: str
@@ -35,7 +35,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What keeps it: `--target 'agent.talks_over_user <= 1%'`."""
 
 
-def suggested_target(figure: Figure, data: FigureData) -> Trial | None:
+def suggested_target(figure: Figure, data: FigureData) -> TriedTarget | None:
     """None where no version or group does better: without a source there is no suggestion."""
     if figure.value is None or figure.better not in (HIGHER, LOWER) or not figure.judge.startswith("("):
         return None
@@ -49,7 +49,7 @@ def suggested_target(figure: Figure, data: FigureData) -> Trial | None:
     if not (verdict.sure or verdict.outcome == UNDETERMINED):
         label += ", too close"
     histogram = data.histograms.get(figure.key)
-    return Trial(
+    return TriedTarget(
         source=f"{name} has {value_text(value, figure.unit)}",
         target=target_text(target, figure.unit),
         verdict=label,
