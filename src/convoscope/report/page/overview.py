@@ -25,7 +25,7 @@ from convoscope.metrics.registry import whole_metrics
 from convoscope.report.judging import judging_lines
 from convoscope.report.page.causes import CauseShares, VersionShare, VersionVisits
 from convoscope.report.page.figures import FigureData, ScaledInterval, Spread
-from convoscope.report.page.suggestions import Trial, suggested_target
+from convoscope.report.page.suggestions import TriedTarget, suggested_target
 from convoscope.report.run_tables import interval_and_clusters
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.ranking import OUTCOME_METRIC
@@ -104,7 +104,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bad: bool = False
     bar: ScaledInterval | None = None
     spread: Spread | None = None
-    trial: Trial | None = None
+    trial: TriedTarget | None = None
 
 
 class CauseRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
