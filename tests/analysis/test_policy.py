@@ -199,7 +199,8 @@ class TestFigures:
         figure = run["conversation.turns"]
         assert figure.value is not None
         limit = limit if by_value else f"<= {figure.value}"
-        assert gate(run, rule(f"turns {limit}", decide="interval")).outcome == by_interval
+        (result,) = gate(run, rule(f"turns {limit}", decide="interval")).rules
+        assert (result.outcome, result.reason) == (by_interval, "" if by_value else "the interval reaches across it")
         assert gate(run, rule(f"turns {limit}")).outcome == (by_value or "passed")
 
     @pytest.mark.parametrize(

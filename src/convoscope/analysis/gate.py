@@ -154,7 +154,7 @@ def only_if_sure(verdict: RuleVerdict, interval: Interval | None) -> RuleVerdict
     """The verdict where the interval decides: undetermined, unless the whole of it is on one side of the rule."""
     if verdict.sure or verdict.outcome == UNDETERMINED:
         return verdict
-    return RuleVerdict(UNDETERMINED, f"{verdict.reason}, but {ACROSS if interval is not None else NO_INTERVAL}")
+    return RuleVerdict(UNDETERMINED, ACROSS if interval is not None else NO_INTERVAL)
 
 
 def counts_as(outcome: Outcome, when_undetermined: str) -> Outcome | None:

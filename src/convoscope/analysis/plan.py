@@ -32,7 +32,7 @@ LEAST_CLUSTERS = 5
 _EFFECT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(pp|points?|%|[a-z]*)\s*")
 
 
-class Spread(NamedTuple):
+class ValueSpread(NamedTuple):
     """How values differ: between scenarios, and between trials of one."""
 
     between: float
@@ -57,7 +57,7 @@ class PlannedSize(msgspec.Struct, frozen=True, kw_only=True):
     """Of each side."""
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class SamplePlan(msgspec.Struct, frozen=True, kw_only=True):
     """How many conversations would show an effect, and what the run as it is would show."""
 
     figure: str
@@ -81,7 +81,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: int
 
 
-def plan(run: Run | str | os.PathLike[str], effect: str, figure: str = "", *, power: float = POWER) -> Plan:
+def plan(run: Run | str | os.PathLike[str], effect: str, figure: str = "", *, power: float = POWER) -> SamplePlan:
     """How many conversations would show an effect in a figure; without a name, in the outcome."""
     run = run if isinstance(run, Run) else Run.open(run)
     if not 0.5 <= power < 1:
@@ -107,7 +107,7 @@ def plan(run: Run | str | os.PathLike[str], effect: str, figure: str = "", *, po
     has_scenarios = bool((samples.scenarios >= 0).any())
     alone = _variance(spread, spread.trials)
     pairs = _pair_variance(spread, spread.trials)
-    return Plan(
+    return SamplePlan(
         figure=name,
         label=metric_label(declared, noun_of(run)),
         noun=noun_of(run),
@@ -148,7 +148,7 @@ def effect_size(text: str, unit: str, value: float) -> float:
     return size
 
 
-def _sizes(spread: Spread, reach: float, effect: float, *, has_scenarios: bool) -> Sequence[PlannedSize]:
+def _sizes(spread: ValueSpread, reach: float, effect: float, *, has_scenarios: bool) -> Sequence[PlannedSize]:
     wanted = reach / effect**2
     alone = _size("unpaired", wanted * 2 * _variance(spread, spread.trials), spread.trials, has_scenarios)
     pairs = [_size("pairs", wanted * _pair_variance(spread, trials), trials, True) for trials in TRIALS]
@@ -165,17 +165,17 @@ def _size(design: str, clusters: float, trials: float, has_scenarios: bool) -> P
     )
 
 
-def _variance(spread: Spread, trials: float) -> float:
+def _variance(spread: ValueSpread, trials: float) -> float:
     """Of the mean of a scenario with so many trials."""
     return spread.between + spread.within / trials
 
 
-def _pair_variance(spread: Spread, trials: float) -> float:
+def _pair_variance(spread: ValueSpread, trials: float) -> float:
     """Of the difference of two such means of the same scenario: what scenarios have in common falls out."""
     return 2 * spread.within / trials + (spread.reacts or 0.0)
 
 
-def _spread(run: Run, samples: Samples, sample: FigureSample) -> Spread:
+def _spread(run: Run, samples: Samples, sample: FigureSample) -> ValueSpread:
     """The parts of the variance, by the clusters of the run (analysis of variance)."""
     rows = np.flatnonzero(sample.below > 0)
     above, below, clusters = sample.above[rows], sample.below[rows], samples.clusters[rows]
@@ -188,7 +188,7 @@ def _spread(run: Run, samples: Samples, sample: FigureSample) -> Spread:
         raise UsageError(f"{run.folder} has {len(counts)} independent values: too few to plan by")
     between, within = _parts(residuals, codes, counts)
     trials = float(len(rows) / len(counts))
-    return Spread(between, within, trials, len(counts), _reacts(run, samples, sample, within))
+    return ValueSpread(between, within, trials, len(counts), _reacts(run, samples, sample, within))
 
 
 def _parts(residuals: Floats, codes: Codes, counts: Floats) -> tuple[float, float]:

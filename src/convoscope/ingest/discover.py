@@ -181,8 +181,8 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
     """
     companions = sorted(((Path(one.path).resolve(), one) for one in held), key=lambda pair: pair[0])
     by_folder: dict[Path, list[Input]] = {}
-    for real_path, one in companions:
-        by_folder.setdefault(real_path.parent, []).append(one)
+    for real_path, companion in companions:
+        by_folder.setdefault(real_path.parent, []).append(companion)
     near: dict[str, list[Input]] = {}
     for real, item in logs.items() if companions else ():
         path = Path(item.path).resolve()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convoscope.analysis.compare.words import amount_text, rounded
-from convoscope.analysis.plan import Plan, PlannedSize
+from convoscope.analysis.plan import PlannedSize, SamplePlan
 from convoscope.analysis.words import counted, percent_text, value_text
 from convoscope.report.screen import Screen
 
 
-def print_plan(screen: Screen, plan: Plan) -> None:
+def print_plan(screen: Screen, plan: SamplePlan) -> None:
     """What it takes, design by design; what the run as it is would show."""
     effect = amount_text(plan.effect, plan.unit)
     today = value_text(plan.value, plan.unit)
@@ -33,14 +33,14 @@ def _design(size: PlannedSize) -> str:
     return f"pairs, {counted(size.trials, 'trial')} of each scenario"
 
 
-def _needs(size: PlannedSize, plan: Plan) -> str:
+def _needs(size: PlannedSize, plan: SamplePlan) -> str:
     conversations = f"{counted(rounded(size.conversations), plan.noun)} a side"
     return (
         conversations if size.design == "unpaired" else f"{rounded(size.scenarios or 0):,} scenarios, {conversations}"
     )
 
 
-def _remarks(plan: Plan) -> Iterator[str]:
+def _remarks(plan: SamplePlan) -> Iterator[str]:
     """What a run of this size shows, and what the plan assumes."""
     size = counted(plan.conversations, plan.noun)
     pairs = "" if plan.detectable_pairs is None else f", or {amount_text(plan.detectable_pairs, plan.unit)} by pairs"
