@@ -9,7 +9,7 @@ import msgspec
 
 from convoscope.analysis.flows.losses import ALL, StateKey, StateLosses, VersionDifference
 from convoscope.analysis.flows.state_table import Rate
-from convoscope.analysis.words import axis_text, percent_text, value_text
+from convoscope.analysis.words import percent_text, value_text
 from convoscope.metrics.declaration import SECONDS, SHARE
 from convoscope.report.flow_tables import interval_text
 from convoscope.report.page.overview import MIN_N
@@ -84,7 +84,7 @@ def scales_of(losses: StateLosses, flow: str, versions: Sequence[str], noun: str
         reach = max(_reach(losses, flow, versions, name), default=0.0)
         ladder = _SHARES if words.unit == SHARE else _SECONDS
         most = next((end for end in ladder if end >= reach), reach or 1.0)
-        end = percent_text(most) if words.unit == SHARE else axis_text(most, SECONDS)
+        end = percent_text(most) if words.unit == SHARE else f"{most:g} s"
         about = words.below.format(noun=noun, people=people)
         scales.append(MeasureScale(name=name, title=words.title, about=about, scale=f"0 to {end}", most=most))
     return scales
