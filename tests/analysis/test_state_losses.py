@@ -45,6 +45,8 @@ class TestCounts:
 
     def test_stuck_and_handed_over_are_told_apart(self, one: StateLosses) -> None:
         assert one.lost(("apartment_viewing", "collect_details")) == (21, 4)
+        # The 4 came to the end `escalated`, too, and were in two states before that.
+        assert one.counted_before == {("apartment_viewing", "escalated"): 4, ("apartment_viewing", "greet"): 4}
 
     def test_a_conversation_comes_to_a_state_once(self, one: StateLosses) -> None:
         """6 calls went from confirm back to details and to confirm again: they first came to confirm from contact."""
@@ -91,7 +93,7 @@ def table(**shares: tuple[float, int, float]) -> StateLosses:
         }
         for name, (lost, n, arrives) in shares.items()
     }
-    return StateLosses({ALL: rates}, {}, {}, {}, {}, {}, {})
+    return StateLosses({ALL: rates}, {}, {}, {}, {}, {}, {}, {})
 
 
 class TestWhatAFixWouldBring:

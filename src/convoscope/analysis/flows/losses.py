@@ -91,6 +91,8 @@ class StateLosses(NamedTuple):
     """Every transition, by flow and version, and in how many conversations it was made."""
     visits: Mapping[str, Mapping[StateKey, int]]
     """Conversations that were in a state, by version."""
+    counted_before: Mapping[StateKey, int]
+    """Of the conversations that were in a state, those that were handed over from another one, and count there."""
     ends: Mapping[tuple[str, str], FlowEnds]
     """By flow and version."""
     finishes: Mapping[tuple[str, str], Mapping[str, int]]
@@ -170,6 +172,7 @@ def losses_of(
         _transitions(connection, _ENTRIES),
         _transitions(connection, _RETURNS),
         visits,
+        {(flow, state): count for flow, state, count in connection.execute(_COUNTED_BEFORE).fetchall()},
         _ends(connection),
         _finishes(connection, source),
         dict(_differences(connection, share | seconds)),
@@ -204,6 +207,7 @@ def _mark(connection: duckdb.DuckDBPyConnection, lost: Sequence[LostConversation
         SELECT flow, state, agent, cluster, number, position, (outcome <> {OUTCOMES.index(UNKNOWN)})::INTEGER AS known,
                (known = 1 AND lost_in = state)::INTEGER AS lost, (lost = 1 AND handed = 0)::INTEGER AS stuck,
                (outcome = {OUTCOMES.index(DONE)})::INTEGER AS reached, (lost = 0 AND reached = 1)::INTEGER AS done,
+               (handed = 1 AND lost_in <> '' AND lost_in <> state)::INTEGER AS before,
                list_sum(latencies) / 1000 AS waited, len(latencies) AS waits, objected, spoken
         FROM s JOIN ended USING (number) LEFT JOIN said ON said.number = s.number AND said_in = state
     """)
@@ -295,6 +299,7 @@ def _finishes(connection: duckdb.DuckDBPyConnection, source: StateTable) -> dict
     return finishes
 
 
+_COUNTED_BEFORE = "SELECT flow, state, sum(before)::BIGINT FROM marked GROUP BY ALL HAVING sum(before) > 0 ORDER BY ALL"
 _SUMS = """
     SELECT flow, state, agent, dense_rank() OVER (ORDER BY cluster) - 1 AS code, {sums}
     FROM marked GROUP BY flow, state, agent, cluster

@@ -315,9 +315,8 @@ class _Page:
 
     def _handed_over(self, name: str) -> bool:
         """Whether everybody who came to an escalation is counted as lost where they came from."""
-        came = self.losses.visits[ALL].get((self.flow, name), 0)
-        lost = sum(self.losses.lost((self.flow, one))[1] for one in self.names if one != name)
-        return came <= lost and not any(self.losses.lost((self.flow, name)))
+        key = (self.flow, name)
+        return self.losses.counted_before.get(key, 0) == self.losses.visits[ALL].get(key, 0)
 
     def _entries(self, version: str) -> dict[Pair, int]:
         entries = self._pairs(self.losses.entries.get((self.flow, version), ()))
