@@ -38,7 +38,9 @@ def stopping():
 
 screen.progress_bar = stopping
 score_with = road.score_with
-road.score_with = lambda source, settings: score_with(source, msgspec.structs.replace(settings, part_bytes=size))
+def in_parts(source, settings, *more):
+    return score_with(source, msgspec.structs.replace(settings, part_bytes=size), *more)
+road.score_with = in_parts
 main()
 """
 

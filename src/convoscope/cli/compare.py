@@ -81,7 +81,7 @@ def compare_command(
     from convoscope.runs.baseline import baseline_path, open_baseline
     from convoscope.runs.policy import find_policy
     from convoscope.scoring.settings import ScoreSettings
-    from convoscope.settings_file import find_settings
+    from convoscope.settings_file import find_settings, score_options
 
     check_files(out, markdown)
     smallest = _smallest(least or ())
@@ -96,7 +96,12 @@ def compare_command(
         hint = "name a second run or folder of logs, or --by a field of this one: --by agent; "
         hint += "or set a baseline: convoscope baseline set RUN"
         raise UsageError("there is nothing to compare it with", hint=hint)
-    settings = {"label": label, "metrics": split(metrics), "metrics_from": metrics_from or (), **reading.arguments}
+    # Logs are scored as the project says; runs are taken as they are.
+    stated = score_options(project, {"label": label, "metrics": split(metrics), **reading._asdict()})
+    reading = ReadOptions(**{name: stated[name] for name in ReadOptions._fields})
+    chosen = stated["metrics"]
+    settings = {"label": stated["label"], "metrics": split(chosen) if isinstance(chosen, str) else chosen}
+    settings |= {"metrics_from": metrics_from or (), **reading.arguments}
     with progress_bar() as progress:
         runs = [opened(one, ScoreSettings(progress=progress, **settings)) for one in sources]
     if is_lone:

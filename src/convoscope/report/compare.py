@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from convoscope.analysis.answer.figures import twin_of
 from convoscope.analysis.compare.figures import USUAL, Smallest
 from convoscope.analysis.compare.make import compare_by, compare_runs
-from convoscope.analysis.compare.model import ComparedFigure, Finding, RunComparison
+from convoscope.analysis.compare.model import ComparedFigure, ConversationPair, Finding, RunComparison
 from convoscope.analysis.compare.words import difference_text, interval_text, rounded, signed_text
 from convoscope.analysis.words import counted, number_text, value_text
 from convoscope.errors import UsageError
@@ -134,13 +134,14 @@ def _print_figures(
     ]
     screen.line(f"  {'':{widths[0]}}  {heads[0]:>{widths[1]}}  {heads[1]:>{widths[2]}}".rstrip())
     for finding, figures_of_it in rows.items():
-        if finding in ("open", "not_compared") and (not figures_of_it or (finding == "not_compared" and not full)):
+        if finding in ("open", "not_compared") and not figures_of_it:
             continue
-        more = (
-            f" ({len(figures_of_it) - len(shown[finding]):,} more with --full)"
-            if len(shown[finding]) < len(figures_of_it)
-            else ""
-        )
+        if finding == "not_compared" and not full:
+            example = f"{figures_of_it[0].label}: {figures_of_it[0].remark}"
+            screen.wrapped(f"{TITLES[finding]}: {len(figures_of_it):,}, such as {example} (--full)")
+            continue
+        hidden = len(figures_of_it) - len(shown[finding])
+        more = f" ({hidden:,} more with --full)" if hidden else ""
         screen.line(f"{TITLES[finding]}: {len(figures_of_it):,}{more}")
         for row in shown[finding]:
             _print_row(screen, row, cells[id(row)], widths)
@@ -245,7 +246,8 @@ def comparison_markdown(comparison: RunComparison) -> str:
     for clause in comparison.sentences:
         lines += [f"{f'**{plain(clause.lead)}**' if clause.lead else ''}{plain(clause.rest)}", ""]
     tested = [one for one in comparison.figures if one.p is not None and not one.same_as]
-    head = ["figure", plain(before.name), "after", "difference", "95 % interval", "n", ""]
+    after = plain(later[0].name) if len(later) == 1 else "after"
+    head = ["figure", plain(before.name), after, "difference", "95 % interval", "n", ""]
     lines += [f"| {' | '.join(head)} |", "|---|--:|--:|--:|--:|--:|---|"]
     for figure in tested[:MAX_ROWS]:
         cells = [
@@ -263,12 +265,18 @@ def comparison_markdown(comparison: RunComparison) -> str:
     lines += ["", plain(comparison.pairing) + "."]
     if comparison.fixed or comparison.broken:
         lines += ["", f"{moved_text(comparison)}:", ""]
-        for pair in comparison.pairs[:10]:
+        for pair in _some_pairs(comparison):
             reason = f": {plain(pair.reason)}" if pair.reason else ""
             lines.append(f"- {pair.moved}: {plain(pair.after)}, before {plain(pair.before)}{reason}")
     extra = [*(one.sentence for one in comparison.groups), *(one.sentence for one in comparison.mix), *comparison.notes]
     lines += ["", *(f"- {plain(one)}" for one in extra)] if extra else []
     return "\n".join(lines) + "\n"
+
+
+def _some_pairs(comparison: RunComparison) -> list[ConversationPair]:
+    """The first that broke, and the first that were fixed."""
+    by_kind = [[pair for pair in comparison.pairs if pair.moved == kind][:5] for kind in ("broken", "fixed")]
+    return [*by_kind[0], *by_kind[1]]
 
 
 def _word(figure: ComparedFigure) -> str:

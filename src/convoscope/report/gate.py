@@ -37,7 +37,7 @@ def print_gate(
 ) -> None:
     """A line for each thing that was checked, then what all of them come to."""
     for line in lines:
-        screen.line(one_line(f"{line.name}: {line.outcome}: {line.text}", _MAX_LINE), STYLES[line.outcome])
+        screen.wrapped(one_line(f"{line.name}: {line.outcome}: {line.text}", _MAX_LINE), STYLES[line.outcome])
     counts = Counter(line.outcome for line in lines)
     outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items())) or NOTHING_TO_CHECK
     conclusion = "; ".join([f"{counted(len(lines), noun)}: {outcomes}", *details])

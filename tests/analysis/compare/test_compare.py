@@ -73,6 +73,27 @@ class TestUnpaired:
         assert row(found, "outcome.success")["within"] == "domain"
         assert [one["sentence"] for one in found["mix"]] == ["v2 has more chats with domain hard: 80 %, was 20 %"]
 
+    def test_the_slowest_of_another_mix(self, tmp_path: Path) -> None:
+        """Easy waits are 1 s, hard ones 6 s, in both; the second has more hard chats: nothing got slower."""
+        sides = [
+            [
+                timed(f"{name}{kind}{n}", *turns(1, wait + 0.01 * (n % 7)), resolved=True, domain=kind)
+                for kind, size, wait in (("easy", easy, 1.0), ("hard", 60 - easy, 6.0))
+                for n in range(size)
+            ]
+            for name, easy in (("a", 57), ("b", 20))
+        ]
+        assert claims(made(tmp_path, *sides)) == {}
+
+    def test_a_group_that_collapsed_is_in_the_answer(self, tmp_path: Path) -> None:
+        """Refunds fall from 27 to 1 of 30, the other 270 stay as they are."""
+        kinds = [{"domain": "refunds"}, {"domain": "booking"}]
+        first = cells((kinds[0], 30, 27), (kinds[1], 270, 190))
+        second = [{**one, "id": f"b-{one['id']}"} for one in cells((kinds[0], 30, 1), (kinds[1], 270, 190))]
+        found = made(tmp_path, first, second)
+        assert found["verdict"] == "worse"
+        assert any(one.startswith("In domain refunds: worse") for one in found["sentences"])
+
     def test_a_difference_inside_of_one_group(self, tmp_path: Path) -> None:
         """Booking falls from 90 to 50 of 100, billing rises from 50 to 90: together nothing moved."""
         kinds = [{"domain": "booking"}, {"domain": "billing"}]
@@ -116,6 +137,34 @@ class TestMissing:
         outcome = row(found, "outcome.success")
         assert outcome["finding"] == "not_compared"
         assert "other labels" in outcome["remark"]
+        assert "not compared: the sides have other labels" in found["sentences"][0]
+        assert (found["pairs"], found["groups"]) == ([], [])
+
+    def test_other_settings_of_reading_claim_nothing(self, tmp_path: Path) -> None:
+        """The same chats; in the second run a word of a result means failure."""
+        records = [
+            {
+                "id": f"c{n}",
+                "messages": [
+                    {"role": "user", "content": f"Is item {n} there?"},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "t", "type": "function", "function": {"name": "stock", "arguments": "{}"}}
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "t", "content": "NO_STOCK" if n % 2 else "found 3 items"},
+                    {"role": "assistant", "content": "Let me see."},
+                ],
+            }
+            for n in range(40)
+        ]
+        logs = write(tmp_path / "logs", records)
+        convoscope_here("score", logs, "-m", "tools.success", "--out", tmp_path / "v1")
+        convoscope_here("score", logs, "-m", "tools.success", "--tool-failed", "NO_STOCK", "--out", tmp_path / "v2")
+        found = convoscope_here("compare", tmp_path / "v1", tmp_path / "v2", "--json").json
+        assert found["claims"] == []
+        assert any("read with other settings: tool_failed" in note for note in found["notes"])
 
     def test_a_figure_of_one_side(self, tmp_path: Path) -> None:
         """Only the second has times."""
@@ -159,10 +208,23 @@ class TestPaired:
         assert found["pairing"] == "20 scenarios in both, compared pair by pair; left out: 20 trials of one side alone"
 
     def test_ids_name_tests_where_users_open_alike(self, tmp_path: Path) -> None:
-        found = made(tmp_path, side(20, 40, "case-"), side(30, 40, "case-"))
+        sides = [
+            [
+                timed(f"case-{n}", ("user", "Where is order", 0.0), ("assistant", "Here.", 1.0), resolved=n < good)
+                for n in range(40)
+            ]
+            for good in (20, 30)
+        ]
+        found = made(tmp_path, *sides)
         assert found["pairing"].startswith("40 conversations of the same id in both")
         assert found["fixed"] == 10
         assert row(found, "outcome.success")["paired"] is True
+
+    def test_a_greeting_names_no_test(self, tmp_path: Path) -> None:
+        """Ids return, and all users say the same first: that is no sign that the conversations are the same."""
+        found = made(tmp_path, side(20, 40, "case-"), side(30, 40, "case-"))
+        assert row(found, "outcome.success")["paired"] is False
+        assert found["pairs"] == []
 
     def test_numbers_of_other_conversations_name_no_tests(self, tmp_path: Path) -> None:
         """Both sides count from 0, but users say other things."""

@@ -485,7 +485,7 @@ class TestPlainText:
     def test_a_log_of_somebody_else_is_none_of_ours(self, tmp_path: Path) -> None:
         file = tmp_path / "app.log"
         file.write_text("2026-03-11 18:30:00.000 | DEBUG    | app.main:run:1 - Setting node: a\n")
-        with pytest.raises(InputError, match="is not JSON"):
+        with pytest.raises(InputError, match="is the log of a program"):
             read(file)
 
 

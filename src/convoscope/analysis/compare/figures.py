@@ -35,7 +35,7 @@ from convoscope.analysis.compare.words import amount_text, needs_text
 from convoscope.analysis.judges import reliability
 from convoscope.analysis.words import name_text, percent_text, reason_text
 from convoscope.metrics.declaration import NEITHER, SECONDS, SHARE
-from convoscope.metrics.registry import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, installed, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.judges import PANEL
@@ -96,6 +96,8 @@ class _Compared(NamedTuple):
     interval: DifferenceInterval
     difference: Difference | None = None
     doubt: str = ""
+    each: float = 1.0
+    """Conversations of one cluster, on average."""
 
 
 def compared_figures(sets: ComparedSets, noun: Noun, smallest: Smallest) -> list[ComparedFigure]:
@@ -151,6 +153,8 @@ def _candidates(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -
         name = name_text(figure)
         if name not in candidates:
             reason = _refusal(figure, baseline, later)
+            if not reason and figure.key == OUTCOME_METRIC:
+                reason = sets.other_labels
             if not reason and figure.unit == SECONDS and doubtful:
                 reason = "waits seem to be in two units"
             candidates[name] = _Candidate(figure, declared, reason)
@@ -180,11 +184,9 @@ def _refusal(figure: Figure, baseline: ComparedSet, later: ComparedSet) -> str:
             return f"{compared.side.name}: {_why_not(summary, figure)}"
     if declared[1] is not None and declared[1].observes == "group":
         return "computed over a whole group: no interval of the difference"
-    if figure.key == OUTCOME_METRIC:
-        labels = [summary.label.label if summary.label is not None else "" for summary in summaries]
-        if labels[0] != labels[1]:
-            named = " and ".join(f"--label {label}" if label else "no label" for label in labels)
-            return f"the sides have other labels: {named}"
+    codes = {one.run.receipt.metrics.get(figure.key) for one in (baseline, later)}
+    if len(codes) > 1 and figure.key not in installed().declared:
+        return "the code of the metric is another, though its version is the same"
     return ""
 
 
@@ -219,19 +221,43 @@ def _compared(
     but = [*version_names(samples.dimension_names), *WHEN, *([sets.by] if sets.by else [])]
     whole_figures = [(one.figure, one.declared) for one in wanted if not one.figure.reduction]
     clusters, pairs = clusters_of(samples, first, second), pair_rows(samples, first, second)
+    reading = sets.other_reading
+    by_key: dict[tuple[str, str], _Compared] = {}
     for difference in differences(whole_figures, samples, first, second, but, ROUNDS):
         candidate = by_figure[id(difference.figure)]
         sample = samples.of(difference.figure)
-        interval = (
-            OPEN if sample is None else _interval(difference, sample, samples.scenarios, clusters, pairs, first, second)
-        )
-        doubt = _doubt(difference, candidate, baseline, later)
-        yield _Compared(candidate, difference.comparison, difference.p, interval, difference, doubt)
+        interval = OPEN
+        if sample is not None:
+            interval = _interval(difference, sample, samples.scenarios, clusters, pairs, first, second)
+        doubt = reading or _doubt(difference, candidate, baseline, later)
+        each = 1.0 if sample is None else _each(sample, clusters, first | second)
+        made = _Compared(candidate, difference.comparison, difference.p, interval, difference, doubt, each)
+        by_key[difference.figure.key, difference.figure.judge] = made
+        yield made
+    sides = (first, second) if pairs is None else (pairs.first, pairs.second)
     for candidate in wanted:
         if candidate.figure.reduction:
-            slow = _slowest(samples.values(candidate.figure), candidate, clusters, first, second, samples.count)
+            slow = _slowest(samples.values(candidate.figure), candidate, clusters, *sides, samples.count)
             if slow is not None:
-                yield slow
+                mean = by_key.get((candidate.figure.key, candidate.figure.judge))
+                yield slow._replace(doubt=reading or _doubt_of_slowest(mean, candidate, baseline, later))
+
+
+def _each(sample: FigureSample, clusters: Codes, rows: Rows) -> float:
+    inside = clusters[rows & (sample.below > 0)]
+    return len(inside) / max(1, len(np.unique(inside)))
+
+
+def _doubt_of_slowest(mean: _Compared | None, candidate: _Candidate, baseline: ComparedSet, later: ComparedSet) -> str:
+    """The slowest values are compared whole: what makes their mean doubtful, or holds it within kinds, counts here."""
+    if mean is None or mean.difference is None:
+        return ""
+    if mean.doubt:
+        return mean.doubt
+    strata = mean.difference.strata
+    if strata is not None:
+        return f"the sides have another mix of {strata.by}"
+    return _coverage_doubt(candidate.figure, baseline.figures, later.figures) if baseline.is_grouped else ""
 
 
 def _interval(
@@ -333,7 +359,7 @@ def _row(
     finding: Finding = "open"
     if claimed:
         finding = "worse" if is_worse(figure, raw.difference) else "better"
-    needs = None if claimed or result.doubt else _needs(raw, level)
+    needs = None if claimed or result.doubt else _needs(raw, level, result.each)
     within = (
         result.difference.strata.by if result.difference is not None and result.difference.strata is not None else ""
     )
@@ -384,12 +410,15 @@ def _label(figure: Figure, declared: DeclaredMetric, noun: Noun) -> str:
     return metric_label(declared, noun) + (", slowest 5 %" if figure.reduction == SLOWEST else "")
 
 
-def _needs(raw: GroupComparison, level: float) -> int | None:
-    """About how many more pairs, or conversations a side, would show the difference that is seen."""
+def _needs(raw: GroupComparison, level: float, each: float) -> int | None:
+    """About how many more pairs, or conversations a side, would show the difference that is seen.
+
+    `each`: conversations of one user or scenario. They go together, so that more of them are needed.
+    """
     if not math.isfinite(raw.error):
         return None
     wanted = clusters_for(raw.difference, raw.error, raw.clusters, level=level)
-    more = wanted - raw.clusters
+    more = (wanted - raw.clusters) * (1.0 if raw.pairs else each)
     return None if not math.isfinite(more) else max(1, math.ceil(more))
 
 

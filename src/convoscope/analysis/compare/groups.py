@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +21,12 @@ from convoscope.analysis.answer.differences import (
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.answer.samples import NO_VALUE
 from convoscope.analysis.compare.figures import Smallest, row_of
-from convoscope.analysis.compare.model import MovedGroup, MovedMix
+from convoscope.analysis.compare.model import ComparedFigure, MovedGroup, MovedMix
 from convoscope.analysis.compare.sides import ComparedSet, ComparedSets
-from convoscope.analysis.compare.words import values_text
+from convoscope.analysis.compare.words import change_text, values_text
 from convoscope.analysis.words import cut_text, percent_text
 from convoscope.metrics.declaration import AXES
+from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.statistics.differences import LEVEL, DifferenceInterval, holm, wald
 from convoscope.views.background import WHEN, is_kind
 
@@ -43,8 +44,16 @@ class _Look(NamedTuple):
     later: ComparedSet
 
 
-def moved_groups(sets: ComparedSets, noun: Noun, smallest: Smallest) -> tuple[MovedGroup, ...]:
-    """The groups in which a figure that matters moved, corrected over all groups; the surest first."""
+def moved_groups(
+    sets: ComparedSets, noun: Noun, smallest: Smallest, figures: Sequence[ComparedFigure]
+) -> tuple[MovedGroup, ...]:
+    """The groups in which a figure that matters moved, corrected over all groups; worse first.
+
+    A group that only repeats what is claimed of the whole is left out.
+    """
+    known = {(one.metric, one.finding, one.side) for one in figures}
+    if sets.other_reading:
+        return ()
     looks = [
         look
         for later in sets.sets[1:]
@@ -67,8 +76,12 @@ def moved_groups(sets: ComparedSets, noun: Noun, smallest: Smallest) -> tuple[Mo
             p_holm=float(p),
             smallest=float(least),
         )
+        if (row.metric, row.finding, row.side) in known:
+            continue
         where = " and ".join(f"{name} {cut_text(value, 40)}" for name, value in look.by.items())
-        rows.append(MovedGroup(by=look.by, figure=row, sentence=f"{where}: {row.label} {values_text(row)}"))
+        side = f", {cut_text(row.side, 24)}" if len(sets.sets) > 2 else ""
+        sentence = f"{where}{side}: {row.finding}, {row.label} {values_text(row)} ({change_text(row)})"
+        rows.append(MovedGroup(by=look.by, figure=row, sentence=sentence))
     rows.sort(key=lambda one: (one.figure.finding != "worse", -one.figure.importance, one.figure.p or 0.0))
     # Of a group that moved in several figures, the most important one speaks.
     first = {(*row.by.items(), row.figure.finding, row.figure.side): row for row in reversed(rows)}
@@ -78,7 +91,11 @@ def moved_groups(sets: ComparedSets, noun: Noun, smallest: Smallest) -> tuple[Mo
 def _of_dimensions(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -> Iterator[_Look]:
     samples = sets.samples
     but = {*version_names(samples.dimension_names), *WHEN, sets.by, "scenario_id", "trial", "dataset", "split"}
-    figures = [one for one in comparable(sets.summary) if _is_measured(one[0].key, baseline, later)]
+    figures = [
+        one
+        for one in comparable(sets.summary)
+        if _is_measured(one[0].key, baseline, later) and not (sets.other_labels and one[0].key == OUTCOME_METRIC)
+    ]
     named = [name for name in samples.dimension_names if name not in but]
     named += [name for name in samples.fields if name not in but and is_kind(name)]
     for name in named:

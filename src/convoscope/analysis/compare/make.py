@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from convoscope.analysis.answer.differences import LEAST_CONVERSATIONS, order_key, version_pair
 from convoscope.analysis.answer.make import noun_of
 from convoscope.analysis.answer.model import Noun
+from convoscope.analysis.answer.notes import hint_of
 from convoscope.analysis.compare.figures import USUAL, Smallest, compared_figures
 from convoscope.analysis.compare.groups import moved_groups, moved_mix
 from convoscope.analysis.compare.model import ComparedFigure, DifferenceClaim, RunComparison
 from convoscope.analysis.compare.pairs import moved_pairs
 from convoscope.analysis.compare.sides import ComparedSets, sets_by_dimension, sets_of_runs
 from convoscope.analysis.compare.verdict import overall, sentences
+from convoscope.analysis.words import counted
 from convoscope.errors import UsageError
 from convoscope.runs.run import Run
 
@@ -46,12 +48,13 @@ def _made(sets: ComparedSets, smallest: Smallest) -> RunComparison:
     sides = tuple(one.side for one in sets.sets)
     figures = compared_figures(sets, noun, smallest)
     pairs = moved_pairs(sets)
+    groups = moved_groups(sets, noun, smallest, figures)
     return RunComparison(
         noun=noun,
         sides=sides,
         by=sets.by,
-        verdict=overall(figures),
-        sentences=tuple(sentences(figures, sides, noun)),
+        verdict=overall(figures, groups),
+        sentences=tuple(sentences(figures, sides, noun, groups)),
         claims=tuple(_claims(figures, many=len(sides) > 2)),
         figures=tuple(figures),
         pairing=pairs.sentence,
@@ -59,7 +62,7 @@ def _made(sets: ComparedSets, smallest: Smallest) -> RunComparison:
         fixed=pairs.fixed,
         broken=pairs.broken,
         pairs=pairs.pairs,
-        groups=moved_groups(sets, noun, smallest),
+        groups=groups,
         mix=() if pairs.shared else moved_mix(sets, noun),
         notes=tuple(_notes(sets)),
     )
@@ -84,6 +87,18 @@ def _claims(figures: Sequence[ComparedFigure], *, many: bool) -> Iterator[Differ
 
 def _notes(sets: ComparedSets) -> Iterator[str]:
     """What limits a comparison as a whole."""
+    if sets.other_reading:
+        yield f"{sets.other_reading}; nothing is claimed: score them alike"
+    nouns = {one.side.name: noun_of(one.run) for one in sets.sets}
+    if len(set(nouns.values())) > 1:
+        yield "the sides are not of one kind: " + ", ".join(f"{name} has {noun}s" for name, noun in nouns.items())
+    for run in sets.runs:
+        if problems := len(run.read_report.problems):
+            yield f"{run.name}: {counted(problems, 'part')} of its logs could not be read"
+    if not any(run.summary.label or run.summary.outcomes.done for run in sets.runs):
+        hint = hint_of(sets.sets[-1].run, noun_of(sets.sets[-1].run), knows_outcomes=False)
+        if hint.label:
+            yield hint.label
     for run in sets.runs:
         if not run.receipt.valid:
             yield f"{run.name} is marked invalid: {run.receipt.invalid_reason}"

@@ -81,7 +81,9 @@ def _of_side(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) -> M
     same = "conversations of the same id in both" if by_id else "scenarios in both"
     sentence = f"{rows.shared:,} {same}, compared pair by pair"
     sentence += f"; left out: {', '.join(left_out)}" if left_out else ""
-    moved = list(_moved(sets, baseline, later, np.flatnonzero(rows.first), np.flatnonzero(rows.second)))
+    moved: list[ConversationPair] = []
+    if not sets.other_labels:
+        moved = list(_moved(sets, baseline, later, np.flatnonzero(rows.first), np.flatnonzero(rows.second)))
     kinds = [one.moved for one in moved]
     return MovedPairs(rows.shared, kinds.count("fixed"), kinds.count("broken"), tuple(moved), sentence)
 

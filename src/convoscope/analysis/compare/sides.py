@@ -18,6 +18,10 @@ from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.differences import Codes, FigureSample
 from convoscope.statistics.summary import Figure
 
+READING = ("turn_rule", "tool_failed", "speech_tools", "session_gap", "speakers")
+"""Settings of a run that change what its figures mean."""
+LEAST_DISTINCT = 0.5
+"""Of the openings that are alike, how many must differ from each other: "Hi" names no test."""
 MAX_IDS = 200_000
 """Conversations of a run beyond which pairs would add little, and their ids would fill the memory."""
 SAME_OPENINGS = 100
@@ -71,7 +75,7 @@ class JoinedSamples(ConversationArrays):
         looked = shared[::step][:SAME_OPENINGS]
         openings = [part.openings([one[id] for id in looked]) for part, one in zip(self.parts, numbers, strict=True)]
         alike = sum(len({*texts}) == 1 and bool(texts[0]) for texts in zip(*openings, strict=True))
-        if alike < LEAST_ALIKE * len(looked):
+        if alike < LEAST_ALIKE * len(looked) or len({*openings[0]}) < LEAST_DISTINCT * len(looked):
             return none
         codes = np.full(self.count, -1, dtype=np.int64)
         for start, number_of in zip(self.starts, numbers, strict=True):
@@ -155,6 +159,27 @@ class ComparedSets(NamedTuple):
     @property
     def runs(self) -> list[Run]:
         return list({id(one.run): one.run for one in self.sets}.values())
+
+    @property
+    def labels(self) -> list[str]:
+        """The label of each side; "" for none."""
+        summaries = [one.run.summary for one in self.sets]
+        return [summary.label.label if summary.label is not None else "" for summary in summaries]
+
+    @property
+    def other_labels(self) -> str:
+        """That sides have other labels, so that their outcomes mean other things; "" where they have the same."""
+        if len(set(self.labels)) < 2:
+            return ""
+        named = [f"--label {label}" if label else "no label" for label in dict.fromkeys(self.labels)]
+        return f"the sides have other labels: {' and '.join(named)}"
+
+    @property
+    def other_reading(self) -> str:
+        """That runs were read with other settings, which may be all that differs; "" where they were not."""
+        configs = [run.receipt.config for run in self.runs]
+        names = [name for name in READING if len({repr(config.get(name)) for config in configs}) > 1]
+        return f"the runs were read with other settings: {', '.join(names)}" if names else ""
 
     @property
     def summary(self) -> Summary:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from convoscope.analysis.answer.figures import twin_of
 from convoscope.analysis.answer.model import Clause, Noun, Tone
 from convoscope.analysis.answer.verdict import VERBS
-from convoscope.analysis.compare.model import ComparedFigure, Overall, Side
-from convoscope.analysis.compare.words import number_pair, rounded, signed_text, values_text
+from convoscope.analysis.compare.model import ComparedFigure, Finding, MovedGroup, Overall, Side
+from convoscope.analysis.compare.words import change_text, rounded, values_text
 from convoscope.analysis.words import counted, cut_text
-from convoscope.metrics.declaration import COUNT, RATIO, SHARE
+from convoscope.metrics.declaration import SHARE
 from convoscope.runs.ranking import OUTCOME_METRIC
 
 MOST_CLAIMS = 2
@@ -20,25 +20,54 @@ TIMES = 2.0
 MAX_NAME = 24
 
 
-def overall(figures: Sequence[ComparedFigure]) -> Overall:
+SURE_GROUP = 0.01
+"""A group that moved is part of the answer where its corrected probability is this small."""
+
+
+def overall(figures: Sequence[ComparedFigure], groups: Sequence[MovedGroup] = ()) -> Overall:
     """What the claims come to. A difference that is too small to matter decides nothing."""
     if not any(one.p is not None for one in figures):
         return "nothing_to_compare"
-    findings = {one.finding for one in figures if one.finding in ("better", "worse") and not one.small}
+    findings: set[Finding] = {one.finding for one in figures if one.finding in ("better", "worse") and not one.small}
+    findings |= {one.figure.finding for one in _sure(groups)}
     if findings == {"better", "worse"}:
         return "mixed"
     return "better" if "better" in findings else "worse" if "worse" in findings else "no_clear_difference"
 
 
-def sentences(figures: Sequence[ComparedFigure], sides: Sequence[Side], noun: Noun) -> Iterator[Clause]:
+def _sure(groups: Sequence[MovedGroup]) -> list[MovedGroup]:
+    return [one for one in groups if (one.figure.p_holm or 0.0) <= SURE_GROUP]
+
+
+def sentences(
+    figures: Sequence[ComparedFigure], sides: Sequence[Side], noun: Noun, groups: Sequence[MovedGroup] = ()
+) -> Iterator[Clause]:
     """For each side that is held against the baseline, what the data decide."""
     for later in sides[1:]:
         own = [one for one in figures if one.side == later.name]
-        yield from _of_side(own, cut_text(sides[0].name, MAX_NAME), cut_text(later.name, MAX_NAME), noun)
+        before, after = cut_text(sides[0].name, MAX_NAME), cut_text(later.name, MAX_NAME)
+        yield from _outcome_not_compared(own)
+        yield from _of_side(own, before, after, noun, min(sides[0].conversations, later.conversations))
+        for group in [one for one in _sure(groups) if one.figure.side == later.name][:MOST_CLAIMS]:
+            tone: Tone = "bad" if group.figure.finding == "worse" else "good"
+            lead, _, rest = group.sentence.partition(": ")
+            yield Clause(lead=f"In {lead}", rest=f": {rest}.", tone=tone)
 
 
-def _of_side(figures: Sequence[ComparedFigure], before: str, after: str, noun: Noun) -> Iterator[Clause]:
+def _outcome_not_compared(figures: Sequence[ComparedFigure]) -> Iterator[Clause]:
+    outcome = next((one for one in figures if one.metric == OUTCOME_METRIC), None)
+    if outcome is not None and outcome.finding == "not_compared":
+        yield Clause(lead=f"Whether more goals are reached is not compared: {outcome.remark}.")
+
+
+LEAST_COMPARED = 5
+
+
+def _of_side(figures: Sequence[ComparedFigure], before: str, after: str, noun: Noun, smaller: int) -> Iterator[Clause]:
     tested = [one for one in figures if one.p is not None and not one.same_as]
+    if not tested and smaller < LEAST_COMPARED:
+        yield Clause(lead=f"{counted(smaller, noun)} of one side: too few to compare {after} with {before}.")
+        return
     if not tested:
         yield Clause(lead=f"{after} and {before} have no figure in common that can be compared.")
         return
@@ -75,13 +104,6 @@ def _claim(figure: ComparedFigure, before: str, after: str, noun: Noun) -> Claus
     return Clause(lead=f"{after} {_verb(figure, noun)} {before}", rest=rest, tone=tone)
 
 
-def change_text(figure: ComparedFigure) -> str:
-    """`+7.7 points, 95 % +3.4 to +12.0`."""
-    interval = number_pair(figure.low, figure.high, figure.unit)
-    unit = " points" if figure.unit == SHARE else "" if figure.unit in (COUNT, RATIO) else f" {figure.unit}"
-    return f"{signed_text(figure.difference, figure.unit)}{unit}" + (f", 95 % {interval}" if interval else "")
-
-
 def _verb(figure: ComparedFigure, noun: Noun) -> str:
     """What the later side does: `completes more calls than`, `talks over callers 7 times as often as`."""
     good = figure.finding == "better" if figure.finding != "open" else True
@@ -99,7 +121,7 @@ def _verb(figure: ComparedFigure, noun: Noun) -> str:
 
 def _basis(figure: ComparedFigure) -> str:
     if figure.paired:
-        return f", in {counted(figure.n, 'shared scenario')}"
+        return f", in {counted(figure.n, 'pair')}"
     return f", within {figure.within}" if figure.within else ""
 
 
@@ -127,8 +149,8 @@ def _rest(
     """What is not in a sentence: more claims, small ones, and how many figures show nothing."""
     more = [one for one in claimed if one not in shown and not one.small]
     worse, better = ([one for one in more if one.finding == finding] for finding in ("worse", "better"))
-    parts = [f"{len(worse):,} more worse"] if worse else []
-    parts += [f"{len(better):,} more better"] if better else []
+    parts = [f"{len(worse):,} worse"] if worse else []
+    parts += [f"{len(better):,} better"] if better else []
     small = sum(one.small for one in claimed)
     parts += [f"{small:,} clear but too small to matter"] if small else []
     if parts:

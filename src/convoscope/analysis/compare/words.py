@@ -66,3 +66,10 @@ def values_text(row: ComparedFigure) -> str:
 def number_pair(low: float | None, high: float | None, unit: str) -> str:
     """Both ends of an interval: `+1.0 to +13.0`; nothing where one is open."""
     return "" if low is None or high is None else f"{signed_text(low, unit)} to {signed_text(high, unit)}"
+
+
+def change_text(figure: ComparedFigure) -> str:
+    """`+7.7 points, 95 % +3.4 to +12.0`."""
+    interval = number_pair(figure.low, figure.high, figure.unit)
+    unit = " points" if figure.unit == SHARE else "" if figure.unit in (COUNT, RATIO) else f" {figure.unit}"
+    return f"{signed_text(figure.difference, figure.unit)}{unit}" + (f", 95 % {interval}" if interval else "")

@@ -115,7 +115,8 @@ def make_changes(
                 figures=tuple(figure.name for figure, _ in moved),
             )
         elif takes:
-            details = ("no figure changed with it",)
+            few = len(nights) < MIN_NIGHTS
+            details = ("too few nights to name a change",) if few else ("no figure changed with it",)
             yield HistoryChange(night=index, date=night.date, kind="version", title=takes, details=details)
 
 

@@ -80,7 +80,7 @@ _OUTCOMES = {
         r"_(reason|cause|status)"
     ),
     "error": re.compile(r"error|error_message|failure|failure_reason"),
-    "duration": re.compile(r"(\w+_)?duration(_in)?_(s|sec|secs|seconds)|(\w+_)?seconds"),
+    "duration": re.compile(r"(\w{1,40}_)?duration(_in)?_(s|sec|secs|seconds)|(\w{1,40}_)?seconds"),
 }
 _CONTROL = re.compile(
     r"\[[A-Z][A-Z_ -]{1,30}\]|<[|/]?[a-z][\w|-]{1,30}>|__\w{2,30}__|\{\{?\w{2,30}\}?\}|#{2,3}[A-Z_-]{2,30}#{0,3}"

@@ -18,7 +18,7 @@ _MORE = {
     "user": re.compile(
         r"usr|cust|contacts?|users|customers|clients|requesters?|shoppers?|consumers?|passengers?|students?"
     ),
-    "assistant": re.compile(r"\w*bots?|agents|assist|assistants|staff|helpdesk|concierge|copilot|llm"),
+    "assistant": re.compile(r"\w{0,40}bots?|agents|assist|assistants|staff|helpdesk|concierge|copilot|llm"),
     "system": re.compile(r"sys|platform"),
     "tool": re.compile(r"tools?|functions?|api|observation"),
 }
