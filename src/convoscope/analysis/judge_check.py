@@ -29,6 +29,7 @@ class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
     """The value from 0 to 1; None where there is none."""
     bad: float | None
     passes_at: float
+    best: float = 1.0
     reason: str = ""
     """Why there is no value."""
     detail: str = ""
@@ -42,7 +43,7 @@ class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_right(self) -> bool:
         """And the good call passes, and the bad one does not get the best rating."""
-        return self.is_ordered and self.good is not None and self.good >= self.passes_at and self.bad != 1.0
+        return self.is_ordered and self.good is not None and self.good >= self.passes_at and self.bad != self.best
 
 
 class CheckedRubric(msgspec.Struct, frozen=True):
@@ -140,6 +141,7 @@ async def _checked(
             good=values[2 * index].value,
             bad=values[2 * index + 1].value,
             passes_at=rubric.value(rubric.passes_at),
+            best=rubric.value(rubric.high),
             reason=lacking[index].reason,
             detail=lacking[index].detail,
         )
