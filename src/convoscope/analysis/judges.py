@@ -28,8 +28,8 @@ class JudgeReliability(NamedTuple):
 
 def has_judges(summary: Summary) -> bool:
     """Whether a metric with a rubric has a score of any judge."""
-    asked = {rubric.measures for rubric in rubrics().values()}
-    return any(one.metric in asked and not one.judge.startswith("(") for one in summary.figures)
+    judged = {one.metric for one in summary.figures if not one.judge.startswith("(")}
+    return bool(judged) and not judged.isdisjoint(rubric.measures for rubric in rubrics().values())
 
 
 def reliability(summary: Summary, figure: Figure) -> JudgeReliability | None:

@@ -229,19 +229,19 @@ def _with_probabilities(text: str, name: str, logprobs: Any) -> str:
 
     Only where the value is one token: of "10" in two tokens, neither says how likely ten was.
     """
-    found = list(re.finditer(rf'"{re.escape(name)}"\s*:\s*"?(\d+)"?\s*[,}}]', text))
+    values = list(re.finditer(rf'"{re.escape(name)}"\s*:\s*"?(\d+)"?\s*[,}}]', text))
     tokens = list(logprobs.content or ()) if logprobs else []
-    if not found or not tokens or "".join(one.token for one in tokens) != text:
+    if not values or not tokens or "".join(token.token for token in tokens) != text:
         return text
-    start, end, at = *found[-1].span(1), 0
-    for one in tokens:
-        if at <= start and at + len(one.token) >= end and one.token.strip(_AROUND) == text[start:end]:
+    start, end, at = *values[-1].span(1), 0
+    for token in tokens:
+        if at <= start and at + len(token.token) >= end and token.token.strip(_AROUND) == text[start:end]:
             chances: dict[str, float] = defaultdict(float)
-            for candidate in one.top_logprobs or ():
+            for candidate in token.top_logprobs or ():
                 if (value := candidate.token.strip(_AROUND)).isdecimal():
                     chances[value] += math.exp(candidate.logprob)
             return text[: text.rindex("}")] + f', "probabilities": {json.dumps(chances)}}}' if chances else text
-        at += len(one.token)
+        at += len(token.token)
     return text
 
 

@@ -55,14 +55,14 @@ def item_question(
 ) -> ItemQuestion:
     """The question of rubrics that show the same fields, about an item that has all that they require.
 
-    `has` says whether the item has a field, and `words` are for places of a rubric that no field fills.
+    `has` says whether the item has a field, and `words` are for placeholders of a rubric that no field fills.
     """
     first = rubrics[0]
     item = _Item(case, data)
     present = [name for name in (*first.required, *first.optional) if has(PARTS_OF_TALK.get(name, name))]
     lines = [line for name in present for line in item.lines(name)]
-    places = {"item": item.shown.fenced(iter(lines)) or "(nothing)", "anchors": ANCHORS, **words}
-    filled = [rubric.filled({**places, "low": str(rubric.low), "high": str(rubric.high)}) for rubric in rubrics]
+    filling = {"item": item.shown.fenced(iter(lines)) or "(nothing)", "anchors": ANCHORS, **words}
+    filled = [rubric.filled({**filling, "low": str(rubric.low), "high": str(rubric.high)}) for rubric in rubrics]
     data_text = filled[0][1]
     if len(rubrics) == 1:
         asks, schema = filled[0][0], first.schema
@@ -129,16 +129,16 @@ class _Item:
         yield f"{field}: {self._text(_json(getattr(self._data, field)))}"
 
     def _given(self, field: str) -> Iterator[str]:
-        """What the agent was told before: of a long text only the lines that address the judge are left out."""
+        """What the agent was given before: of a long text only the lines that address the judge are left out."""
         line = self._text(getattr(self._data, field), GIVEN)
         self.shown.quotable(line)
         yield f"{field}: {line}"
 
     def _retrieved(self, field: str) -> Iterator[str]:
-        found = getattr(self._data, field) or []
+        retrieved = getattr(self._data, field) or []
         queries = self._data.retrieval_query or []
         number = 0
-        for index, chunks in enumerate(found):
+        for index, chunks in enumerate(retrieved):
             numbers = tuple(range(number + 1, number + 1 + len(chunks)))
             self.chunks.append(numbers)
             query = f" for {self._text(queries[index])}" if index < len(queries) else ""
@@ -218,8 +218,8 @@ def talk_of(case: Case) -> Sequence[AnyEvent]:
         return timeline
     history = case.extras.get("conversation_context")
     turns = history.get("turns") if isinstance(history, dict) else None
-    said = {seq for seq in turns if isinstance(seq, int)} if isinstance(turns, list) else set()
-    seqs = {*said, case.item.asked, case.item.answered, *(event.seq for event in case.events)}
+    history_seqs = {seq for seq in turns if isinstance(seq, int)} if isinstance(turns, list) else set()
+    seqs = {*history_seqs, case.item.asked, case.item.answered, *(event.seq for event in case.events)}
     return [event for event in timeline if event.seq in seqs]
 
 
@@ -227,7 +227,7 @@ def earlier_turns(case: Case) -> Sequence[Utterance]:
     """The last turns before the answer of an item."""
     answered = None if case.item is None else case.item.answered
     spoken = [event for event in talk_of(case) if isinstance(event, Utterance)]
-    at = next((place for place, event in enumerate(spoken) if event.seq == answered), len(spoken))
+    at = next((index for index, event in enumerate(spoken) if event.seq == answered), len(spoken))
     return spoken[max(0, at - _MOST_EARLIER) : at]
 
 

@@ -159,7 +159,7 @@ def read_rubric(text: str, source: str) -> Rubric:
     is_scale = isinstance(low_high, list) and len(low_high) == 2 and all(isinstance(end, int) for end in low_high)
     if not is_scale or low_high[0] >= low_high[1]:
         raise InputError("is not a scale", file=source, field="scale", hint="for example [1, 3]")
-    if "shape" in front:
+    if "shape" in front and "schema" not in front:
         front["schema"] = _schema(front, source)
     if not isinstance(front["schema"], dict) or not isinstance(front["version"], int):
         raise InputError("schema is an object, version a whole number", file=source, field="front matter")
@@ -282,8 +282,8 @@ def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions 
 def rubrics(folders: tuple[str, ...] = ()) -> dict[str, Rubric]:
     """All rubrics by name: ours, and those of the user's folders, which replace ours of the same name."""
     by_name: dict[str, Rubric] = {}
-    ours = files("convoscope.judging").joinpath("rubrics")
-    for entry in (*_in_order(ours), *_in_order(ours.joinpath("items"))):
+    folder_of_package = files("convoscope.judging").joinpath("rubrics")
+    for entry in (*_in_order(folder_of_package), *_in_order(folder_of_package.joinpath("items"))):
         if entry.name.endswith(".md"):
             rubric = read_rubric(entry.read_text(encoding="utf-8"), entry.name)
             by_name[rubric.name] = rubric

@@ -113,12 +113,12 @@ class VerdictShare(NamedTuple):
             return
         yield self._reduced(answer, rated)
 
-    def _is_quoted(self, answer: ItemAnswer, one: Mapping[str, Any]) -> bool:
-        verdict, quote = one["verdict"], one["quote"]
+    def _is_quoted(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
+        verdict, quote = judged["verdict"], judged["quote"]
         if verdict in self.backed and has_sources(answer.asked):
             return answer.asked.has_quote(quote, SOURCES)
         if verdict in self.quoted:
-            turn = one["id"] if self.in_turn else None
+            turn = judged["id"] if self.in_turn else None
             return answer.asked.has_quote(quote, self.quoted[verdict], turn)
         return True
 
@@ -177,7 +177,7 @@ class _Furthest(VerdictShare):
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
         if not rated:
             return unmeasured(answer.case.subject, self.empty, judge=answer.judge)
-        reached = max((place for place, one in enumerate(rated, 1) if self.worth[one["verdict"]]), default=0)
+        reached = max((number for number, one in enumerate(rated, 1) if self.worth[one["verdict"]]), default=0)
         details = {
             "node": rated[reached - 1]["text"] if reached else "",
             "reached": reached,
@@ -197,11 +197,11 @@ def each_call(answer: ItemAnswer) -> Iterator[Observation]:
     for number in answer.asked.calls:
         subject = subject_of(calls[number - 1]) if len(calls) == len(answer.asked.calls) else None
         what = subject or answer.case.subject._replace(kind="tool_call", id=f"{answer.case.subject.id}/{number}")
-        one = by_id.get(number)
-        if one is None or times[number] != 1:
+        judged = by_id.get(number)
+        if judged is None or times[number] != 1:
             yield answer.answered.scored(what, None, {"given": times[number]})
         else:
-            yield answer.answered.scored(what, one["score"], {"reasoning": one["explanation"]})
+            yield answer.answered.scored(what, judged["score"], {"reasoning": judged["explanation"]})
 
 
 ANSWER = ("agent_response",)
@@ -209,7 +209,7 @@ TALK = ("conversation_context",)
 _INVENTED = ("invented_fact", "invented_source", "invented_detail", "invented_relation", "widened_scope")
 
 STATEMENTS = VerdictShare({"serves": 1, "beside": 0}, "no_statements", quoted={"serves": ANSWER, "beside": ANSWER})
-FACTS = VerdictShare(
+TRUE_CLAIMS = VerdictShare(
     {"right": 1, "wrong": 0},
     "no_claims",
     left_out=("unknown",),
@@ -240,7 +240,7 @@ USEFUL_CHUNKS = _Precision(
     "nothing_retrieved",
     numbers=lambda asked: [number for numbers in asked.chunks for number in numbers],
 )
-FOUND_FACTS = VerdictShare({"found": 1, "missing": 0}, "no_facts", quoted={"found": ("retrieved_context",)})
+RETRIEVED_TRUTH = VerdictShare({"found": 1, "missing": 0}, "no_facts", quoted={"found": ("retrieved_context",)})
 INTENTIONS = VerdictShare(
     {"fulfilled": 1, "declined": 0.8, "partly": 0.5, "ignored": 0},
     "no_intentions",

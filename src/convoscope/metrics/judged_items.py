@@ -45,7 +45,7 @@ AGENT, CONVERSATIONAL = "agent", "conversational"
 _OF_TEN = TenPoints(0, 10)
 
 
-class Settled(NamedTuple):
+class KnownWithoutJudge(NamedTuple):
     """What is known of an item without a judge: a value, or why there is none."""
 
     reason: str = ""
@@ -55,55 +55,55 @@ class Settled(NamedTuple):
     """Not that there is nothing to rate: what it is rated by is missing."""
 
 
-Settles = Callable[[Case, "StandardData"], Settled | None]
+Settles = Callable[[Case, "StandardData"], KnownWithoutJudge | None]
 
 
-def _empty_answer(case: Case, _: StandardData) -> Settled | None:
-    return Settled("no_claims") if not (case.answer or "").strip() else None
+def _empty_answer(case: Case, _: StandardData) -> KnownWithoutJudge | None:
+    return KnownWithoutJudge("no_claims") if not (case.answer or "").strip() else None
 
 
-def _serves_nothing(case: Case, _: StandardData) -> Settled | None:
+def _serves_nothing(case: Case, _: StandardData) -> KnownWithoutJudge | None:
     """An empty answer leaves a question open: that is a failure, and nothing that is missing."""
-    return Settled(value=0.0, explanation="the answer is empty") if not (case.answer or "").strip() else None
+    return KnownWithoutJudge(value=0.0, explanation="the answer is empty") if not (case.answer or "").strip() else None
 
 
-def _empty_truth(case: Case, data: StandardData) -> Settled | None:
+def _empty_truth(case: Case, data: StandardData) -> KnownWithoutJudge | None:
     if not (case.expected.ground_truth or "").strip():
-        return Settled("empty_ground_truth")
-    return Settled("nothing_retrieved") if not any(data.retrieved_context or ()) else None
+        return KnownWithoutJudge("empty_ground_truth")
+    return KnownWithoutJudge("nothing_retrieved") if not any(data.retrieved_context or ()) else None
 
 
-def _nothing_found(case: Case, data: StandardData) -> Settled | None:
-    settled = _empty_truth(case, data)
-    if settled is not None and settled.reason == "nothing_retrieved":
-        return Settled(value=0.0, explanation="nothing was retrieved")
-    return settled
+def _nothing_found(case: Case, data: StandardData) -> KnownWithoutJudge | None:
+    known = _empty_truth(case, data)
+    if known is not None and known.reason == "nothing_retrieved":
+        return KnownWithoutJudge(value=0.0, explanation="nothing was retrieved")
+    return known
 
 
-def _still_working(_: Case, data: StandardData) -> Settled | None:
-    return Settled("agent_not_exited") if data.agent_exit is False else None
+def _still_working(_: Case, data: StandardData) -> KnownWithoutJudge | None:
+    return KnownWithoutJudge("agent_not_exited") if data.agent_exit is False else None
 
 
-def _no_calls(_: Case, data: StandardData) -> Settled | None:
-    return Settled("no_tool_calls") if not data.tool_calls else None
+def _no_calls(_: Case, data: StandardData) -> KnownWithoutJudge | None:
+    return KnownWithoutJudge("no_tool_calls") if not data.tool_calls else None
 
 
-def _nothing_before(case: Case, _: StandardData) -> Settled | None:
-    return Settled("no_earlier_turns") if not earlier_turns(case) else None
+def _nothing_before(case: Case, _: StandardData) -> KnownWithoutJudge | None:
+    return KnownWithoutJudge("no_earlier_turns") if not earlier_turns(case) else None
 
 
-def _no_user(case: Case, _: StandardData) -> Settled | None:
+def _no_user(case: Case, _: StandardData) -> KnownWithoutJudge | None:
     roles = case.conversation.roles
-    said = (one for one in talk_of(case) if isinstance(one, Utterance) and roles[one.speaker] == USER)
-    return None if any(case.conversation.text(one).strip() for one in said) else Settled("no_user_speech")
+    words = (one for one in talk_of(case) if isinstance(one, Utterance) and roles[one.speaker] == USER)
+    return None if any(case.conversation.text(one).strip() for one in words) else KnownWithoutJudge("no_user_speech")
 
 
 _SOUND = ("raw_complete_audio", "stt_data", "tts_data")
 
 
-def _not_a_call(case: Case, _: StandardData) -> Settled | None:
+def _not_a_call(case: Case, _: StandardData) -> KnownWithoutJudge | None:
     has_sound = is_call(case.conversation) or any(PRESENT[field](case) for field in _SOUND)
-    return None if has_sound else Settled("not_a_call")
+    return None if has_sound else KnownWithoutJudge("not_a_call")
 
 
 class ItemMeasure(NamedTuple):
@@ -143,7 +143,7 @@ _MEASURES: Mapping[str, ItemMeasure] = {
     "answer.factual_accuracy": ItemMeasure(
         "Are the facts in the answer right?",
         f"Right claims ÷ (right + wrong claims). {_SHARE} If none can be decided: unmeasured, `no_source`.",
-        item_verdicts.FACTS,
+        item_verdicts.TRUE_CLAIMS,
         settles=_empty_answer,
         importance=5,
     ),
@@ -176,7 +176,7 @@ _MEASURES: Mapping[str, ItemMeasure] = {
     "retrieval.contextual_recall": ItemMeasure(
         "How much of the expected answer was retrieved?",
         f"Facts of the ground truth that a chunk holds ÷ all its facts. {_SHARE} Nothing retrieved: 0.",
-        item_verdicts.FOUND_FACTS,
+        item_verdicts.RETRIEVED_TRUTH,
         settles=_nothing_found,
     ),
     "agent.task_progression": ItemMeasure("How far does the answer bring the task?", _TEN, one_score, AGENT),
@@ -279,8 +279,8 @@ _MEASURES: Mapping[str, ItemMeasure] = {
 }
 
 
-def _no_criteria(_: Case, data: StandardData) -> Settled | None:
-    return None if GEvalPlan().of_item(data).criteria else Settled("no_criteria", is_missing=True)
+def _no_criteria(_: Case, data: StandardData) -> KnownWithoutJudge | None:
+    return None if GEvalPlan().of_item(data).criteria else KnownWithoutJudge("no_criteria", is_missing=True)
 
 
 MEASURES: Mapping[str, ItemMeasure] = {
@@ -325,14 +325,14 @@ def _unjudged(measure: ItemMeasure, name: str, case: Case, data: StandardData, j
         return not_applicable(case.subject, "other_item_type", kind, judge=judge)
     if (absent := _lacks(measure, name, case)) is not None:
         return unmeasured(case.subject, FIELDS[absent].code, absent, judge=judge)
-    settled = measure.settles(case, data) if measure.settles is not None else None
-    if settled is None:
+    known = measure.settles(case, data) if measure.settles is not None else None
+    if known is None:
         return None
-    if settled.value is None:
-        explain = unmeasured if settled.is_missing else not_applicable
-        return explain(case.subject, settled.reason, judge=judge)
-    details = {"reasoning": settled.explanation, "rating": settled.value, "asked": False}
-    return Observation(subject=case.subject, status=MEASURED, value=settled.value, judge=judge, details=details)
+    if known.value is None:
+        explain = unmeasured if known.is_missing else not_applicable
+        return explain(case.subject, known.reason, judge=judge)
+    details = {"reasoning": known.explanation, "rating": known.value, "asked": False}
+    return Observation(subject=case.subject, status=MEASURED, value=known.value, judge=judge, details=details)
 
 
 def _unseen(measure: ItemMeasure, asked: ItemQuestion, case: Case, judge: str) -> Observation | None:
@@ -348,8 +348,8 @@ def _unseen(measure: ItemMeasure, asked: ItemQuestion, case: Case, judge: str) -
 async def _of_case(measure: ItemMeasure, name: str, case: Case, data: StandardData, judge: Judge) -> list[Observation]:
     """What a judge says of one case, or why it says nothing."""
     rubric = rubric_named("answer.g_eval" if measure.plan else name, getattr(judge, "rubric_folders", ()))
-    if (settled := _unjudged(measure, name, case, data, rubric.judge(judge.identity))) is not None:
-        return [settled]
+    if (known := _unjudged(measure, name, case, data, rubric.judge(judge.identity))) is not None:
+        return [known]
     if measure.plan is not None:
         return [await by_criteria(measure.plan.of_item(data), rubric, case, data, judge)]
     rubrics = _asked_together(rubric, case, data, judge)
