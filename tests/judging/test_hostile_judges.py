@@ -588,19 +588,18 @@ def test_the_identity_is_model_parameters_and_rubric(server: JudgeServer, tmp_pa
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_no_answer_about_an_item_is_a_number_by_default(server: JudgeServer, name: str) -> None:
-    """A dead line, a page, prose, an empty object, the wrong shape: a reason each time."""
-    for failing in (status(401), body(completion(content="It is a solid 8/10.")), body(completion(content="{}"))):
+    """A refusal, prose with an empty object, a score off the scale, a list without verdicts: a reason each time."""
+    for failing in (status(401), body(completion(content="It is a solid 8/10. {}"))):
         server.always = failing
         for row in judged(name, item(), server.openai):
             assert row.value is None
             assert (row.status, row.reason) in {("error", "judge_failed"), ("unmeasured", "verdict_unusable")}
     server.always = None
-    for wrong in ({"score": 85, "items": 3}, {"items": [{"id": 1}], "score": None}, {"score": "8/10", "items": [8]}):
-        text = {"reasoning": "", "quote": "", "strengths": "", "weaknesses": "", "confidence": 1, "sentiment": 0}
-        server.answer = lambda prompt, schema, given=text | wrong: given
-        for row in judged(name, item(), server.openai):
-            assert (row.value, row.status) == (None, "unmeasured")
-            assert row.reason in {"not_on_scale", "verdict_unusable"}
+    text = {"reasoning": "", "quote": "", "strengths": "", "weaknesses": "", "confidence": 1, "sentiment": 0}
+    server.answer = lambda prompt, schema: text | {"score": 85, "items": [{"id": 1}]}
+    for row in judged(name, item(), server.openai):
+        assert (row.value, row.status) == (None, "unmeasured")
+        assert row.reason in {"not_on_scale", "verdict_unusable"}
 
 
 def test_log_probabilities_of_a_score_over_the_wire(server: JudgeServer) -> None:

@@ -179,7 +179,7 @@ def short(name: str) -> str:
         held = held["items"]["items"]["properties"]
     for member in held.values():
         if member["type"] == "string" and "enum" not in member:
-            member["maxLength"] = 4
+            member["maxLength"] = 1
         elif member["type"] == "number":
             member["type"] = "integer"
     front = {"name": name, "version": 1, "measures": name, "scale": [ours.low, ours.high], "shape": ours.shape}
@@ -193,7 +193,7 @@ def short(name: str) -> str:
 def test_items_of_a_real_model(model: ModelServer, tmp_path: Path, name: str) -> None:
     """Whatever a real model writes is a value on the scale, or it has a reason."""
     (tmp_path / "short.md").write_text(short(name))
-    rows = judged(name, item(**ITEM), model.openai, rubrics=(str(tmp_path),), max_answer_tokens=64, max_concurrency=1)
+    rows = judged(name, item(**ITEM), model.openai, rubrics=(str(tmp_path),), max_answer_tokens=48, max_concurrency=1)
     ten = known(name).ten
     for row in rows:
         if row.value is None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
+import msgspec
+
 from convoscope.judging.answers import UNUSABLE
 from convoscope.judging.item_questions import ItemQuestion
 from convoscope.metrics.judged_calls import RubricAnswer, without_value
@@ -74,7 +76,7 @@ def one_score(answer: ItemAnswer) -> Iterator[Observation]:
     yield answer.scored(given["score"], kept)
 
 
-class VerdictShare(NamedTuple):
+class VerdictShare(msgspec.Struct, frozen=True):
     """A share of verdicts: what each is worth, which are left out, and which have to quote what."""
 
     worth: Mapping[str, float]
@@ -147,18 +149,19 @@ def has_sources(asked: ItemQuestion) -> bool:
     return any(asked.texts.get(field) for field in SOURCES)
 
 
-class _Precision(VerdictShare):
+class _Precision(VerdictShare, frozen=True):
     """Average precision of the chunks of each query, by which of them are useful; the mean over queries with chunks."""
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
         useful = {one["id"] for one in rated if self.worth[one["verdict"]]}
         queries = [[number in useful for number in numbers] for numbers in answer.asked.chunks if numbers]
+        precisions = [average_precision(query) for query in queries]
         details = {
             "items": [dict(one) for one in rated],
             "share": len(useful) / len(rated),
-            "by_query": [average_precision(query) for query in queries],
+            "by_query": precisions,
         }
-        return answer.scored(fsum(details["by_query"]) / len(queries), details)
+        return answer.scored(fsum(precisions) / len(precisions), details)
 
 
 def average_precision(useful: Sequence[bool]) -> float:
@@ -171,7 +174,7 @@ def average_precision(useful: Sequence[bool]) -> float:
     return fsum(count / rank for count, rank in enumerate(ranks, 1)) / len(ranks) if ranks else 0.0
 
 
-class _Furthest(VerdictShare):
+class _Furthest(VerdictShare, frozen=True):
     """The last stage that was reached ÷ all stages."""
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:

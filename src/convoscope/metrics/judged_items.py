@@ -310,7 +310,7 @@ def reads_of(name: str) -> tuple[str, ...]:
 
 
 def _lacks(measure: ItemMeasure, name: str, case: Case) -> str | None:
-    """The first required field that a case does not have, and no other for it; a blank task is none."""
+    """The first required field that a case does not have, nor the one that does for it. A blank task is missing."""
     wanted = [field for field in reads_of(name) if not ((other := measure.instead.get(field)) and PRESENT[other](case))]
     absent = first_absent(case, wanted)
     if absent is None and "agent_task" in wanted and not (case.question or "").strip():
