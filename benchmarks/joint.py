@@ -26,7 +26,7 @@ GROUPS = (
 """Metrics whose rubrics show the same."""
 
 
-def run(pairs: int = 1) -> None:
+def run(groups: Sequence[Sequence[str]] = GROUPS, pairs: int = 1) -> None:
     """Ask a small model about the pairs of each group, one question at a time and all in one request."""
     sys.path.insert(0, str(ROOT / "tests"))
     from support.model_server import model_server  # type: ignore[import-not-found]
@@ -34,16 +34,16 @@ def run(pairs: int = 1) -> None:
 
     with model_server(fetch(MODEL), context=4096) as server:
         print(f"{MODEL}, temperature 0: single questions beside joint ones")
-        for names in GROUPS:
+        for names in groups:
             items = [pair.conversation(which) for pair in pairs_of(names[0])[:pairs] for which in ("good", "bad")]
             single, alone = asyncio.run(_asked(server.openai, names, items, joint=False))
             joint, together = asyncio.run(_asked(server.openai, names, items, joint=True))
             both = [(one.value, other.value) for one, other in zip(single, joint, strict=True)]
             measured = [(one, other) for one, other in both if one is not None and other is not None]
+            values = [sum(score.value is not None for score in scores) for scores in (single, joint)]
             print(
-                f"  {', '.join(names)}: {len(both)} scores; with a value single {sum(one is not None for one, _ in both)},"
-                f" joint {sum(other is not None for _, other in both)}, both {len(measured)};"
-                f" equal {sum(one == other for one, other in measured)}; {alone:.1f} s single, {together:.1f} s joint"
+                f"  {', '.join(names)}: {len(both)} scores; with a value single {values[0]}, joint {values[1]}, "
+                f"both {len(measured)}; equal {sum(one == other for one, other in measured)}; {alone:.1f} s single, {together:.1f} s joint"
             )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import convoscope
+from convoscope.errors import InputError
+from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.metrics import example
 from convoscope.metrics.item_fields import FIELDS
+from convoscope.metrics.judged import read_scorers, render
 from convoscope.metrics.judged_items import MEASURES, reads_of
 from convoscope.metrics.registry import installed
 from convoscope.scoring.forecast import least
@@ -232,6 +236,41 @@ class TestCriteria:
         assert row.value == pytest.approx(3 / 4)
         assert row.details is not None
         assert row.details["weighted"] is False
+
+    def test_criteria_of_ones_own(self, tmp_path: Path) -> None:
+        """Three iterations on a scale from 0 to 10: the mean of 6, 8 and 10 is 8, and 8 ÷ 10 = 0.8."""
+        file = tmp_path / "mine.toml"
+        file.write_text('[[scorer]]\nname = "steps"\nsteps = ["Look.", "Rate."]\nscale = [0, 10]\niterations = 3\n')
+        scores, prompts = iter([6, 8, 10]), []
+
+        def reply(prompt: str, schema: Any) -> Any:
+            prompts.append(prompt)
+            return {"reasoning": "", "quote": "", "score": next(scores)}
+
+        [declared] = read_scorers(file)
+        rows = asyncio.run(declared.ask(item(), judge=Instrument(reply, JudgeSettings(use_cache=False))))
+        assert [row.value for row in rows] == [pytest.approx(0.8)]
+        assert "1. Look.\n2. Rate." in prompts[0]
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            'criteria = "a"\nsteps = ["b"]',
+            'criteria = " "',
+            'criteria = "a"\nscale = [5, 1]',
+            'criteria = "a"\ntemplate = "b"',
+        ],
+    )
+    def test_what_cannot_be_meant_is_refused(self, tmp_path: Path, written: str) -> None:
+        file = tmp_path / "mine.toml"
+        file.write_text(f'[[scorer]]\nname = "own"\n{written}\n')
+        with pytest.raises(InputError):
+            read_scorers(file)
+
+    def test_a_template_with_an_optional_field(self) -> None:
+        template = "{agent_response} by {context?}"
+        assert render(template, {"agent_response": "Yes", "context": None}) == "Yes by (not given)"
+        assert render(template, {"agent_response": "Yes", "context": "rule"}) == "Yes by rule"
 
 
 class TestRuns:

@@ -313,7 +313,21 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "unit": str,
     "better": str,
     "passes_at": (int, float),
+    "criteria": str,
+    "steps": list,
+    "iterations": int,
 }
+_OF_G_EVAL = {"criteria", "steps", "iterations"}
+_NOT_OF_G_EVAL = {"template", "unit", "better", "passes_at"}
+
+
+def _g_eval(table: Mapping[str, Any]) -> Metric:
+    """A scorer by criteria, which needs no template."""
+    from convoscope.metrics.judged_items import g_eval_scorer
+
+    if beside := sorted(_NOT_OF_G_EVAL.intersection(table)):
+        raise DeclarationError(f"has criteria or steps, and {beside[0]} beside them", hint=f"leave out {beside[0]}")
+    return g_eval_scorer(**table)
 
 
 def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
@@ -325,10 +339,13 @@ def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
             raise InputError(f"unknown key {key!r}", file=str(path), field=where, hint=hint)
         if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
             raise InputError(f"{key} cannot be {value!r}", file=str(path), field=where)
-    absent = [key for key in ("name", "template") if key not in table]
+    by_criteria = not _OF_G_EVAL.isdisjoint(table)
+    absent = [key for key in (("name",) if by_criteria else ("name", "template")) if key not in table]
     if absent:
         raise InputError(f"has no {' and no '.join(absent)}", file=str(path), field=where)
     try:
+        if by_criteria:
+            return _g_eval(table)
         return template_scorer(**table)
     except DeclarationError as error:
         raise InputError(error.message, file=str(path), field=where, hint=error.hint) from None

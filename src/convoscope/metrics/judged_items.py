@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -26,7 +26,7 @@ from convoscope.metrics.declaration import (
     TenPoints,
     metric,
 )
-from convoscope.metrics.g_eval import GEvalPlan, by_criteria
+from convoscope.metrics.g_eval import GEvalPlan, by_criteria, checked_plan
 from convoscope.metrics.item_fields import FIELDS, PRESENT, SCORERS, first_absent
 from convoscope.metrics.item_verdicts import ItemAnswer, ItemReading, each_call, one_score
 from convoscope.metrics.items import viewed
@@ -449,6 +449,27 @@ def item_measure(name: str, measure: ItemMeasure, version: int = 1) -> Metric:
         importance=measure.importance,
         sensitive_to=(),
     )(verdicts)
+
+
+def g_eval_scorer(
+    name: str,
+    *,
+    criteria: str = "",
+    steps: Sequence[str] = (),
+    scale: Sequence[float] = (1, 5),
+    iterations: int = 1,
+    version: int = 1,
+    question: str = "",
+) -> Metric:
+    """Declare a scorer of answers by criteria, or by steps in their order.
+
+    A judge scores on `scale`, `iterations` times; the value is the mean, from 0 to 1.
+    """
+    name = name if "." in name else f"custom.{name}"
+    plan = checked_plan(name, criteria, steps, scale, iterations)
+    rule = f"The judge scores from {plan.low} to {plan.high}, by:\n\n{plan.criteria}\n\n"
+    measure = ItemMeasure(question.strip() or f"How good is the answer by the criteria of {name}?", rule, one_score)
+    return item_measure(name, measure._replace(plan=plan), version)
 
 
 for _name, _measure in MEASURES.items():
