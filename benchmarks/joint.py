@@ -40,10 +40,11 @@ def run(groups: Sequence[Sequence[str]] = GROUPS, pairs: int = 1) -> None:
             joint, together = asyncio.run(_asked(server.openai, names, items, joint=True))
             both = [(one.value, other.value) for one, other in zip(single, joint, strict=True)]
             measured = [(one, other) for one, other in both if one is not None and other is not None]
+            equal = sum(one == other for one, other in measured)
             values = [sum(score.value is not None for score in scores) for scores in (single, joint)]
             print(
                 f"  {', '.join(names)}: {len(both)} scores; with a value single {values[0]}, joint {values[1]}, "
-                f"both {len(measured)}; equal {sum(one == other for one, other in measured)}; {alone:.1f} s single, {together:.1f} s joint"
+                f"both {len(measured)}; equal {equal}; {alone:.1f} s single, {together:.1f} s joint"
             )
 
 

@@ -325,8 +325,9 @@ def _g_eval(table: Mapping[str, Any]) -> Metric:
     """A scorer by criteria, which needs no template."""
     from convoscope.metrics.judged_items import g_eval_scorer
 
-    if beside := sorted(_NOT_OF_G_EVAL.intersection(table)):
-        raise DeclarationError(f"has criteria or steps, and {beside[0]} beside them", hint=f"leave out {beside[0]}")
+    if superfluous := sorted(_NOT_OF_G_EVAL.intersection(table)):
+        key = superfluous[0]
+        raise DeclarationError(f"has criteria or steps, and {key}, too", hint=f"leave out {key}")
     return g_eval_scorer(**table)
 
 
