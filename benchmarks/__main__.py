@@ -28,6 +28,7 @@ from benchmarks import (
     format_speed,
     intervals,
     items,
+    joint,
     judging,
     labels,
     mutations,
@@ -65,6 +66,7 @@ def sections(folder: Path, full: bool) -> dict[str, Callable[[], object]]:
 
     def judges() -> None:
         judging.run(folder, 20_000 if full else 2_000)
+        joint.run(joint.GROUPS if full else joint.GROUPS[1:])
         if full:
             labels.run()
 

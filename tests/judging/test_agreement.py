@@ -251,7 +251,7 @@ def test_a_judge_that_no_metric_of_the_run_asks_is_refused(server: JudgeServer, 
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
     (tmp_path / "chat.json").write_text(json.dumps({"messages": messages}))
     for more in ((), ("--dry-run",)):
-        ended = command("score", "chat.json", "--judge", server.openai, "-m", "agent", *more, cwd=tmp_path)
+        ended = command("score", "chat.json", "--judge", server.openai, "-m", "unanswered_turns", *more, cwd=tmp_path)
         assert ended.code == 2
         assert f"no metric of this run asks for {server.openai}, which is a Judge" in ended.err
     assert server.prompts == []

@@ -6,6 +6,7 @@ the tests say that whatever a real model answers, over a real server, becomes a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,12 @@ import convoscope
 from convoscope.analysis.judge_check import by_rubric, check_judge
 from convoscope.judging.cache import AnswerCache, cache_file
 from convoscope.judging.instrument import Instrument, JudgeSettings
+from convoscope.judging.rubrics import rubric_named
 from convoscope.metrics import example
+from convoscope.metrics.judged_items import MEASURES
+from convoscope.metrics.registry import known
 from convoscope.runs.run import Run
+from support.judged_items import item, judged
 from support.model_server import ModelServer, model_server
 from support.weights import weights_file
 
@@ -144,3 +149,55 @@ def test_a_check_says_what_it_is_worth(model: ModelServer, rubrics: Path) -> Non
     assert checked.pairs == 4
     assert 0 <= checked.right <= checked.ordered <= checked.pairs - checked.unanswered
     assert all((pair.good is None or pair.bad is None) == bool(pair.reason) for pair in pairs)
+
+
+REASONS = {"verdict_unusable", "not_on_scale", "evidence_not_found", "not_judged", "no_source", "nothing_to_follow"}
+ITEM = {
+    "agent_task": "Hours?",
+    "agent_response": "At ten.",
+    "ground_truth": "Ten.",
+    "agent_role": "Clerk",
+    "system_prompt": "Greet.",
+    "retrieval_query": ["hours"],
+    "retrieved_context": [["Open at ten."]],
+    "conversation_context": {"turns": [{"speaker": "user", "message": "Hours?"}]},
+    "tools_available": [{"name": "find"}],
+    "tool_calls": [{"tool_name": "find", "parameters": {}, "call_id": "1"}],
+    "tool_call_results": [],
+    "trace": [{"say": "ten"}],
+    "context": {"criteria": "Says ten."},
+}
+
+
+def short(name: str) -> str:
+    """A rubric of the same shape in a few words, whose answer is short: a small model takes a second for each line."""
+    ours = rubric_named(name)
+    schema = json.loads(json.dumps(ours.schema))
+    held = schema["properties"]
+    if "items" in held:
+        held["items"] |= {"minItems": 1, "maxItems": 1}
+        held = held["items"]["items"]["properties"]
+    for member in held.values():
+        if member["type"] == "string" and "enum" not in member:
+            member["maxLength"] = 1
+        elif member["type"] == "number":
+            member["type"] = "integer"
+    front = {"name": name, "version": 1, "measures": name, "scale": [ours.low, ours.high], "shape": ours.shape}
+    front |= {"passes_at": ours.passes_at, "fields": ", ".join(ours.required) or "agent_response", "schema": schema}
+    front |= {"value": "rating"} if ours.is_raw else {}
+    lines = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
+    return f"---\n{lines}\n---\nJudge it.\n\n## Item\n{{item}}\n"
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_items_of_a_real_model(model: ModelServer, tmp_path: Path, name: str) -> None:
+    """Whatever a real model writes is a value on the scale, or it has a reason."""
+    (tmp_path / "short.md").write_text(short(name))
+    rows = judged(name, item(**ITEM), model.openai, rubrics=(str(tmp_path),), max_answer_tokens=48, max_concurrency=1)
+    ten = known(name).ten
+    for row in rows:
+        if row.value is None:
+            assert row.reason in REASONS, row
+        else:
+            assert ten.zero <= row.value <= ten.ten
+            assert row.judge.startswith(f"openai/{MODEL}@")

@@ -39,7 +39,7 @@ def calibrate(judge: Judge, rubric: Rubric, calls: Sequence[LabelledCall]) -> Ag
 
 def calibrate_panel(judges: Sequence[Judge], rubric: Rubric, calls: Sequence[LabelledCall]) -> list[Agreement]:
     """The same for several judges, and for the panel that they are."""
-    if rubric.measures != f"judged.{rubric.name}":
+    if not rubric.is_main:
         raise UsageError(
             f"the rubric {rubric.name} is not the one that {rubric.measures} asks",
             hint=f"a rubric of your own has the name of the metric: {rubric.measures.partition('.')[2]}",
@@ -102,7 +102,7 @@ def rating_of(rubric: Rubric, observation: Observation | None) -> float | None:
         return None
     if rubric.name == ENTITIES:
         return float(observation.value >= 1)
-    return rubric.low + observation.value * (rubric.high - rubric.low)
+    return rubric.rating(observation.value)
 
 
 def _reason(observation: Observation | None) -> str:
@@ -195,7 +195,7 @@ def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) ->
     for rubric in rubrics(folders).values():
         by_judge = scores_by_judge(run, rubric)
         given = by_rubric.get(rubric.name, [])
-        if rubric.measures != f"judged.{rubric.name}" and not given:
+        if not rubric.is_main and not given:
             continue  # another rubric has the name of the metric
         if not by_judge and given:
             left_out[f"no judge was asked about {rubric.name}"] += len(given)

@@ -18,6 +18,8 @@ from convoscope.metrics.registry import known
 from convoscope.resources.judge import Judge, close
 from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import answered
+from convoscope.views.standard_data.canonical import to_conversation
+from convoscope.views.standard_data.tidy import tidy
 
 
 class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +31,7 @@ class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
     """The value from 0 to 1; None where there is none."""
     bad: float | None
     passes_at: float
+    best: float = 1.0
     reason: str = ""
     """Why there is no value."""
     detail: str = ""
@@ -42,7 +45,7 @@ class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_right(self) -> bool:
         """And the good call passes, and the bad one does not get the best rating."""
-        return self.is_ordered and self.good is not None and self.good >= self.passes_at and self.bad != 1.0
+        return self.is_ordered and self.good is not None and self.good >= self.passes_at and self.bad != self.best
 
 
 class CheckedRubric(msgspec.Struct, frozen=True):
@@ -64,20 +67,25 @@ class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
     """A good call and a bad one, as lines."""
 
     about: str
-    good: list[str]
-    bad: list[str]
+    good: list[str] | dict[str, Any]
+    """Lines of a call; of an evaluation item, its fields."""
+    bad: list[str] | dict[str, Any]
+    item: dict[str, Any] = {}
+    """Fields that both items have."""
     instructions: str = ""
     goal: dict[str, Any] | None = None
     pipeline: str = ""
 
     def conversation(self, which: str) -> Conversation:
+        written = self.good if which == "good" else self.bad
+        if isinstance(written, dict):
+            return to_conversation([tidy({**self.item, **written})], id=f"{self.about}-{which}")
         fields: dict[str, Any] = {"agent": {"instructions": self.instructions}} if self.instructions else {}
         if self.goal is not None:
             fields["scenario"] = {"goal": self.goal}
         if self.pipeline:
             fields["pipeline"] = self.pipeline
-        lines = self.good if which == "good" else self.bad
-        return example(*(_event(line) for line in lines), id=f"{self.about}-{which}", **fields)
+        return example(*(_event(line) for line in written), id=f"{self.about}-{which}", **fields)
 
 
 def _event(line: str) -> str | Mapping[str, Any]:
@@ -91,7 +99,11 @@ def _event(line: str) -> str | Mapping[str, Any]:
 
 def pairs_of(rubric: str) -> list[WrittenPair]:
     """The pairs that were written for a rubric; none for a rubric of the user's own with another name."""
-    file = files("convoscope.judging").joinpath("pairs", f"{rubric}.yaml")
+    folder = files("convoscope.judging").joinpath("pairs")
+    if "." in rubric:
+        of_items = yaml.safe_load(folder.joinpath("items.yaml").read_text())
+        return msgspec.convert(of_items.get(rubric, []), list[WrittenPair])
+    file = folder.joinpath(f"{rubric}.yaml")
     return msgspec.convert(yaml.safe_load(file.read_text()), list[WrittenPair]) if file.is_file() else []
 
 
@@ -140,6 +152,7 @@ async def _checked(
             good=values[2 * index].value,
             bad=values[2 * index + 1].value,
             passes_at=rubric.value(rubric.passes_at),
+            best=rubric.value(rubric.high),
             reason=lacking[index].reason,
             detail=lacking[index].detail,
         )
@@ -179,6 +192,7 @@ def by_rubric(pairs: Sequence[CheckedPair], folders: tuple[str, ...] = ()) -> li
 
 def _of_rubric(rubric: Rubric, pairs: Sequence[CheckedPair]) -> CheckedRubric:
     # Of k ratings by chance, k × (k - 1) / 2 of the k × k pairs are in the right order.
+    # A share has many values; a judge that draws its verdicts is half of the time on the right side.
     ratings = rubric.high - rubric.low + 1
     answered_pairs = [pair for pair in pairs if not pair.reason]
     return CheckedRubric(

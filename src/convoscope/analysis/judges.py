@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from convoscope.judging.calibrations import NOT_CALIBRATED, Agreement
+from convoscope.judging.rubrics import rubrics
 from convoscope.runs.summary import Summary
 from convoscope.scores.judges import kind_of, speakers
 from convoscope.statistics.summary import Figure
@@ -27,7 +28,8 @@ class JudgeReliability(NamedTuple):
 
 def has_judges(summary: Summary) -> bool:
     """Whether a metric with a rubric has a score of any judge."""
-    return any(one.metric.startswith("judged.") and not one.judge.startswith("(") for one in summary.figures)
+    judged = {one.metric for one in summary.figures if not one.judge.startswith("(")}
+    return bool(judged) and not judged.isdisjoint(rubric.measures for rubric in rubrics().values())
 
 
 def reliability(summary: Summary, figure: Figure) -> JudgeReliability | None:

@@ -125,7 +125,7 @@ def repeats_of(rubric: Rubric, observation: Observation) -> list[float]:
     """What a judge said each time that it was asked, on the scale of the rubric."""
     values = (observation.details or {}).get("repeats")
     numbers = [value for value in values if isinstance(value, int | float)] if isinstance(values, list) else []
-    return [rubric.low + value * (rubric.high - rubric.low) for value in numbers]
+    return [rubric.rating(value) for value in numbers]
 
 
 def verdicts_text(rubric: Rubric, scores: Scores) -> str:

@@ -99,9 +99,12 @@ def compare_command(
     # Logs are scored as the project says; runs are taken as they are.
     stated = score_options(project, {"label": label, "metrics": split(metrics), **reading._asdict()})
     reading = ReadOptions(**{name: stated[name] for name in ReadOptions._fields})
-    chosen = stated["metrics"]
-    settings = {"label": stated["label"], "metrics": split(chosen) if isinstance(chosen, str) else chosen}
-    settings |= {"metrics_from": metrics_from or (), **reading.arguments}
+    settings = {
+        "label": stated["label"],
+        "metrics": stated["metrics"] if isinstance(stated["metrics"], list) else split(stated["metrics"]),
+        "metrics_from": metrics_from or (),
+        **reading.arguments,
+    }
     with progress_bar() as progress:
         runs = [opened(one, ScoreSettings(progress=progress, **settings)) for one in sources]
     if is_lone:

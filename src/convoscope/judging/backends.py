@@ -6,6 +6,7 @@ import email.utils
 import inspect
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ SCORES, YES_NO = "scores", "yesno"
 FORMS = (SCORES, YES_NO)
 CANDIDATES = 20
 """First words that a server is asked for; most give no more."""
+WEIGHTED = "weighted"
+"""In a schema: the property whose probabilities are asked for, where the server gives them."""
 _AROUND = " \t\n\"'*_.,:`▁Ġ"
 """What a first word may have around it: blanks as tokens show them, quotation marks, Markdown."""
 SECONDS = 120.0
@@ -126,12 +129,17 @@ class OpenAIBackend:
         self.is_local = name.is_local
         self._has_schemas = True
         """The server takes a JSON Schema, until it refuses one."""
+        self._has_weights = True
+        """The server gives log-probabilities, until it refuses to."""
         self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+        plain = {name: value for name, value in schema.items() if name != WEIGHTED}
         try:
-            response = await self._create(prompt, schema)
+            response = await self._create(prompt, plain, has_weights=WEIGHTED in schema and self._has_weights)
             text = self._text(response.choices[0])
+            if WEIGHTED in schema:
+                text = _with_probabilities(text, schema[WEIGHTED], response.choices[0].logprobs)
         except JudgeFailed:
             raise
         except Exception as error:  # what a server sends can break the SDK in any way
@@ -143,10 +151,12 @@ class OpenAIBackend:
         content = choice.message.content
         return content if isinstance(content, str) else ""
 
-    async def _create(self, prompt: str, schema: Mapping[str, Any]) -> Any:
+    async def _create(self, prompt: str, schema: Mapping[str, Any], *, has_weights: bool = False) -> Any:
         """Ask with a schema and the newest parameters; a server that refuses one of them is asked without it."""
         while True:
             options = dict(self._options)
+            if has_weights and self._has_weights:
+                options |= {"logprobs": True, "top_logprobs": CANDIDATES}
             if self._has_schemas:
                 options["response_format"] = {
                     "type": "json_schema",
@@ -164,6 +174,9 @@ class OpenAIBackend:
 
     def _does_without(self, complaint: str) -> bool:
         """Drop the parameter that a server complains about; False where it complains about something else."""
+        if self._has_weights and "logprobs" in complaint:
+            self._has_weights = False
+            return True
         if self._has_schemas and any(word in complaint for word in ("response_format", "json_schema", "schema")):
             self._has_schemas = False
             return True
@@ -211,6 +224,27 @@ class YesNoBackend(OpenAIBackend):
 _NO_PROBABILITIES = "the judge gives no log-probabilities, which the yes/no form needs; --judge-form scores does not"
 
 
+def _with_probabilities(text: str, name: str, logprobs: Any) -> str:
+    """An answer with how likely each value was instead of the one that was written for this property.
+
+    Only where the value is one token: of "10" in two tokens, neither says how likely ten was.
+    """
+    values = list(re.finditer(rf'"{re.escape(name)}"\s*:\s*"?(\d+)"?\s*[,}}]', text))
+    tokens = list(logprobs.content or ()) if logprobs else []
+    if not values or not tokens or "".join(token.token for token in tokens) != text:
+        return text
+    start, end, at = *values[-1].span(1), 0
+    for token in tokens:
+        if at <= start and at + len(token.token) >= end and token.token.strip(_AROUND) == text[start:end]:
+            chances: dict[str, float] = defaultdict(float)
+            for candidate in token.top_logprobs or ():
+                if (value := candidate.token.strip(_AROUND)).isdecimal():
+                    chances[value] += math.exp(candidate.logprob)
+            return text[: text.rindex("}")] + f', "probabilities": {json.dumps(chances)}}}' if chances else text
+        at += len(token.token)
+    return text
+
+
 class AnthropicBackend:
     """Anthropic messages. The schema is given to the model as a tool that it has to use."""
 
@@ -241,7 +275,8 @@ class AnthropicBackend:
         self.is_local = name.is_local
 
     async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
-        tool = {"name": self._TOOL, "description": "Give the answer.", "input_schema": dict(schema)}
+        plain = {name: value for name, value in schema.items() if name != WEIGHTED}
+        tool = {"name": self._TOOL, "description": "Give the answer.", "input_schema": plain}
         try:
             response = await self._create(prompt, tool)
             blocks = list(response.content)

@@ -137,6 +137,11 @@ class Instrument(Judge):
         return other
 
     @property
+    def repeat(self) -> int:
+        """Which of the repeats it answers."""
+        return self._repeat
+
+    @property
     def address(self) -> str:
         """Where questions are sent."""
         return self._backend.address

@@ -66,7 +66,7 @@ class MissingField(NamedTuple):
 def question(rubric: Rubric, conversation: Conversation) -> Question | MissingField:
     """The question of a rubric about a conversation, or what is missing for it."""
     context = metric_context(conversation)
-    shown = _Shown(conversation)
+    shown = ShownTexts(conversation)
     values: dict[str, str] = {}
     absent: list[str] = []
     for name in (*rubric.required, *rubric.optional):
@@ -84,7 +84,7 @@ def question(rubric: Rubric, conversation: Conversation) -> Question | MissingFi
     values |= _circumstances(context)
     instructions, data = rubric.filled(values)
     return Question(
-        prompt=f"{instructions}{data}\n## Your answer\n{_shape(rubric.schema)}\n",
+        prompt=f"{instructions}{data}\n## Your answer\n{answer_shape(rubric.schema)}\n",
         schema=rubric.schema,
         absent=tuple(absent),
         withheld=tuple(sorted(shown.withheld)),
@@ -137,14 +137,14 @@ def _marks(context: MetricContext) -> str:
     return "\n".join(lines) or "No interruption is known."
 
 
-def _shape(schema: Mapping[str, Any]) -> str:
+def answer_shape(schema: Mapping[str, Any]) -> str:
     """The shape of the answer in words, for models that are not held to a schema."""
     return "Answer with one JSON object that fits this JSON Schema, and nothing else:\n" + json.dumps(
         schema, ensure_ascii=False
     )
 
 
-class _Shown:
+class ShownTexts:
     """Collects what a judge is shown."""
 
     def __init__(self, conversation: Conversation) -> None:
@@ -166,16 +166,20 @@ class _Shown:
             self.texts.append(_plain(shown if isinstance(shown, str) else line))
         return line.replace("<", "\\u003c").replace(">", "\\u003e")
 
+    def quotable(self, line: str) -> None:
+        """A quote may rest on this line, too."""
+        self.texts.append(_plain(line))
+
     def fenced(self, lines: Iterator[str]) -> str | None:
         content = "\n".join(lines)
         return f"{FENCE}\n<data>\n{content}\n</data>" if content else None
 
 
-def _trace(shown: _Shown, context: MetricContext) -> str | None:
+def _trace(shown: ShownTexts, context: MetricContext) -> str | None:
     return shown.fenced(_entry(shown, entry) for entry in context.conversation_trace)
 
 
-def _entry(shown: _Shown, entry: TraceEntry) -> str:
+def _entry(shown: ShownTexts, entry: TraceEntry) -> str:
     turn = entry["turn_id"]
     if entry["type"] == "tool_call":
         name, arguments = shown.text(entry["tool_name"], turn), shown.text(entry["parameters"], turn)
@@ -191,14 +195,14 @@ def _entry(shown: _Shown, entry: TraceEntry) -> str:
     return f"[turn {turn}] agent: {text}"
 
 
-def _agent_turns(shown: _Shown, context: MetricContext) -> str | None:
+def _agent_turns(shown: ShownTexts, context: MetricContext) -> str | None:
     turns = context.intended_assistant_turns
     shown.rated = sorted(turn for turn, text in turns.items() if _is_speech(text))
     shown.agent_texts = {turn: [shown.text(turns[turn], turn)] for turn in shown.rated}
     return shown.fenced(f"[turn {turn}] {shown.agent_texts[turn][0]}" for turn in shown.rated)
 
 
-def _user_turns(shown: _Shown, context: MetricContext) -> str | None:
+def _user_turns(shown: ShownTexts, context: MetricContext) -> str | None:
     """What was said beside what was written. A turn of which nothing was written is lost, but for the last:
     a call may end before the recogniser is done."""
     intended, heard = context.intended_user_turns, context.transcribed_user_turns
@@ -212,12 +216,12 @@ def _user_turns(shown: _Shown, context: MetricContext) -> str | None:
     )
 
 
-def _user_said(shown: _Shown, context: MetricContext) -> str | None:
+def _user_said(shown: ShownTexts, context: MetricContext) -> str | None:
     turns = context.intended_user_turns
     return shown.fenced(f"[turn {turn}] {shown.text(turns[turn], turn)}" for turn in sorted(turns))
 
 
-def _user_and_calls(shown: _Shown, context: MetricContext) -> str | None:
+def _user_and_calls(shown: ShownTexts, context: MetricContext) -> str | None:
     """What the user said, and the tool calls by their numbers. The agent's own words are not shown."""
     if not context.intended_user_turns:
         return None
@@ -236,31 +240,31 @@ def _user_and_calls(shown: _Shown, context: MetricContext) -> str | None:
     return shown.fenced(iter(lines))
 
 
-def _plain_field(name: str, shown: _Shown, context: MetricContext) -> str | None:
+def _plain_field(name: str, shown: ShownTexts, context: MetricContext) -> str | None:
     """As it was given; None where there is none, or where all of it addresses the judge."""
     value = getattr(context, name)
     text = shown.text(value) if value else None
     return None if text == json.dumps(PLACEHOLDER) else text
 
 
-def _tools(shown: _Shown, context: MetricContext) -> str | None:
+def _tools(shown: ShownTexts, context: MetricContext) -> str | None:
     return shown.text(context.agent_tools) if context.agent_tools else None
 
 
-def _write_tools(shown: _Shown, context: MetricContext) -> str | None:
+def _write_tools(shown: ShownTexts, context: MetricContext) -> str | None:
     """The tools that change something; None where the log does not say of any tool what kind it is."""
     if not any(tool.get("tool_type") for tool in context.agent_tools):
         return None
     return shown.text([tool for tool in context.agent_tools if tool.get("tool_type") == "write"])
 
 
-def _language(shown: _Shown, context: MetricContext) -> str | None:
+def _language(shown: ShownTexts, context: MetricContext) -> str | None:
     """As the log has it, else as the words show."""
     language = context.language_display_name or context.language or languages_of(shown.conversation).of_all()
     return shown.text(language[:60]) if language else None
 
 
-_FIELDS: Mapping[str, Callable[[_Shown, MetricContext], str | None]] = {
+_FIELDS: Mapping[str, Callable[[ShownTexts, MetricContext], str | None]] = {
     "trace": _trace,
     "agent_turns": _agent_turns,
     "user_turns": _user_turns,

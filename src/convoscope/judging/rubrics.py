@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from convoscope.errors import InputError, UsageError, nearest_names
 
 _FRONT = re.compile(r"---\r?\n(.*?)\r?\n---\r?\n(.*)", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
-_REQUIRED = ("name", "version", "measures", "scale", "passes_at", "fields", "schema")
+_REQUIRED = ("name", "version", "measures", "scale", "passes_at", "fields")
 FIELDS = (
     "trace",
     "agent_turns",
@@ -35,6 +36,32 @@ FIELDS = (
 """What of a conversation a rubric can show."""
 ALWAYS = ("turns", "heard", "spoken", "marks")
 """What is filled in for every rubric that has a place for it."""
+ITEM_FIELDS = (
+    "agent_task",
+    "agent_response",
+    "ground_truth",
+    "agent_role",
+    "system_prompt",
+    "retrieval_query",
+    "retrieved_context",
+    "conversation_context",
+    "tools_available",
+    "tool_calls",
+    "tool_call_results",
+    "trace",
+    "agent_exit",
+    "exit_status",
+    "context",
+    "earlier_turns",
+    "turns_before",
+    "user_turns",
+)
+"""What of an evaluation item a rubric can show, in `{item}`."""
+EARLIER_TURNS, TURNS_BEFORE, USER_TURNS = "earlier_turns", "turns_before", "user_turns"
+PARTS_OF_TALK = dict.fromkeys((EARLIER_TURNS, TURNS_BEFORE, USER_TURNS), "conversation_context")
+"""Parts of a field: the last five turns before the answer, all turns before it, and those of the user."""
+ITEM_ALWAYS = ("item", "anchors", "criteria", "low", "high")
+_TEXT = {"type": "string"}
 
 
 class YesNoQuestions(NamedTuple):
@@ -66,10 +93,28 @@ class Rubric(NamedTuple):
     source: str
     """The file as it was written."""
     yes_no: YesNoQuestions | None = None
+    shape: str = ""
+    """Of a rubric about evaluation items: what its answer is, one of `SHAPES`."""
+    is_raw: bool = False
+    """The value of a score is the rating itself."""
 
     def value(self, rating: float) -> float:
-        """A rating from 0 to 1."""
-        return (rating - self.low) / (self.high - self.low)
+        """A rating as the value of a score: from 0 to 1, unless the rating is the value."""
+        return float(rating) if self.is_raw else (rating - self.low) / (self.high - self.low)
+
+    def rating(self, value: float) -> float:
+        """The rating that has this value."""
+        return value if self.is_raw else self.low + value * (self.high - self.low)
+
+    @property
+    def shows(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a judge sees: required and optional fields."""
+        return self.required, self.optional
+
+    @property
+    def is_main(self) -> bool:
+        """It is the rubric that its metric asks first: of two for one metric, the one with its name."""
+        return self.measures in (self.name, f"judged.{self.name}")
 
     def judge(self, identity: str) -> str:
         """Who answers this rubric: `provider/model@hash`, of the rubric and of the judge's parameters."""
@@ -108,22 +153,27 @@ def read_rubric(text: str, source: str) -> Rubric:
     absent = [name for name in _REQUIRED if not isinstance(front, dict) or name not in front]
     if absent:
         raise InputError(f"has no {absent[0]}", file=source, field="front matter")
+    if "shape" not in front and "schema" not in front:
+        raise InputError("has no schema", file=source, field="front matter")
     low_high = front["scale"]
     is_scale = isinstance(low_high, list) and len(low_high) == 2 and all(isinstance(end, int) for end in low_high)
     if not is_scale or low_high[0] >= low_high[1]:
         raise InputError("is not a scale", file=source, field="scale", hint="for example [1, 3]")
+    if "shape" in front and "schema" not in front:
+        front["schema"] = _schema(front, source)
     if not isinstance(front["schema"], dict) or not isinstance(front["version"], int):
         raise InputError("schema is an object, version a whole number", file=source, field="front matter")
     names = [name.strip() for name in str(front["fields"]).split(",")]
     required = tuple(name for name in names if not name.endswith("?"))
     optional = tuple(name[:-1] for name in names if name.endswith("?"))
     used = set(_PLACEHOLDER.findall(match[2]))
+    fields, always = (ITEM_FIELDS, ITEM_ALWAYS) if "shape" in front else (FIELDS, ALWAYS)
     for name in (*required, *optional, *sorted(used)):
-        if name not in FIELDS and name not in ALWAYS:
+        if name not in fields and name not in always:
             raise InputError(
-                f"unknown field {name!r}", file=source, field="fields", hint=f"there is {', '.join((*FIELDS, *ALWAYS))}"
+                f"unknown field {name!r}", file=source, field="fields", hint=f"there is {', '.join((*fields, *always))}"
             )
-    if unlisted := sorted(used - {*required, *optional, *ALWAYS}):
+    if unlisted := sorted(used - {*required, *optional, *always}):
         raise InputError(f"{{{unlisted[0]}}} is not among its fields", file=source, field="fields")
     yes_no = _yes_no(front, match[2], source)
     digest = hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()[:12]
@@ -142,7 +192,61 @@ def read_rubric(text: str, source: str) -> Rubric:
         hash=digest,
         source=text,
         yes_no=yes_no,
+        shape=str(front.get("shape", "")),
+        is_raw=front.get("value") == "rating",
     )
+
+
+def _schema(front: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The schema of an answer of one of our shapes: reasons before the rating."""
+    make = SHAPES.get(str(front["shape"]))
+    if make is None:
+        raise InputError("is no shape", file=source, field="shape", hint=f"there is {', '.join(SHAPES)}")
+    verdicts = front.get("verdicts")
+    are_words = isinstance(verdicts, list) and len(verdicts) > 1 and all(isinstance(one, str) for one in verdicts)
+    if (front["shape"] in _WITH_VERDICTS) != are_words:
+        # In YAML, a bare yes is no word.
+        hint = f"a list of words, in quotes if they are yes or no: {' and '.join(_WITH_VERDICTS)} have it"
+        raise InputError("does not fit the shape", file=source, field="verdicts", hint=hint)
+    return make(front)
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+def _list(**properties: Any) -> dict[str, Any]:
+    return _object(items={"type": "array", "items": _object(**properties)})
+
+
+def _verdict(front: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "string", "enum": front["verdicts"]}
+
+
+def _rating(front: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "number", "minimum": front["scale"][0], "maximum": front["scale"][1]}
+
+
+_NUMBER = {"type": "integer"}
+SHAPES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "score": lambda front: _object(reasoning=_TEXT, quote=_TEXT, score=_rating(front)),
+    "csat": lambda front: _object(
+        reasoning=_TEXT, quote=_TEXT, sentiment={"type": "number", "minimum": -1, "maximum": 1}, score=_rating(front)
+    ),
+    "panel": lambda front: _object(
+        reasoning=_TEXT,
+        strengths=_TEXT,
+        weaknesses=_TEXT,
+        quote=_TEXT,
+        confidence={"type": "number", "minimum": 0, "maximum": 1},
+        score=_rating(front),
+    ),
+    "list": lambda front: _list(text=_TEXT, quote=_TEXT, verdict=_verdict(front)),
+    "numbered": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, verdict=_verdict(front)),
+    "rated": lambda front: _list(id=_NUMBER, explanation=_TEXT, score=_rating(front)),
+}
+"""The shapes of an answer about an evaluation item: one score, a list of what the judge finds, or what it is given."""
+_WITH_VERDICTS = ("list", "numbered")
 
 
 def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions | None:
@@ -178,13 +282,18 @@ def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions 
 def rubrics(folders: tuple[str, ...] = ()) -> dict[str, Rubric]:
     """All rubrics by name: ours, and those of the user's folders, which replace ours of the same name."""
     by_name: dict[str, Rubric] = {}
-    for entry in sorted(files("convoscope.judging").joinpath("rubrics").iterdir(), key=lambda entry: entry.name):
+    folder_of_package = files("convoscope.judging").joinpath("rubrics")
+    for entry in (*_in_order(folder_of_package), *_in_order(folder_of_package.joinpath("items"))):
         if entry.name.endswith(".md"):
             rubric = read_rubric(entry.read_text(encoding="utf-8"), entry.name)
             by_name[rubric.name] = rubric
     for folder in folders:
         by_name |= {rubric.name: rubric for rubric in _of_folder(Path(folder))}
     return by_name
+
+
+def _in_order(folder: Traversable) -> list[Traversable]:
+    return sorted(folder.iterdir(), key=lambda entry: entry.name)
 
 
 def _of_folder(folder: Path) -> Iterable[Rubric]:
@@ -195,7 +304,10 @@ def _of_folder(folder: Path) -> Iterable[Rubric]:
 
 
 def rubric_named(name: str, folders: tuple[str, ...] = ()) -> Rubric:
+    """A rubric by its name; of one about items, without its family if no other ends so."""
     known = rubrics(folders)
+    if name not in known and len(bare := [one for one in known if one.endswith(f".{name}")]) == 1:
+        name = bare[0]
     if name not in known:
         near = nearest_names(name, known)
         raise UsageError(f"unknown rubric {name!r}", hint=f"did you mean {near[0]}?" if near else ", ".join(known))

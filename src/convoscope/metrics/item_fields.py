@@ -29,6 +29,10 @@ class Reads(NamedTuple):
 
 _ANSWER = ("agent_response", "ground_truth")
 _RETRIEVED = Reads(("retrieval_query", "retrieved_context", "ground_truth"))
+_EXCHANGE = ("agent_task", "agent_response")
+_SOURCES = ("retrieved_context", "tool_call_results", "ground_truth", "conversation_context", "system_prompt")
+_TALK = Reads(("conversation_context",))
+_TRACED = Reads(("agent_exit", "trace"), ("exit_status", "agent_task"))
 _TIMED = Reads(("metrics_collected",), ("latency",))
 _TIMED_SCORERS = (
     "assistant_latency",
@@ -55,6 +59,23 @@ SCORERS: Mapping[str, Reads] = {
     "contextual_precision@lexical": _RETRIEVED,
     "contextual_recall@lexical": _RETRIEVED,
     "retrieval_ranking": Reads(("context",)),
+    "answer_relevancy": Reads(_EXCHANGE),
+    **dict.fromkeys(("factual_accuracy", "claim_verification", "hallucination_detection"), Reads(_EXCHANGE, _SOURCES)),
+    **dict.fromkeys(("g_eval", "panel_judge"), Reads(_EXCHANGE, ("context", "ground_truth"))),
+    "faithfulness": Reads(("retrieved_context", "agent_response"), ("agent_task",)),
+    "contextual_precision": _RETRIEVED,
+    "contextual_recall": _RETRIEVED,
+    "task_progression": Reads(("agent_task", "agent_role", "system_prompt", "agent_response")),
+    "context_relevancy": Reads(("agent_task", "agent_role", "agent_response")),
+    "agent_role_adherence": Reads(("agent_role", "agent_task", "agent_response", "tool_calls")),
+    **dict.fromkeys(("goal_achievement", "conversation_coherence"), _TRACED),
+    "tool_relevancy": Reads(("tools_available", "tool_calls"), ("agent_task", "conversation_context")),
+    "conversation_relevancy": Reads(("conversation_context", "agent_response")),
+    "intention_fulfillment": Reads(("conversation_context", "agent_task", "agent_response")),
+    "knowledge_retention": _TALK,
+    "role_adherence": Reads(("agent_role", "conversation_context", "agent_response"), ("system_prompt",)),
+    **dict.fromkeys(("instruction_adherence", "drop_off_node"), Reads(("conversation_context", "system_prompt"))),
+    **dict.fromkeys(("sentiment_csat", "conversation_context_coherence", "appropriate_call_termination"), _TALK),
     "tool_correctness": Reads(("expected_tool_call", "tool_calls")),
     "parameter_correctness": Reads(("tool_calls", "parameters_passed", "tool_call_results"), ("tools_available",)),
     "word_accuracy": Reads(("tts_data", "raw_complete_audio")),

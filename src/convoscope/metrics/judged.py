@@ -50,6 +50,8 @@ class Placeholder(NamedTuple):
     """A place for a value: `metadata.locale`, `tool_calls.0.tool_name`; templates may say `tool_calls[0].tool_name`."""
 
     path: str
+    is_optional: bool = False
+    """Written `{context?}`: an item without it is judged, too."""
 
     @property
     def field(self) -> str:
@@ -69,7 +71,8 @@ class Template(NamedTuple):
     def unresolved(self, item: object) -> Placeholder | None:
         """The first placeholder that the item has no value for."""
         plain = _plain(item)
-        return next((one for one in self.placeholders if _resolve(plain, one.path) is None), None)
+        required = (one for one in self.placeholders if not one.is_optional)
+        return next((one for one in required if _resolve(plain, one.path) is None), None)
 
 
 def parse(text: str) -> Template:
@@ -88,7 +91,7 @@ def render(template: str | Template, item: object) -> str:
     """The template with the values of an item, a `StandardData` or a dictionary, in its places.
 
     Text stands as it is, anything else as JSON. What a value holds is never looked at for
-    placeholders. Refuses an item that has no value for one of them.
+    placeholders. Refuses an item that has no value for one of them, unless it is optional.
     """
     template = parse(template) if isinstance(template, str) else template
     absent = template.unresolved(item)
@@ -96,7 +99,7 @@ def render(template: str | Template, item: object) -> str:
         raise UsageError(f"the item has no {absent.path}", hint="a template is filled in where all its fields are")
     plain = _plain(item)
     return "".join(
-        _shown(_resolve(plain, one.path)) if isinstance(one, Placeholder) else one for one in template.pieces
+        _shown(_resolve(plain, one.path), one) if isinstance(one, Placeholder) else one for one in template.pieces
     )
 
 
@@ -107,9 +110,10 @@ def _piece(text: str, match: re.Match[str]) -> str | Placeholder:
     if match[1] is None:
         raise DeclarationError(f"the template has a lone {match[0]} in line {line}", hint=_BRACES)
     path = match[1].strip()
+    is_optional, path = path.endswith("?"), path.removesuffix("?")
     if not _PATH.fullmatch(path):
         raise DeclarationError(f"the template has {match[0]} in line {line}, which names no field", hint=_BRACES)
-    placeholder = Placeholder(_NUMBERED.sub(r".\1", path))
+    placeholder = Placeholder(_NUMBERED.sub(r".\1", path), is_optional)
     if placeholder.field not in PRESENT:
         raise DeclarationError(
             f"the template asks for {{{path}}} in line {line}, but items have no field {placeholder.field!r}",
@@ -147,7 +151,12 @@ def _resolve(value: Any, path: str) -> Any:
     return value
 
 
-def _shown(value: Any) -> str:
+NOT_GIVEN = "(not given)"
+
+
+def _shown(value: Any, placeholder: Placeholder) -> str:
+    if value is None and placeholder.is_optional:
+        return NOT_GIVEN
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -168,10 +177,10 @@ def template_scorer(
 ) -> Metric:
     """Declare a scorer that shows a judge a template with the values of each item in it.
 
-    `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{{` and
-    `}}` are braces. The judge answers with a `score` on `scale`, its lowest and highest, and may add its
-    `reasoning`, which is in the details. A name without a family is of the family `custom`. An item
-    without one of the fields is left out, and says which.
+    `{agent_task}`, `{metadata.locale}` and `{tool_calls[0].tool_name}` are places for values, `{context?}` is
+    one that may be without a value, `{{` and `}}` are braces. The judge answers with a `score` on `scale`, its
+    lowest and highest, and may add its `reasoning`, which is in the details. A name without a family is of the
+    family `custom`. An item without one of the fields is left out, and says which.
     """
     name = name if "." in name else f"{FAMILY}.{name}"
     low, high = _ends(name, scale)
@@ -213,7 +222,8 @@ A judge rates on a scale from {low:g} to {high:g} what it is shown of each item.
 async def _verdict(item: ItemView, template: Template, judge: Judge, scale: tuple[float, float]) -> Observation:
     """What a judge answers about an item. What it raises is the result of this item only."""
     subject = item.case.subject
-    absent = first_absent(item.case, (placeholder.field for placeholder in template.placeholders))
+    required = (placeholder.field for placeholder in template.placeholders if not placeholder.is_optional)
+    absent = first_absent(item.case, required)
     if absent:
         return unmeasured(subject, FIELDS[absent].code, absent)
     unresolved = template.unresolved(item.data)
@@ -256,7 +266,7 @@ def _ten(low: float, high: float, better: Better, passes_at: float) -> TenPoints
 def _needs(template: Template) -> list[Need]:
     """Each field; behind it the path into it, where the field alone does not say that the value is there."""
     needs: list[Need] = []
-    for placeholder in template.placeholders:
+    for placeholder in (one for one in template.placeholders if not one.is_optional):
         if FIELDS[placeholder.field] not in needs:
             needs.append(FIELDS[placeholder.field])
         if placeholder.path != placeholder.field:
@@ -303,7 +313,22 @@ _KEYS: Mapping[str, type | tuple[type, ...]] = {
     "unit": str,
     "better": str,
     "passes_at": (int, float),
+    "criteria": str,
+    "steps": list,
+    "iterations": int,
 }
+_OF_G_EVAL = {"criteria", "steps", "iterations"}
+_NOT_OF_G_EVAL = {"template", "unit", "better", "passes_at"}
+
+
+def _g_eval(table: Mapping[str, Any]) -> Metric:
+    """A scorer by criteria, which needs no template."""
+    from convoscope.metrics.judged_items import g_eval_scorer
+
+    if superfluous := sorted(_NOT_OF_G_EVAL.intersection(table)):
+        key = superfluous[0]
+        raise DeclarationError(f"has criteria or steps, and {key}, too", hint=f"leave out {key}")
+    return g_eval_scorer(**table)
 
 
 def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
@@ -315,10 +340,13 @@ def _read_scorer(path: Path, number: int, table: Mapping[str, Any]) -> Metric:
             raise InputError(f"unknown key {key!r}", file=str(path), field=where, hint=hint)
         if not isinstance(value, _KEYS[key]) or isinstance(value, bool):
             raise InputError(f"{key} cannot be {value!r}", file=str(path), field=where)
-    absent = [key for key in ("name", "template") if key not in table]
+    by_criteria = not _OF_G_EVAL.isdisjoint(table)
+    absent = [key for key in (("name",) if by_criteria else ("name", "template")) if key not in table]
     if absent:
         raise InputError(f"has no {' and no '.join(absent)}", file=str(path), field=where)
     try:
+        if by_criteria:
+            return _g_eval(table)
         return template_scorer(**table)
     except DeclarationError as error:
         raise InputError(error.message, file=str(path), field=where, hint=error.hint) from None

@@ -6,7 +6,7 @@ Each is also what people or other programs said of it: a label of the conversati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from convoscope.judging.rubrics import Rubric, rubric_named
 from convoscope.judging.yes_no import form_of, yes_no_verdict
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, RATIO, TURN, Level, Metric, metric
 from convoscope.metrics.items import error_text
-from convoscope.metrics.needs import JUDGE, Need
+from convoscope.metrics.needs import JUDGE, NO_ITEMS, Need
 from convoscope.metrics.verdicts import has_verdict, labelled
 from convoscope.resources.judge import Judge, Verdict
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
@@ -63,7 +63,7 @@ class RubricAnswer(NamedTuple):
         scale = {"scale": [self.rubric.low, self.rubric.high], "passes_at": self.rubric.value(self.rubric.passes_at)}
         whole = {"rating": rating, **scale, **details, **self._cost()}
         if rating is None:
-            return _without(what, UNMEASURED, "not_judged", "the answer leaves it out", judge, whole)
+            return without_value(what, UNMEASURED, "not_judged", "the answer leaves it out", judge, whole)
         return Observation(
             subject=subject_of(what), status=MEASURED, value=self.rubric.value(rating), judge=judge, details=whole
         )
@@ -71,12 +71,12 @@ class RubricAnswer(NamedTuple):
     def unfounded(self, what: Subjectlike, quote: str) -> Observation:
         """A rating that rests on words which are not in the conversation."""
         judge = self.rubric.judge(self.verdict.judge)
-        return _without(what, UNMEASURED, EVIDENCE_NOT_FOUND, quote[:200], judge, {"quote": quote, **self._cost()})
+        return without_value(what, UNMEASURED, EVIDENCE_NOT_FOUND, quote[:200], judge, {"quote": quote, **self._cost()})
 
     def unseen(self, what: Subjectlike) -> Observation:
         """A part of the conversation that addresses the judge, which did not see it."""
         judge = self.rubric.judge(self.verdict.judge)
-        return _without(what, UNMEASURED, "addresses_judge", "the judge did not see this turn", judge)
+        return without_value(what, UNMEASURED, "addresses_judge", "the judge did not see this turn", judge)
 
     def _cost(self) -> dict[str, Any]:
         verdict = self.verdict
@@ -94,7 +94,7 @@ class RubricAnswer(NamedTuple):
         return {name: value for name, value in taken.items() if value is not None}
 
 
-def _without(
+def without_value(
     what: Subjectlike, status: Status, reason: str, detail: str, judge: str, details: Mapping[str, Any] | None = None
 ) -> Observation:
     return Observation(
@@ -106,27 +106,34 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
     """The judge's answer to a rubric about a conversation; a score without a value where there is none to be had."""
     name = rubric.judge(judge.identity)
     if not conversation.contents.has_assistant_speech:
-        return _without(WHOLE, NOT_APPLICABLE, "no_assistant_speech", "", name)
+        return without_value(WHOLE, NOT_APPLICABLE, "no_assistant_speech", "", name)
     asked = question(rubric, conversation)
     if asked == MissingField("goal"):
-        return _without(WHOLE, NOT_APPLICABLE, "no_scenario", "", name)
+        return without_value(WHOLE, NOT_APPLICABLE, "no_scenario", "", name)
     if isinstance(asked, MissingField):
-        return _without(WHOLE, UNMEASURED, f"no_{asked.name}", "", name)
+        return without_value(WHOLE, UNMEASURED, f"no_{asked.name}", "", name)
     form = form_of(judge)
+    asking = (
+        yes_no_verdict(judge, rubric, asked, _unasked(asked))
+        if form == YES_NO
+        else judge.ask(asked.prompt, asked.schema)
+    )
+    verdict = await verdict_or_reason(asking, WHOLE, name)
+    return verdict if isinstance(verdict, Observation) else RubricAnswer(rubric, asked, verdict, form)
+
+
+async def verdict_or_reason(asking: Awaitable[Verdict], what: Subjectlike, judge: str) -> Verdict | Observation:
+    """What a judge answers; a score without a value where there is nothing to be had of it."""
     try:
-        if form == YES_NO:
-            verdict = await yes_no_verdict(judge, rubric, asked, _unasked(asked))
-        else:
-            verdict = await judge.ask(asked.prompt, asked.schema)
-        return RubricAnswer(rubric, asked, verdict, form)
+        return await asking
     except UnusableAnswer as unusable:
-        return _without(WHOLE, UNMEASURED, unusable.reason, unusable.detail, name, {"raw": unusable.raw})
+        return without_value(what, UNMEASURED, unusable.reason, unusable.detail, judge, {"raw": unusable.raw})
     except BudgetSpent as spent:
-        return _without(WHOLE, UNMEASURED, "budget_spent", spent.message, name)
+        return without_value(what, UNMEASURED, "budget_spent", spent.message, judge)
     except JudgeFailed as failure:
-        return _without(WHOLE, ERROR, "judge_failed", failure.message, name)
+        return without_value(what, ERROR, "judge_failed", failure.message, judge)
     except Exception as error:  # whatever a judge of the user's own raises is its answer, and no other judge's
-        return _without(WHOLE, ERROR, "judge_failed", error_text(error), name)
+        return without_value(what, ERROR, "judge_failed", error_text(error), judge)
 
 
 def _unasked(asked: Question) -> set[str]:
@@ -275,7 +282,7 @@ def rated_entities(
     for number, (turn, subject) in subjects.items():
         if number not in answer.question.rated:
             name = answer.rubric.judge(answer.verdict.judge)
-            yield subject, _without(subject, UNMEASURED, "not_transcribed", "the call ended before that", name)
+            yield subject, without_value(subject, UNMEASURED, "not_transcribed", "the call ended before that", name)
         elif turn in answer.question.withheld:
             yield subject, answer.unseen(subject)
         elif times[number] != 1:
@@ -353,6 +360,7 @@ def _call_metric(
     version: int,
     importance: int = 6,
     applies: Callable[[Conversation], str] = always,
+    also_needs: tuple[Need, ...] = (),
 ) -> Metric:
     """Declare a judged metric: its rubric has its name. Without a reading, only labels speak: it needs the sound.
 
@@ -374,7 +382,7 @@ def _call_metric(
         observes=observes,
         unit=RATIO,
         better=HIGHER,
-        needs=(judge_or_label(name, partial(has_verdict, name=name), is_asked=reading is not None),),
+        needs=(judge_or_label(name, partial(has_verdict, name=name), is_asked=reading is not None), *also_needs),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
         importance=importance,
         sensitive_to=(),
@@ -451,6 +459,7 @@ faithfulness = _call_metric(
     "Does the agent keep to what its instructions, its tools and the user say?",
     _minimum,
     version=4,
+    also_needs=(NO_ITEMS,),
 )
 agent_speech_fidelity = _call_metric(
     "agent_speech_fidelity",

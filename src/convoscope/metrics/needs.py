@@ -131,6 +131,42 @@ RECORDING = Need(
     lambda conversation: conversation.recording is not None,
 )
 JUDGE = Need("no_judge", "judge", "a judge, named by the user", resource=JUDGE_TYPE, detail="no judge configured")
+NAMED = "convoscope.metrics.needs.NamedMetrics"
+"""What a run has whose metrics were named: then it asks what is not asked of every log."""
+WHOLE_NAMES = "convoscope.metrics.needs.WholeNames"
+"""What a run has unless a metric was named by a name that it shares with another: then the data say which is meant."""
+
+
+BY_DATA = "convoscope.metrics.needs.ByData"
+"""What such a run has instead."""
+
+
+class GivenNames:
+    """How metrics were named, as something that a run was given."""
+
+    identity = "given"
+
+
+def has_items(conversation: Conversation) -> bool:
+    return bool(conversation.items)
+
+
+ITEMS = Need(
+    "not_an_item",
+    "items",
+    "evaluation items: a question, an answer, and what belongs to them",
+    has_items,
+    status_if_missing=NOT_APPLICABLE,
+)
+ITEMS_OR_NAMED = msgspec.structs.replace(ITEMS, unlock=f"{ITEMS.unlock}; or its name in --metrics", resource=NAMED)
+NO_ITEMS = Need(
+    "judged_as_item",
+    "items",
+    "a chat or a call; or its whole name in --metrics",
+    lambda conversation: not conversation.items,
+    resource=WHOLE_NAMES,
+    status_if_missing=NOT_APPLICABLE,
+)
 VENUES_TYPE = "convoscope.metrics.dialogue.venues.VenueDatabase"
 _OF_RESOURCES = {
     VENUES_TYPE: (

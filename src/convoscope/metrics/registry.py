@@ -69,11 +69,12 @@ class Registry(msgspec.Struct, frozen=True):
     def _find(self, name: str) -> Sequence[Declared]:
         if name in self.declared:
             return (self.declared[name],)
+        name = ALIASES.get(name.removesuffix("_scorer"), name)
         for bare in (name, name.removesuffix("_scorer")):
             matches = [one for one in self.declared.values() if one.key.split(".", 1)[1] == bare]
             if matches:
                 break
-        if len(matches) > 1:
+        if len(matches) > 1 and {one.key for one in matches} != SHARED_NAME:
             keys = ", ".join(sorted(one.key for one in matches))
             raise UsageError(f"{name!r} is ambiguous: {keys}", hint="write the whole name")
         family = [one for one in self.declared.values() if name and name in (one.family, one.variant)]
@@ -165,6 +166,17 @@ def _package(point: EntryPoint) -> str:
 def _name(package: Distribution) -> str:
     # Each look at a name reads the package's metadata again.
     return package.name
+
+
+ALIASES = {"conversation_completeness": "intention_fulfillment"}
+"""Other names that scorers have."""
+SHARED_NAME = {"judged.faithfulness", "retrieval.faithfulness"}
+"""Two metrics with one bare name: of items the second is meant, of chats and calls the first."""
+
+
+def is_shared(name: object) -> bool:
+    """Whether a name is that of several metrics, of which the data say the right one."""
+    return isinstance(name, str) and name.removesuffix("_scorer") == "faithfulness"
 
 
 PUBLISHED = frozenset(("eva", "standard-data"))

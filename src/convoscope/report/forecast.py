@@ -16,7 +16,7 @@ from convoscope.resources.registry import JUDGE
 from convoscope.scoring.forecast import Forecast, forecast
 from convoscope.scoring.job import choose
 from convoscope.scoring.session import Session
-from convoscope.scoring.settings import ScoreSettings
+from convoscope.scoring.settings import ScoreSettings, joint_metrics
 
 
 def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
@@ -38,7 +38,9 @@ def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
     with closing(Session(chosen.resources, second_look=again)) as session:
         session.identities()
         second = None if again is None else session.made(again)
-        return forecast(conversations, chosen.metrics, session.made(session.resources[JUDGE]), settings.repeats, second)
+        judges = session.made(session.resources[JUDGE])
+        joint = joint_metrics(chosen.metrics, settings)
+        return forecast(conversations, chosen.metrics, judges, settings.repeats, second, session.names, joint)
 
 
 def print_forecast(

@@ -113,7 +113,7 @@ def judged_metrics() -> dict[str, Rubric]:
     known = list(rubrics().values())
     return {
         **{rubric.measures: rubric for rubric in known},
-        **{rubric.measures: rubric for rubric in known if rubric.measures == f"judged.{rubric.name}"},
+        **{rubric.measures: rubric for rubric in known if rubric.is_main},
     }
 
 
@@ -163,22 +163,23 @@ class JudgedMaker:
         first = panel or members[0]
         low, high = _scale(rubric, members)
         has_mark = (low, high) == (rubric.low, rubric.high)
-        rating = None if first.reduced.value is None else low + first.reduced.value * (high - low)
+        asked = rubric._replace(low=low, high=high)
+        rating = None if first.reduced.value is None else asked.rating(first.reduced.value)
         verdict, tone = self._verdict(rubric, first, members, rating if has_mark else None)
         return JudgedScore(
             label=rubric.title[:1].upper() + rubric.title[1:],
             value=NOTHING
             if first.reduced.value is None or verdict == CANNOT_TELL
-            else _rating_text(first.reduced.value, low, high),
+            else _rating_text(asked, first.reduced.value),
             verdict=verdict,
             tone=tone,
             low=f"{low:g}",
             high=f"{high:g}",
             mark=_percent(rubric.passes_at, low, high) if has_mark else None,
             mark_text=f"mark {rubric.passes_at:g}" if has_mark else "",
-            judges=[_dots(voice, low, high) for voice in members],
+            judges=[_dots(voice, asked) for voice in members],
             asked=_asked(rubric, members),
-            quotes=list(_quotes(members, story, low, high)),
+            quotes=list(_quotes(members, story, asked)),
             by=[*(self._by(voice) for voice in members), *([self._by(panel)] if panel is not None else [])],
         )
 
@@ -200,7 +201,7 @@ class JudgedMaker:
         passes = rating >= rubric.passes_at
         spread = disagreement(rubric, scores[0])
         values = sorted(one.reduced.value for one in members if one.reduced.value is not None)
-        ends = [f"{rubric.low + value * (rubric.high - rubric.low):.3g}" for value in (values[0], values[-1])]
+        ends = [f"{rubric.rating(value):.3g}" for value in (values[0], values[-1])]
         apart = f", but the panel disagrees: {ends[0]} to {ends[1]}" if spread and len(members) > 1 else ""
         return f"{'passes' if passes else 'fails'}, the mark is {rubric.passes_at:g}{apart}", (
             "good" if passes else "bad"
@@ -228,13 +229,13 @@ def _panel_text(panel: _Voice) -> str:
     return f"the panel's score is {rule}" if rule else "the panel"
 
 
-def _scale(rubric: Rubric, voices: Sequence[_Voice]) -> tuple[float, float]:
+def _scale(rubric: Rubric, voices: Sequence[_Voice]) -> tuple[int, int]:
     """The scale that was asked for: a rubric of the user's own may have another."""
     for voice in voices:
         scale = _details(voice).get("scale")
         if isinstance(scale, list) and len(scale) == 2:
-            return float(scale[0]), float(scale[1])
-    return float(rubric.low), float(rubric.high)
+            return scale[0], scale[1]
+    return rubric.low, rubric.high
 
 
 def _details(voice: _Voice) -> Mapping[str, Any]:
@@ -248,25 +249,24 @@ def _taken(voice: _Voice, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def _rating_text(value: float, low: float, high: float) -> str:
-    """`2 of 3`, of a value from 0 to 1."""
-    return f"{low + value * (high - low):.3g} of {high:g}"
+def _rating_text(rubric: Rubric, value: float) -> str:
+    """`2 of 3`, of the value of a score."""
+    return f"{rubric.rating(value):.3g} of {rubric.high:g}"
 
 
 def _percent(rating: float, low: float, high: float) -> float:
     return round(100 * (rating - low) / (high - low), 2)
 
 
-def _dots(voice: _Voice, low: float, high: float) -> JudgeDots:
+def _dots(voice: _Voice, rubric: Rubric) -> JudgeDots:
     """The repeats, else one dot for each turn, else one."""
     rated = [one for one in voice.observations if one.value is not None or one.reason == REPEATS_STRADDLE]
     repeats = (rated[0].details or {}).get("repeats") if len(rated) == 1 else None
     values = repeats if isinstance(repeats, list) else [one.value for one in rated]
     value = voice.reduced.value
-    rating = NOTHING if value is None else f"{low + value * (high - low):.3g}"
-    return JudgeDots(
-        judge=voice.name, dots=[round(100 * one, 2) for one in values if isinstance(one, int | float)], rating=rating
-    )
+    rating = NOTHING if value is None else f"{rubric.rating(value):.3g}"
+    dots = [_percent(rubric.rating(one), rubric.low, rubric.high) for one in values if isinstance(one, int | float)]
+    return JudgeDots(judge=voice.name, dots=dots, rating=rating)
 
 
 def _asked(rubric: Rubric, members: Sequence[_Voice]) -> str:
@@ -281,7 +281,7 @@ def _asked(rubric: Rubric, members: Sequence[_Voice]) -> str:
     return "; ".join(texts)
 
 
-def _quotes(members: Sequence[_Voice], story: Story, low: float, high: float) -> Iterator[JudgeQuote]:
+def _quotes(members: Sequence[_Voice], story: Story, rubric: Rubric) -> Iterator[JudgeQuote]:
     """What the ratings rest on, the worst first."""
     for voice in members:
         rated = [one for one in voice.observations if one.details and one.details.keys() & {"quote", "reasoning"}]
@@ -289,7 +289,7 @@ def _quotes(members: Sequence[_Voice], story: Story, low: float, high: float) ->
         for observation in rated[:_MOST_QUOTES]:
             details = observation.details or {}
             quote, reason = (str(details.get(name) or "") for name in ("quote", "reasoning"))
-            if observation.value == 1.0 and not quote:
+            if observation.value == rubric.value(rubric.high) and not quote:
                 continue
             if observation.reason == EVIDENCE_NOT_FOUND:
                 reason = UNFOUNDED
@@ -301,7 +301,7 @@ def _quotes(members: Sequence[_Voice], story: Story, low: float, high: float) ->
                 where=_where(entry, observation.subject.id),
                 judge=voice.name if len(members) > 1 else "",
                 exact=exact,
-                rating="" if observation.value is None else _rating_text(observation.value, low, high),
+                rating="" if observation.value is None else _rating_text(rubric, observation.value),
             )
 
 

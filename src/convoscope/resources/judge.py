@@ -70,8 +70,12 @@ class AskedOnce(Judge):
     MOST = 1024
     """Answers that are held: metrics which share them ask at about the same time."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, seats: int = 1, joint_metrics: Sequence[str] = ()) -> None:
         self.judge = judge
+        self.seats = seats
+        """How many judges the run asks."""
+        self.joint_metrics = joint_metrics
+        """The metrics of the run whose questions go together where they show the same."""
         self.identity = judge.identity
         self._answers: dict[tuple[str, str], asyncio.Future[Verdict]] = {}
 

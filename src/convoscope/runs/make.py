@@ -154,10 +154,9 @@ class _RunBuilder:
             self.config["annotate"] = job.annotator.identity
         if targets:
             self.config["targets"] = list(targets)
-        if self.settings.trust_judge:
-            self.config["trust_judge"] = True
-        if job.session.resources:
-            self.config["resources"] = job.session.identities()
+        self.config |= {name: True for name in ("trust_judge", "joint_questions") if getattr(self.settings, name)}
+        if identities := job.session.identities():
+            self.config["resources"] = identities
         if self.settings.repeats != 1:
             self.config["repeats"] = self.settings.repeats
         if job.session.panel != MEDIAN:

@@ -69,8 +69,11 @@ class Forecast(msgspec.Struct):
 class _Counting(Judge):
     """Counts what a judge would be asked, and answers with the least that fits."""
 
-    def __init__(self, judge: Judge, repeats: int, seen: set[str]) -> None:
+    def __init__(
+        self, judge: Judge, repeats: int, seen: set[str], seats: int = 1, joint_metrics: Sequence[str] = ()
+    ) -> None:
         self._seen = seen
+        self.seats, self.joint_metrics = seats, joint_metrics
         self.identity = judge.identity
         self.rubric_folders = getattr(judge, "rubric_folders", ())
         self.form = form_of(judge)
@@ -125,10 +128,12 @@ def forecast(
     resource: Any,
     repeats: int,
     second_look: Judge | None = None,
+    names: frozenset[str] = frozenset(),
+    joint_metrics: Sequence[str] = (),
 ) -> Forecast:
-    """What these metrics will ask about these conversations."""
+    """What these metrics will ask about these conversations. `names` are the resources of the run."""
     judges = judges_of(resource)
-    profiles = Profiles(metrics, frozenset([JUDGE]))
+    profiles = Profiles(metrics, names | {JUDGE})
     by_metric: dict[str, AskedMetric] = {}
     again: dict[str, list[tuple[str, AskedMetric]]] = {}
     everyone = judges if second_look is None else (*judges, second_look)
@@ -156,7 +161,8 @@ def forecast(
         asked = by_metric.setdefault(declared.key, AskedMetric(declared.key))
         before = asked.questions
         for judge in judges:
-            counting = _Counting(judge, repeats, seen.setdefault(judge.identity, set()))
+            asks = seen.setdefault(judge.identity, set())
+            counting = _Counting(judge, repeats, asks, len(judges), joint_metrics)
             counting.asked = asked
             observations = await answered(declared, conversation, {parameter: counting})
             for kind, number in counting.hidden.items():

@@ -17,14 +17,14 @@ from convoscope.ingest.discover import FoundInput, find_inputs, size_of
 from convoscope.ingest.read import MADE_IN_PYTHON, PathLike, from_objects
 from convoscope.ingest.split import Partition, cut
 from convoscope.metrics.declaration import Declaration, Derived, Metric
-from convoscope.metrics.needs import VENUES_TYPE
-from convoscope.metrics.registry import Declared, registered
+from convoscope.metrics.needs import BY_DATA, NAMED, VENUES_TYPE, WHOLE_NAMES, GivenNames
+from convoscope.metrics.registry import Declared, is_shared, registered
 from convoscope.resources.registry import Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.engines import Engine
 from convoscope.scoring.partition import InputRule, PartDone, PartitionTask, Writer
 from convoscope.scoring.session import HeldConversations, Session
-from convoscope.scoring.settings import ScoreSettings
+from convoscope.scoring.settings import ScoreSettings, joint_metrics
 
 if TYPE_CHECKING:
     from convoscope.metrics.dialogue.venues import VenueDatabase
@@ -80,8 +80,20 @@ def choose(
     is_any = handed_in or registry.resources
     others = [one for one in registry.declared.values() if isinstance(one, Metric)] if is_any else []
     known = {name for one in others for name in one.resources.values()}
-    provided = by_type(handed_in, wanted, registry.resources, known)
+    provided = {**by_type(handed_in, wanted, registry.resources, known), **_given_names(metrics, chosen)}
     return Chosen(chosen, provided, tuple(registry.tables.values()), registry.problems)
+
+
+def _given_names(
+    metrics: Declared | Iterable[str | Declared] | None, chosen: Sequence[Declared]
+) -> dict[str, Resource]:
+    """What it means that metrics were named, for those of the chosen ones to which it means something."""
+    asked = {need.resource for one in chosen if isinstance(one, Metric) for need in one.needs}
+    names = [metrics] if isinstance(metrics, Declaration) else list(metrics or ())
+    by_data = any(map(is_shared, names)) and "judged.faithfulness" not in names
+    held = [NAMED] * (metrics is not None and NAMED in asked)
+    held += [BY_DATA if by_data else WHOLE_NAMES] * (WHOLE_NAMES in asked)
+    return {name: Resource((name,), GivenNames) for name in held}
 
 
 def check_declarations(metrics: Sequence[Declared]) -> None:
@@ -176,6 +188,7 @@ def plan_job(
         repeats=settings.repeats,
         panel=settings.panel_rule,
         second_look=second_look,
+        joint_metrics=joint_metrics(chosen.metrics, settings),
     )
     session.held = HeldConversations()
     return Job(

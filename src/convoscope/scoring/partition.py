@@ -26,7 +26,7 @@ from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
 from convoscope.scoring.session import Session
-from convoscope.scoring.settings import ScoreSettings
+from convoscope.scoring.settings import ScoreSettings, joint_metrics
 
 LARGEST = 128 * 1024 * 1024
 """Characters that a conversation may take as JSON: what is larger is too much for the reports that show it."""
@@ -161,6 +161,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 self.settings.max_concurrency,
                 repeats=self.settings.repeats,
                 panel=self.settings.panel_rule,
+                joint_metrics=joint_metrics(self.metrics, self.settings),
             )
         return session
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from convoscope.conversation import Conversation
 from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics.declaration import Metric
+from convoscope.metrics.needs import WHOLE_NAMES
 from convoscope.resources.judge import AskedOnce, Judge, judges_of
 from convoscope.resources.registry import JUDGE, Resource, asked_by, made
 from convoscope.scores.observation import Observation
@@ -65,6 +66,7 @@ class Session:
         repeats: int = 1,
         panel: PanelRule = MEDIAN,
         second_look: Resource | None = None,
+        joint_metrics: Sequence[str] = (),
     ) -> None:
         self.resources = resources or {}
         self.max_concurrency = max_concurrency
@@ -86,11 +88,15 @@ class Session:
         self._end: Finalize | None = None
         self.process = os.getpid()
         self.names = frozenset(self.resources)
+        self.joint_metrics = joint_metrics
+        """The metrics whose questions about an item go together, where they show the same."""
 
     def identities(self) -> dict[str, str]:
         """What each resource says that its answers depend on."""
         identities: dict[str, str] = {}
         for name, resource in self.resources.items():
+            if name == WHOLE_NAMES:  # what is so in most runs makes none of them another
+                continue
             identity = getattr(self._make(resource), "identity", None)
             if not isinstance(identity, str) or not identity:
                 raise UsageError(
@@ -169,7 +175,8 @@ class Session:
         """The judge of a repeat, which all metrics share."""
         key = id(judge), repeat
         if key not in self._asked_once:
-            self._asked_once[key] = AskedOnce(_repeated(judge, repeat))
+            seats = len(judges_of(self._open(self.resources[JUDGE])))
+            self._asked_once[key] = AskedOnce(_repeated(judge, repeat), seats, self.joint_metrics)
         return self._asked_once[key]
 
     async def _heard(

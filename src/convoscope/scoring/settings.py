@@ -57,7 +57,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     `judge` names models that are asked, or is a function or an object that answers; several are a panel, whose
     `panel` says how they come to one score, with `panel_weights` by judge and `require_consensus`. Each is asked
     `repeats` times. `judge_form` is `scores`, or `yesno` for small models; `max_answer_tokens` cuts an answer, and
-    `timeout` is how many seconds one may take. `second_look` is a judge that is asked again
+    `timeout` is how many seconds one may take. With `joint_questions`, questions about an item that show the same go
+    together. `second_look` is a judge that is asked again
     about a tenth of what was judged.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. A target on a figure of a judge that is not calibrated is undetermined, unless `trust_judge`;
@@ -80,6 +81,7 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     redact_patterns: str | Sequence[str] = ()
     judge_cache: bool = True
     judge_form: str = "scores"
+    joint_questions: bool = False
     max_answer_tokens: int | None = None
     timeout: float | None = None
     max_questions: int | None = None
@@ -211,6 +213,11 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
         """Tell the user's `progress` how far the run has come."""
         if self.progress is not None:
             self.progress(Progress(stage, conversations, parts, done, total))
+
+
+def joint_metrics(metrics: Iterable[Declared], settings: ScoreSettings) -> tuple[str, ...]:
+    """The metrics whose questions may go together; none unless the user wants it."""
+    return tuple(one.key for one in metrics) if settings.joint_questions else ()
 
 
 def _absolute(sources: Iterable[PathLike]) -> tuple[str, ...]:
