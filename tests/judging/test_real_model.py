@@ -177,8 +177,10 @@ def short(name: str) -> str:
     if "items" in held:
         held["items"] |= {"minItems": 1, "maxItems": 1}
         held = held["items"]["items"]["properties"]
-    for member in held.values():
-        if member["type"] == "string" and "enum" not in member:
+    for key, member in held.items():
+        if key == "quote":
+            member["enum"] = ["", "At ten.", "Hours?", "Made up."]
+        elif member["type"] == "string" and "enum" not in member:
             member["maxLength"] = 1
         elif member["type"] == "number":
             member["type"] = "integer"
