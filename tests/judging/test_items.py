@@ -292,6 +292,18 @@ class TestCriteria:
         assert render(template, {"agent_response": "Yes", "context": "rule"}) == "Yes by rule"
 
 
+def giving_4(prompt: str, schema: Any) -> Any:
+    return {**least(schema), "score": 4}
+
+
+def giving_4_too(prompt: str, schema: Any) -> Any:
+    return giving_4(prompt, schema)
+
+
+def giving_5(prompt: str, schema: Any) -> Any:
+    return {**least(schema), "score": 5}
+
+
 class TestRuns:
     def ran(self, tmp_path: Path, metrics: Any, *conversations: Any, reply: Any = None, **more: Any) -> dict[str, Any]:
         """The scores of a run by metric."""
@@ -353,6 +365,16 @@ class TestRuns:
 
     def test_one_judge_is_no_panel(self, tmp_path: Path) -> None:
         assert self.ran(tmp_path, "panel_judge", item())["answer.panel_judge"].reason == "too_few_judges"
+
+    def test_a_panel_is_the_median_of_its_judges(self, tmp_path: Path) -> None:
+        """4, 5 and 4 are 0.75, 1 and 0.75: the middle is 0.75."""
+        judges = [giving_4, giving_5, giving_4_too]
+        run = convoscope.score(
+            [item()], judge=judges, metrics="panel_judge", out=tmp_path / "run", workers=1, judge_cache=False
+        )
+        values = {row.judge.partition(":")[0]: row.value for row in run.scores()}
+        assert values["panel"] == pytest.approx(0.75)
+        assert len(values) == 4
 
     def test_names_of_the_schema(self) -> None:
         for name in MEASURES:
