@@ -64,7 +64,8 @@ class TestGate:
         (work / "rules.toml").write_text(policy(*texts))
         done = gate(work, "--policy", "rules.toml")
         assert (done.code, done.err) == (code, "")
-        assert len(done.out.splitlines()) == len(texts) + 1
+        lines = [line for line in done.out.splitlines() if not line.startswith("  ")]  # what is too long goes on
+        assert len(lines) == len(texts) + 1
         answer = gate(work, "--policy", "rules.toml", "--json")
         assert (answer.code, len(answer.json["rules"])) == (code, len(texts))
         # the rules are in the order of the policy, as they are written there

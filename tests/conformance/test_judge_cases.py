@@ -165,10 +165,10 @@ NEEDED = {
     "task_progression_scorer": ("agent_task", "agent_role", "system_prompt", "agent_response"),
     "goal_achievement_scorer": ("agent_exit", "trace"),
 }
-"""Of metrics that are planned: what their question needs (docs/metrics/planned.md)."""
+"""What is decided before a judge is asked."""
 
 
-def of_planned(case: Case) -> str:
+def of_needs(case: Case) -> str:
     (one,) = cases_of(to_conversation([tidy(case["item"])], id=case["id"]))
     absent = first_absent(one, NEEDED[case["scorer"]])
     if absent:
@@ -185,8 +185,8 @@ VERDICTS: dict[str, Callable[[Case], str]] = {
     "panel_judge.one_judge": of_one_judge,
     "tool_correctness_scorer": of_tools,
     "parameter_correctness_scorer": of_tools,
-    "task_progression_scorer": of_planned,
-    "goal_achievement_scorer": of_planned,
+    "task_progression_scorer": of_needs,
+    "goal_achievement_scorer": of_needs,
 }
 """How our verdict on a case comes about, by its scorer."""
 

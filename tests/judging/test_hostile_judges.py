@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import re
 import signal
@@ -32,11 +31,9 @@ from convoscope.judging.limits import Retries, Throttle
 from convoscope.judging.names import judge_name
 from convoscope.metrics import Observation, example
 from convoscope.metrics.judged_calls import faithfulness
-from convoscope.metrics.judged_items import MEASURES
 from convoscope.runs.run import Run
 from convoscope.scoring.evaluate import answered
 from support.judge_server import JudgeServer, best, cut, empty, judge_server, not_json, status
-from support.judged_items import item, judged
 
 FAITHFULNESS = "judged.faithfulness"
 
@@ -584,37 +581,3 @@ def test_the_identity_is_model_parameters_and_rubric(server: JudgeServer, tmp_pa
     # Four judges, four questions; the fifth run took its answer from the cache.
     assert len(server.prompts) == 4
     assert [json.loads(one).get("temperature") for one in server.bodies] == [0.0, 0.0, 0.5, 0.0]
-
-
-@pytest.mark.parametrize("name", sorted(MEASURES))
-def test_no_answer_about_an_item_is_a_number_by_default(server: JudgeServer, name: str) -> None:
-    """A refusal, prose with an empty object, a score off the scale, a list without verdicts: a reason each time."""
-    for failing in (status(401), body(completion(content="It is a solid 8/10. {}"))):
-        server.always = failing
-        for row in judged(name, item(), server.openai):
-            assert row.value is None
-            assert (row.status, row.reason) in {("error", "judge_failed"), ("unmeasured", "verdict_unusable")}
-    server.always = None
-    text = {"reasoning": "", "quote": "", "strengths": "", "weaknesses": "", "confidence": 1, "sentiment": 0}
-    server.answer = lambda prompt, schema: text | {"score": 85, "items": [{"id": 1}]}
-    for row in judged(name, item(), server.openai):
-        assert (row.value, row.status) == (None, "unmeasured")
-        assert row.reason in {"not_on_scale", "verdict_unusable"}
-
-
-def test_log_probabilities_of_a_score_over_the_wire(server: JudgeServer) -> None:
-    # 3 with 0.25, 5 with 0.75: 0.25 × 3 + 0.75 × 5 = 4.5, and (4.5 − 1) ÷ 4 = 0.875.
-    text = '{"reasoning": "", "quote": "", "score": 5}'
-    tokens = [text[:-2], "5", "}"]
-    chances = [
-        {"token": word, "logprob": math.log(chance), "bytes": None} for word, chance in (("3", 0.25), ("5", 0.75))
-    ]
-    content = [{"token": one, "logprob": 0.0, "bytes": None, "top_logprobs": []} for one in tokens]
-    content[1]["top_logprobs"] = chances
-    whole = completion(content=text)
-    whole["choices"][0]["logprobs"] = {"content": content, "refusal": None}
-    server.always = body(whole)
-    [row] = judged("answer.g_eval", item(), server.openai)
-    assert row.value == pytest.approx(0.875)
-    assert json.loads(server.bodies[0])["top_logprobs"] == 20
-    assert "weighted" not in json.loads(server.bodies[0])["response_format"]["json_schema"]["schema"]

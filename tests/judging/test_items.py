@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 import convoscope
 from convoscope.errors import InputError
@@ -17,6 +21,7 @@ from convoscope.metrics.judged import read_scorers, render
 from convoscope.metrics.judged_items import MEASURES, reads_of
 from convoscope.metrics.registry import installed
 from convoscope.scoring.forecast import least
+from support.judge_server import JudgeServer, judge_server, status
 from support.judged_items import TURNS, item, judged, listed, numbered
 
 ANSWER = "return it within 30 days"
@@ -221,6 +226,20 @@ class TestAnswers:
         assert "Last week." in seen[0]
         assert "send it back for free" not in seen[0]
 
+    @pytest.mark.parametrize("name", sorted(MEASURES))
+    def test_the_judge_gets_the_language(self, name: str) -> None:
+        seen: list[str] = []
+
+        def keep(prompt: str, schema: Any) -> Any:
+            seen.append(prompt)
+            return {}
+
+        words = "Guten Tag, ich habe die Bestellung gefunden und schicke Ihnen heute eine Nachricht."
+        turns = [{"speaker": "user", "message": words}, {"speaker": "assistant", "message": words}]
+        german = {"agent_task": words, "agent_response": words, "conversation_context": {"turns": turns}}
+        judged(name, item(**german), keep)
+        assert 'language: "de"' in seen[0]
+
 
 class TestCriteria:
     def test_weighted_by_probabilities(self) -> None:
@@ -271,6 +290,18 @@ class TestCriteria:
         template = "{agent_response} by {context?}"
         assert render(template, {"agent_response": "Yes", "context": None}) == "Yes by (not given)"
         assert render(template, {"agent_response": "Yes", "context": "rule"}) == "Yes by rule"
+
+
+def giving_4(prompt: str, schema: Any) -> Any:
+    return {**least(schema), "score": 4}
+
+
+def giving_4_too(prompt: str, schema: Any) -> Any:
+    return giving_4(prompt, schema)
+
+
+def giving_5(prompt: str, schema: Any) -> Any:
+    return {**least(schema), "score": 5}
 
 
 class TestRuns:
@@ -335,6 +366,16 @@ class TestRuns:
     def test_one_judge_is_no_panel(self, tmp_path: Path) -> None:
         assert self.ran(tmp_path, "panel_judge", item())["answer.panel_judge"].reason == "too_few_judges"
 
+    def test_a_panel_is_the_median_of_its_judges(self, tmp_path: Path) -> None:
+        """4, 5 and 4 are 0.75, 1 and 0.75: the middle is 0.75."""
+        judges = [giving_4, giving_5, giving_4_too]
+        run = convoscope.score(
+            [item()], judge=judges, metrics="panel_judge", out=tmp_path / "run", workers=1, judge_cache=False
+        )
+        values = {row.judge.partition(":")[0]: row.value for row in run.scores()}
+        assert values["panel"] == pytest.approx(0.75)
+        assert len(values) == 4
+
     def test_names_of_the_schema(self) -> None:
         for name in MEASURES:
             bare = name.partition(".")[2]
@@ -344,3 +385,53 @@ class TestRuns:
         assert [one.key for one in installed().resolve(["conversation_completeness"])] == [
             "conversation.intention_fulfillment"
         ]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[JudgeServer]:
+    monkeypatch.setattr("convoscope.judging.limits.LONGEST_WAIT", 0.01)
+    with judge_server() as running:
+        yield running
+
+
+def answering(value: Any) -> Callable[[web.Request], web.Response]:
+    return lambda _: web.Response(text=json.dumps(value), content_type="application/json")
+
+
+def completion(content: str) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "tiny", "choices": [choice]}
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_no_answer_about_an_item_is_a_number_by_default(server: JudgeServer, name: str) -> None:
+    """A refusal, prose with an empty object, a score off the scale, a list without verdicts: a reason each time."""
+    for failing in (status(401), answering(completion(content="It is a solid 8/10. {}"))):
+        server.always = failing
+        for row in judged(name, item(), server.openai):
+            assert row.value is None
+            assert (row.status, row.reason) in {("error", "judge_failed"), ("unmeasured", "verdict_unusable")}
+    server.always = None
+    text = {"reasoning": "", "quote": "", "strengths": "", "weaknesses": "", "confidence": 1, "sentiment": 0}
+    server.answer = lambda prompt, schema: text | {"score": 85, "items": [{"id": 1}]}
+    for row in judged(name, item(), server.openai):
+        assert (row.value, row.status) == (None, "unmeasured")
+        assert row.reason in {"not_on_scale", "verdict_unusable"}
+
+
+def test_log_probabilities_of_a_score_over_the_wire(server: JudgeServer) -> None:
+    # 3 with 0.25, 5 with 0.75: 0.25 × 3 + 0.75 × 5 = 4.5, and (4.5 − 1) ÷ 4 = 0.875.
+    text = '{"reasoning": "", "quote": "", "score": 5}'
+    tokens = [text[:-2], "5", "}"]
+    chances = [
+        {"token": word, "logprob": math.log(chance), "bytes": None} for word, chance in (("3", 0.25), ("5", 0.75))
+    ]
+    content = [{"token": one, "logprob": 0.0, "bytes": None, "top_logprobs": []} for one in tokens]
+    content[1]["top_logprobs"] = chances
+    whole = completion(content=text)
+    whole["choices"][0]["logprobs"] = {"content": content, "refusal": None}
+    server.always = answering(whole)
+    [row] = judged("answer.g_eval", item(), server.openai)
+    assert row.value == pytest.approx(0.875)
+    assert json.loads(server.bodies[0])["top_logprobs"] == 20
+    assert "weighted" not in json.loads(server.bodies[0])["response_format"]["json_schema"]["schema"]

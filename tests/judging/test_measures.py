@@ -360,8 +360,8 @@ def test_only_tools_that_write_are_shown_with_the_callers_task() -> None:
 # What every judge is told
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(rubrics()) if "." not in name])
-def test_every_judge_of_calls_is_told_the_language(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(name for name, rubric in rubrics().items() if not rubric.shape))
+def test_every_judge_is_told_the_language(name: str) -> None:
     goal = {"goal": {"task": "x"}}
     conversation = example(
         said("Guten Tag, mein Code ist K 7 M.", "guten tag mein code ist k 7 m"),

@@ -163,27 +163,29 @@ ITEM = {
     "conversation_context": {"turns": [{"speaker": "user", "message": "Hours?"}]},
     "tools_available": [{"name": "find"}],
     "tool_calls": [{"tool_name": "find", "parameters": {}, "call_id": "1"}],
-    "tool_call_results": [],
     "trace": [{"say": "ten"}],
     "context": {"criteria": "Says ten."},
 }
 
 
 def short(name: str) -> str:
-    """A rubric of the same shape in a few words, whose answer is short: a small model takes a second for each line."""
+    """A rubric of the same shape whose answer is short: a small model takes a second for a sentence."""
     ours = rubric_named(name)
     schema = json.loads(json.dumps(ours.schema))
     held = schema["properties"]
     if "items" in held:
         held["items"] |= {"minItems": 1, "maxItems": 1}
         held = held["items"]["items"]["properties"]
-    for member in held.values():
-        if member["type"] == "string" and "enum" not in member:
-            member["maxLength"] = 1
+    for key in ("reasoning", "text", "explanation", "strengths", "weaknesses", "confidence", "sentiment"):
+        held.pop(key, None)
+    for key, member in held.items():
+        if key == "quote":
+            member["enum"] = ["", "At ten.", "Hours?", "Made up."]
         elif member["type"] == "number":
             member["type"] = "integer"
+    (schema if held is schema["properties"] else schema["properties"]["items"]["items"])["required"] = list(held)
     front = {"name": name, "version": 1, "measures": name, "scale": [ours.low, ours.high], "shape": ours.shape}
-    front |= {"passes_at": ours.passes_at, "fields": ", ".join(ours.required) or "agent_response", "schema": schema}
+    front |= {"passes_at": ours.passes_at, "fields": ", ".join(ours.required), "schema": schema}
     front |= {"value": "rating"} if ours.is_raw else {}
     lines = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
     return f"---\n{lines}\n---\nJudge it.\n\n## Item\n{{item}}\n"

@@ -236,7 +236,16 @@ def scores_by_judge(run: Run, rubric: Rubric) -> dict[str, dict[Key, Observation
     for score in run.scores(rubric.measures):
         if score.judge != COMPUTED and not score.judge.startswith("human:"):
             by_judge.setdefault(score.judge, {})[score.conversation, score.subject.id] = score.observation
-    return by_judge
+    return by_judge if not rubric.shape else {judge: _of_only_items(scores) for judge, scores in by_judge.items()}
+
+
+def _of_only_items(scores: Mapping[Key, Observation]) -> dict[Key, Observation]:
+    """Scores of items; of a conversation with one item, its score is that of the conversation, as labels name it."""
+    counts = Counter(conversation for conversation, _ in scores)
+    return {
+        (conversation, subject if counts[conversation] > 1 else ""): score
+        for (conversation, subject), score in scores.items()
+    }
 
 
 def people_ratings(labels: Iterable[RunLabel]) -> dict[Key, float]:

@@ -51,7 +51,10 @@ def choose_rows(
 
     The same run, count and seed give the same rows.
     """
-    wanted = [rubric_named(name, folders) for name in names] or list(rubrics(folders).values())
+    # A sheet shows what was said, not what was retrieved or called for an item.
+    wanted = [rubric_named(name, folders) for name in names] or [
+        rubric for rubric in rubrics(folders).values() if not rubric.shape
+    ]
     judged = {rubric.name: by_subject for rubric in wanted if (by_subject := _by_subject(run, rubric))}
     if not judged:
         hint = "score the logs with --judge" if not names else "no judge was asked about it; leave out --rubric"

@@ -15,6 +15,7 @@ from convoscope.conversation.events import AnyEvent, ToolCall, ToolResult, Utter
 from convoscope.judging.questions import GIVEN, Question, ShownTexts, answer_shape
 from convoscope.judging.rubrics import EARLIER_TURNS, PARTS_OF_TALK, TURNS_BEFORE, USER_TURNS, Rubric
 from convoscope.views.items import Case
+from convoscope.views.languages import languages_of
 
 if TYPE_CHECKING:
     from convoscope.views.standard_data.model import StandardData
@@ -60,7 +61,7 @@ def item_question(
     first = rubrics[0]
     item = _Item(case, data)
     present = [name for name in (*first.required, *first.optional) if has(PARTS_OF_TALK.get(name, name))]
-    lines = [line for name in present for line in item.lines(name)]
+    lines = [*item.language(), *(line for name in present for line in item.lines(name))]
     filling = {"item": item.shown.fenced(iter(lines)) or "(nothing)", "anchors": ANCHORS, **words}
     filled = [rubric.filled({**filling, "low": str(rubric.low), "high": str(rubric.high)}) for rubric in rubrics]
     data_text = filled[0][1]
@@ -111,6 +112,11 @@ class _Item:
         self.calls: list[int] = []
         self.hidden: list[str] = []
         self.texts: dict[str, tuple[str, ...]] = {}
+
+    def language(self) -> Iterator[str]:
+        """The language of the texts, where it is known."""
+        if language := languages_of(self._case.conversation).of_all():
+            yield f"language: {self.shown.text(language)}"
 
     def lines(self, field: str) -> list[str]:
         before, first = set(self.shown.withheld), len(self.shown.texts)

@@ -111,15 +111,16 @@ async def by_criteria(plan: GEvalPlan, rubric: Rubric, case: Case, data: Standar
     if (lacking := next((one for one in given if isinstance(one, Observation)), None)) is not None:
         return lacking
     verdicts = [one for one in given if isinstance(one, Verdict)]
-    lost = next((one.answer["quote"] for one in verdicts if not _is_founded(one.answer["quote"], asked)), None)
+    quotes = [one.answer.get("quote", "") for one in verdicts]
+    lost = next((quote for quote in quotes if not _is_founded(quote, asked)), None)
     if lost is not None:
         return without_value(case.subject, UNMEASURED, EVIDENCE_NOT_FOUND, lost[:200], who, {"quote": lost})
     weights = [weighted_score(_probabilities(one), plan.low, plan.high) for one in verdicts]
     scores = [one.answer["score"] if weight is None else weight for one, weight in zip(verdicts, weights, strict=True)]
     details = {
         "weighted": all(weight is not None for weight in weights),
-        "quote": verdicts[0].answer["quote"],
-        "reasoning": verdicts[0].answer["reasoning"],
+        "quote": quotes[0],
+        "reasoning": verdicts[0].answer.get("reasoning"),
         "iterations": scores if plan.iterations > 1 else None,
     }
     kept = {name: value for name, value in details.items() if value is not None}

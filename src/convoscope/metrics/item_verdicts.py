@@ -33,8 +33,8 @@ class ItemAnswer(NamedTuple):
 
     @property
     def items(self) -> Sequence[Mapping[str, Any]]:
-        """What a judge says of each thing that it lists or was given."""
-        return self.answer["items"]  # type: ignore[no-any-return]
+        """What a judge says of each thing that it lists or was given. A user's rubric need not ask for reasons."""
+        return [{"text": "", "explanation": "", "quote": "", **one} for one in self.answer["items"]]
 
     @property
     def times(self) -> Counter[int]:
