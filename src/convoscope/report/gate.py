@@ -33,11 +33,18 @@ class GateLine(NamedTuple):
 
 
 def print_gate(
-    screen: Screen, noun: str, outcome: Outcome, lines: Sequence[GateLine], details: Iterable[str] = ()
+    screen: Screen,
+    noun: str,
+    outcome: Outcome,
+    lines: Sequence[GateLine],
+    details: Iterable[str] = (),
+    *,
+    wrapped: bool = False,
 ) -> None:
-    """A line for each thing that was checked, then what all of them come to."""
+    """A line for each thing that was checked, in 80 columns if `wrapped`; then what all of them come to."""
+    write = screen.wrapped if wrapped else screen.line
     for line in lines:
-        screen.wrapped(one_line(f"{line.name}: {line.outcome}: {line.text}", _MAX_LINE), STYLES[line.outcome])
+        write(one_line(f"{line.name}: {line.outcome}: {line.text}", _MAX_LINE), STYLES[line.outcome])
     counts = Counter(line.outcome for line in lines)
     outcomes = ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items())) or NOTHING_TO_CHECK
     conclusion = "; ".join([f"{counted(len(lines), noun)}: {outcomes}", *details])
@@ -53,9 +60,8 @@ def print_benchmark_gate(screen: Screen, gate: Gate) -> None:
 def print_policy_gate(screen: Screen, gate: PolicyGate) -> None:
     """The rules of a policy, each with its verdict."""
     lines = [GateLine(f"{rule.name} {rule.limit}", rule.outcome, rule_text(rule)) for rule in gate.rules]
-    print_gate(
-        screen, "rule", gate.outcome, lines, [*([f"against {gate.against}"] if gate.against else ()), *gate.notes]
-    )
+    details = [*([f"against {gate.against}"] if gate.against else ()), *gate.notes]
+    print_gate(screen, "rule", gate.outcome, lines, details, wrapped=True)
 
 
 def rule_text(rule: RuleResult) -> str:
