@@ -112,7 +112,14 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
         return _without(WHOLE, NOT_APPLICABLE, "no_scenario", "", name)
     if isinstance(asked, MissingField):
         return _without(WHOLE, UNMEASURED, f"no_{asked.name}", "", name)
-    form = form_of(judge)
+    return await answer_to(rubric, asked, judge)
+
+
+async def answer_to(
+    rubric: Rubric, asked: Question, judge: Judge, what: Subjectlike = WHOLE
+) -> RubricAnswer | Observation:
+    """The judge's answer to a question about something; a score without a value where there is none to be had."""
+    name, form = rubric.judge(judge.identity), form_of(judge)
     try:
         if form == YES_NO:
             verdict = await yes_no_verdict(judge, rubric, asked, _unasked(asked))
@@ -120,13 +127,13 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
             verdict = await judge.ask(asked.prompt, asked.schema)
         return RubricAnswer(rubric, asked, verdict, form)
     except UnusableAnswer as unusable:
-        return _without(WHOLE, UNMEASURED, unusable.reason, unusable.detail, name, {"raw": unusable.raw})
+        return _without(what, UNMEASURED, unusable.reason, unusable.detail, name, {"raw": unusable.raw})
     except BudgetSpent as spent:
-        return _without(WHOLE, UNMEASURED, "budget_spent", spent.message, name)
+        return _without(what, UNMEASURED, "budget_spent", spent.message, name)
     except JudgeFailed as failure:
-        return _without(WHOLE, ERROR, "judge_failed", failure.message, name)
+        return _without(what, ERROR, "judge_failed", failure.message, name)
     except Exception as error:  # whatever a judge of the user's own raises is its answer, and no other judge's
-        return _without(WHOLE, ERROR, "judge_failed", error_text(error), name)
+        return _without(what, ERROR, "judge_failed", error_text(error), name)
 
 
 def _unasked(asked: Question) -> set[str]:
