@@ -104,6 +104,20 @@ class ShownLine(NamedTuple):
     content: Any
 
 
+class FencedLines(NamedTuple):
+    """Lines of a log as data, and where text was taken out of them because it addresses the judge."""
+
+    text: str
+    withheld: tuple[int, ...]
+
+
+def fenced_lines(lines: Sequence[ShownLine]) -> FencedLines:
+    """Lines as a model is shown them: fenced, one text of JSON a line."""
+    shown = _Shown()
+    text = shown.fenced(f"{line.what}: {shown.text(line.content, line.turn)}" for line in lines)
+    return FencedLines(text or _UNKNOWN, tuple(sorted(shown.withheld)))
+
+
 def question_of(rubric: Rubric, fields: Mapping[str, Sequence[ShownLine]], rated: str) -> Question | MissingField:
     """The question of a rubric about one reply or a summary; a field without lines is absent.
 
