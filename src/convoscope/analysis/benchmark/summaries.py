@@ -109,12 +109,14 @@ def _figure(name: str, judged: Sequence[_Judged]) -> MetricResult:
     """The mean over the samples that have a score. In the worst case the others would have 0."""
     values: list[float] = []
     reasons: Counter[str] = Counter()
-    for one in judged:
-        verdict = one.verdicts.get(name)
+    for sample in judged:
+        verdict = sample.verdicts.get(name)
         if verdict is not None and verdict.value is not None:
             values.append(verdict.value)
         else:
-            reasons[verdict.reason if verdict is not None else one.failed.reason if one.failed else "not_judged"] += 1
+            reasons[
+                verdict.reason if verdict is not None else sample.failed.reason if sample.failed else "not_judged"
+            ] += 1
     scores = np.array(values, float)
     return ratio_result(
         Sums("", scores, np.ones(len(scores)), "nothing_measured"),
@@ -128,18 +130,18 @@ def _figure(name: str, judged: Sequence[_Judged]) -> MetricResult:
     )
 
 
-def _result(one: _Judged) -> SampleResult:
-    scores = {name: verdict.value for name, verdict in one.verdicts.items()}
-    why = {name: verdict.reason for name, verdict in one.verdicts.items() if verdict.value is None}
-    if one.failed is not None:
-        why = dict.fromkeys(MEASURES, one.failed.reason) | why
-    said = {name: str((verdict.details or {}).get("reasoning", "")) for name, verdict in one.verdicts.items()}
+def _result(sample: _Judged) -> SampleResult:
+    scores = {name: verdict.value for name, verdict in sample.verdicts.items()}
+    why = {name: verdict.reason for name, verdict in sample.verdicts.items() if verdict.value is None}
+    if sample.failed is not None:
+        why = dict.fromkeys(MEASURES, sample.failed.reason) | why
+    reasoning = {name: str((verdict.details or {}).get("reasoning", "")) for name, verdict in sample.verdicts.items()}
     bands = {name: band(value) for name, value in scores.items() if value is not None}
     return SampleResult(
-        sample_id=one.id,
-        failed=f"{one.failed.reason}: {one.failed.detail}" if one.failed is not None else UNSET,
+        sample_id=sample.id,
+        failed=f"{sample.failed.reason}: {sample.failed.detail}" if sample.failed is not None else UNSET,
         reasons=why or UNSET,
-        summary=SummaryVerdicts(text=one.text, **scores, bands=bands, reasoning=said) if one.text else UNSET,
+        summary=SummaryVerdicts(text=sample.text, **scores, bands=bands, reasoning=reasoning) if sample.text else UNSET,
     )
 
 
@@ -241,11 +243,11 @@ def _text_of(data: bytes, name: str) -> str:
         held: Any = msgspec.json.decode(data)
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         raise NotAnnotated(UNREADABLE_PREDICTION, f"{name}: {error}") from None
-    places = [held]
+    holders = [held]
     if isinstance(held, dict) and isinstance(held.get("annotations"), dict):
         semantic = held["annotations"].get("semantic")
-        places += semantic if isinstance(semantic, list) else [semantic]
-    found = next((one["summary"] for one in places if isinstance(one, dict) and one.get("summary")), "")
-    if not isinstance(found, str):
+        holders += semantic if isinstance(semantic, list) else [semantic]
+    summary = next((part["summary"] for part in holders if isinstance(part, dict) and part.get("summary")), "")
+    if not isinstance(summary, str):
         raise NotAnnotated(UNREADABLE_PREDICTION, f"{name}: its summary is no text")
-    return found.strip()
+    return summary.strip()

@@ -120,8 +120,8 @@ class _Shown:
     def add(self, turn: Turn) -> None:
         """The turn is history from now on."""
         texts = [(turn.user_text, "user"), (turn.assistant_text, "assistant")]
-        said = [ShownLine(_BEFORE, f"[turn {turn.id}] {who}", text) for text, who in texts if text]
-        self.history += [*said[:1], *self._calls(turn), *said[1:]]
+        lines = [ShownLine(_BEFORE, f"[turn {turn.id}] {who}", text) for text, who in texts if text]
+        self.history += [*lines[:1], *self._calls(turn), *lines[1:]]
 
     def _calls(self, turn: Turn) -> Iterator[ShownLine]:
         results = self.conversation.tool_results
