@@ -26,7 +26,8 @@ from convoscope.analysis.benchmark.result import (
 )
 from convoscope.analysis.benchmark.semantic import score_semantic
 from convoscope.analysis.benchmark.summaries import score_summaries
-from convoscope.annotate.annotator import annotator_named
+from convoscope.annotate.annotator import Annotator, annotator_named
+from convoscope.annotate.language_model import LanguageModelAnnotator
 from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import TRANSCRIPTS, transcript_segments
 from convoscope.judging.names import language_model
@@ -41,7 +42,7 @@ MODELS = (RULES,)
 def run_benchmark(
     request: BenchmarkRequest, judge: Judge | None = None, writer: Judge | None = None
 ) -> BenchmarkResult:
-    """The result of a benchmark. In the mode `summary`, `judge` rates and `writer` writes what is not given."""
+    """The result of a benchmark. `judge` rates summaries, `writer` is the model that writes them or annotates."""
     if request.track not in TRACKS:
         raise UsageError(f"there is no track {request.track!r}", hint=f"there is {', '.join(TRACKS)}")
     if request.mode not in MODES:
@@ -63,16 +64,23 @@ def run_benchmark(
             model_named(request.model)
         return _unmeasured_summary(request, samples)
     predict: PredictionFolder | TranscriptFolder
+    annotator: Annotator | None = None
     if request.predictions is not None:
         predict = PredictionFolder(request.predictions, request.min_confidence, request.model)
     else:
-        annotator = annotator_named(model_named(request.model))
+        annotator = (
+            LanguageModelAnnotator(writer) if writer is not None else annotator_named(model_named(request.model))
+        )
         predict = TranscriptFolder(transcripts or staged, annotator, request.min_confidence)
     if not 0 < request.threshold <= 1:
         raise UsageError(f"--threshold must be above 0 and at most 1, not {request.threshold:g}")
     if request.min_confidence is not None and not 0 <= request.min_confidence <= 1:
         raise UsageError(f"--min-confidence must be between 0 and 1, not {request.min_confidence:g}")
-    return score_semantic(request, dataset, samples, predict, transcripts)
+    try:
+        return score_semantic(request, dataset, samples, predict, transcripts)
+    finally:
+        if isinstance(annotator, LanguageModelAnnotator):
+            annotator.close()
 
 
 def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> list[str]:
