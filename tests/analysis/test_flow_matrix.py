@@ -195,6 +195,25 @@ class TestHumanness:
         assert panel.judge.startswith("panel:human:")
         assert (panel.score, panel.n, panel.spread) == (pytest.approx(6.0), 2, pytest.approx(2.0))
 
+    def test_by_the_state_in_which_conversations_ended(self, run: Run) -> None:
+        found = [
+            one
+            for one in convoscope.states(run).flows().humanness_by_ending
+            if (one.flow, one.agent) == ("booking", "ann")
+        ]
+        said = [(one.ended_in, one.judge.partition(":")[0], one.score, one.n, one.spread) for one in found]
+        # BOOKED ends in `done`, CUT in `ask`. The panel is of people: 8 and 6 there, 4 and 6 here. Each lies 2 apart.
+        assert said == [
+            ("ask", "external", pytest.approx(5.0), 1, None),
+            ("ask", "human", pytest.approx(4.0), 1, None),
+            ("ask", "human", pytest.approx(6.0), 1, None),
+            ("ask", "panel", pytest.approx(5.0), 1, pytest.approx(2.0)),
+            ("done", "external", pytest.approx(9.0), 1, None),
+            ("done", "human", pytest.approx(8.0), 1, None),
+            ("done", "human", pytest.approx(6.0), 1, None),
+            ("done", "panel", pytest.approx(7.0), 1, pytest.approx(2.0)),
+        ]
+
     def test_nobody_judged(self, run: Run) -> None:
         assert row(run, "booking", "bob").humanness == ()
 

@@ -69,7 +69,7 @@ class Partial:
     identity = "test/partial@1"
 
     async def ask(self, prompt, schema):
-        return Verdict({"score": 1 if "A person" in prompt else 5}, self.identity)
+        return Verdict({"score": 1 if "A person" in prompt.rpartition("## The reply to rate")[2] else 5}, self.identity)
 
 
 @convoscope.resource

@@ -168,6 +168,37 @@ def test_summaries_are_unmeasured(staged: Path) -> None:
     assert {one["reason"] for one in result["metrics"].values()} == {"no_judge"}
 
 
+def test_precision_and_recall_by_severity(staged: Path) -> None:
+    metrics = scored(staged)["metrics"]
+    # Gold has one risk of high severity; one of low severity was predicted. High: none of 0 predicted, 0 of 1 found.
+    assert (metrics["risk_recall_high"]["value"], metrics["risk_precision_high"]["reason"]) == (
+        0.0,
+        "nothing_predicted",
+    )
+    # Low: 0 of 1 predicted is right, and there is nothing to find.
+    assert (metrics["risk_precision_low"]["value"], metrics["risk_recall_low"]["reason"]) == (0.0, "nothing_in_gold")
+
+
+def test_figures_are_also_in_the_shape_of_the_seed(staged: Path) -> None:
+    result = scored(staged)
+    assert result["aggregate_metrics"].keys() == result["metrics"].keys()
+    for name, figure in result["aggregate_metrics"].items():
+        assert list(figure) == ["value", "reason", "coverage", "samples_measured", "samples_skipped"]
+        assert figure == {key: result["metrics"][name][key] for key in figure}
+
+
+def test_variables_of_slower_whisper_are_honoured_or_named(staged: Path) -> None:
+    listed = convoscope("benchmark", "datasets", cwd=staged, SLOWER_WHISPER_BENCHMARKS=str(staged / "benchmarks"))
+    assert "calls" in listed.out
+    ended = run(
+        staged, "run", "--dataset", "calls", "--predictions", "predictions",
+        SLOWER_WHISPER_SEMANTIC_MODEL="qwen2.5-7b", SLOWER_WHISPER_BENCHMARKS="elsewhere",
+    )  # fmt: skip
+    assert ended.code == 0
+    assert "warning: SLOWER_WHISPER_SEMANTIC_MODEL is not used: name the model with --model" in ended.err
+    assert "warning: SLOWER_WHISPER_BENCHMARKS is not used: CONVOSCOPE_BENCHMARKS is set" in ended.err
+
+
 def test_results_are_compared_and_invalidated(staged: Path) -> None:
     write_json(staged / "predictions" / "c.json", {"topics": ["refund"], "risks": [], "actions": []})
     for name in ("one.json", "two.json"):

@@ -360,7 +360,7 @@ def test_only_tools_that_write_are_shown_with_the_callers_task() -> None:
 # What every judge is told
 
 
-@pytest.mark.parametrize("name", sorted(name for name, rubric in rubrics().items() if not rubric.shape))
+@pytest.mark.parametrize("name", [name for name, one in rubrics().items() if "language" in one.optional])
 def test_every_judge_is_told_the_language(name: str) -> None:
     goal = {"goal": {"task": "x"}}
     conversation = example(

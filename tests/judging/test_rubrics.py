@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
 from convoscope.errors import InputError, UsageError
+from convoscope.judging.addressed import PLACEHOLDER
 from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.judging.item_questions import item_question
 from convoscope.judging.questions import Question, question
@@ -18,6 +20,7 @@ from convoscope.metrics.item_fields import PRESENT, first_absent
 from convoscope.metrics.items import viewed
 from convoscope.metrics.judged_items import reads_of
 from convoscope.metrics.registry import known
+from convoscope.scoring.forecast import least
 from support.judge_server import best
 
 VERSIONS = Path(__file__).with_name("rubric_versions.json")
@@ -50,16 +53,25 @@ def test_each_rubric_serves_a_metric_and_has_pairs(name: str) -> None:
     assert known(rubric.measures) is not None
     pairs = pairs_of(name)
     assert len(pairs) >= (1 if rubric.shape else 4)
-    for pair in pairs:
-        for which in ("good", "bad"):
-            if rubric.shape:
+    if rubric.shape:
+        for pair in pairs:
+            for which in ("good", "bad"):
                 [(case, data)] = viewed(pair.conversation(which))
                 assert first_absent(case, reads_of(name)) is None
                 asked = item_question([rubric], case, data, lambda field, case=case: PRESENT[field](case)).question
-            else:
-                asked = question(rubric, pair.conversation(which))
-            assert isinstance(asked, Question)
-            assert asked.withheld == ()
+                assert isinstance(asked, Question)
+                assert asked.withheld == ()
+        return
+    prompts: list[str] = []
+
+    def judge(prompt: str, schema: Any) -> Any:
+        prompts.append(prompt)
+        return least(schema)
+
+    check_judge(Instrument(judge, JudgeSettings(use_cache=False)), [name])
+    # Each call is shown, and nothing in it is taken for words to the judge.
+    assert len(prompts) >= 2 * len(pairs)
+    assert not any(PLACEHOLDER in prompt for prompt in prompts)
 
 
 def test_a_judge_that_always_says_best_is_right_about_nothing() -> None:

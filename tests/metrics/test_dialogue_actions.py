@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -194,7 +195,7 @@ class Recorder:
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         del schema
-        self.shown.append(prompt.partition("Assistant: ")[2].strip())
+        self.shown.append(json.loads(prompt.rpartition("\nassistant: ")[2].partition("\n</data>")[0]))
         return Verdict({"score": 4}, self.identity)
 
 

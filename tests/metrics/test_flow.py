@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from convoscope.conversation import Label
-from convoscope.metrics.flow.aspects import errors, humanness
+from convoscope.metrics.flow.aspects import errors
+from convoscope.metrics.flow.humanness import humanness
+from convoscope.scoring.evaluate import observe
 from support.flow_conversations import answered, call, called, entered, exited, guard, path
 
 
@@ -22,12 +24,12 @@ class TestHumanness:
     )
     def test_a_verdict_is_read_on_its_scale(self, value: float, scale: str, measured: float) -> None:
         said = call(entered("a"), labels=(Label(name="humanness", value=value, scale=scale),))
-        assert humanness(said)[0].value == pytest.approx(measured)
+        assert observe(humanness, said)[0].value == pytest.approx(measured)
 
     @pytest.mark.parametrize(("value", "scale"), [(7, ""), (11, "0-10"), (3, "1-5"), (3, "stars"), ("good", "0-10")])
     def test_off_its_scale_there_is_no_value(self, value: object, scale: str) -> None:
         said = call(entered("a"), labels=(Label(name="humanness", value=value, scale=scale),))
-        assert (humanness(said)[0].value, humanness(said)[0].reason) == (None, "not_on_scale")
+        assert (observe(humanness, said)[0].value, observe(humanness, said)[0].reason) == (None, "not_on_scale")
 
 
 class TestErrors:

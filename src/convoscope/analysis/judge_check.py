@@ -75,6 +75,9 @@ class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     goal: dict[str, Any] | None = None
     pipeline: str = ""
+    reference: str = ""
+    good_summary: str = ""
+    bad_summary: str = ""
 
     def conversation(self, which: str) -> Conversation:
         written = self.good if which == "good" else self.bad
@@ -85,6 +88,10 @@ class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
             fields["scenario"] = {"goal": self.goal}
         if self.pipeline:
             fields["pipeline"] = self.pipeline
+        if self.reference:
+            made = self.good_summary if which == "good" else self.bad_summary
+            both = {"gold": self.reference, "predicted": made}
+            fields["annotations"] = [{"origin": origin, "summary": text} for origin, text in both.items()]
         return example(*(_event(line) for line in written), id=f"{self.about}-{which}", **fields)
 
 

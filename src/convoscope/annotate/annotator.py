@@ -11,7 +11,6 @@ import msgspec
 from convoscope.conversation import Annotations, Conversation
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import UsageError
-from convoscope.resources import Judge
 
 ENTRY_POINT_GROUP = "convoscope.annotators"
 
@@ -39,16 +38,6 @@ class Annotator(Protocol):
 
         Raise `NotAnnotated` where nothing can be said of this conversation.
         """
-
-
-class JudgeAnnotator(Protocol):
-    """An annotator that asks a language model. Declared for annotators to come: none is installed."""
-
-    name: str
-    provides: frozenset[Capability]
-
-    async def annotate(self, conversation: Conversation, judge: Judge) -> Annotations:
-        """As `Annotator.annotate`. Evidence that is not in the conversation is refused."""
 
 
 class NotAnnotated(Exception):

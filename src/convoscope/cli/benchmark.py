@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from convoscope.cli.options import Json
+from convoscope.cli.options import (
+    BudgetOption,
+    Cache,
+    Json,
+    MaxAnswerTokens,
+    MaxQuestions,
+    Redact,
+    Timeout,
+)
+from convoscope.cli.options import Rubrics as RubricFolders
 from convoscope.cli.targets import FAILED, exit_with
+
+if TYPE_CHECKING:
+    from convoscope.analysis.benchmark.result import BenchmarkRequest
+    from convoscope.judging.instrument import Instrument
 
 app = typer.Typer(
     help="Score predictions against gold labels, with receipts.", no_args_is_help=True, rich_markup_mode=None
@@ -47,12 +62,22 @@ def run(
         bool, typer.Option("--gate", help="Exit code 1 if a target is missed, 3 if one is undetermined.")
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this JSON file.")] = None,
+    judge: Annotated[
+        str | None, typer.Option("--judge", help="Of the mode summary: who rates. Default: --model, if it can.")
+    ] = None,
+    rubrics: RubricFolders = None,
+    max_questions: MaxQuestions = None,
+    budget: BudgetOption = None,
+    max_answer_tokens: MaxAnswerTokens = None,
+    timeout: Timeout = None,
+    redact: Redact = None,
+    use_cache: Cache = True,
     json: Json = False,
 ) -> None:
     """Score predictions of a track on a data set."""
     from convoscope.analysis.benchmark.gate import check_targets
     from convoscope.analysis.benchmark.result import BenchmarkRequest, write_result
-    from convoscope.analysis.benchmark.run import run_benchmark
+    from convoscope.analysis.benchmark.run import run_benchmark, unused_variables
     from convoscope.errors import UsageError
     from convoscope.report.benchmark import print_result
     from convoscope.report.gate import print_benchmark_gate
@@ -62,7 +87,18 @@ def run(
         raise UsageError("--dataset is missing", hint="`convoscope benchmark datasets` lists those that are staged")
     scoring = (threshold, min_confidence, collar, skip_overlap)
     request = BenchmarkRequest(track, dataset, mode, split, limit, model, predictions, transcripts, *scoring)
-    result = run_benchmark(request)
+    for words in unused_variables():
+        Screen(sys.stderr).line(f"warning: {words}")
+    given = {
+        "rubrics": rubrics,
+        "max_questions": max_questions,
+        "budget": budget,
+        "max_answer_tokens": max_answer_tokens,
+        "timeout": timeout,
+        "redact": redact,
+    }
+    asked = _models(request, judge, given, use_cache=use_cache)
+    result = run_benchmark(request, *asked)
     checked = check_targets(result)
     if output is not None:
         write_result(output, result)
@@ -75,6 +111,35 @@ def run(
         print_benchmark_gate(screen, checked)
     if gate:
         exit_with(checked.outcome)
+
+
+def _models(
+    request: BenchmarkRequest, judge: str | None, given: Mapping[str, Any], *, use_cache: bool
+) -> tuple[Instrument | None, Instrument | None]:
+    """Who rates summaries and who writes them, or who annotates: only models that the command line names."""
+    from convoscope.analysis.benchmark.result import SUMMARY
+    from convoscope.cli.judge import named_judges
+    from convoscope.errors import UsageError
+    from convoscope.judging.names import language_model
+    from convoscope.report.screen import Screen
+
+    model = language_model(request.model or "")
+    if judge == "settings":
+        raise UsageError("--judge settings: a benchmark names its judge", hint="--judge openai:MODEL")
+    if judge and request.mode != SUMMARY:
+        raise UsageError(f"--judge is of --mode {SUMMARY}", hint="--model names who annotates")
+    if judge and not model and request.predictions is None:
+        raise UsageError("there are no summaries to rate", hint="--predictions DIR, or --model names who writes them")
+    names = {"judge": judge or model, "writer": model if request.predictions is None else ""}
+    if request.mode != SUMMARY:
+        names = {"judge": "", "writer": names["writer"]}
+    chosen = sorted({name for name in names.values() if name})
+    if not chosen:
+        return None, None
+    instruments = dict(zip(chosen, named_judges(chosen, None, given, use_cache=use_cache).make(), strict=True))
+    for instrument in instruments.values():
+        Screen(sys.stderr).line(f"transcripts go to {instrument.address}")
+    return instruments.get(names["judge"]), instruments.get(names["writer"])
 
 
 @app.command("validate-gold")

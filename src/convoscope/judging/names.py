@@ -91,6 +91,17 @@ def judge_name(text: str) -> JudgeName:
     return name
 
 
+def language_model(text: str) -> str:
+    """The judge that a name of a model means: `openai:MODEL`, or `claude-…` alone; empty where it means none.
+
+    >>> language_model("claude-x"), language_model("openai:x"), language_model("rules")
+    ('anthropic:claude-x', 'openai:x', '')
+    """
+    if text.startswith("claude-"):
+        return f"anthropic:{text}"
+    return text if text.partition(":")[0] in KEYS and ":" in text else ""
+
+
 def _is_address(url: str) -> bool:
     """Whether a URL means one host to every reader of URLs: others read a backslash or a blank in other ways."""
     try:

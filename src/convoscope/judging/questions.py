@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from convoscope.conversation import ASSISTANT, USER, Conversation
 from convoscope.judging.addressed import PLACEHOLDER, screened, screened_lines, screened_value
-from convoscope.judging.rubrics import Rubric
+from convoscope.judging.rubrics import ALWAYS, Rubric
 from convoscope.text.folding import folded, visible
 from convoscope.views.eva.call_state import LABEL_MEANINGS, without_labels
 from convoscope.views.languages import languages_of
@@ -70,7 +70,7 @@ def question(rubric: Rubric, conversation: Conversation) -> Question | MissingFi
     values: dict[str, str] = {}
     absent: list[str] = []
     for name in (*rubric.required, *rubric.optional):
-        value = _FIELDS[name](shown, context)
+        value = _FIELDS[name](shown, context) if name in _FIELDS else None
         if value is not None:
             values[name] = value
         elif name in rubric.required:
@@ -93,6 +93,59 @@ def question(rubric: Rubric, conversation: Conversation) -> Question | MissingFi
         rated=tuple(shown.rated),
         agent_texts={turn: "\n".join(lines) for turn, lines in shown.agent_texts.items()},
         has_calls=any(entry["type"] == "tool_call" for entry in context.conversation_trace),
+    )
+
+
+class ShownLine(NamedTuple):
+    """A line of what a judge is shown: where it is from, who says it or what it is, and its content."""
+
+    turn: int
+    what: str
+    content: Any
+
+
+class FencedLines(NamedTuple):
+    """Lines of a log as data, and where text was taken out of them because it addresses the judge."""
+
+    text: str
+    withheld: tuple[int, ...]
+
+
+def fenced_lines(lines: Sequence[ShownLine]) -> FencedLines:
+    """Lines as a model is shown them: fenced, one text of JSON a line."""
+    shown = ShownTexts()
+    text = shown.fenced(f"{line.what}: {shown.text(line.content, line.turn)}" for line in lines)
+    return FencedLines(text or _UNKNOWN, tuple(sorted(shown.withheld)))
+
+
+def question_of(rubric: Rubric, fields: Mapping[str, Sequence[ShownLine]], rated: str) -> Question | MissingField:
+    """The question of a rubric about one reply or a summary; a field without lines is absent.
+
+    `rated` names the field that is judged: quotes are looked for in it alone.
+    """
+    missing = next((name for name in rubric.required if not fields.get(name)), None)
+    if missing is not None:
+        return MissingField(missing)
+    shown = ShownTexts()
+    values: dict[str, str] = dict.fromkeys(ALWAYS, "")
+    texts: list[str] = []
+    for name in (*rubric.required, *rubric.optional):
+        shown.texts = []
+        lines = (f"{line.what}: {shown.text(line.content, line.turn)}" for line in fields.get(name, ()))
+        values[name] = shown.fenced(lines) or _UNKNOWN
+        if name == rated:
+            texts = shown.texts
+    instructions, data = rubric.filled(values)
+    return Question(
+        prompt=f"{instructions}{data}\n## Your answer\n{answer_shape(rubric.schema)}\n",
+        schema=rubric.schema,
+        absent=tuple(name for name in rubric.optional if not fields.get(name)),
+        withheld=tuple(sorted(shown.withheld)),
+        texts=tuple(texts),
+        data=data,
+        rated=tuple(line.turn for line in fields[rated]),
+        agent_texts={},
+        has_calls=False,
     )
 
 
@@ -147,7 +200,7 @@ def answer_shape(schema: Mapping[str, Any]) -> str:
 class ShownTexts:
     """Collects what a judge is shown."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation | None = None) -> None:
         self.conversation = conversation
         self.texts: list[str] = []
         self.withheld: set[int] = set()
@@ -260,7 +313,9 @@ def _write_tools(shown: ShownTexts, context: MetricContext) -> str | None:
 
 def _language(shown: ShownTexts, context: MetricContext) -> str | None:
     """As the log has it, else as the words show."""
-    language = context.language_display_name or context.language or languages_of(shown.conversation).of_all()
+    language = context.language_display_name or context.language
+    if not language and shown.conversation is not None:
+        language = languages_of(shown.conversation).of_all()
     return shown.text(language[:60]) if language else None
 
 

@@ -32,8 +32,16 @@ FIELDS = (
     "goal",
     "persona",
     "end",
+    "history",
+    "user",
+    "reply",
+    "state",
+    "rules",
+    "transcript",
+    "summary",
+    "reference",
 )
-"""What of a conversation a rubric can show."""
+"""What of a conversation a rubric can show; the last eight of one reply, or of a summary."""
 ALWAYS = ("turns", "heard", "spoken", "marks")
 """What is filled in for every rubric that has a place for it."""
 ITEM_FIELDS = (

@@ -112,13 +112,20 @@ async def judged(rubric: Rubric, conversation: Conversation, judge: Judge) -> Ru
         return without_value(WHOLE, NOT_APPLICABLE, "no_scenario", "", name)
     if isinstance(asked, MissingField):
         return without_value(WHOLE, UNMEASURED, f"no_{asked.name}", "", name)
+    return await answer_to(rubric, asked, judge)
+
+
+async def answer_to(
+    rubric: Rubric, asked: Question, judge: Judge, what: Subjectlike = WHOLE
+) -> RubricAnswer | Observation:
+    """The judge's answer to a question about something; a score without a value where there is none to be had."""
     form = form_of(judge)
     asking = (
         yes_no_verdict(judge, rubric, asked, _unasked(asked))
         if form == YES_NO
         else judge.ask(asked.prompt, asked.schema)
     )
-    verdict = await verdict_or_reason(asking, WHOLE, name)
+    verdict = await verdict_or_reason(asking, what, rubric.judge(judge.identity))
     return verdict if isinstance(verdict, Observation) else RubricAnswer(rubric, asked, verdict, form)
 
 

@@ -72,6 +72,8 @@ class Registry(msgspec.Struct, frozen=True):
         name = ALIASES.get(name.removesuffix("_scorer"), name)
         for bare in (name, name.removesuffix("_scorer")):
             matches = [one for one in self.declared.values() if one.key.split(".", 1)[1] == bare]
+            if len(matches) > 1:
+                matches = [one for one in matches if one.family not in WHOLE_NAMES]
             if matches:
                 break
         if len(matches) > 1 and {one.key for one in matches} != SHARED_NAME:
@@ -81,6 +83,10 @@ class Registry(msgspec.Struct, frozen=True):
         if not matches and not family:
             raise UnknownMetric(name, {*self.declared, *(one.family for one in self.declared.values())})
         return matches or family
+
+
+WHOLE_NAMES = frozenset(("summary",))
+"""Families whose metrics give way where others have the same bare name: `faithfulness` is not that of a summary."""
 
 
 def _declared(thing: object) -> Declared:

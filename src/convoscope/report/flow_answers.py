@@ -11,7 +11,7 @@ import msgspec
 
 from convoscope.analysis.flows import States, states
 from convoscope.analysis.flows.diagnosis import STALL, Analysis, End, Healthy, StateCause, StateEvidence
-from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix
+from convoscope.analysis.flows.flow_matrix import PARTS, Aspect, FlowFigures, FlowMatrix, JudgedEnding
 from convoscope.analysis.flows.segments import Archetype, Segments, Unassigned
 from convoscope.analysis.flows.state_table import FEW, Matrix, Neighbour, StateFigures, few_text
 from convoscope.analysis.words import (
@@ -241,7 +241,7 @@ def print_flows(screen: Screen, question: StateQuestion, matrix: FlowMatrix) -> 
         print_nothing(screen, question)
     else:
         print_table(screen, FLOWS.report(matrix.rows))
-        for table in (_part_table(matrix.rows), _judge_table(matrix.rows)):
+        for table in (_part_table(matrix.rows), _judge_table(matrix.rows), _ending_table(matrix.humanness_by_ending)):
             if table.rows:
                 screen.line()
                 print_table(screen, table)
@@ -289,6 +289,22 @@ def _judge_table(flows: Sequence[FlowFigures]) -> ReportTable:
         for verdict in flow.humanness
     ]
     return text_table(columns, rows, "Humanness, judge by judge; spread=from the strictest to the kindest of a panel")
+
+
+def _ending_table(endings: Sequence[JudgedEnding]) -> ReportTable:
+    columns = ("Flow / Agent", "ended in", "judge", number_column("score"), number_column("n"), number_column("spread"))
+    rows = [
+        (
+            f"{short_name(one.flow)} / {short_name(one.agent)}",
+            short_name(one.ended_in),
+            short_name(one.judge),
+            ten_text(one.score),
+            f"{one.n:,}",
+            "" if one.spread is None else decimal_text(one.spread, 1),
+        )
+        for one in endings
+    ]
+    return text_table(columns, rows, "Humanness by the state in which conversations ended")
 
 
 def print_analysis(screen: Screen, question: StateQuestion, analysis: Analysis, top: int) -> None:

@@ -16,6 +16,8 @@ from convoscope.ingest.companions.gold_files import ENDING, NAME_HINT, SECOND_LA
 from convoscope.ingest.io.containers import BOM
 
 VARIABLE = "CONVOSCOPE_BENCHMARKS"
+OTHER_VARIABLE = "SLOWER_WHISPER_BENCHMARKS"
+"""The name that slower-whisper gives it: honoured where ours is not set."""
 SEMANTIC, ASR, DIARIZATION = "semantic", "asr", "diarization"
 TRACKS = (SEMANTIC, ASR, DIARIZATION)
 
@@ -84,9 +86,10 @@ class BenchmarkDataset(NamedTuple):
 
 def roots() -> list[Path]:
     """Where data sets are looked for: the folder that the user names, then what is bundled."""
-    named = os.environ.get(VARIABLE)
+    variable = OTHER_VARIABLE if not os.environ.get(VARIABLE) and os.environ.get(OTHER_VARIABLE) else VARIABLE
+    named = os.environ.get(variable)
     if named and not Path(named).is_dir():
-        raise UsageError(f"{VARIABLE}: there is no folder {named}", hint="name the folder that holds datasets/")
+        raise UsageError(f"{variable}: there is no folder {named}", hint="name the folder that holds datasets/")
     return [*([Path(named)] if named else []), Path(str(files("convoscope").joinpath("benchmarks")))]
 
 
@@ -108,7 +111,7 @@ def find_dataset(track: str, name: str) -> BenchmarkDataset:
         if dataset.name == name:
             return _usable(dataset)
     folder, ending = _REFERENCES[track]
-    root = os.environ.get(VARIABLE) or f"${VARIABLE}"
+    root = os.environ.get(VARIABLE) or os.environ.get(OTHER_VARIABLE) or f"${VARIABLE}"
     path = f"{root}/datasets/{track}/{name}/{folder}/SAMPLE{ending}"
     why = NOT_STAGED.get(name, f"there is {', '.join(one.name for one in staged) or 'no data set'} for this track")
     raise UsageError(f"the data set {name!r} is not staged: {why}", hint=f"what is true of a sample goes to {path}")

@@ -17,6 +17,7 @@ import msgspec
 
 from convoscope.analysis.benchmark.datasets import read_file, without_folder
 from convoscope.annotate.annotator import Annotator, NotAnnotated, annotations_of, failure_of
+from convoscope.conversation import Conversation
 from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.errors import InputError
 from convoscope.ingest.annotation_shapes import (
@@ -228,6 +229,24 @@ class PredictionFolder:
         return [f"{self.several} predictions are of several annotators: {which} was scored; --model names another"]
 
 
+def sample_conversation(folder: Path, sample: str, hashes: dict[str, str] | None = None) -> Conversation:
+    """The transcript of a sample. Raises `NotAnnotated`; `hashes` gets that of its file."""
+    from convoscope.ingest.read import read
+
+    path = sample_path(folder, sample, TRANSCRIPTS)
+    if path is None:
+        raise NotAnnotated(NO_PREDICTION, f"{sample}.json: there is no transcript")
+    try:
+        if hashes is not None:
+            hashes[sample] = sha256(path.read_bytes()).hexdigest()
+        conversations = list(read([path]))
+    except (InputError, OSError) as error:
+        raise NotAnnotated(UNREADABLE_TRANSCRIPT, without_folder(str(error), path.parent)) from None
+    if len(conversations) != 1:
+        raise NotAnnotated(UNREADABLE_TRANSCRIPT, f"{path.name}: holds {len(conversations)} conversations, not one")
+    return conversations[0]
+
+
 class TranscriptFolder:
     """Predictions that an annotator makes of transcripts, each in a file of its sample's name."""
 
@@ -242,20 +261,8 @@ class TranscriptFolder:
         self.notes: list[str] = []
 
     def __call__(self, sample: str) -> Labels:
-        from convoscope.ingest.read import read
-
-        path = sample_path(self.folder, sample, TRANSCRIPTS)
-        if path is None:
-            raise NotAnnotated(NO_PREDICTION, f"{sample}.json: there is no transcript")
-        try:
-            self.hashes[sample] = sha256(path.read_bytes()).hexdigest()
-            conversations = list(read([path]))
-        except (InputError, OSError) as error:
-            raise NotAnnotated(UNREADABLE_TRANSCRIPT, without_folder(str(error), path.parent)) from None
-        if len(conversations) != 1:
-            detail = f"{path.name}: holds {len(conversations)} conversations, not one"
-            raise NotAnnotated(UNREADABLE_TRANSCRIPT, detail)
-        annotations = annotations_of(conversations[0], self.annotator)
+        conversation = sample_conversation(self.folder, sample, self.hashes)
+        annotations = annotations_of(conversation, self.annotator)
         if (failure := failure_of(annotations)) is not None:
             raise NotAnnotated(*failure)
         return labels_of([annotations], min_confidence=self.min_confidence)

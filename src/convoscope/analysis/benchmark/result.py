@@ -95,6 +95,18 @@ class ActionMatch(msgspec.Struct, frozen=True, gc=False):
     similarity: float | None
 
 
+class SummaryVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge says of one summary. A score that is None has its reason in `reasons` of the sample."""
+
+    text: str
+    faithfulness: float | None = None
+    coverage: float | None = None
+    clarity: float | None = None
+    bands: dict[str, str] = {}
+    """The band of each score: excellent, good, acceptable, poor, failed."""
+    reasoning: dict[str, str] = {}
+
+
 class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
     """One sample. What could not be measured is None, and `reasons` says why."""
 
@@ -116,6 +128,8 @@ class SampleResult(msgspec.Struct, frozen=True, kw_only=True):
     gold_topics: list[str] | None = None
     risk_matches: list[RiskMatch] = []
     action_matches: list[ActionMatch] = []
+    summary: SummaryVerdicts | UnsetType = UNSET
+    """Of the mode `summary`, instead of what is above."""
 
 
 class BenchmarkReceipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +152,20 @@ class Invalidation(msgspec.Struct, frozen=True):
     superseded_by: str | None = None
 
 
+class AggregateMetric(msgspec.Struct, frozen=True):
+    """A figure as slower-whisper writes it."""
+
+    value: float | None
+    reason: str | None
+    coverage: float | None
+    samples_measured: int
+    samples_skipped: int
+
+    @classmethod
+    def of(cls, figure: MetricResult) -> AggregateMetric:
+        return cls(*(getattr(figure, name) for name in cls.__struct_fields__))
+
+
 class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a track gave on a data set."""
 
@@ -158,6 +186,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     samples_skipped: int
     timestamp: str
     metrics: dict[str, MetricResult]
+    aggregate_metrics: dict[str, AggregateMetric] = {}
+    """The same figures in the shape of slower-whisper."""
     coverage: dict[str, float | int | None]
     receipt: BenchmarkReceipt
     sweep: dict[str, dict[str, float | None]] = {}
@@ -241,6 +271,7 @@ def make_result(
     config: Mapping[str, Any],
     gold_hashes: Mapping[str, str],
     prediction_hashes: Mapping[str, str],
+    metrics: dict[str, MetricResult],
     failed: Sequence[FailedSample] = (),
     skipped: Sequence[FailedSample] = (),
     **fields: Any,
@@ -258,6 +289,8 @@ def make_result(
         samples_failed=len(failed),
         samples_skipped=len(skipped),
         timestamp=moment,
+        metrics=metrics,
+        aggregate_metrics={name: AggregateMetric.of(figure) for name, figure in metrics.items()},
         receipt=BenchmarkReceipt(
             tool_version=__version__,
             semantic_model=config.get("model"),

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 
 from convoscope.analysis.benchmark.audio import score_files
-from convoscope.analysis.benchmark.datasets import SEMANTIC, TRACKS, BenchmarkDataset, find_dataset
+from convoscope.analysis.benchmark.datasets import (
+    OTHER_VARIABLE,
+    SEMANTIC,
+    TRACKS,
+    VARIABLE,
+    BenchmarkDataset,
+    find_dataset,
+)
 from convoscope.analysis.benchmark.gate import TARGETS
 from convoscope.analysis.benchmark.labels import MODEL_VARIABLE, PredictionFolder, TranscriptFolder
 from convoscope.analysis.benchmark.result import (
@@ -18,18 +25,24 @@ from convoscope.analysis.benchmark.result import (
     make_result,
 )
 from convoscope.analysis.benchmark.semantic import score_semantic
-from convoscope.annotate.annotator import annotator_named
+from convoscope.analysis.benchmark.summaries import score_summaries
+from convoscope.annotate.annotator import Annotator, annotator_named
+from convoscope.annotate.language_model import LanguageModelAnnotator
 from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import TRANSCRIPTS, transcript_segments
+from convoscope.judging.names import language_model
+from convoscope.resources.judge import Judge
 
 MODES = (TAGS, SUMMARY)
 RULES = "rules"
 MODELS = (RULES,)
-"""Installed annotators that can be named. Language models come with judges."""
+"""Installed annotators that can be named."""
 
 
-def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
-    """The result of a benchmark."""
+def run_benchmark(
+    request: BenchmarkRequest, judge: Judge | None = None, writer: Judge | None = None
+) -> BenchmarkResult:
+    """The result of a benchmark. `judge` rates summaries, `writer` is the model that writes them or annotates."""
     if request.track not in TRACKS:
         raise UsageError(f"there is no track {request.track!r}", hint=f"there is {', '.join(TRACKS)}")
     if request.mode not in MODES:
@@ -45,20 +58,29 @@ def run_benchmark(request: BenchmarkRequest) -> BenchmarkResult:
     staged = dataset.folder / "transcripts"
     transcripts = request.transcripts or (staged if staged.is_dir() else None)
     if request.mode == SUMMARY:
+        if judge is not None:
+            return score_summaries(request, dataset, samples, judge, writer, transcripts or staged)
         if request.predictions is None:
             model_named(request.model)
         return _unmeasured_summary(request, samples)
     predict: PredictionFolder | TranscriptFolder
+    annotator: Annotator | None = None
     if request.predictions is not None:
         predict = PredictionFolder(request.predictions, request.min_confidence, request.model)
     else:
-        annotator = annotator_named(model_named(request.model))
+        annotator = (
+            LanguageModelAnnotator(writer) if writer is not None else annotator_named(model_named(request.model))
+        )
         predict = TranscriptFolder(transcripts or staged, annotator, request.min_confidence)
     if not 0 < request.threshold <= 1:
         raise UsageError(f"--threshold must be above 0 and at most 1, not {request.threshold:g}")
     if request.min_confidence is not None and not 0 <= request.min_confidence <= 1:
         raise UsageError(f"--min-confidence must be between 0 and 1, not {request.min_confidence:g}")
-    return score_semantic(request, dataset, samples, predict, transcripts)
+    try:
+        return score_semantic(request, dataset, samples, predict, transcripts)
+    finally:
+        if isinstance(annotator, LanguageModelAnnotator):
+            annotator.close()
 
 
 def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> list[str]:
@@ -77,8 +99,11 @@ def without_reference(request: BenchmarkRequest, dataset: BenchmarkDataset) -> l
 
 
 def model_named(model: str | None) -> str:
-    """The model that the user means; refuses what cannot be run yet."""
+    """The installed annotator that the user means; refuses what cannot be run."""
     name = model or os.environ.get(MODEL_VARIABLE) or RULES
+    if name not in MODELS and not model and language_model(name):
+        hint = f"--model {name} runs it: what a variable names is not sent anything"
+        raise UsageError(f"{MODEL_VARIABLE} names the language model {name!r}", hint=hint)
     if name not in MODELS:
         source = "--model" if model else MODEL_VARIABLE
         hint = f"there is {', '.join(MODELS)}; give what another model found with --predictions"
@@ -86,8 +111,23 @@ def model_named(model: str | None) -> str:
     return name
 
 
+def unused_variables() -> list[str]:
+    """What variables of slower-whisper ask for that is not done here, in words."""
+    return [
+        f"{name} is not used: {_UNUSED.get(name, 'Convoscope has no such setting')}"
+        for name in sorted(os.environ)
+        if name.startswith("SLOWER_WHISPER_") and (name != OTHER_VARIABLE or os.environ.get(VARIABLE))
+    ]
+
+
+_UNUSED = {
+    "SLOWER_WHISPER_SEMANTIC_MODEL": f"name the model with --model or {MODEL_VARIABLE}",
+    OTHER_VARIABLE: f"{VARIABLE} is set",
+}
+
+
 def _unmeasured_summary(request: BenchmarkRequest, samples: list[str]) -> BenchmarkResult:
-    """Summaries are judged, and there is no judge yet."""
+    """Summaries are judged, and no judge is named."""
     nothing = MetricResult(
         value=None,
         unit="0-10",

@@ -66,8 +66,10 @@ def semantic_metrics(
         **{f"topic_{name}": figure for name, figure in topic.items()},
         **{f"risk_{name}": figure for name, figure in risk.items()},
         **{
-            f"risk_f1_{severity}": risks.pooled(partial(of_severity, severity))["f1"]
+            f"risk_{name}_{severity}": figure
             for severity in semantic_vocabulary().weights
+            for name, figure in risks.pooled(partial(of_severity, severity)).items()
+            if name != "f1_macro"
         },
         "risk_f1_weighted": risks.pooled(lambda score: score.risks and score.risks.weighted)["f1"],
         "risk_f1_weighted_type_only": by_type["f1"],

@@ -55,6 +55,14 @@ class JudgeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """Of a panel: the mean distance between its kindest and its strictest judge."""
 
 
+class JudgedEnding(JudgeVerdict, frozen=True, kw_only=True):
+    """The same of the conversations that ended in one state."""
+
+    flow: str
+    agent: str
+    ended_in: str
+
+
 class FlowFigures(msgspec.Struct, frozen=True, kw_only=True, rename={"caution": "said"}):
     """One flow as one agent ran it."""
 
@@ -83,6 +91,8 @@ class FlowMatrix(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: tuple[FlowFigures, ...]
     excluded: tuple[Excluded, ...]
+    humanness_by_ending: tuple[JudgedEnding, ...] = ()
+    """By the state in which conversations ended; one per judge, the panel last."""
 
 
 def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: StateTable, by: tuple[str, ...]) -> FlowMatrix:
@@ -108,7 +118,11 @@ def flow_matrix_of(connection: duckdb.DuckDBPyConnection, source: StateTable, by
         _figures(dict(zip(by, row, strict=False)), row[len(by) :], aspects.get(row[: len(by)], []), latencies)
         for row in counts
     ]
-    return FlowMatrix(rows=tuple(sorted(rows, key=_worst_first)), excluded=tuple(source.excluded(connection)))
+    return FlowMatrix(
+        rows=tuple(sorted(rows, key=_worst_first)),
+        excluded=tuple(source.excluded(connection)),
+        humanness_by_ending=_endings(connection, source) if set(by) == {"flow", "agent"} else (),
+    )
 
 
 def _worst_first(row: FlowFigures) -> tuple[Any, ...]:
@@ -165,6 +179,32 @@ def _spreads(connection: duckdb.DuckDBPyConnection, source: StateTable, keys: st
         GROUP BY {keys}, judge
     """).fetchall()
     return {row[:-1]: row[-1] for row in rows}
+
+
+def _endings(connection: duckdb.DuckDBPyConnection, source: StateTable) -> tuple[JudgedEnding, ...]:
+    """Humanness by the state in which conversations ended: a panel's verdict ends where its judges' verdicts do."""
+    rows = dicts(
+        connection.execute(f"""
+            SELECT flow, agent, ended_in, judge, avg(points) AS score, count(points) AS n, 10 * avg(spread) AS spread
+            FROM (
+                SELECT c.flow, c.agent, c.named, e.ended_in, v.judge, 10 * v.value AS points, p.spread
+                FROM all_conversation_scores AS v
+                JOIN called AS c ON c.run = v.run AND c.number = v.number
+                JOIN (
+                    SELECT run, number, max(json_extract_string(details, '$.ended_in')) AS ended_in
+                    FROM scores WHERE metric = 'flow.humanness' GROUP BY run, number
+                ) AS e ON e.run = v.run AND e.number = v.number
+                LEFT JOIN (
+                    SELECT run, number, judge, max(json_extract(details, '$.spread')::DOUBLE) AS spread
+                    FROM scores WHERE metric = 'flow.humanness' AND starts_with(judge, 'panel:') GROUP BY ALL
+                ) AS p ON p.run = v.run AND p.number = v.number AND p.judge = v.judge
+                WHERE v.metric = 'flow.humanness' AND e.ended_in IS NOT NULL AND c.error IS NULL
+            ) {source.where()}
+            GROUP BY flow, agent, ended_in, judge HAVING count(points) > 0
+        """)
+    )
+    ordered = sorted(rows, key=lambda row: (row["flow"], row["agent"], row["ended_in"], speaking_order(row["judge"])))
+    return tuple(JudgedEnding(**row) for row in ordered)
 
 
 def _figures(

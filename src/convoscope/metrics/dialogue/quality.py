@@ -3,38 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from convoscope.conversation import Conversation
+from convoscope.conversation.turns import Turn
+from convoscope.judging.questions import GIVEN, MissingField, ShownLine, question_of
+from convoscope.judging.rubrics import rubric_named
 from convoscope.metrics.declaration import HIGHER, TURN, metric
 from convoscope.metrics.dialogue.declared import WHOLE_SYSTEM
-from convoscope.metrics.dialogue.frames import predicted_replies
+from convoscope.metrics.dialogue.frames import (
+    dialogue_turns,
+    has_predictions,
+    has_truth,
+    others_speak,
+    predicted_replies,
+    rules_of,
+)
+from convoscope.metrics.judged_calls import RubricAnswer, answer_to
 from convoscope.resources.judge import Judge
-from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
+from convoscope.scores.observation import Observation, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce
 
 LOWEST, HIGHEST = 1, 5
-PROMPT = """Score the reply of an assistant to its user, from 1 (bad) to 5 (good).
-Look at correctness, completeness, clarity, and whether it keeps to its rules.
-
-User: {user}
-Assistant: {assistant}
-"""
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "score": {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST},
-        "reason": {"type": "string"},
-    },
-    "required": ["score"],
-}
+RUBRIC = "response_quality"
+_BEFORE = -2
+"""Instead of a turn: what came before the reply."""
 
 
 @metric(
     "dialogue.response_quality",
-    version=2,
+    version=3,
     observes=TURN,
     unit="points",
     better=HIGHER,
@@ -48,28 +50,86 @@ SCHEMA: dict[str, Any] = {
 async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIterator[Observation]:
     """How good is the reply, from 1 to 5, as a judge says?
 
+    It rates correctness, completeness, clarity and whether rules are kept, by its rubric. It sees what was said before,
+    what the user wants as far as that is annotated, and the rules: the agent's instructions, and those of booking.
     Where a system predicts the replies of a dialogue that others held, the predicted reply is judged; a turn without
-    one is unmeasured. A verdict off the scale is unmeasured, never 0. A turn without words on both sides is not
-    applicable.
+    one is unmeasured, and the judge is not asked. A verdict off the scale is unmeasured, never 0. A turn without words
+    on both sides is not applicable.
 
     >>> quality_score('Good. {"score": 4}'), quality_score({"score": 9})
     (4.0, None)
     """
     predicted = predicted_replies(conversation)
+    rubric = rubric_named(RUBRIC, getattr(judge, "rubric_folders", ()))
+    shown = _Shown(conversation)
     for turn in conversation.turns:
         reply = turn.assistant_text if predicted is None else predicted.get(turn.id)
         if not turn.user_text or reply == "":
             yield not_applicable(turn, "no_exchange")
-            continue
-        if reply is None:
+        elif reply is None:
             yield unmeasured(turn, "not_predicted")
-            continue
-        verdict = await judge.ask(PROMPT.format(user=turn.user_text, assistant=reply), SCHEMA)
-        score = quality_score(verdict.answer)
-        if score is None:
-            yield unmeasured(turn, "verdict_unusable", judge=verdict.judge)
         else:
-            yield measured(turn, score, judge=verdict.judge, details=dict(verdict.answer))
+            asked = question_of(rubric, shown.fields(turn, reply), "reply")
+            if isinstance(asked, MissingField):
+                yield unmeasured(turn, f"no_{asked.name}")
+            elif turn.id in asked.withheld:
+                yield unmeasured(turn, "addresses_judge", "the judge did not see this turn")
+            else:
+                answer = await answer_to(rubric, asked, judge, turn)
+                yield answer if isinstance(answer, Observation) else _score(answer, turn)
+        shown.add(turn)
+
+
+def _score(answer: RubricAnswer, turn: Turn) -> Observation:
+    """The score of an answer in points. Words that it gives as its reason have to be in the reply."""
+    given = answer.verdict.answer
+    score, quote = quality_score(given), given.get("quote") or ""
+    if score is None:
+        return unmeasured(turn, "verdict_unusable", judge=answer.rubric.judge(answer.verdict.judge))
+    if not isinstance(quote, str) or (quote.strip() and not answer.question.has_quote(quote)):
+        return answer.unfounded(turn, str(quote))
+    details = {"quote": quote, "reasoning": given.get("reasoning") or given.get("reason") or ""}
+    return msgspec.structs.replace(answer.scored(turn, score, details), value=score)
+
+
+class _Shown:
+    """What a judge is shown of a dialogue, turn by turn."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.others_speak = others_speak(conversation)
+        self.history: list[ShownLine] = []
+        self.states = {turn.number: turn.truth.state for turn in dialogue_turns(conversation)}
+        instructions = conversation.agent.instructions
+        self.rules = [ShownLine(GIVEN, "instructions of the agent", line) for line in [instructions] if line]
+        if has_truth(conversation) or has_predictions(conversation):
+            needed = {domain: list(slots) for domain, slots in rules_of(conversation).items()}
+            self.rules.append(ShownLine(GIVEN, "what must be known before something is booked", needed))
+
+    def fields(self, turn: Turn, reply: str) -> dict[str, list[ShownLine]]:
+        state = self.states.get(turn.id)
+        calls = [] if self.others_speak else list(self._calls(turn))
+        return {
+            "history": [*self.history, *calls],
+            "state": [] if state is None else [ShownLine(GIVEN, "state", state)],
+            "rules": self.rules,
+            "user": [ShownLine(_BEFORE, "user", turn.user_text)],
+            "reply": [ShownLine(turn.id, "assistant", reply)],
+        }
+
+    def add(self, turn: Turn) -> None:
+        """The turn is history from now on."""
+        texts = [(turn.user_text, "user"), (turn.assistant_text, "assistant")]
+        lines = [ShownLine(_BEFORE, f"[turn {turn.id}] {who}", text) for text, who in texts if text]
+        self.history += [*lines[:1], *self._calls(turn), *lines[1:]]
+
+    def _calls(self, turn: Turn) -> Iterator[ShownLine]:
+        results = self.conversation.tool_results
+        for call in turn.tool_calls:
+            asked = {"tool": call.name, "arguments": call.arguments}
+            yield ShownLine(_BEFORE, f"[turn {turn.id}] the assistant calls", asked)
+            if (result := results.get(call.seq)) is not None:
+                yield ShownLine(_BEFORE, f"[turn {turn.id}] it returns", result.error or result.result)
 
 
 def quality_score(answer: Any) -> float | None:

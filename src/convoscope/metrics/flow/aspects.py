@@ -5,21 +5,16 @@ And where callers leave it: how far down its stages a conversation came.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Collection, Iterator
 from functools import partial
 from math import fsum
 from operator import attrgetter
 from typing import NamedTuple
 
-import msgspec
-
 from convoscope.conversation import (
     Conversation,
     GuardEvaluated,
     Json,
-    Label,
     Marker,
     Outcome,
     StateEntered,
@@ -40,7 +35,7 @@ from convoscope.metrics.declaration import (
     TenPoints,
     metric,
 )
-from convoscope.metrics.needs import FLOW_DECLARED, JUDGE, NOT_BROKEN, Need, in_timeline
+from convoscope.metrics.needs import FLOW_DECLARED, NOT_BROKEN, Need, in_timeline
 from convoscope.scores.observation import Observation, measured, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
 from convoscope.text.folding import folded_name, snake_case
@@ -60,7 +55,6 @@ from convoscope.views.tool_outcomes import tool_outcomes
 LOOP = 3
 """A state that is entered again so often is a loop."""
 
-_BOUNDS = re.compile(r"(?:from )?0(?:\.0*)?\s*(?:-|–|to|\.\.\.?|…|/)\s*(\d+(?:\.\d+)?)")
 _NAMES = ("name", "state", "id", "stage", "label")
 _SUCCESS = frozenset(
     ("success", "succeeded", "successful", "complete", "completed", "done", "resolved", "goal_reached")
@@ -359,66 +353,6 @@ def _latencies(conversation: Conversation) -> list[float]:
 
 def _in_seconds(milliseconds: float | None) -> Observation:
     return unmeasured(WHOLE, "no_latency_logged") if milliseconds is None else measured(WHOLE, milliseconds / 1000)
-
-
-def _highest(scale: str) -> float | None:
-    """The upper end of a scale that begins at 0, such as `0-10`; 1 without a scale, None where it is another."""
-    if not scale.strip():
-        return 1.0
-    bounds = _BOUNDS.fullmatch(scale.strip().casefold())
-    return float(bounds[1]) if bounds and float(bounds[1]) > 0 else None
-
-
-def _verdicts(conversation: Conversation) -> list[Label]:
-    named = ("humanness", "flow.humanness")
-    return [label for label in conversation.labels if label.name in named and label.subject_kind == "conversation"]
-
-
-_HUMANNESS = Need(
-    JUDGE.code,
-    "labels",
-    "a verdict that came with the data: a label `humanness` from 0 to 1, or from 0 to N with that scale",
-    lambda conversation: bool(_verdicts(conversation)),
-)
-
-
-@metric(
-    "flow.humanness",
-    version=1,
-    label="sounds like a person",
-    importance=4,
-    observes=CONVERSATION,
-    unit=RATIO,
-    better=HIGHER,
-    needs=(NOT_BROKEN, _HUMANNESS),
-    aspect="humanness",
-    sensitive_to=(),
-    ten=FULL_MARKS,
-)
-def humanness(conversation: Conversation) -> Iterator[Observation]:
-    """Does the agent sound like a person who is good at this job?
-
-    As judges say who came with the data: labels named `humanness` with a value from 0 to 1, or to the upper end
-    of the scale that they name, such as 0-10. Each judge speaks for itself, and a panel is the median of several.
-    Unmeasured without such a label, or off its scale.
-
-    >>> value("flow.humanness", example("user: Hello?", labels=[{"name": "humanness", "value": 7, "scale": "0-10"}]))
-    0.7
-    """
-    repeats: Counter[str] = Counter()
-    for label in _verdicts(conversation):
-        judge = f"{label.rater_kind}:{label.rater or 'unnamed'}"
-        most = _highest(label.scale)
-        value = label.value
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if most is not None and number and 0 <= value <= most:
-            details = {"notes": label.notes} if label.notes else None
-            yield measured(WHOLE, value / most, judge=judge, repeat=repeats[judge], details=details)
-        else:
-            detail = f"{value!r} on {label.scale or '0 to 1'}"[:80]
-            broken = unmeasured(WHOLE, "not_on_scale", detail, judge=judge)
-            yield msgspec.structs.replace(broken, repeat=repeats[judge])
-        repeats[judge] += 1
 
 
 @metric(
