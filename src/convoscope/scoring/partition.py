@@ -115,7 +115,7 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def __call__(self, partition: Partition) -> PartDone:
         annotator = annotator_for(self.settings.annotate, self.resources) if self.settings.annotate else None
-        ending: Any = closing(annotator) if hasattr(annotator, "close") else nullcontext()  # type: ignore[arg-type]
+        ending: Any = closing(annotator) if hasattr(annotator, "close") else nullcontext()
         with closing(self.writer.part(partition.number)) as part_writer, _without_collecting(), ending:
             part = _Part(partition.number, part_writer, self.metrics, self.session)
             reads = read_partition(partition, part.report, self.settings.reading, self.flows)
