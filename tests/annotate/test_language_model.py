@@ -207,3 +207,24 @@ def test_a_benchmark_of_a_model(server: JudgeServer, tmp_path: Path) -> None:
     assert (result["metrics"]["topic_precision"]["value"], result["metrics"]["topic_recall"]["value"]) == (1.0, 0.5)
     assert [one["reason"] for one in result["failures"]] == ["verdict_unusable"]
     assert result["receipt"]["config"]["annotator"].startswith("judge/1:openai/tiny@")
+
+
+def test_a_run_annotates_with_the_judge_that_is_named(server: JudgeServer, tmp_path: Path) -> None:
+    server.answer = lambda prompt, schema: FOUND
+    write_json(tmp_path / "call.json", {"messages": [
+        {"role": "user", "content": "I want my money back, or I cancel today."},
+        {"role": "assistant", "content": "I will send the refund form by tomorrow."},
+    ]})  # fmt: skip
+    run = ("score", "call.json", "--metrics", "topics_found,actions_found", "--annotate", "judge", "--out", "run")
+    ended = convoscope(*run, cwd=tmp_path)
+    assert ended.code == 2
+    assert "--annotate judge: no judge is named" in ended.err
+    assert server.prompts == []
+    ended = convoscope(*run, "--judge", server.openai, "--dry-run", cwd=tmp_path)
+    assert "also asks once for each conversation" in ended.out
+    assert server.prompts == []
+    ended = convoscope(*run, "--judge", server.openai, "--full", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert len(server.prompts) == 1
+    rows = {line.split()[0]: line.split()[1] for line in ended.out.splitlines() if line.startswith("semantic.")}
+    assert rows == {"semantic.topics_found": "1", "semantic.actions_found": "1"}

@@ -18,6 +18,8 @@ Capability = Literal["topics", "risks", "severity", "actions", "assignee_role", 
 """What an annotator may provide. Whatever it does not provide is not measured, and never counted as wrong."""
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 
+ASKS_JUDGE = "judge"
+"""The name of the annotator that asks a judge."""
 NO_WORDS = "no_words"
 ANNOTATION_FAILED = "annotation_failed"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from convoscope.annotate.annotator import CAPABILITIES, NO_WORDS, NotAnnotated
+from convoscope.annotate.annotator import ASKS_JUDGE, CAPABILITIES, NO_WORDS, NotAnnotated
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
 from convoscope.conversation.annotations import ACTIONS, FAMILIES, GIVEN, RISKS, TOPICS, Finding
 from convoscope.judging.answers import UnusableAnswer
@@ -18,6 +19,8 @@ from convoscope.judging.backends import BudgetSpent, JudgeFailed
 from convoscope.judging.questions import ShownLine, fenced_lines, found_quote
 from convoscope.resources.judge import Judge, Verdict, close
 from convoscope.vocabulary import SemanticVocabulary, semantic_vocabulary
+
+_Result = TypeVar("_Result")
 
 PART = 12_000
 """Characters of a call that one question shows: longer calls are asked about in parts."""
@@ -61,7 +64,7 @@ _PROMPT = """You find topics, risks and promised actions in a conversation betwe
 others:
 {risks}
 
-**actions**: what a speaker promises to do after the conversation, or is asked to do and accepts. What is done at once is
+**actions**: what a side promises to do after the conversation, or is asked to do and accepts. What is done at once is
 none. `description` is short and in the imperative ("Send the proposal"). `assignee_role` is one of {roles}. `due` is
 when, in the words of the conversation, else empty.
 
@@ -88,7 +91,7 @@ class _Part(NamedTuple):
 class LanguageModelAnnotator:
     """Asks a judge what it finds. Evidence that is not in the conversation drops a finding."""
 
-    name = "judge"
+    name = ASKS_JUDGE
     provides = frozenset(CAPABILITIES)
 
     def __init__(self, judge: Judge) -> None:
@@ -106,14 +109,19 @@ class LanguageModelAnnotator:
         parts = list(_parts(conversation))
         if not parts:
             raise NotAnnotated(NO_WORDS)
+        return self._run(self._annotated(conversation, parts))
+
+    def _run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
+        """In a thread of its own: where this is called, another loop may run."""
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        return self._loop.run_until_complete(self._annotated(conversation, parts))
+            self._loop, self._thread = asyncio.new_event_loop(), ThreadPoolExecutor(1)
+        return self._thread.submit(self._loop.run_until_complete, coroutine).result()
 
     def close(self) -> None:
         """No conversation will follow."""
         if self._loop is not None:
-            self._loop.run_until_complete(close(self._judge))
+            self._run(close(self._judge))
+            self._thread.shutdown()
             self._loop.close()
             self._loop = None
 
@@ -126,16 +134,16 @@ class LanguageModelAnnotator:
         if failure is not None:
             return self._failed(failure)
         verdicts = [answer for answer in answers if isinstance(answer, Verdict)]
-        findings = [_Findings(conversation, part, verdict.answer) for part, verdict in zip(parts, verdicts, strict=True)]
-        dropped = sum(one.dropped for one in findings)
+        by_part = [_Findings(conversation, part, verdict.answer) for part, verdict in zip(parts, verdicts, strict=True)]
+        dropped = sum(one.dropped for one in by_part)
         status = "partial" if dropped or any(prompt.withheld for prompt in prompts) else GIVEN
         summaries = [text for verdict in verdicts if (text := str(verdict.answer.get("summary") or "").strip())]
         return Annotations(
             origin="predicted",
             annotator=self.name,
-            topics=tuple(_merged_topics([topic for one in findings for topic in one.topics])),
-            risks=tuple(_merged_risks([risk for one in findings for risk in one.risks])),
-            actions=tuple(_merged_actions([action for one in findings for action in one.actions])),
+            topics=tuple(_merged_topics([topic for one in by_part for topic in one.topics])),
+            risks=tuple(_merged_risks([risk for one in by_part for risk in one.risks])),
+            actions=tuple(_merged_actions([action for one in by_part for action in one.actions])),
             summary=" ".join(summaries) or None,
             extraction=dict.fromkeys(FAMILIES, status),
             extras={"parts": len(parts), "dropped": dropped, **_cost(verdicts)},

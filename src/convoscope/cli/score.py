@@ -82,7 +82,7 @@ def score_command(
     ] = None,
     annotate: Annotated[
         str | None,
-        typer.Option("--annotate", metavar="NAME", help="Find topics, risks and actions: rules."),
+        typer.Option("--annotate", metavar="NAME", help="Find topics, risks and actions: rules, or judge."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
     judge: Judges = None,

@@ -73,7 +73,7 @@ class Registry(msgspec.Struct, frozen=True):
         for bare in (name, name.removesuffix("_scorer")):
             matches = [one for one in self.declared.values() if one.key.split(".", 1)[1] == bare]
             if len(matches) > 1:
-                matches = [one for one in matches if one.family not in WHOLE_NAMES]
+                matches = [one for one in matches if one.family not in WHOLE_NAME_FAMILIES]
             if matches:
                 break
         if len(matches) > 1 and {one.key for one in matches} != SHARED_NAME:
@@ -85,7 +85,7 @@ class Registry(msgspec.Struct, frozen=True):
         return matches or family
 
 
-WHOLE_NAMES = frozenset(("summary",))
+WHOLE_NAME_FAMILIES = frozenset(("summary",))
 """Families whose metrics give way where others have the same bare name: `faithfulness` is not that of a summary."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from convoscope.annotate.annotator import ASKS_JUDGE
 from convoscope.errors import UsageError
 from convoscope.ingest.read import ReadStream
 from convoscope.judging.limits import price_list
@@ -23,7 +24,7 @@ def make_forecast(paths: Sequence[Path], settings: ScoreSettings) -> Forecast:
     """What scoring these logs with these settings will ask. Nothing is sent."""
     named = settings.named_judges
     judges = () if named is None else named.resources
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges), settings.annotate)
     if JUDGE not in chosen.resources:
         raise UsageError("no judge is named, or no metric asks one", hint="--judge openai:MODEL")
     conversations = ReadStream(
@@ -91,6 +92,9 @@ def print_forecast(
         ("prices", prices),
     ):
         print_words(screen, text, f"{label:<11}", " " * 11)
+    if settings.annotate == ASKS_JUDGE:
+        words = "also asks once for each conversation, and more often for long ones; not in these numbers"
+        print_words(screen, words, f"{'annotate':<11}", " " * 11)
     if settings_file:
         print_words(screen, settings_file, f"{'settings':<11}", " " * 11)
 

@@ -87,7 +87,7 @@ def run_with(source: Any, settings: ScoreSettings) -> Run:
     _ = settings.reading  # what cannot be meant is refused before anything is done
     named = settings.named_judges
     judges = () if named is None else named.resources
-    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges))
+    chosen = choose(settings.metrics, settings.metrics_from, (*settings.resources, *judges), settings.annotate)
     check_tables(chosen.tables)
     rule = None if settings.label is None else label_rule(settings.label)
     targets = [settings.targets] if isinstance(settings.targets, str) else settings.targets

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 
 import msgspec
 
+from convoscope.annotate.annotator import ASKS_JUDGE, Annotator, annotator_named
 from convoscope.conversation import Conversation
 from convoscope.conversation.annotations import GIVEN, SEVERITY, SKIPPED
-from convoscope.errors import InputError
+from convoscope.errors import InputError, UsageError
 from convoscope.ingest.companions import gold
 from convoscope.ingest.discover import Input
 from convoscope.ingest.io.containers import open_bytes
 from convoscope.metrics.semantic.findings import first_annotations
 from convoscope.metrics.semantic.samples import Provided, labels_of
+from convoscope.resources.judge import judges_of
+from convoscope.resources.registry import JUDGE, Resource, made
 from convoscope.scoring.labels import conversations_of
 
 
@@ -72,3 +75,15 @@ def _may_hold_gold(item: Input) -> bool:
             return any(b'"gold"' in line for line in stream)
     except (OSError, EOFError, InputError):
         return True  # what is wrong with it is said when it is scored
+
+
+def annotator_for(name: str, resources: Mapping[str, Resource]) -> Annotator:
+    """The annotator of this name. The one that asks a judge gets the first that was named, of its own."""
+    if name != ASKS_JUDGE:
+        return annotator_named(name)
+    if JUDGE not in resources:
+        raise UsageError(f"--annotate {name}: no judge is named", hint="--judge openai:MODEL; nothing was sent")
+    # Only where a judge is asked.
+    from convoscope.annotate.language_model import LanguageModelAnnotator
+
+    return LanguageModelAnnotator(judges_of(made(resources[JUDGE]))[0])

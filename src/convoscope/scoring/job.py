@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from convoscope.annotate.annotator import Annotator, annotator_named
+from convoscope.annotate.annotator import ASKS_JUDGE, Annotator
 from convoscope.errors import DeclarationError, UsageError
 from convoscope.ingest.companions.dialogue_files import VenueTable, read_venues
 from convoscope.ingest.discover import FoundInput, find_inputs, size_of
@@ -19,8 +19,9 @@ from convoscope.ingest.split import Partition, cut
 from convoscope.metrics.declaration import Declaration, Derived, Metric
 from convoscope.metrics.needs import BY_DATA, NAMED, VENUES_TYPE, WHOLE_NAMES, GivenNames
 from convoscope.metrics.registry import Declared, is_shared, registered
-from convoscope.resources.registry import Resource, by_type, given
+from convoscope.resources.registry import JUDGE, Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
+from convoscope.scoring.annotators import annotator_for
 from convoscope.scoring.engines import Engine
 from convoscope.scoring.partition import InputRule, PartDone, PartitionTask, Writer
 from convoscope.scoring.session import HeldConversations, Session
@@ -66,8 +67,12 @@ def choose(
     metrics: str | Declared | Iterable[str | Declared] | None,
     metrics_from: Iterable[PathLike] = (),
     resources: Iterable[Any] = (),
+    annotate: str | None = None,
 ) -> Chosen:
-    """The metrics that are meant, checked, and the resources for them: those of the user's code, and those given."""
+    """The metrics that are meant, checked, and the resources for them: those of the user's code, and those given.
+
+    `annotate` is the annotator of the run: one of them asks a judge.
+    """
     registry = registered(metrics_from)
     if isinstance(metrics, str):
         metrics = [name.strip() for name in metrics.split(",") if name.strip()]
@@ -76,6 +81,8 @@ def choose(
         raise UsageError("no metric to score with")
     check_declarations(chosen)
     wanted = {name for one in chosen if isinstance(one, Metric) for name in one.resources.values()}
+    if annotate == ASKS_JUDGE:
+        wanted.add(JUDGE)
     handed_in = given(resources)
     is_any = handed_in or registry.resources
     others = [one for one in registry.declared.values() if isinstance(one, Metric)] if is_any else []
@@ -178,7 +185,7 @@ def plan_job(
     source: Sequence[Any], chosen: Chosen, settings: ScoreSettings, second_look: Resource | None = None
 ) -> Job:
     """Find the inputs, in paths or in objects made in Python; nothing is read or asked yet."""
-    annotator = None if settings.annotate is None else annotator_named(settings.annotate)
+    annotator = None if settings.annotate is None else annotator_for(settings.annotate, chosen.resources)
     are_paths = bool(source) and isinstance(source[0], str | os.PathLike)
     find = find_inputs if are_paths else from_objects
     discovered = find(source, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)

@@ -6,13 +6,13 @@ import gc
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from time import perf_counter
 from typing import Any, Protocol
 
 import msgspec
 
-from convoscope.annotate.annotator import annotated, annotator_named
+from convoscope.annotate.annotator import annotated
 from convoscope.conversation import Conversation, Flow, to_json
 from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.report import Problem, ReadReport
@@ -21,7 +21,7 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.registry import registered as registered_metrics
 from convoscope.resources.registry import Resource
 from convoscope.scores.observation import cut
-from convoscope.scoring.annotators import ProvidedRule
+from convoscope.scoring.annotators import ProvidedRule, annotator_for
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
@@ -114,8 +114,9 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """A number in memory that forked workers share: it grows with each conversation, for a progress bar."""
 
     def __call__(self, partition: Partition) -> PartDone:
-        annotator = annotator_named(self.settings.annotate) if self.settings.annotate else None
-        with closing(self.writer.part(partition.number)) as part_writer, _without_collecting():
+        annotator = annotator_for(self.settings.annotate, self.resources) if self.settings.annotate else None
+        ending: Any = closing(annotator) if hasattr(annotator, "close") else nullcontext()
+        with closing(self.writer.part(partition.number)) as part_writer, _without_collecting(), ending:
             part = _Part(partition.number, part_writer, self.metrics, self.session)
             reads = read_partition(partition, part.report, self.settings.reading, self.flows)
             left_out = 0
