@@ -16,7 +16,13 @@ from convoscope.analysis.answer.figures import twin_of
 from convoscope.analysis.compare.figures import USUAL, Smallest
 from convoscope.analysis.compare.make import compare_by, compare_runs
 from convoscope.analysis.compare.model import ComparedFigure, ConversationPair, Finding, RunComparison
-from convoscope.analysis.compare.words import difference_text, interval_text, rounded, signed_text
+from convoscope.analysis.compare.words import (
+    difference_text,
+    false_share_text,
+    interval_text,
+    rounded,
+    signed_text,
+)
 from convoscope.analysis.words import counted, number_text, value_text
 from convoscope.errors import UsageError
 from convoscope.harmless import clean, one_line
@@ -123,7 +129,7 @@ def _print_figures(
     if not full:
         rows = {finding: [one for one in found if not one.same_as] for finding, found in rows.items()}
     shown = {finding: found if full else _without_related(found)[: _most(finding)] for finding, found in rows.items()}
-    cells = {id(one): _cells(one) for found in shown.values() for one in found}
+    cells = {id(one): _cells(one, full=full) for found in shown.values() for one in found}
     heads = (_head(comparison.sides[0].name), _head(later))
     widths = [
         max(
@@ -165,7 +171,7 @@ def _most(finding: Finding) -> int:
     return {"open": MOST_OPEN, "not_compared": 0}.get(finding, 12)
 
 
-def _cells(figure: ComparedFigure) -> tuple[str, str, str, str, str]:
+def _cells(figure: ComparedFigure, *, full: bool) -> tuple[str, str, str, str, str]:
     label = one_line(figure.label)
     label = label if len(label) <= LABEL else f"{label[: LABEL - 1]}…"
     return (
@@ -173,7 +179,7 @@ def _cells(figure: ComparedFigure) -> tuple[str, str, str, str, str]:
         _short(figure.before, figure.unit),
         _short(figure.after, figure.unit),
         _short_difference(figure),
-        _remark(figure),
+        _remark(figure) + (f", {false_share_text(figure.q)}" if full and figure.q is not None else ""),
     )
 
 
@@ -281,7 +287,8 @@ def _some_pairs(comparison: RunComparison) -> list[ConversationPair]:
 
 def _word(figure: ComparedFigure) -> str:
     if figure.finding in ("better", "worse"):
-        return f"**{figure.finding}**" + (", too small to matter" if figure.small else "")
+        share = f", {false_share_text(figure.q)}" if figure.q is not None else ""
+        return f"**{figure.finding}**" + (", too small to matter" if figure.small else "") + share
     return plain(figure.remark) if figure.remark else "no clear difference"
 
 

@@ -357,14 +357,20 @@ def reason_of(summary: Summary, behind: RankedMetric, noun: Noun) -> str:
     label = headline.key if declared is None else metric_label(declared, noun)
     value = value_text(behind.value, headline.unit)
     if behind.failure == "mark" and declared is not None and declared.ten_points is not None:
-        return f"{label} {value}, {mark_text(declared.ten_points, headline.unit, headline.better)}"
+        mark = mark_text(declared.ten_points, headline.unit, headline.better)
+        return f"{label} {value}, {mark}{_by_judge(summary, headline.key)}"
     if behind.failure == "target":
-        judged = [reliability(summary, figure) for figure in summary.figures if figure.key == headline.key]
-        doubt = any(one is not None and not one.is_reliable for one in judged)
-        return f"{label} {value}, misses its target" + (" by a judge that is not calibrated" if doubt else "")
+        return f"{label} {value}, misses its target{_by_judge(summary, headline.key)}"
     if behind.failure:
         return f"{label} {value}, the worst there is"
     return f"{label} {value}, worse than {round(behind.share * behind.measured):,} of {behind.measured:,}"
+
+
+def _by_judge(summary: Summary, key: str) -> str:
+    """That a verdict rests on a judge that is not calibrated; nothing where it does not."""
+    judged = [reliability(summary, figure) for figure in summary.figures if figure.key == key]
+    doubt = any(one is not None and not one.is_reliable for one in judged)
+    return " by a judge that is not calibrated" if doubt else ""
 
 
 def _not_measured(summary: Summary) -> str:

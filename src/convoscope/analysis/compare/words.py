@@ -73,3 +73,8 @@ def change_text(figure: ComparedFigure) -> str:
     interval = number_pair(figure.low, figure.high, figure.unit)
     unit = " points" if figure.unit == SHARE else "" if figure.unit in (COUNT, RATIO) else f" {figure.unit}"
     return f"{signed_text(figure.difference, figure.unit)}{unit}" + (f", 95 % {interval}" if interval else "")
+
+
+def false_share_text(q: float) -> str:
+    """What Benjamini and Hochberg say of a figure: `q 0.012`."""
+    return "q < 0.001" if q < 0.001 else f"q {q:.3f}"

@@ -11,7 +11,13 @@ from convoscope.analysis.answer import look_at_lost, make_answer, sentence_start
 from convoscope.analysis.answer.causes import NONE
 from convoscope.analysis.compare.model import ComparedFigure, ConversationPair, Finding, RunComparison
 from convoscope.analysis.compare.pairs import conversation_pairs
-from convoscope.analysis.compare.words import difference_text, interval_text, needs_text, signed_text
+from convoscope.analysis.compare.words import (
+    difference_text,
+    false_share_text,
+    interval_text,
+    needs_text,
+    signed_text,
+)
 from convoscope.analysis.words import counted, cut_text, number_text, value_text
 from convoscope.metrics.declaration import LOWER, SHARE
 from convoscope.report.page.index import PairedList, Partner, ending_of
@@ -225,6 +231,7 @@ def _remark(figure: ComparedFigure, comparison: RunComparison) -> str:
     if figure.finding in ("better", "worse"):
         p = figure.p_holm
         chance = "" if p is None else "p < 0.001, corrected" if p < 0.001 else f"p {p:.3f}, corrected"
+        chance += f"; {false_share_text(figure.q)}" if figure.q is not None and chance else ""
         return f"too small to matter; {chance}{within}" if figure.small else f"{chance}{within}"
     if figure.needs:
         return f"{needs_text(figure, comparison.noun)}{within}"
