@@ -4,22 +4,28 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 MODEL   = $(or $(CONVOSCOPE_WEIGHTS),$(VENV)/weights)/smollm2-135m.gguf
+WHISPER = $(or $(CONVOSCOPE_WEIGHTS),$(VENV)/weights)/whisper-tiny.en/model.bin
 
 # Compiled files are kept, whatever the environment says: each process of the tests would compile everything anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test lint style docs screenshots bench weight signatures schema format-facts clean
+.PHONY: demo test test-engines lint style docs screenshots bench weight signatures schema format-facts clean
 
 demo: $(VENV)/demo
 	@$(BIN)/convoscope demo
 	@echo 'run   $(BIN)/convoscope, or `. $(BIN)/activate` and then `convoscope`'
 
 # mypy needs one core only: it runs next to the tests, and what it says is printed after them.
-test: style $(VENV)/browser $(MODEL)
+test: style $(VENV)/browser $(VENV)/voices $(MODEL) $(WHISPER)
 	@echo '$(BIN)/mypy && $(BIN)/lint-imports, and meanwhile $(BIN)/pytest -n 2 --dist worksteal'
 	@{ $(BIN)/mypy && $(BIN)/lint-imports; } > $(VENV)/types.txt 2>&1 & types=$$!; \
 	  $(BIN)/pytest -n 2 --dist worksteal; tests=$$?; \
 	  wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests | types))
+
+# Ray is large, and clusters take seconds to start and to lose their workers.
+test-engines: $(VENV)/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,ray]'
+	CONVOSCOPE_ENGINES=1 $(BIN)/pytest tests/scoring/test_dask_engine.py tests/scoring/test_ray_engine.py
 
 lint: style
 	$(BIN)/mypy
@@ -89,6 +95,20 @@ $(VENV)/browser: $(VENV)/ready
 # Judges are tested with a real model, the smallest there is; `make bench FULL=1` fetches a larger one in the same way.
 $(MODEL): | $(VENV)/ready
 	$(BIN)/python tests/support/weights.py $(basename $(notdir $@))
+
+# Recognisers are tested with the smallest Whisper, 78 MB.
+$(WHISPER): | $(VENV)/ready
+	$(BIN)/python tests/support/weights.py whisper-tiny.en
+
+# Metrics of sound are tested with real speech: Debian's prompts of a telephone exchange, two synthesizers, and ffmpeg for
+# codecs. Where they cannot be installed, the tests that need them are skipped, and say so. speechmos holds the models of
+# the second opinion; what it needs for itself is not used.
+VOICES = asterisk-core-sounds-en asterisk-core-sounds-en-g722 ffmpeg flite festival festvox-us-slt-hts
+$(VENV)/voices: | $(VENV)/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps speechmos
+	@dpkg-query -W $(VOICES) >/dev/null 2>&1 || (apt-get update -q && apt-get install -qy --no-install-recommends $(VOICES)) || \
+	  echo 'tests of sound that need speech are skipped: apt-get install $(VOICES)'
+	@touch $@
 
 clean:
 	rm -rf $(VENV) runs

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import gc
 import random
+import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every command that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes depends on who else uses the machine: it is no property of the code. Each run draws others,
 # so that few are enough; `--hypothesis-profile thorough` draws many.

@@ -216,17 +216,12 @@ class TestEverythingHasAPage:
 
     def test_no_page_is_left_over(self) -> None:
         pages = {page.stem for page in (DOCS / "metrics").glob("*.md")}
-        assert pages - {"README", "planned"} == {page_of(key).stem for key in OURS}
+        assert pages - {"README"} == {page_of(key).stem for key in OURS}
         # Those that are read, and the one that a run is written in.
         assert sorted(page.stem for page in (DOCS / "formats").glob("*.md")) == sorted(
             [*FORMATS, "README", "gold", "summary"]
         )
         assert sorted(page.stem for page in (DOCS / "commands").glob("*.md")) == COMMANDS
-
-    def test_no_metric_is_both_planned_and_declared(self) -> None:
-        planned = re.findall(r"^\| `(\S+)` \|", (DOCS / "metrics" / "planned.md").read_text(), re.MULTILINE)
-        assert len(planned) == len(set(planned)) == 7
-        assert set(planned).isdisjoint(registry.installed().declared)
 
     def test_links_lead_somewhere(self) -> None:
         pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]

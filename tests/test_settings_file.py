@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from convoscope.errors import InputError, UsageError
-from convoscope.settings_file import FoundSettings, find_settings, judge_options, read_settings_file
+from convoscope.settings_file import FoundSettings, find_settings, judge_options, read_settings_file, score_options
 from support.command_line import Ended
 from support.command_line import convoscope as command
 from support.judge_server import JudgeServer, judge_server
@@ -128,6 +128,15 @@ class TestMerging:
         # To take more out is no harm.
         assert judge_options(written(tmp_path, "[judge]\nredact = true"), {"judge": ["openai:d"]})["redact"] is True
 
+    def test_a_found_file_sends_no_work_to_another_machine(self, tmp_path: Path) -> None:
+        found = written(tmp_path, '[score]\nengine = "dask://scheduler:8786"\n')
+        with pytest.raises(InputError, match=r"convoscope\.toml:2 score\.engine: dask://scheduler:8786 is another"):
+            score_options(found, {"engine": None})
+        assert score_options(found, {"engine": "ray://local"})["engine"] == "ray://local"
+        assert score_options(found._replace(is_named=True), {})["engine"] == "dask://scheduler:8786"
+        here = written(tmp_path, '[score]\nengine = "dask://local"\n')
+        assert score_options(here, {"engine": None})["engine"] == "dask://local"
+
     def test_the_word_needs_a_file_and_a_model(self, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"there is no convoscope.toml"):
             judge_options(None, {"judge": ["settings"]})
@@ -191,6 +200,27 @@ class TestCommands:
             [body] = map(json.loads, server.bodies)
             assert "logprobs" not in body
             assert body.get("max_tokens", body.get("max_completion_tokens")) == 70
+
+    def test_questions_that_show_the_same_go_together_where_the_file_or_the_command_line_says_so(
+        self, server: JudgeServer, tmp_path: Path
+    ) -> None:
+        item = {"agent_task": "Fare?", "agent_response": "12 euros.", "retrieved_context": [["The fare is 12 euros."]]}
+        (tmp_path / "items.jsonl").write_text(json.dumps(item) + "\n")
+        names = "factual_accuracy,claim_verification,hallucination_detection"
+
+        def questions(*options: str) -> int:
+            common = ("items.jsonl", "-m", names, "--judge", "settings", "--dry-run", "--json")
+            ended = command("score", *common, *options, cwd=tmp_path)
+            assert ended.code == 0, ended.err
+            count = ended.json["questions"]
+            assert isinstance(count, int)
+            return count
+
+        written(tmp_path, f'[judge]\nmodel = "{server.openai}"\n')
+        assert (questions(), questions("--joint-questions")) == (3, 1)
+        written(tmp_path, f'[judge]\nmodel = "{server.openai}"\njoint_questions = true\n')
+        assert (questions(), questions("--no-joint-questions")) == (1, 3)
+        assert server.prompts == []
 
     def test_without_a_judge_check_says_what_to_do(self, server: JudgeServer, tmp_path: Path) -> None:
         written(tmp_path, f'[judge]\nmodel = ["{server.openai}", "{server.anthropic}"]\n')

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from convoscope.analysis.flows import states
     from convoscope.analysis.plan import plan
     from convoscope.analysis.vacuity import audit
+    from convoscope.audio.transcribe import transcribe
     from convoscope.conversation.model import Conversation
     from convoscope.errors import ConvoscopeError
     from convoscope.ingest.read import read
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from convoscope.report.page import write_page
     from convoscope.report.plot import plot
     from convoscope.report.run_markdown import write_markdown
-    from convoscope.report.score import score
+    from convoscope.report.score import prune, score
+    from convoscope.report.watch import watch
     from convoscope.resources import Judge, Recogniser, Recording, resource
+    from convoscope.runs.days import write_days
     from convoscope.runs.ranking import worst
     from convoscope.runs.run import Run
     from convoscope.scores.observation import Score
@@ -61,13 +64,17 @@ __all__ = [
     "metric",
     "plan",
     "plot",
+    "prune",
     "read",
     "resource",
     "score",
     "states",
     "template_scorer",
+    "transcribe",
     "view",
+    "watch",
     "worst",
+    "write_days",
     "write_junit",
     "write_markdown",
     "write_page",
@@ -94,13 +101,17 @@ _HOME = {
     "plan": "convoscope.analysis.plan",
     "history": "convoscope.report.history",
     "plot": "convoscope.report.plot",
+    "prune": "convoscope.report.score",
     "read": "convoscope.ingest.read",
     "resource": "convoscope.resources",
     "score": "convoscope.report.score",
     "states": "convoscope.analysis.flows",
     "template_scorer": "convoscope.metrics.judged",
+    "transcribe": "convoscope.audio.transcribe",
     "view": "convoscope.views.registry",
+    "watch": "convoscope.report.watch",
     "worst": "convoscope.runs.ranking",
+    "write_days": "convoscope.runs.days",
     "write_junit": "convoscope.report.junit",
     "write_markdown": "convoscope.report.run_markdown",
     "write_page": "convoscope.report.page",

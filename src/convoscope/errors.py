@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -107,7 +108,19 @@ def is_interrupt(error: BaseException) -> bool:
         isinstance(error, KeyboardInterrupt)
         or type(error).__name__ == "InterruptException"
         or (type(error) is RuntimeError and str(error) == "Query interrupted")
+        or raised_inside(error).startswith(KeyboardInterrupt.__name__)
     )
+
+
+def raised_inside(error: BaseException) -> str:
+    """What Python raised inside of a query of the database, such as `OSError: …`; empty for the database's own errors.
+
+    The text may be a traceback, and end with the query. Errors of Thrift look like those of Python.
+    """
+    if type(error).__module__ != "_duckdb" or type(error).__name__ != "Error":
+        return ""
+    last = str(error).partition("\n\n")[0].strip(": \n").rpartition("\n")[2]
+    return last if re.fullmatch(r"(?!T[A-Z]\w*Exception)[A-Za-z_][\w.]*(: .*)?", last) else ""
 
 
 @contextmanager

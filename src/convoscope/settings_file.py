@@ -43,6 +43,8 @@ class JudgeTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     rubrics: str | list[str] = []
     max_concurrency: AtLeastOne | None = None
     form: Literal["scores", "yesno"] | None = None
+    audio: bool | None = None
+    joint_questions: bool | None = None
     max_answer_tokens: AtLeastOne | None = None
     timeout: Annotated[float, Meta(gt=0)] | None = None
     calibration: str | None = None
@@ -65,6 +67,8 @@ class ScoringTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     speech_tools: str | list[str] = []
     speakers: str | list[str] = []
     session_gap: NotNegative | None = None
+    engine: str | None = None
+    audio: str | None = None
 
 
 Amount = float | str
@@ -145,7 +149,7 @@ def read_settings_file(file: Path) -> SettingsTables:
         text = file.read_bytes().decode("utf-8-sig")
         content = tomllib.loads(text)
     except OSError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", file=str(file), hint=_SEE) from None
+        raise InputError(f"cannot be opened: {error.strerror or error}", file=str(file), hint=_SEE) from None
     except (UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"is not TOML: {type(error).__name__}", file=str(file), hint=_SEE) from None
     except tomllib.TOMLDecodeError as error:
@@ -211,7 +215,7 @@ def _line(text: str, key: Key) -> int | None:
     return next((lines[key[:size]] for size in range(len(key), 0, -1) if key[:size] in lines), None)
 
 
-_PATHS = frozenset(("logs", "out", "map", "flows"))
+_PATHS = frozenset(("audio", "logs", "out", "map", "flows"))
 
 
 def score_options(settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,13 +225,25 @@ def score_options(settings: FoundSettings | None, given: Mapping[str, Any]) -> d
         return options
     for name in ScoringTable.__struct_fields__:
         value = getattr(settings.tables.score, name)
+        if name == "engine" and value and options.get(name) is None:
+            _refuse_found_cluster(settings, value)
         if value in (None, []) or options.get(name) not in (None, (), []):
             continue
         if name in _PATHS:
             paths = [Path(os.path.relpath(settings.path(path))) for path in listed(value)]
-            value = paths if name in ("logs", "flows") else paths[0] if name == "out" else str(paths[0])
+            value = paths if name in ("logs", "flows") else paths[0] if name in ("audio", "out") else str(paths[0])
         options[name] = value
     return options
+
+
+def _refuse_found_cluster(settings: FoundSettings, engine: str) -> None:
+    """Work is sent to a cluster by a file that the user named, not by one that happened to be there."""
+    if not settings.is_named and not engine.endswith("://local"):
+        raise settings.error(
+            ("score", "engine"),
+            f"{engine} is another machine, and this file was not named",
+            hint=f"--settings {settings.file} names it; or --engine {engine}",
+        )
 
 
 def judge_options(file_settings: FoundSettings | None, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,6 +292,8 @@ def _of_table(file_settings: FoundSettings, *, is_trusted: bool, is_its_own: boo
     if is_its_own:  # the form, a panel and its weights are of the judges that the file names
         values |= {
             "judge_form": table.form,
+            "judge_audio": table.audio,
+            "joint_questions": table.joint_questions,
             "panel": table.panel,
             "panel_weights": table.weights,
             "require_consensus": table.require_consensus,

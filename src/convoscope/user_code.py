@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from convoscope.errors import ConvoscopeError, InputError, UsageError
+from convoscope.storage import only_here
 
 WHAT = "name a .py or .toml file, or a module that Python finds from this folder"
 
@@ -27,6 +28,7 @@ def names(sources: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[
 
 def load(name: str) -> ModuleType:
     """The module of a file, `my_scorers.py`, or of a name, `my.scorers`. To name code here is to run it."""
+    only_here(name, "the code at")
     path = Path(name)
     try:
         if path.suffix == ".py" and path.is_file():

@@ -262,7 +262,9 @@ class TestChecks:
 
     def test_without_a_panel_each_judge_is(self, tmp_path: Path) -> None:
         found = checks(score(tmp_path, ("a1", "b1"), metrics=[judged]).summary, trust_judges=True)
-        assert [(one.figure.judge, one.label) for one in found] == [("p/a", "missed"), ("p/b", "met")]
+        assert [(one.figure.judge, one.figure.value) for one in found] == [("p/a", 2.0), ("p/b", 8.0)]
+        # Each judge says nothing of one of the two conversations.
+        assert [one.result for one in found] == ["undetermined: 50 % of the verdicts are missing"] * 2
 
     def test_a_given_target_replaces_the_declared_one_of_its_figure_only(self, tmp_path: Path) -> None:
         summary = score(tmp_path, ("ab",), metrics=[judged, silent]).summary

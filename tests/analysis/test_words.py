@@ -20,6 +20,7 @@ from convoscope.analysis.words import (
     points_text,
     reason_text,
     reasons_text,
+    unrounded_text,
     value_text,
 )
 from convoscope.conversation import Outcome
@@ -357,3 +358,17 @@ def test_a_figure_that_failed_over_measured_conversations_says_why() -> None:
 
 def test_a_figure_computed_from_others_gives_their_reason() -> None:
     assert reason_text("input_no_ticks") == reason_text("no_ticks") == "no ticks"
+
+
+@pytest.mark.parametrize(
+    ("value", "mark", "unit", "text"),
+    [
+        (0.69981, 0.7, RATIO, "0.6998"),  # three digits print both as 0.700
+        (0.69996, 0.7, SHARE, "69.996 %"),  # with two digits, 70.00 is still the mark
+        (0.7, 0.7, SHARE, "70.0 %"),
+        (0.5, 0.7, SHARE, "50.0 %"),
+        (1.7649, 1.76, SECONDS, "1.765 s"),
+    ],
+)
+def test_a_unrounded_text_its_mark_prints_unlike_it(value: float, mark: float, unit: str, text: str) -> None:
+    assert unrounded_text(value, mark, unit) == text

@@ -33,6 +33,24 @@ FIGURES = [
         figures={"tools.success": 0.0},
     ),
     Scenario(
+        "one variant of a score is bad",
+        "Nothing that was retrieved has a word of the truth, and no answer has one; each variant has its own name.",
+        {
+            "a.jsonl": [
+                {
+                    "agent_task": "When does it open?",
+                    "agent_response": "Blue elephants dance",
+                    "ground_truth": f"It opens at nine, number {number}",
+                    "retrieval_query": ["opening hours"],
+                    "retrieved_context": [["the moon is far"]],
+                }
+                for number in range(3)
+            ]
+        },
+        says=[r"more bad figures: contextual precision, lexical 0\.000, contextual recall, lexical 0\.000"],
+        never=["1 part of"],
+    ),
+    Scenario(
         "few tool calls, all failed, among many good chats",
         "The three tool calls failed; that they are few hides nothing.",
         {"a.jsonl": [asked(number, DOWN) if number < 3 else asked(number) for number in range(60)]},

@@ -158,7 +158,7 @@ class TestScores:
         expect(scores.locator("details[open] .s1")).to_have_count(int(fine.inner_text().split()[0]))
 
     def test_what_is_silent_says_why(self, flow: View) -> None:
-        silent = flow.page.locator("summary").filter(has_text="silent")
+        silent = flow.page.locator("summary").filter(has_text="no value")
         silent.click()
         assert flow.page.evaluate("looking.dots()") == []
         expect(flow.page.locator("details[open] .s1 .na")).to_have_count(int(silent.inner_text().split()[0]))

@@ -13,6 +13,7 @@ import convoscope
 from browser.conftest import Look
 from browser.given import SPELLS
 from browser.test_hostile import unharmed
+from convoscope.conversation import Outcome
 from convoscope.metrics import example
 from convoscope.runs.run import Run
 from support.command_line import convoscope_here as command
@@ -76,19 +77,41 @@ def test_disagreements_have_a_filter(look: Look, judged: Run) -> None:
 def test_figures_say_who_judged_them(look: Look, judged: Run) -> None:
     view = look(judged)
     # Of two judges the panel speaks.
-    expect(view.main).to_contain_text("judged by a panel, ")
-    expect(view.main).to_contain_text("not calibrated: conciseness")
+    expect(view.main).to_contain_text("judged by a panel, κ ")
+    expect(view.main).to_contain_text("2 judged figures, 1 calibrated: convoscope judge calibrate compares")
     view.show("metrics")
     row = view.page.locator("tr.r").filter(has_text="judged.faithfulness [openai/tiny").first
+    expect(row.locator(".chip")).to_have_text("calibrated")
     row.click()
     expect(view.page.get_by_role("complementary")).to_contain_text("κ 1.00 (1.00 to 1.00), 12 labels")
+
+
+def test_the_judges_have_a_screen(look: Look, judged: Run) -> None:
+    view = look(judged, "#/metrics")
+    view.page.get_by_role("link", name="Judges 2").click()
+    table = view.page.get_by_role("region", name="Calibration").last
+    tiny = table.locator("tr").filter(has_text="openai/tiny").filter(has_text="Faithfulness")
+    # People fail grade 1, four of twelve calls; the judge says what they say.
+    expect(tiny).to_contain_text("100 %")
+    expect(tiny).to_contain_text("0 of 40 of 8")
+    expect(tiny.locator("b.good")).to_have_text("✓ calibrated")
+    short = table.locator("tr").filter(has_text="Conciseness")
+    expect(short).to_have_count(3)
+    expect(short.locator(".good, .bad")).to_have_count(0)
+    expect(view.page.get_by_role("region", name="Disagreements").last).to_contain_text("openai/small 1, openai/tiny 3")
+    expect(view.main).to_contain_text("convoscope judge label ")
+    view.page.get_by_role("link", name="call-11").first.click()
+    expect(view.page.get_by_role("region", name="Judged")).to_be_visible()
 
 
 @pytest.mark.parametrize(
     ("width", "height", "scheme"), [(1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light")]
 )
 def test_it_fits_and_can_be_read(look: Look, judged: Run, width: int, height: int, scheme: Any) -> None:
-    view = look(judged, width=width, height=height, scheme=scheme)
+    view = look(judged, "#/judges", width=width, height=height, scheme=scheme)
+    expect(view.main).to_contain_text("1 of 2 judged figures can be relied on.")
+    assert view.beyond() == []
+    assert view.faint() == []
     for id in ("call-00", "call-11"):
         view.open(id)
         view.unfold()
@@ -99,7 +122,10 @@ def test_it_fits_and_can_be_read(look: Look, judged: Run, width: int, height: in
 def test_what_a_judge_writes_stays_text(look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONVOSCOPE_CACHE", str(tmp_path / "cache"))
     spells = list(dict.fromkeys(SPELLS))
-    calls = [example("user: Hello?", f"assistant: {spell} said", id=f"call-{n}") for n, spell in enumerate(spells)]
+    calls = [
+        example("user: Hello?", f"assistant: {spell} said", id=f"call-{n}", outcome=Outcome(completed=False))
+        for n, spell in enumerate(spells)
+    ]
 
     def hostile(prompt: str, schema: dict[str, Any]) -> Any:
         answer = by_grade(prompt, schema)
@@ -111,6 +137,10 @@ def test_what_a_judge_writes_stays_text(look: Look, tmp_path: Path, monkeypatch:
         server.answer = hostile
         run = convoscope.score(calls, judge=server.openai, metrics="judged.faithfulness", out=tmp_path / "r", workers=1)
     view = look(run)
+    expect(view.main).to_contain_text("Judge openai/tiny, not calibrated, gives 1 of 3 (faithfulness): “")
+    unharmed(view)
+    view.show("judges")
+    unharmed(view)
     for number, _ in enumerate(spells):
         view.open(f"call-{number}")
         view.unfold()

@@ -22,6 +22,7 @@ from convoscope.metrics import example
 from convoscope.report.label import write_sheet
 from convoscope.runs.run import Run
 from support.judge_server import JudgeServer, judge_server
+from support.judged_items import FULL, item
 from support.judged_runs import by_grade, judged_run
 
 GRADES = [1 + index % 3 for index in range(12)]
@@ -115,6 +116,39 @@ def test_the_verdict_of_the_judge_is_hidden_until_a_label_is_given(
     view.page.keyboard.press("2")
     view.reload()
     expect(view.page.locator("#content")).to_contain_text("1 of 3 labelled")
+
+
+def test_an_item_is_shown_as_the_judge_sees_it(look: Look, server: JudgeServer, tmp_path: Path) -> None:
+    """A score from 1 to 10: a 1 may be the beginning of ten, so it waits for Enter; of 9 nothing else begins."""
+    server.answer = lambda prompt, schema: {"reasoning": "so", "quote": "", "score": 8}
+    items = [item(f"item-{index}") for index in range(4)]
+    run = convoscope.score(
+        items, judge=server.openai, metrics="agent.task_progression", out=tmp_path / "run", workers=1
+    )
+    view, rows = sheet(look, run, 4, tmp_path / "sheet")
+    words = view.page.get_by_role("region", name="What is rated")
+    for field in ("agent_role", "agent_task", "agent_response", "system_prompt"):
+        expect(words).to_contain_text(FULL[field])
+    expect(view.page.get_by_role("complementary")).to_contain_text("9 and 10: fully.")
+    assert view.faint() == []
+    assert view.beyond() == []
+    # The first gets 10, the second 1, the third 9; the fourth is left while its 1 may still go on.
+    view.page.keyboard.press("1")
+    expect(view.page.locator("#content")).to_contain_text("0 of 4 labelled, this is number 1")
+    view.page.keyboard.press("5")  # no rating is 15
+    view.page.keyboard.press("0")
+    view.page.keyboard.press("1")
+    view.page.keyboard.press("Enter")
+    view.page.keyboard.press("9")
+    view.page.keyboard.press("1")
+    view.page.keyboard.press("ArrowLeft")
+    expect(view.page.locator("#content")).to_contain_text("3 of 4 labelled, this is number 3")
+    labels = read_run_labels(saved(view, "Save CSV", tmp_path / "labels.csv")).labels
+    assert [(one.conversation, one.rating) for one in labels] == [
+        (rows[0].conversation, 10.0),
+        (rows[1].conversation, 1.0),
+        (rows[2].conversation, 9.0),
+    ]
 
 
 def test_hostile_logs_stay_text(look: Look, server: JudgeServer, tmp_path: Path) -> None:

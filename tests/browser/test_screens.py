@@ -261,6 +261,21 @@ def test_without_a_figure_it_shows_what_there_is_to_know(look: Look, tmp_path: P
     assert "2 more without a word of the user" in view.page.locator(".obl").inner_text()
 
 
+def test_a_phone_says_what_a_figure_does_not_cover(look: Look, tmp_path: Path) -> None:
+    """Of two chats, one has no times: waits are measured in 1 of 2, 50 %."""
+    timed = chat(user("Open?", 0, until=1), agent("Yes, until six.", 3, until=4), id="timed")
+    untimed = chat(user("Open?"), agent("Yes, until six."), id="untimed")
+    run = convoscope.score([timed, untimed], metrics=["timing.response_latency"], out=tmp_path / "run", workers=1)
+    for width in (1400, 390):
+        view = look(run, width=width, height=844)
+        expect(view.page.locator(".cards .kf .f", has_text="n 1").first).to_be_visible()
+        for covered in view.page.get_by_text(", 50 % covered").all():
+            expect(covered).to_be_visible()
+        assert view.page.get_by_text(", 50 % covered").count() >= 1
+        view.show("metrics")
+        expect(view.page.locator("tr.r .cv b").first).to_be_visible()
+
+
 def test_without_script_it_says_the_verdict_and_what_to_do(look: Look, viewings: Run) -> None:
     view = look(viewings, script=False)
     told = view.page.locator("noscript").evaluate("one => one.textContent")

@@ -159,7 +159,7 @@ def test_the_default_model_comes_from_the_environment(staged: Path) -> None:
     assert "CONVOSCOPE_SEMANTIC_MODEL" in ended.err
     ended = run(staged, "run", "--dataset", "calls", "--model", "gpt")
     assert ended.code == BAD_USAGE
-    assert "there is rules" in ended.err
+    assert "a language model: --model openai:gpt or --model anthropic:gpt; without one: rules" in ended.err
 
 
 def test_summaries_are_unmeasured(staged: Path) -> None:
@@ -346,3 +346,16 @@ class TestDataSets:
         ended = run(staged, "datasets", CONVOSCOPE_BENCHMARKS=str(staged / "nowhere"))
         assert ended.code == BAD_USAGE
         assert "CONVOSCOPE_BENCHMARKS: there is no folder" in ended.err
+
+
+def test_partial_predictions_are_counted(staged: Path) -> None:
+    write_json(
+        staged / "predictions" / "b.json",
+        {"topics": [], "risks": [], "actions": [], "extraction_status": {"topics": "partial"}},
+    )
+    result = scored(staged)
+    assert result["coverage"]["samples_partial"] == 1
+    assert result["notes"] == ["1 prediction marked as partial: findings are missing"]
+    assert (
+        "1 prediction marked as partial" in run(staged, "run", "--dataset", "calls", "--predictions", "predictions").out
+    )

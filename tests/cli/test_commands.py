@@ -32,6 +32,19 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    "names", [("agent.repetition,conversation.turns",), ("agent.repetition", "conversation.turns")]
+)
+def test_metrics_named_several_times_add_up(tmp_path: Path, names: tuple[str, ...]) -> None:
+    write_lines(tmp_path / "chats.jsonl", range(3))
+    options = [option for name in names for option in ("--metrics", name)]
+    ended = convoscope("score", "chats.jsonl", *options, "--full", cwd=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "\nagent.repetition " in ended.out
+    assert "\nconversation.turns " in ended.out
+    assert "2 of 2 metrics can be measured" in convoscope("inspect", "chats.jsonl", *options, cwd=tmp_path).out
+
+
 class TestHelp:
     def test_lists_every_command(self) -> None:
         ended = convoscope("--help")

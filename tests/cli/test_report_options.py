@@ -340,8 +340,10 @@ class TestStandardOutput:
         text = redirected(tmp_path / "log.txt", "a", *self.REPORT, "/dev/stdout", "--junit", "/dev/stdout", cwd=work)
         assert text.count("## Convoscope: `free`") == text.count("<testsuites ") == 1
 
-    def test_a_pipe_gets_it_too(self, work: Path) -> None:
-        lines = convoscope(*self.REPORT, "/dev/stdout", cwd=work).out.splitlines()
+    @pytest.mark.parametrize("name", ["/dev/stdout", "-"])
+    def test_a_pipe_gets_it_too(self, work: Path, name: str) -> None:
+        lines = convoscope(*self.REPORT, name, cwd=work).out.splitlines()
+        assert not (work / "-").exists()
         assert lines[0] == "## Convoscope: `free`"
         assert lines[-1].endswith("4 of 4 conversations in full")
 

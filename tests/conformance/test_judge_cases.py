@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import statistics
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,49 @@ def test_no_number_of_ours_comes_from_a_case_without_an_answer(all_cases: list[C
     """The other program has a number for each of these: −1, 0, or one that was fished from prose."""
     numbers = [case["id"] for case in all_cases if case["defect"] and re.match(r"[\d.]+$", OURS[case["id"]][0])]
     assert numbers == []
+
+
+def by_the_definition(method: str, scores: list[float], weights: list[float], threshold: float) -> float:
+    """A panel's score straight from its definition (judged, 4.1), without our code."""
+    passed = sum(score >= threshold for score in scores)
+    weighted = sum(score * weight for score, weight in zip(scores, weights, strict=True)) / (sum(weights) or 1)
+    return {
+        "mean": statistics.mean(scores),
+        "median": statistics.median(scores),
+        "weighted_mean": weighted if sum(weights) else statistics.mean(scores),
+        "majority_vote": float(passed > len(scores) / 2),
+        "consensus": min(scores) if passed == len(scores) else 0.0,
+        "min": min(scores),
+        "max": max(scores),
+    }[method]
+
+
+def test_where_the_arithmetic_of_a_panel_is_correct_ours_is_the_same(all_cases: list[Case]) -> None:
+    """Which cases are correct is decided by rule: two judges or more (three for a vote), and the defined score."""
+    right = 0
+    for case in (case for case in all_cases if case["scorer"] == "panel_judge.aggregate"):
+        params, scores = case["params"], [float(score) for score in case["item"]["judge_scores"]]
+        method = params["method"]
+        defined = by_the_definition(method, scores, params["weights"], params["threshold"])
+        is_correct = len(scores) >= (3 if method == "majority_vote" else 2)
+        is_correct = is_correct and case["expected"]["score"] == pytest.approx(defined)
+        voices = {str(number): score for number, score in enumerate(scores)}
+        weights = {str(number): float(weight) for number, weight in enumerate(params["weights"])}
+        rule = panels.PanelRule(aggregation=method, weights=weights)
+        verdict = panels.panel_verdict(voices, rule, panels.Marks(0.0, 1.0, params["threshold"]))
+        assert (verdict.score is not None) == is_correct
+        right += is_correct
+        if not is_correct:
+            continue
+        assert verdict.score == pytest.approx(case["expected"]["score"])
+        # The widest that n judges can be apart is half of them at 0 and half at 1.
+        half = len(scores) // 2
+        widest = statistics.stdev([0.0] * half + [1.0] * (len(scores) - half))
+        assert verdict.consensus == pytest.approx(1 - statistics.stdev(scores) / widest)
+        if widest == pytest.approx(0.5):
+            assert verdict.consensus == pytest.approx(case["expected"]["consensus"])
+    # Median, min, max, and weights that are all 0. The fifth has one judge.
+    assert right == 4
 
 
 def test_the_page_has_the_table(all_cases: list[Case]) -> None:

@@ -152,7 +152,9 @@ def _reader(name: str) -> str:
 
 
 def test_every_installed_reader_has_a_sample() -> None:
-    assert {_reader(name) for name in SAMPLES} == {name for name in installed().by_name if not name.startswith("test-")}
+    # A recording holds no text that could be spoilt: tests/audio/test_reader.py has what it must stand.
+    readers = {name for name in installed().by_name if not name.startswith("test-")} - {"recording"}
+    assert {_reader(name) for name in SAMPLES} == readers
 
 
 @pytest.mark.parametrize("reader", sorted(SAMPLES))

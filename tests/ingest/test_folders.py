@@ -50,7 +50,7 @@ def test_what_is_no_log_is_listed_and_no_problem(tmp_path: Path) -> None:
     assert {name: file.skipped for name, file in outcome.report.files.items()} == {
         "call.json": "",
         "README.md": "is not JSON",
-        "call.wav": "is a recording",
+        "call.wav": "is a recording beside logs; given alone, it is read by itself",
         "done.flag": "is empty",
     }
 

@@ -172,6 +172,73 @@ class TestRequestRepeated:
         assert len(log(tmp_path, {"input": [ask], "output": [ask, reply]}).only.timeline) == 2
 
 
+class TestVerdicts:
+    """A rating comes after the talk: the last record of a conversation has its label."""
+
+    @pytest.mark.parametrize("before", [{}, {"csat": 1}])
+    @pytest.mark.parametrize("more", [(), ("c", "d")])
+    def test_it_comes_or_changes(self, before: dict[str, int], more: tuple[str, ...], tmp_path: Path) -> None:
+        write_json(tmp_path / "monday.json", {"id": "k-1", "messages": talk("a", "b"), **before})
+        write_json(tmp_path / "tuesday.json", {"id": "k-1", "messages": talk("a", "b", *more), "csat": 5})
+        outcome = read(tmp_path)
+        assert outcome.ids == ["k-1"]
+        assert len(outcome.only.timeline) == 2 + len(more)
+        assert outcome.only.extras["csat"] == 5
+        assert counts(outcome.report.inferred) == {"history_merged": 1, "label_of_last_record": 1}
+
+    def test_the_last_one_by_its_own_time(self, tmp_path: Path) -> None:
+        """Newest first: the second line is the older one."""
+        records = [
+            {"id": "k-1", "messages": talk("a", "b"), "csat": csat, "updated_at": f"2026-11-{day:02d}"}
+            for day, csat in ((2, 5), (1, 1))
+        ]
+        assert log(tmp_path, *records).only.extras["csat"] == 5
+
+    def test_windows_of_a_conversation_that_is_rated_at_its_end(self, tmp_path: Path) -> None:
+        """a to d, then c to f, and the same again with a rating: six messages."""
+        first, last = talk("a", "b", "c", "d"), talk("c", "d", "e", "f")
+        records = [{"conversation_id": "k-1", "messages": messages} for messages in (first, last, last)]
+        records[2]["csat"] = 4
+        outcome = log(tmp_path, *records)
+        assert (len(outcome.only.timeline), outcome.only.extras["csat"]) == (6, 4)
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            pytest.param(({"trial": 0}, {"trial": 1}), id="trials"),
+            pytest.param(({"user_id": "u"}, {"user_id": "v"}), id="users"),
+            pytest.param(({"messages": talk("a", "x")}, {}), id="another word"),
+            pytest.param(({"id": "k-2"}, {}), id="another id"),
+        ],
+    )
+    def test_what_keeps_them_apart(self, fields: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+        records = [
+            {"id": "k-1", "messages": talk("a", "b"), "reward": reward, **one} for reward, one in enumerate(fields)
+        ]
+        assert len(log(tmp_path, *records).conversations) == 2
+
+    def test_an_id_that_is_used_again_at_another_time(self, tmp_path: Path) -> None:
+        def said(at: float, *texts: str) -> list[dict[str, Any]]:
+            return [{**one, "timestamp": at + number} for number, one in enumerate(talk(*texts))]
+
+        monday = {"id": "k-1", "messages": said(1.7e9, "a", "b"), "resolved": False}
+        tuesday = {"id": "k-1", "messages": said(1.7e9 + 86_400, "a", "b", "c"), "resolved": True}
+        assert len(log(tmp_path, monday, tuesday).conversations) == 2
+        goes_on = {"id": "k-1", "messages": said(1.7e9, "a", "b", "c"), "resolved": True}
+        assert log(tmp_path, monday, goes_on).only.extras["resolved"] is True
+
+    def test_trials_by_the_names_of_files(self, tmp_path: Path) -> None:
+        for number in (0, 1):
+            record = {"id": "task-1", "messages": talk("a", "b"), "reward": number}
+            write_json(tmp_path / f"trial_{number}" / "run.json", record)
+        assert len(read(tmp_path).conversations) == 2
+
+    def test_a_counter_that_two_files_use(self, tmp_path: Path) -> None:
+        for number in (0, 1):
+            write_json(tmp_path / f"{number}.json", {"id": 7, "messages": talk("a", "b"), "csat": number})
+        assert len(read(tmp_path).conversations) == 2
+
+
 WORD = st.sampled_from(["Hi.", "Yes.", "No.", "Why?", "Tomorrow.", "Hello!"])
 
 

@@ -46,6 +46,9 @@ TURNS: dict[str, Any] = {
         ('First I note {"a": 1}. Then {"score": 7}.', 7),  # the only object with the required keys
         ('{"score": 7} I repeat: {"score": 7}', 7),
         ('[] and then {"score": 3}', 3),  # EVA takes the first JSON value, and fails here
+        ('<think>Maybe {"score": 2}?</think>\n{"score": 7}', 7),  # a draft is no answer
+        ('{"score": 7, "reasoning": "first\nsecond"}', 7),  # a line break as it is
+        ('{"score": 7, "reasoning": null}', 7),
     ],
 )
 def test_what_counts(text: str, score: int) -> None:
@@ -62,11 +65,14 @@ def test_what_counts(text: str, score: int) -> None:
         ('{"score": 7.5}', NOT_ON_SCALE),
         ('{"score": true}', NOT_ON_SCALE),
         ('{"score": null}', NOT_ON_SCALE),
+        ('{"score": NaN}', NOT_ON_SCALE),
+        ('{"score": Infinity}', NOT_ON_SCALE),
         ('{"score": "high"}', NOT_ON_SCALE),
         ("The score is 7.", UNUSABLE),
         ("misses 2 facts; score 7", UNUSABLE),  # another program reads 2
         ("8/10", UNUSABLE),
         ("", UNUSABLE),
+        ('<think>{"score": 7}</think>', UNUSABLE),
         ('{"rating": 7}', UNUSABLE),
         ('{"score": 7', UNUSABLE),
         ("{" * 5000, UNUSABLE),
@@ -88,6 +94,14 @@ def test_a_list_may_be_wrapped_under_another_name(name: str) -> None:
 
 def test_a_bare_list_is_the_list_that_was_asked_for() -> None:
     assert read_answer('[{"turn_id": 1, "rating": 3}]', TURNS)["turns"] == [{"turn_id": 1, "rating": 3}]
+    items = {"type": "object", "required": ["items"], "properties": {"items": TURNS["properties"]["turns"]}}
+    assert read_answer('[{"turn_id": 1, "rating": 3}]', items)["items"] == [{"turn_id": 1, "rating": 3}]
+
+
+def test_a_score_without_bounds_is_a_number_too() -> None:
+    """Any comparison with NaN is false: nothing but its type refuses it."""
+    with pytest.raises(UnusableAnswer):
+        read_answer('{"score": NaN}', {"required": ["score"], "properties": {"score": {"type": "number"}}})
 
 
 @given(st.text(max_size=200))

@@ -93,6 +93,7 @@ def test_labels_without_an_answer_are_counted(tmp_path: Path) -> None:
     def judge(prompt: str, schema: Any) -> Any:
         return next(answers)(prompt, schema)
 
+    judge.version = 1  # type: ignore[attr-defined]
     rubric, calls = read_labels(path, None)
     result = calibrate(Instrument(judge, JudgeSettings(use_cache=False, max_concurrency=1)), rubric, calls)
     # Three questions; one answer is unusable, and so is the second try.

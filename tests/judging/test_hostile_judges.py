@@ -22,6 +22,7 @@ import pytest
 from aiohttp import web
 
 import convoscope
+from convoscope.analysis.targets import checks
 from convoscope.conversation import Conversation
 from convoscope.errors import UsageError
 from convoscope.judging.backends import JudgeFailed, _seconds
@@ -176,6 +177,15 @@ class TestBodies:
         assert expected in run.read_report.warnings
         assert score(tmp_path, [call()], "fine", judge=server.openai).read_report.warnings == []
 
+    def test_a_judge_that_mostly_gives_nothing_usable_is_named(self, server: JudgeServer, tmp_path: Path) -> None:
+        server.always = lambda _: web.json_response(completion(content="The weather is nice, 8/10."))
+        run = score(tmp_path, [call(1), call(2)], judge=server.openai)
+        name = next(iter(run.scores(FAITHFULNESS))).judge.partition("@")[0]
+        expected = f"judge {name}: 2 of 2 scores have no value, as its answers cannot be used (verdict unusable 2)"
+        assert run.read_report.warnings == [expected]
+        [check] = checks(run.summary, [f"{FAITHFULNESS} >= 0.9"])
+        assert (check.verdict.outcome, check.verdict.reason) == ("undetermined", "verdict unusable")
+
 
 class TestTime:
     def test_a_judge_that_is_too_slow_has_no_answer(self, server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,6 +338,15 @@ convoscope.score(calls, judge=sys.argv[1], metrics="judged.faithfulness", out=sy
 """
 
 
+def settled(server: JudgeServer) -> int:
+    """How often it was asked, with what a process sent before it was killed and a busy server has not read yet."""
+    count, before = len(server.prompts), -1
+    while count != before:
+        time.sleep(0.5)
+        count, before = len(server.prompts), count
+    return count
+
+
 @pytest.mark.parametrize("kept", ["cache", "answers"])
 def test_a_killed_run_pays_only_for_what_is_missing(server: JudgeServer, tmp_path: Path, kept: str) -> None:
     """With the cache, and without it by what an unfinished run has kept."""
@@ -343,7 +362,7 @@ def test_a_killed_run_pays_only_for_what_is_missing(server: JudgeServer, tmp_pat
     assert _kept(out, kept) == 5
     until.set()
     server.always = None
-    paid = len(server.prompts)
+    paid = settled(server)
     calls = [example("user: Hello?", f"assistant: This is desk {number}.", id=f"call-{number}") for number in range(12)]
     run = score(tmp_path, calls, judge=server.openai, judge_cache=kept == "cache")
     # Twelve calls, of which five have an answer.

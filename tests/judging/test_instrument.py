@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import stat
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 import convoscope
 from convoscope.errors import UsageError
 from convoscope.judging.cache import AnswerCache, cache_file
+from convoscope.judging.calibrations import Agreement, keep_calibrations, kept_calibrations
 from convoscope.judging.names import judge_name
 from convoscope.metrics import example
 from convoscope.runs.run import Run
@@ -253,6 +255,75 @@ def test_a_function_is_a_judge(tmp_path: Path, server: JudgeServer) -> None:
     run = score(tmp_path / "run", server.answer, "judged.faithfulness")
     assert run["judged.faithfulness"].value == 1.0
     assert server.prompts == []
+
+
+OWN_JUDGE = """
+asked = []
+
+
+def rate(prompt, schema):
+    asked.append(prompt)
+    dimension = {"explanation": "", "quote": "Night desk", "flagged": True, "rating": RATING}
+    return {"dimensions": dict.fromkeys(schema["properties"]["dimensions"]["required"], dimension)}
+"""
+
+
+def own_judge(file: Path, rating: int, more: str = "") -> Any:
+    """The function of a script, as a process finds it that runs the script after a change."""
+    file.write_text(OWN_JUDGE.replace("RATING", str(rating)) + more)
+    spec = importlib.util.spec_from_file_location("own_judge", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_function_that_changed_is_another_judge_and_is_asked_again(server: JudgeServer, tmp_path: Path) -> None:
+    """2 of 1 to 3 is 0.5, and 1 is 0: the second script must not print what the first one was told."""
+    judges = []
+    for rating, value in ((2, 0.5), (1, 0.0)):
+        script = own_judge(tmp_path / f"judge_{rating}.py", rating)
+        run = score(tmp_path / f"run_{rating}", script.rate, "judged.faithfulness")
+        assert run["judged.faithfulness"].value == value
+        judges.append(run["judged.faithfulness"].judge)
+        assert len(script.asked) == 1
+    assert judges[0] != judges[1]
+    # The same code is the same judge. Whatever it calls may have changed: it is asked again.
+    script = own_judge(tmp_path / "judge_3.py", 1)
+    assert score(tmp_path / "run_3", script.rate, "judged.faithfulness")["judged.faithfulness"].judge == judges[1]
+    assert len(script.asked) == 1
+    assert not cache_file().exists()
+
+
+def test_a_function_with_a_version_is_the_same_judge_until_it_says_otherwise(
+    server: JudgeServer, tmp_path: Path
+) -> None:
+    asked = []
+    for number, version in enumerate((1, 1, 2)):
+        script = own_judge(tmp_path / f"judge_{number}.py", 2, f"\nrate.version = {version}\n")
+        run = score(tmp_path / f"run_{number}", script.rate, "judged.faithfulness")
+        assert run["judged.faithfulness"].judge.startswith(f"python/own_judge.rate:{version}@")
+        asked.append(len(script.asked))
+    assert asked == [1, 0, 1]
+
+
+def test_a_calibration_of_a_function_without_a_version_is_not_kept(tmp_path: Path) -> None:
+    """Its name does not say what it answers by: what it was worth then says nothing of what it is worth now."""
+    names = ["python/m.f@1", "python/m.f:2@1", "openai/m:tag@1", "panel:1", "panel:human:1"]
+    found = [_agreement(name) for name in names]
+    file = tmp_path / "calibration.json"
+    assert keep_calibrations(found, file) == 3
+    assert [one.judge for one in kept_calibrations(file)] == ["openai/m:tag@1", "panel:human:1", "python/m.f:2@1"]
+    assert keep_calibrations(found[1:], file) == 4
+
+
+def _agreement(judge: str) -> Agreement:
+    fields: dict[str, Any] = dict.fromkeys(
+        ("accuracy", "accuracy_interval", "macro_f1", "kappa", "kappa_interval", "majority")
+    )
+    fields |= {"unanswered": {}, "ratings": [], "confusion": [], "passes_at": 1, "at": "", "rubric": "r", "version": 1}
+    return Agreement(metric="judged.faithfulness", judge=judge, labels=1, **fields)
 
 
 def test_names() -> None:

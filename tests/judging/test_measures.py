@@ -15,6 +15,7 @@ from convoscope.judging.backends import JudgeFailed
 from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.judging.questions import Question, question
 from convoscope.judging.rubrics import rubric_named, rubrics
+from convoscope.judging.sound_questions import sound_question
 from convoscope.metrics import Judge, Verdict, example
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import known
@@ -371,7 +372,12 @@ def test_every_judge_is_told_the_language(name: str) -> None:
         extras={"language_display_name": "German", "language": "de"},
         pipeline="cascade",
     )
-    asked_about = question(rubric_named(name), conversation)
+    rubric = rubric_named(name)
+    asked_about = (
+        sound_question(rubric, conversation, "assistant", 0, "Vielen Dank.")
+        if rubric.is_heard
+        else question(rubric, conversation)
+    )
     assert isinstance(asked_about, Question)
     assert '"German"' in asked_about.prompt
 

@@ -5,7 +5,6 @@ SmolLM2 has 135 million parameters. Nothing here is about what it thinks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,7 @@ from convoscope.annotate.annotator import annotations_of, failure_of
 from convoscope.annotate.language_model import LanguageModelAnnotator
 from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.metrics import example
-from support.model_server import ModelServer, model_server
-from support.weights import weights_file
+from support.model_server import ModelServer
 
 MODEL = "smollm2-135m"
 RUBRIC = """---
@@ -34,14 +32,6 @@ Rate this: {place}
 SHORT = "{type: string, maxLength: 12}"
 SUMMARIES = [{"origin": "predicted", "summary": "It costs 40."}, {"origin": "gold", "summary": "The price is 40."}]
 REASONS = ("verdict_unusable", "not_on_scale", "not_judged", "evidence_not_found")
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    if not weights_file(MODEL).exists():
-        pytest.skip(f"no weights of {MODEL}: `make test` fetches them")
-    with model_server(weights_file(MODEL), context=2048) as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)

@@ -6,25 +6,30 @@ the tests say that whatever a real model answers, over a real server, becomes a 
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import convoscope
-from convoscope.analysis.judge_check import by_rubric, check_judge
+from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
 from convoscope.judging.cache import AnswerCache, cache_file
 from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.judging.rubrics import rubric_named
+from convoscope.judging.rubrics import rubrics as all_rubrics
 from convoscope.metrics import example
+from convoscope.metrics.declaration import Metric
 from convoscope.metrics.judged_items import MEASURES
 from convoscope.metrics.registry import known
 from convoscope.runs.run import Run
+from convoscope.scores.observation import Observation
+from convoscope.scoring.evaluate import answered
 from support.judged_items import item, judged
-from support.model_server import ModelServer, model_server
-from support.weights import weights_file
+from support.model_server import ModelServer
 
 MODEL = "smollm2-135m"
 RUBRIC = """---
@@ -65,15 +70,6 @@ CALLS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    """Loaded in half a second: each worker of the tests may have its own."""
-    if not weights_file(MODEL).exists():
-        pytest.skip(f"no weights of {MODEL}: `make test` fetches them")
-    with model_server(weights_file(MODEL), context=2048) as server:
-        yield server
-
-
 @pytest.fixture
 def rubrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A short rubric, and a cache of this test only."""
@@ -85,10 +81,8 @@ def rubrics(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def score(out: Path, judge: str, rubrics: Path, **more: Any) -> Run:
-    metrics = "judged.speakability"
-    return convoscope.score(
-        CALLS, judge=judge, metrics=metrics, rubrics=[rubrics], out=out, workers=1, max_answer_tokens=80, **more
-    )
+    options = {"metrics": "judged.speakability", "rubrics": [rubrics], "workers": 1, "max_answer_tokens": 80, **more}
+    return convoscope.score(CALLS, judge=judge, out=out, **options)
 
 
 def test_held_to_a_schema_a_model_gives_a_rating_of_the_scale(
@@ -113,7 +107,7 @@ def test_held_to_a_schema_a_model_gives_a_rating_of_the_scale(
 
 def test_without_a_schema_it_is_read_as_strictly(model: ModelServer, rubrics: Path, tmp_path: Path) -> None:
     """This server does not hold a model to a schema over Anthropic's wire: the model writes what it likes."""
-    for row in score(tmp_path / "run", model.anthropic, rubrics).scores():
+    for row in score(tmp_path / "run", model.anthropic, rubrics, max_answer_tokens=40).scores():
         assert row.judge.startswith(f"anthropic/{MODEL}@")
         if row.value is None:
             assert (row.status, row.reason) in (
@@ -168,8 +162,46 @@ ITEM = {
 }
 
 
+EVERY = [name for name, rubric in sorted(all_rubrics().items()) if not rubric.is_heard]
+"""The rubrics that are shipped, but for those that need a sound."""
+ALL = bool(os.environ.get("CONVOSCOPE_ALL_RUBRICS"))
+"""Try each rubric, which takes some minutes; else a few of each kind. benchmarks/README.md has what came of all."""
+
+
+@pytest.mark.parametrize("name", EVERY if ALL else ["agent.task_progression", "retrieval.contextual_recall"])
+def test_rubrics_as_they_are_shipped(model: ModelServer, name: str) -> None:
+    """The whole rubric, about the first good call or item that was written for it: a value on the scale or a reason."""
+    settings = JudgeSettings(use_cache=False, max_answer_tokens=64, max_concurrency=1, seconds=600)
+    declared = known(rubric_named(name).measures)
+    assert isinstance(declared, Metric)
+
+    async def ask() -> Sequence[Observation]:
+        instrument = Instrument(model.openai, settings)
+        try:
+            return await answered(declared, pairs_of(name)[0].conversation("good"), {"judge": instrument})
+        finally:
+            await instrument.aclose()
+
+    rows = asyncio.run(ask())
+    assert rows
+    for row in rows:
+        assert row.judge.startswith(f"openai/{MODEL}@")
+        if row.value is None:
+            assert (row.status, row.reason in REASONS) == ("unmeasured", True), row
+        else:
+            low, high = row.details["scale"]
+            assert low <= row.details["rating"] <= high
+            assert row.details["output_tokens"] > 0
+
+
+SHOWN = [field for field in ITEM if field not in ("retrieval_query", "context")]
+
+
 def short(name: str) -> str:
-    """A rubric of the same shape whose answer is short: a small model takes a second for a sentence."""
+    """A rubric of the same shape whose answer is short: a small model takes a second for a sentence.
+
+    All show the same, so that the server reads the item once.
+    """
     ours = rubric_named(name)
     schema = json.loads(json.dumps(ours.schema))
     held = schema["properties"]
@@ -185,13 +217,22 @@ def short(name: str) -> str:
             member["type"] = "integer"
     (schema if held is schema["properties"] else schema["properties"]["items"]["items"])["required"] = list(held)
     front = {"name": name, "version": 1, "measures": name, "scale": [ours.low, ours.high], "shape": ours.shape}
-    front |= {"passes_at": ours.passes_at, "fields": ", ".join(ours.required), "schema": schema}
+    front |= {"passes_at": ours.passes_at, "fields": ", ".join(SHOWN), "schema": schema}
     front |= {"value": "rating"} if ours.is_raw else {}
     lines = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
     return f"---\n{lines}\n---\nJudge it.\n\n## Item\n{{item}}\n"
 
 
-@pytest.mark.parametrize("name", sorted(MEASURES))
+ONE_OF_EACH_SHAPE = [
+    "agent.goal_achievement",
+    "answer.factual_accuracy",
+    "conversation.role_adherence",
+    "retrieval.faithfulness",
+    "tools.tool_relevancy",
+]
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES) if ALL else ONE_OF_EACH_SHAPE)
 def test_items_of_a_real_model(model: ModelServer, tmp_path: Path, name: str) -> None:
     """Whatever a real model writes is a value on the scale, or it has a reason."""
     (tmp_path / "short.md").write_text(short(name))

@@ -12,13 +12,9 @@ from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
 from convoscope.errors import InputError, UsageError
 from convoscope.judging.addressed import PLACEHOLDER
 from convoscope.judging.instrument import Instrument, JudgeSettings
-from convoscope.judging.item_questions import item_question
 from convoscope.judging.questions import Question, question
 from convoscope.judging.rubrics import read_rubric, rubric_named, rubrics
 from convoscope.metrics import example
-from convoscope.metrics.item_fields import PRESENT, first_absent
-from convoscope.metrics.items import viewed
-from convoscope.metrics.judged_items import reads_of
 from convoscope.metrics.registry import known
 from convoscope.scoring.forecast import least
 from support.judge_server import best
@@ -47,21 +43,16 @@ def test_a_rubric_that_changed_has_a_new_version() -> None:
     assert now == kept, "write the new version and hash into rubric_versions.json"
 
 
-@pytest.mark.parametrize("name", sorted(rubrics()))
+WRITTEN = {name for name, rubric in rubrics().items() if not rubric.is_heard}
+"""Those that a call of text can answer."""
+
+
+@pytest.mark.parametrize("name", sorted(WRITTEN))
 def test_each_rubric_serves_a_metric_and_has_pairs(name: str) -> None:
     rubric = rubric_named(name)
     assert known(rubric.measures) is not None
     pairs = pairs_of(name)
-    assert len(pairs) >= (1 if rubric.shape else 4)
-    if rubric.shape:
-        for pair in pairs:
-            for which in ("good", "bad"):
-                [(case, data)] = viewed(pair.conversation(which))
-                assert first_absent(case, reads_of(name)) is None
-                asked = item_question([rubric], case, data, lambda field, case=case: PRESENT[field](case)).question
-                assert isinstance(asked, Question)
-                assert asked.withheld == ()
-        return
+    assert len({pair.about for pair in pairs}) == len(pairs) >= 4
     prompts: list[str] = []
 
     def judge(prompt: str, schema: Any) -> Any:
@@ -69,7 +60,7 @@ def test_each_rubric_serves_a_metric_and_has_pairs(name: str) -> None:
         return least(schema)
 
     check_judge(Instrument(judge, JudgeSettings(use_cache=False)), [name])
-    # Each call is shown, and nothing in it is taken for words to the judge.
+    # Each call or item is shown, and nothing in it is taken for words to the judge.
     assert len(prompts) >= 2 * len(pairs)
     assert not any(PLACEHOLDER in prompt for prompt in prompts)
 
@@ -78,7 +69,16 @@ def test_a_judge_that_always_says_best_is_right_about_nothing() -> None:
     pairs = check_judge(Instrument(best, JudgeSettings(use_cache=False)))
     assert len(pairs) == sum(len(pairs_of(name)) for name in rubrics())
     assert not any(pair.is_right or pair.is_ordered for pair in pairs)
-    assert {checked.rubric for checked in by_rubric(pairs)} == set(rubrics())
+    assert {checked.rubric for checked in by_rubric(pairs)} == WRITTEN
+
+
+def test_a_rubric_about_a_sound_serves_a_metric_and_has_no_pairs() -> None:
+    heard = {name: rubric.measures for name, rubric in rubrics().items() if rubric.is_heard}
+    names = ("agent_speech_fidelity", "tts_fidelity", "user_speech_fidelity")
+    voice = {"tone_clarity": "audio.tone_clarity", "pronunciation_audio": "audio.pronunciation_audio@judge"}
+    assert heard == {name: f"judged.{name}" for name in names} | voice
+    assert all(known(measures) is not None for measures in heard.values())
+    assert not any(map(pairs_of, heard))
 
 
 def test_a_rubric_of_the_user_replaces_ours(tmp_path: Path) -> None:

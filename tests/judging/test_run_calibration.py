@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ import convoscope
 import convoscope.conversation
 from convoscope.analysis.answer.make import rank_texts
 from convoscope.analysis.calibration import calibrate_run, matched_entities
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.labelled_calls import LabelledEntity, read_labels
 from convoscope.analysis.run_labels import plain_cell, read_run_labels, safe_cell
 from convoscope.errors import InputError, UsageError
 from convoscope.judging.calibrations import kept_calibrations
 from convoscope.judging.rubrics import rubric_named
 from convoscope.metrics import example
+from convoscope.runs.reliability import reliability
 from convoscope.runs.run import Run
 from support.command_line import convoscope_here as command
 from support.judge_server import JudgeServer, judge_server
@@ -76,12 +77,21 @@ def test_a_calibrated_judge_decides_a_gate_and_another_does_not(server: JudgeSer
     assert "not calibrated" in said["words"]
     # A failure is not decided either.
     assert command("report", folder, "--target", f"{METRIC} >= 90%").code == 3
-    assert command("report", folder, *target, "--trust-judge").code == 0
-    assert command("report", folder, "--target", f"{METRIC} >= 90%", "--trust-judge").code == 1
+    trusted = command("report", folder, *target, "--trust-judge", "--markdown", tmp_path / "trusted.md")
+    assert trusted.code == 0
+    (line,) = [one for one in trusted.out.splitlines() if one.startswith(f"target: {METRIC}")]
+    # A target that only trust decides says so, whether it is met or missed.
+    assert re.search(r": met, but .*the judge openai/tiny@\w+ is not calibrated \(--trust-judge\) \(", line)
+    assert "not calibrated (--trust-judge)" in (tmp_path / "trusted.md").read_text()
+    missed = command("report", folder, "--target", f"{METRIC} >= 90%", "--trust-judge")
+    assert missed.code == 1
+    assert re.search(r": missed, but .*not calibrated \(--trust-judge\)", missed.out)
 
     labels = write_labels(tmp_path / "labels.jsonl", ALL)
     done = command("judge", "calibrate", folder, "--labels", labels)
     assert (done.code, done.out.splitlines()[0]) == (0, "1 of 1 judged figure can be relied on.")
+    after = command("report", folder, *target, "--trust-judge")
+    assert (after.code, "not calibrated" in after.out) == (0, False)
     assert command("report", folder, *target).code == 0
     found = Run.open(folder).summary.calibrations
     assert [(one.metric, one.labels, one.kappa) for one in found] == [(METRIC, 60, 1.0)]
@@ -90,7 +100,16 @@ def test_a_calibrated_judge_decides_a_gate_and_another_does_not(server: JudgeSer
 def test_a_call_below_a_target_says_whose_word_that_is(server: JudgeServer, tmp_path: Path) -> None:
     run = judged_run(tmp_path / "run", server.openai, [1, 3, 3], targets=f"{METRIC} >= 40%")
     (worst, *_) = run.worst()
-    assert rank_texts(run, [worst]) == ["faithfulness 0.000, misses its target by a judge that is not calibrated"]
+    assert rank_texts(run, [worst]) == ["faithfulness 0.000, by a judge that is not calibrated"]
+
+
+def is_believed(run: Run) -> bool:
+    """Whether the one calibration that the run has is that of its judge."""
+    [figure] = [one for one in run.summary.metrics if one.key == METRIC and not one.reduction]
+    [agreement], known = run.summary.calibrations, reliability(run.summary, figure)
+    assert known is not None
+    assert (agreement.is_calibrated, agreement.judge == figure.judge) == (True, known.is_reliable)
+    return known.is_reliable
 
 
 def test_other_runs_find_the_calibration(server: JudgeServer, tmp_path: Path) -> None:
@@ -99,17 +118,17 @@ def test_other_runs_find_the_calibration(server: JudgeServer, tmp_path: Path) ->
     assert command("judge", "calibrate", tmp_path / "first", "--labels", labels).code == 0
     assert len(kept_calibrations(tmp_path / "cache" / "calibration.json")) == 1
     other = judged_run(tmp_path / "other", server.openai, [3, 3, 1])
-    assert [one.labels for one in other.summary.calibrations] == [60]
+    assert is_believed(other)
     # Another rubric is another judge.
     rubric = tmp_path / "rubrics" / "faithfulness.md"
     rubric.parent.mkdir()
     text = command("judge", "rubrics", "faithfulness").out
     rubric.write_text(text.replace("version: 1", "version: 2").replace("You check", "You look"))
     third = judged_run(tmp_path / "third", server.openai, [3, 3, 1], rubrics=[rubric.parent])
-    assert third.summary.calibrations == []
+    assert not is_believed(third)
     # So is another model.
     fourth = judged_run(tmp_path / "fourth", server.openai.replace("tiny", "small"), [3, 3, 1])
-    assert fourth.summary.calibrations == []
+    assert not is_believed(fourth)
 
 
 def test_scoring_again_takes_up_a_new_calibration(server: JudgeServer, tmp_path: Path) -> None:
@@ -332,7 +351,7 @@ def test_a_judged_figure_says_its_judge_wherever_it_is_shown(server: JudgeServer
     # All are rated worst, which would be bad; a judge of which nothing is known calls nothing bad.
     before = command(*made, "--target", f"{METRIC} >= 50%")
     assert before.code == 3
-    assert "judged by openai/tiny, not calibrated: faithfulness" in before.out
+    assert "1 judged figure, not calibrated: `convoscope judge calibrate`" in before.out
     assert "undetermined: ≥ 0.500, not calibrated" in " ".join(before.out.split())
     assert "  bad" not in before.out
     labels = write_labels(tmp_path / "labels.jsonl", [1] * 11 + [2])

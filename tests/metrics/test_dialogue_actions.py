@@ -25,6 +25,7 @@ from convoscope.metrics.dialogue.policy import (
 )
 from convoscope.metrics.dialogue.turns import act, turn_of
 from convoscope.metrics.dialogue.venues import VenueDatabase
+from convoscope.metrics.needs import NAMED
 from convoscope.metrics.registry import installed
 from convoscope.resources import Verdict
 
@@ -196,7 +197,7 @@ class Recorder:
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         del schema
         self.shown.append(json.loads(prompt.rpartition("\nassistant: ")[2].partition("\n</data>")[0]))
-        return Verdict({"score": 4}, self.identity)
+        return Verdict({"score": 4, "quote": self.shown[-1]}, self.identity)
 
 
 def conversation(*frames: Frame, **fields: Any) -> Conversation:
@@ -243,3 +244,19 @@ def test_an_agent_that_writes_its_state_is_judged_by_its_own_words() -> None:
     own = Frame(seq=0, origin="predicted", slots={"area": ("north",)})
     for talk in (conversation(), conversation(own)):
         assert judged(talk) == (["A person's reply.", "Another of a person."], [4.0, 4.0])
+
+
+def test_what_people_said_in_an_annotated_dialogue_is_not_judged() -> None:
+    """Nothing was predicted, so nothing is the system's; an ordinary chat is judged only if the metric is named."""
+    declared = installed().declared["dialogue.response_quality"]
+    states = Frame(seq=0, origin="gold", slots={"area": ("north",)})
+    own = Frame(seq=0, origin="predicted", slots={"area": ("north",)})
+
+    def missing(*frames: Frame, named: bool = False) -> list[str]:
+        talk, held = conversation(*frames), frozenset([NAMED] if named else [])
+        return [need.code for need in declared.needs if need.code != "no_judge" and not need.met(talk, held)]
+
+    assert missing(GOLD_ACTS, named=True) == missing(states, named=True) == ["no_predictions"]
+    # An agent that writes its state speaks for itself, too.
+    assert missing(named=False) == missing(own) == ["not_named"]
+    assert missing(named=True) == missing(own, named=True) == missing(GOLD_ACTS, own) == []

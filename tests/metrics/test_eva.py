@@ -7,7 +7,7 @@ import pytest
 
 from convoscope.conversation import Conversation, Database, Label, Logged, Scenario
 from convoscope.metrics import composites as eva
-from convoscope.metrics import external, judged_parts
+from convoscope.metrics import external, judged_sound
 from convoscope.metrics import judged_calls as judged
 from convoscope.metrics.outcome import endings
 from convoscope.metrics.outcome import task as outcome
@@ -16,7 +16,9 @@ from convoscope.metrics.voice import turn_taking
 from convoscope.scoring.evaluate import evaluate, observe
 from support.calls import bot, caller, simulated, voice_call
 
-DECLARED = list(collect([eva, judged, external, outcome.task_completion, turn_taking.turn_taking_eva]).values())
+DECLARED = list(
+    collect([eva, judged, judged_sound, external, outcome.task_completion, turn_taking.turn_taking_eva]).values()
+)
 GOOD = {"faithfulness": 0.5, "agent_speech_fidelity": 0.95, "conversation_progression": 0.5, "conciseness": 0.5}
 
 
@@ -99,7 +101,7 @@ GATE = list(
             eva.validation_gate,
             endings.conversation_valid_end,
             judged.user_behavioral_fidelity,
-            judged_parts.user_speech_clear,
+            judged_sound.user_speech_clear,
         ]
     ).values()
 )
@@ -171,7 +173,7 @@ def test_without_a_simulator_there_is_no_gate() -> None:
 )
 def test_a_rating_of_the_whole_voice_says_little_of_its_turns(whole: float, told: tuple[float | None, str]) -> None:
     label = Label(name="user_speech_fidelity", value=whole, rater="eva", rater_kind="external")
-    (one,) = observe(judged_parts.user_speech_clear, voice_call(caller("hi"), bot("yes?"), labels=(label,)))
+    (one,) = observe(judged_sound.user_speech_clear, voice_call(caller("hi"), bot("yes?"), labels=(label,)))
     assert (one.value, one.reason) == told
 
 
@@ -181,5 +183,5 @@ def test_a_turn_that_was_not_rated_leaves_the_voice_open() -> None:
         Label(name="user_speech_fidelity", value=None, rater="j", subject_kind="turn", subject="2", status="failed"),
     ]
     call = voice_call(caller("hi"), bot("yes?"), caller("bye"), bot("bye"), labels=tuple(labels))
-    (one,) = observe(judged_parts.user_speech_clear, call)
+    (one,) = observe(judged_sound.user_speech_clear, call)
     assert (one.status, one.value, one.reason) == ("error", None, "rater_failed")

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from convoscope.conversation import Conversation, Label
-from convoscope.metrics.judged_calls import agent_speech_fidelity, conciseness, faithfulness
+from convoscope.metrics.judged_calls import conciseness, faithfulness
+from convoscope.metrics.judged_sound import agent_speech_fidelity
 from convoscope.scoring.evaluate import evaluate, observe
 from support.chats import agent, chat, user
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from convoscope.conversation import Conversation, Outcome
+from convoscope.conversation import Conversation, Outcome, Source
 from convoscope.metrics.latency import components, response
 from convoscope.metrics.registry import collect
 from convoscope.scoring.evaluate import evaluate, observe
+from convoscope.scoring.profiles import Profiles
 from support.calls import bot, caller, reported, voice_call
 from support.chats import agent, call, chat, told, user
 
@@ -41,6 +42,13 @@ class TestTurns:
             ("turn 3", "not_applicable: agent_interrupted"),
         ]
         assert observations[0].details == {"from": "sound"}
+
+    def test_a_recording_without_a_log_has_no_wait_by_the_log(self) -> None:
+        """Its waits are those of `timing.response_latency`."""
+        bare = three_turns(source=Source(format="recording"))
+        profile = Profiles([response.response_speed, response.response_latency]).of(bare)
+        assert [metric.key for _, metric in profile.ready] == ["timing.response_latency"]
+        assert [(one.status, one.reason) for one in profile.absent.values()] == [("not_applicable", "times_from_sound")]
 
     def test_as_the_log_states_it(self) -> None:
         conversation = three_turns(extras={"response_latencies": [1.25, 3.5, 0.75]})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convoscope.conversation import Agent, AudioFile, Conversation, Item
-from convoscope.metrics.audio import TranscriptLine, speakers_of, transcript_lines, word_accuracy
+from convoscope.metrics.audio.word_accuracy import TranscriptLine, speakers_of, transcript_lines, word_accuracy
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import evaluate, observe
 from support.chats import agent, chat, told, user

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from convoscope.conversation import Outcome, StateEntered, Time, ToolCall, ToolResult
+from convoscope.conversation import (
+    Outcome,
+    Participant,
+    Segment,
+    StateEntered,
+    Time,
+    ToolCall,
+    ToolResult,
+    Utterance,
+)
 from convoscope.runs.make import make_run
 from support.calls import bot, caller, voice_call
 from support.chats import UNPLACED, agent, chat, user
@@ -61,3 +71,35 @@ def test_hostile_words_are_harmless(tmp_path: Path, text: str) -> None:
 def test_eighty_columns(tmp_path: Path) -> None:
     lines = told(tmp_path, chat(user("word " * 200), agent("Hello.")))
     assert max(map(len, lines)) <= 80
+
+
+def test_without_words_it_says_when_there_was_speech_and_silence(tmp_path: Path) -> None:
+    """Speech of two channels, as a bare recording has it: 4 s of silence from 2 s to 6 s. Whose it is, is unknown."""
+    talk = chat(
+        Utterance(seq=UNPLACED, speaker="user", segments=(Segment(0, 2),)),
+        Utterance(seq=UNPLACED, speaker="agent", segments=(Segment(6, 7),)),
+    )
+    channels = (Participant("user", "unknown", "channel 1"), Participant("agent", "unknown", "channel 2"))
+    talk = msgspec.structs.replace(talk, participants=channels)
+    assert told(tmp_path, talk)[3:-2] == [
+        "  0:00  channel 1 (no words in the log)",
+        "  0:06  channel 2 (no words in the log)",
+        "timeline: 0:07.0; longest silence between words 4.0 s at 0:02.0",
+    ]
+
+
+def test_a_turn_without_words_is_said_among_others(tmp_path: Path) -> None:
+    silent = Utterance(seq=UNPLACED, speaker="user")
+    lines = told(tmp_path, chat(agent("Are you there?"), silent, agent("Good bye.")))
+    assert lines[3:6] == [
+        "        agent  Are you there?",
+        "        user   (no words in the log)",
+        "        agent  Good bye.",
+    ]
+    assert not any("timeline" in line for line in lines)
+
+
+def test_without_speech_no_words_are_known(tmp_path: Path) -> None:
+    lines = told(tmp_path, chat(StateEntered(seq=UNPLACED, state="greeting")))
+    assert "        → greeting" in lines
+    assert "No words are known." in lines

@@ -142,5 +142,5 @@ def test_bad_usage(run: Run) -> None:
 def test_command(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "scores.json"
     printed = run_command("export", run.folder, "--to", "otel", "--out", out, "--metrics", "conversation.turns").out
-    assert f"{out}: 1 scores" in printed.replace("\n", "")
+    assert f"{out}: 1 score" in printed.replace("\n", "")
     assert len(json.loads(out.read_text())["resourceLogs"][0]["scopeLogs"][0]["logRecords"]) == 1

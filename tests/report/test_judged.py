@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 import convoscope
-from convoscope.judging.questions import found_quote
+from convoscope.judging.quotes import found_quote
 from convoscope.metrics import example
 from convoscope.report.judged import UNFOUNDED, JudgedCall, JudgedMaker, JudgedScore, judge_signs
 from convoscope.report.run_markdown import markdown
 from convoscope.report.story import story
 from convoscope.runs.conversations import records
 from convoscope.runs.run import PAGE, Run
+from convoscope.views.standard_data.canonical import to_conversation
+from convoscope.views.standard_data.tidy import tidy
 from support.command_line import convoscope_here as command
 from support.judge_server import JudgeServer, judge_server
+from support.judged_items import FULL
 from support.judged_runs import QUOTE, by_grade, call, judged_run, write_labels
 from support.pages import page_facts
 
@@ -243,3 +246,43 @@ def test_the_terminal_says_the_same(server: JudgeServer, tmp_path: Path) -> None
 )
 def test_a_quote_is_found_as_the_log_has_it(quote: str, text: str, exact: str) -> None:
     assert found_quote(quote, text) == exact
+
+
+def test_a_rating_that_is_the_value_is_on_its_scale(server: JudgeServer, tmp_path: Path) -> None:
+    server.answer = lambda prompt, schema: {"reasoning": "A part is missing.", "quote": "Good evening.", "score": 3}
+    run = judged_run(tmp_path / "run", server.openai, [3], metrics="dialogue.response_quality", trust_judge=True)
+    # The quote is of the first reply; of the second there is no rating.
+    score = only(run, "call-00", trust_judges=True)
+    assert (score.value, score.low, score.high, score.mark) == ("3 of 5", "1", "5", 75.0)
+    assert (score.verdict, score.tone) == ("fails, the mark is 4", "bad")
+    assert score.judges[0].dots == [50.0]
+
+
+def test_each_item_of_a_conversation_has_its_rating(server: JudgeServer, tmp_path: Path) -> None:
+    def answer(prompt: str, schema: Any) -> Any:
+        if "ask the shop" in prompt:
+            return {"reasoning": "Nothing came of it.", "quote": "ask the shop", "score": 4}
+        return {"reasoning": "All was done.", "quote": "", "score": 10}
+
+    server.answer = answer
+    cases = [{**FULL, "turn_id": "1"}, {**FULL, "turn_id": "2", "trace": [{"step": "ask the shop"}]}]
+    talk = to_conversation([tidy(case) for case in cases], id="two")
+    settings: dict[str, Any] = {"judge": server.openai, "metrics": "agent.goal_achievement", "workers": 1}
+    run = convoscope.score([talk], out=tmp_path / "run", **settings)
+    score = only(run, "two")
+    # The mean of 10 and 4. An item named 1 is no turn 1.
+    assert (score.value, score.asked) == ("7 of 10", "item 1: 10, item 2: 4")
+    assert [(quote.where, quote.rating) for quote in score.quotes] == [("item 2", "4 of 10")]
+
+
+def test_what_it_took_is_that_of_all_answers(server: JudgeServer, tmp_path: Path) -> None:
+    server.answer = lambda prompt, schema: {"reasoning": "A part is missing.", "quote": "", "score": 3}
+    run = judged_run(tmp_path / "run", server.openai, [3], metrics="dialogue.response_quality")
+    # Two replies are two questions, each of 100 tokens and an answer of 20.
+    (by,) = only(run, "call-00").by
+    assert "240 tokens" in by
+    # All turns are rated in one answer.
+    server.answer = by_grade
+    run = judged_run(tmp_path / "turns", server.openai, [3], metrics="judged.conciseness")
+    (by,) = only(run, "call-00").by
+    assert "; 120 tokens" in by

@@ -322,6 +322,9 @@ class TestTheWhole:
     def test_sound_files_keep_their_place(self) -> None:
         sound = AudioFile(tracks=(Track(path="a.wav"), Track(url="https://x/b.wav"), Track(id="left")))
         assert lanes(chat(user("hi", 0), recording=sound)).tracks == ("a.wav", "https://x/b.wav", "left")
+        # A whole path is of the machine that scored the call.
+        whole = AudioFile(tracks=(Track(path="/srv/calls/a.wav"),))
+        assert lanes(chat(user("hi", 0), recording=whole)).tracks == ("a.wav",)
 
 
 tenths = st.integers(0, 100).map(lambda number: number / 10)

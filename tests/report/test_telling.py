@@ -232,7 +232,7 @@ class TestOneConversation:
         talk = chat(user("hi", 0, until=1), agent("so", 3, until=4), user("ah", 5), agent("oh", 7, until=8), id="c")
         told = printed(story(KeptConversation(0, talk, [], [], []), summary()))
         # nobody from 1 to 3; from 4 to 7 the user, who began at 5, may have spoken
-        silence = "longest silence 2.0 s at 0:01.0; 1 utterance without an end"
+        silence = "longest silence between words 2.0 s at 0:01.0; 1 utterance without an end"
         assert f"\ntimeline: 0:08.0; {silence}\n" in told
 
 

@@ -42,7 +42,8 @@ def run(tmp_path: Path) -> Run:
         _gold(tmp_path / "gold", sample)
     _gold(tmp_path / "gold", "wrong", label="weather")
     paths = [tmp_path / "calls", tmp_path / "gold"]
-    return convoscope.score(paths, metrics=METRICS, out=tmp_path / "run", workers=1)
+    # Without a user there are no turns to count.
+    return convoscope.score(paths, metrics=METRICS, speakers=["user=spk_0"], out=tmp_path / "run", workers=1)
 
 
 def test_it_counts_in_the_coverage_of_what_needs_gold(run: Run) -> None:

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import duckdb
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -27,7 +26,6 @@ from convoscope.metrics import (
     measured,
     metric,
 )
-from convoscope.runs import distributions as module
 from convoscope.runs.distributions import BINS, MAX_POSITIONS, Distribution, Histogram, bin_edges, distributions
 from convoscope.runs.make import make_run as score
 from convoscope.runs.run import Run
@@ -163,25 +161,6 @@ class TestHistograms:
         assert found.mean == pytest.approx(13.1 / 6)
         assert found.p50 == pytest.approx(0.85)  # between 0.7 and 1.0
         assert found.p95 == pytest.approx(1.0 + 0.75 * 8.9)  # place 4.75 of 0 to 5
-
-    def test_are_asked_for_in_two_queries(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """One for the middle and the ends, one for the bins between them."""
-        asked: list[str] = []
-
-        class Counting:
-            def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-                self.connection = connection
-
-            def execute(self, query: str) -> duckdb.DuckDBPyConnection:
-                asked.append(query)
-                return self.connection.execute(query)
-
-        run = listed(tmp_path, {"wait": [0.0, 0.5, 0.7]}, [grade("wait", unit="s")])
-        real = module._histograms
-        monkeypatch.setattr(module, "_histograms", lambda connection, *facts: real(Counting(connection), *facts))
-        assert only(run).by_conversation is not None
-        assert len(asked) == 2
-        assert len([query for query in asked if "avg(value)" in query]) == 1
 
     def test_whole_numbers_stand_at_the_beginning_of_their_bin(self, tmp_path: Path) -> None:
         run = listed(tmp_path, {"calls": [1.0, 2.0, 2.0, 3.0]}, [grade("calls", unit=COUNT)])

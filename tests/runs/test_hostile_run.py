@@ -14,7 +14,7 @@ import pytest
 
 import convoscope
 from convoscope.errors import ConvoscopeError, RunError
-from convoscope.runs.database import connect
+from convoscope.runs.database import _entries, connect
 from convoscope.runs.run import Run
 from convoscope.runs.sql import query, views
 from support.command_line import convoscope as command
@@ -312,3 +312,14 @@ def test_a_report_to_share_does_not_name_the_folders_of_this_machine(run: Path, 
     text = (tmp_path / "report.md").read_text()
     assert str(run.parent) not in text
     assert "`run`" in text
+
+
+@pytest.mark.parametrize("gone", [".partial", "conversations.parquet"])
+def test_a_folder_that_another_process_removes_meanwhile_is_no_error(gone: str, tmp_path: Path) -> None:
+    (tmp_path / ".partial" / "conversations.parquet").mkdir(parents=True)
+    seen = []
+    for entry in _entries(tmp_path):
+        seen.append(entry.name)
+        if entry.name == gone:
+            shutil.rmtree(entry.path)
+    assert seen[-1] == gone

@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
+from fsspec import AbstractFileSystem
 
 import convoscope
+from convoscope.errors import is_interrupt, raised_inside
 from support import warm_process
 from support.command_line import convoscope as command
 from support.generated import write_lines
@@ -162,3 +165,40 @@ def test_an_answer_without_end_is_stopped_while_it_is_fetched(whole: convoscope.
     )
     assert (ended.code, ended.out) == (2, "")
     assert "the query took more than 0.2 seconds" in ended.err
+
+
+class _Stopped(AbstractFileSystem):
+    """A store in which something is raised while the database reads."""
+
+    protocol = "stopped"
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def exists(self, *arguments: object, **options: object) -> bool:
+        return True
+
+    def open(self, *arguments: object, **options: object) -> None:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (OSError(5, "Input/output error"), "OSError: [Errno 5] Input/output error"),
+    ],
+)
+def test_what_is_raised_inside_of_a_query(raised: BaseException, reason: str) -> None:
+    """The database wraps it into an error of its own, whose text may be a traceback."""
+    with duckdb.connect() as connection:
+        connection.register_filesystem(_Stopped(raised))
+        with pytest.raises(duckdb.Error) as caught:
+            connection.execute("SELECT * FROM read_parquet(['stopped://x.parquet'])")
+        assert raised_inside(caught.value) == reason
+        assert is_interrupt(caught.value) == isinstance(raised, KeyboardInterrupt)
+        with pytest.raises(duckdb.Error) as own:
+            connection.execute("SELECT 'KeyboardInterrupt: '::INTEGER")
+        assert not raised_inside(own.value)
+        assert not is_interrupt(own.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from convoscope.conversation import Conversation, Outcome
 from convoscope.metrics import CONVERSATION, HIGHER, LOWER, SHARE, Metric, Observation, TenPoints, measured, metric
@@ -119,3 +119,41 @@ class TestOutcomes:
             ("b", "unknown"),
             ("a", "done"),
         ]
+
+
+def rated(judge: str) -> Metric:
+    """What a judge says; 7 of 10 points pass."""
+
+    @metric(
+        "test.rated", version=1, observes=CONVERSATION, unit="points", better=HIGHER, ten=TenPoints(zero=0.0, ten=10.0)
+    )
+    def read(conversation: Conversation) -> Observation:
+        """What does the judge say?"""
+        return measured(conversation, conversation.extras["test.rated"], judge=judge)
+
+    return read
+
+
+class TestJudges:
+    """a waits too long; of b a judge says the worst."""
+
+    GRADES: ClassVar = {"a": {"test.latency": 9.0, "test.rated": 9.0}, "b": {"test.latency": 1.0, "test.rated": 0.0}}
+
+    def test_one_that_is_not_calibrated_decides_nothing(self, tmp_path: Path) -> None:
+        run = run_of(tmp_path, self.GRADES, [LATENCY, rated("openai/tiny@1")], targets=["test.rated >= 9"])
+        assert because(run) == {"a": [("test.latency", "mark")], "b": []}
+        assert order(run) == ["a", "b"]
+
+    def test_unless_judges_are_trusted(self, tmp_path: Path) -> None:
+        # 0 of 10 points are below 7.
+        run = run_of(tmp_path, self.GRADES, [LATENCY, rated("openai/tiny@1")], trust_judge=True)
+        assert because(run) == {"a": [("test.latency", "mark")], "b": [("test.rated", "mark")]}
+
+    def test_people_need_no_calibration(self, tmp_path: Path) -> None:
+        run = run_of(tmp_path, self.GRADES, [LATENCY, rated("human:ann")])
+        assert because(run)["b"] == [("test.rated", "mark")]
+
+    def test_where_there_is_nothing_else_it_orders_and_fails_none(self, tmp_path: Path) -> None:
+        run = run_of(tmp_path, self.GRADES, [rated("openai/tiny@1")])
+        assert order(run) == ["b", "a"]
+        assert because(run) == {"b": [("test.rated", "")], "a": []}

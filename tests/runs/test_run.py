@@ -27,6 +27,8 @@ FILES = {
     "conversation_scores.parquet",
     "conversations.parquet",
     "flows.json",
+    "looks",
+    "parts.json",
     "profiles.parquet",
     "read-report.json",
     "receipt.json",
@@ -394,9 +396,9 @@ class TestLargeAndOdd:
         assert [score.conversation for score in run.scores("turns")] == [f"chat-{number:05d}" for number in range(3)]
 
     def test_workers_that_share_no_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from convoscope.scoring import engines
+        from convoscope.scoring.engines import local
 
-        monkeypatch.setattr(engines, "can_share", lambda: False)
+        monkeypatch.setattr(local, "can_share", lambda: False)
         logs = write_lines(tmp_path / "chats.jsonl", range(40))
         spawned = score(logs, metrics=FEW, out=tmp_path / "spawned", workers=2, part_bytes=8000)
         monkeypatch.undo()

@@ -29,8 +29,8 @@ from convoscope.metrics import (
     not_applicable,
 )
 from convoscope.metrics.declaration import Better
-from convoscope.runs import ranking
 from convoscope.runs.make import make_run as score
+from convoscope.runs.measured import measured_columns
 from convoscope.runs.ranking import (
     FAILURES,
     REASONS,
@@ -43,6 +43,7 @@ from convoscope.runs.ranking import (
     worst_and_broken,
 )
 from convoscope.runs.run import Run
+from convoscope.runs.score_columns import ScoreColumns
 from convoscope.scores.observation import COMPUTED
 from convoscope.statistics.panels import panel_name
 from support.chats import agent, chat, user
@@ -528,13 +529,11 @@ class TestARunThatIsReadOneMetricAtATime:
     """Above some rows, metrics are read one by one, and a column that holds one value takes no room."""
 
     @pytest.mark.parametrize("most", [10**6, 0])
-    def test_the_columns_are_what_was_measured(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
-    ) -> None:
+    def test_the_columns_are_what_was_measured(self, tmp_path: Path, most: int) -> None:
         chats = [chat(*[user("hi"), agent("yes?")] * turns, id=f"c{at}") for at, turns in enumerate((1, 2, 2))]
         run = score(chats, metrics=["conversation.turns"], out=tmp_path / "run", workers=1)
-        monkeypatch.setattr(ranking, "_AT_HAND", most)
-        rows = ranking.measured_columns(run, "conversation.turns", "", COMPUTED, ("value", "n", "score", "tp"))
+        run.columns = ScoreColumns(run.tables, most)
+        rows = measured_columns(run, "conversation.turns", "", COMPUTED, ("value", "n", "score", "tp"))
         assert rows["number"].tolist() == [0, 1, 2]
         assert rows["value"].tolist() == [1, 2, 2]  # turns of the user
         assert rows["n"].tolist() == [1, 1, 1]

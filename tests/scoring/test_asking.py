@@ -48,9 +48,8 @@ def start(logs: Path, out: Path) -> subprocess.Popen[bytes]:
 
 def answers(out: Path) -> list[list[object]]:
     """The whole lines that are written down beside an unfinished run."""
-    path = out.with_name(f"{out.name}.partial") / "answers" / "000000.jsonl"
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    return [json.loads(line) for line in lines]
+    paths = (out.with_name(f"{out.name}.partial") / "answers").glob("*.jsonl")
+    return [json.loads(line) for path in paths for line in path.read_bytes().split(b"\n")[:-1]]
 
 
 def wait_for_answers(process: subprocess.Popen[bytes], out: Path, count: int) -> None:
@@ -146,7 +145,7 @@ def test_what_went_wrong_is_an_error_of_the_metric_and_tried_again(tmp_path: Pat
     found = [score for score in run.scores() if score.metric == "asking.politeness"]
     assert [(one.status, one.reason) for one in found] == [("error", "metric_raised")] * 3
     assert all("Connect call failed" in one.observation.detail for one in found)
-    file = keep_all(AnswerFile(tmp_path, 0), (0, "asking.politeness", [found[0].observation]))
+    file = keep_all(AnswerFile(tmp_path, "a"), (0, "asking.politeness", [found[0].observation]))
     assert not file.path.exists()
 
 
@@ -154,10 +153,10 @@ def test_an_answer_that_was_cut_is_asked_for_again(tmp_path: Path) -> None:
     from convoscope.metrics import WHOLE, measured
 
     kept = [measured(WHOLE, 0.1, judge="a/b@c", details={"why": "wörter", "n": [1, None]})]
-    file = keep_all(AnswerFile(tmp_path, 3), (5, "x.y", kept), (6, "x.y", kept))
+    file = keep_all(AnswerFile(tmp_path, "b"), (5, "x.y", kept), (6, "x.y", kept))
     whole = file.path.read_bytes()
     file.path.write_bytes(whole[:-4])
-    again = AnswerFile(tmp_path, 3)
+    again = AnswerFile(tmp_path, "b")
     assert again.get(5, "x.y") == tuple(kept)
     assert again.get(6, "x.y") is None
     assert again.get(5, "x.z") is None

@@ -83,7 +83,8 @@ class TestAMetric:
         assert (need.code, need.unlock) == ("no_judge", "a judge, named by the user")
         (need,) = words.needs
         assert (need.code, need.unlock) == ("no_glossary", "a resource of the type Glossary")
-        assert [need.code for need in seconds.needs] == ["no_recording", "recordings_not_opened"]
+        codes = ["no_raw_complete_audio", "no_recording", "audio_not_installed", "recordings_not_opened"]
+        assert [need.code for need in seconds.needs] == codes
 
     def test_without_it_is_unmeasured(self) -> None:
         (found,) = observe(judged, TALK)

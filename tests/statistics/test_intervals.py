@@ -18,6 +18,7 @@ from convoscope.statistics.intervals import (
     student_quantile,
     wilson,
 )
+from convoscope.statistics.summary import least_value, most_value
 from support.tables import headline, ratios, reduced_by, values
 
 Z2 = 3.841458820694124  # the square of 1.959964, the normal deviate of 95 %
@@ -354,3 +355,16 @@ class TestInAFigure:
         declared = reduced_by("mean")
         data = [values(1, 2), values(5), values(9, 9, 9)]
         assert headline(declared, *data).interval == headline(declared, *data).interval
+
+
+def test_an_interval_stays_on_the_scale_of_its_unit() -> None:
+    # Two calls rated 2 and 10: 6 ± 12.7 · 4 reaches far beyond both ends.
+    sums = Sums("", np.array([2.0, 10.0]), np.ones(2))
+    clusters = np.arange(2)
+    free = ratio_interval(sums, clusters, bounded=False)
+    shut = ratio_interval(sums, clusters, bounded=False, least=least_value("of 10"), most=most_value("of 10"))
+    assert free is not None
+    assert free.lowest < 0
+    assert free.highest > 10
+    assert shut is not None
+    assert (shut.low, shut.high) == (0.0, 10.0)

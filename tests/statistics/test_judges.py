@@ -121,11 +121,12 @@ class TestConversationsThatNeverReachedTheJudges:
         assert one.samples_not_applicable == 2  # off, short; label is unmeasured, raises is an error
         assert one.coverage == 0.6  # 3 ÷ (7 − 2)
 
-    def test_the_rows_behind_it_are_nobodys(self, run: Run) -> None:
+    def test_a_turn_without_a_judge_is_a_row_of_each_and_a_whole_conversation_of_none(self, run: Run) -> None:
         found = run.scores(all=True)
         rows = {(one.conversation, one.judge): (one.status, one.reason) for one in found if one.value is None}
         assert rows == {
-            ("partly", "(computed)"): ("not_applicable", "no_words"),
+            ("partly", "p/a"): ("not_applicable", "no_words"),
+            ("partly", "p/b"): ("not_applicable", "no_words"),
             ("partly", PANEL): ("not_applicable", "no_words"),
             ("off", "p/a"): ("not_applicable", "off_topic"),
             ("off", "p/b"): ("not_applicable", "off_topic"),

@@ -209,6 +209,12 @@ class TestMarks:
         assert marks_of(declared(better=LOWER), []) == Marks(1.0, 0.0, None)
         assert marks_of(declared(unit="points"), []) is None
 
+    def test_ratings_in_another_unit_have_the_scale_that_their_scores_name(self) -> None:
+        details = {"scale": [1, 5], "passes_at": 4.0}
+        [one] = [measured(turn(1), 3.0, judge="p/a", details=details)]
+        assert marks_of(declared(unit="points"), [one]) == Marks(1, 5, 4.0)
+        assert marks_of(declared(unit="points", better=LOWER), [one]) == Marks(5, 1, 4.0)
+
     def test_a_panel_says_whether_its_judges_are_on_both_sides(self) -> None:
         [one] = panel([*rated("p/a", 1.0), *rated("p/b", 0.0)], declared())
         assert one.details is not None
@@ -228,6 +234,13 @@ class TestRepeats:
         assert one.detail == "2 of 3 repeats pass"
         assert one.details is not None
         assert one.details["repeats"] == [1.0, 0.0, 1.0]
+
+    def test_on_both_sides_of_a_mark_in_points(self) -> None:
+        # 4 of 5 passes, 3 does not; their mean 3.5 would be a rating that was never given.
+        details = {"scale": [1, 5], "passes_at": 4.0}
+        rounds = [[measured(turn(1), value, judge="p/a", details=details)] for value in (4.0, 3.0)]
+        [one] = joined_repeats(rounds, declared(unit="points"))
+        assert (one.status, one.value, one.reason) == ("unmeasured", None, "repeats_straddle")
 
     def test_without_a_mark_nothing_straddles(self) -> None:
         [one] = joined_repeats([said("p/a", 1.0), said("p/a", 0.0)], declared())

@@ -5,7 +5,7 @@ from typing import Any
 from convoscope.conversation import ComponentMetric, Conversation, Event, Logged, Segment, Text, Utterance
 from support.chats import UNPLACED, chat
 
-Span = tuple[float, float]
+LoggedSpan = tuple[float, float]
 
 
 def voice_call(*events: Event, pipeline: str | None = "cascade", **facts: Any) -> Conversation:
@@ -13,16 +13,16 @@ def voice_call(*events: Event, pipeline: str | None = "cascade", **facts: Any) -
     return chat(*events, pipeline=pipeline, **facts)
 
 
-def caller(text: str, *sound: Span, heard: str | None = None, **facts: Any) -> Utterance:
+def caller(text: str, *sound: LoggedSpan, heard: str | None = None, **facts: Any) -> Utterance:
     """The user means to say a text; `heard` is what the recogniser made of it."""
     return _said("user", text, sound, heard, **facts)
 
 
-def bot(text: str, *sound: Span, **facts: Any) -> Utterance:
+def bot(text: str, *sound: LoggedSpan, **facts: Any) -> Utterance:
     return _said("agent", text, sound, None, **facts)
 
 
-def _said(speaker: str, text: str, sound: tuple[Span, ...], heard: str | None, **facts: Any) -> Utterance:
+def _said(speaker: str, text: str, sound: tuple[LoggedSpan, ...], heard: str | None, **facts: Any) -> Utterance:
     return Utterance(
         seq=UNPLACED,
         speaker=speaker,

@@ -105,9 +105,9 @@ FUNCTION_UNITS = (
 
 def functions() -> dict[str, Callable[[str], object]]:
     from convoscope.harmless import clean, one_line
-    from convoscope.metrics import audio as transcripts
     from convoscope.metrics.answer import forms
     from convoscope.metrics.answer import multiple_choice as choices
+    from convoscope.metrics.audio import word_accuracy as transcripts
     from convoscope.metrics.tools import call_checks as tools
     from convoscope.metrics.voice.transcription import word_errors
     from convoscope.report.table import plain

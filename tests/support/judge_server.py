@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import math
 import threading
@@ -35,6 +36,8 @@ class JudgeServer:
         self.chances: Callable[[str], dict[str, float] | None] = lambda prompt: {"Yes": 0.1, "No": 0.9}
         """How likely each first word is, where log-probabilities are asked for; None: the server gives none."""
         self.prompts: list[str] = []
+        self.waves: list[bytes] = []
+        """The files that came as `input_audio`, one for each question that had a sound."""
         self.bodies: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.failures: list[Callable[[web.Request], Any]] = []
@@ -50,6 +53,11 @@ class JudgeServer:
         return f"openai:tiny@http://127.0.0.1:{self.port}/v1"
 
     @property
+    def listening(self) -> str:
+        """The same with a name that says that it takes sound."""
+        return f"openai:tiny-audio@http://127.0.0.1:{self.port}/v1"
+
+    @property
     def anthropic(self) -> str:
         return f"anthropic:tiny@http://127.0.0.1:{self.port}"
 
@@ -58,7 +66,7 @@ class JudgeServer:
         schema = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
         if (failed := await self._failed(request)) is not None:
             return failed
-        prompt = body["messages"][0]["content"]
+        prompt = _text_of(body)
         if body.get("logprobs"):
             message = _first_word(self.chances(prompt))
         else:
@@ -83,7 +91,12 @@ class JudgeServer:
         self.bodies.append(raw)
         self.headers.append(dict(request.headers))
         body = json.loads(raw)
-        self.prompts.append(body["messages"][0]["content"])
+        self.prompts.append(_text_of(body))
+        parts = body["messages"][0]["content"]
+        for part in parts if isinstance(parts, list) else ():
+            if part["type"] == "input_audio":
+                assert part["input_audio"]["format"] == "wav"
+                self.waves.append(base64.b64decode(part["input_audio"]["data"], validate=True))
         return body
 
     async def _failed(self, request: web.Request) -> web.StreamResponse | None:
@@ -103,6 +116,12 @@ class JudgeServer:
     def _text(self, prompt: str, schema: dict[str, Any]) -> str:
         answer = self.answer(prompt, schema)
         return answer if isinstance(answer, str) else json.dumps(answer)
+
+
+def _text_of(body: dict[str, Any]) -> str:
+    """The words of a question, also of one whose message has several parts."""
+    content = body["messages"][0]["content"]
+    return content if isinstance(content, str) else "".join(part["text"] for part in content if part["type"] == "text")
 
 
 def _first_word(chances: dict[str, float] | None) -> dict[str, Any]:

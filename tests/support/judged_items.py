@@ -50,9 +50,14 @@ def item(id: str = "one", without: Sequence[str] = (), **fields: Any) -> Convers
     return to_conversation([tidy({name: value for name, value in whole.items() if name not in without})], id=id)
 
 
-def listed(*verdicts: tuple[str, str], **more: Any) -> dict[str, Any]:
-    """An answer that lists what a judge found: a verdict and a quote of each."""
-    return {"items": [{"text": quote, "quote": quote, "verdict": verdict, **more} for verdict, quote in verdicts]}
+def listed(*verdicts: tuple[str, ...]) -> dict[str, Any]:
+    """An answer that lists what a judge found: a verdict, a quote, and the words that it is listed from if others."""
+    return {
+        "items": [
+            {"text": words or quote, "words": words, "quote": quote, "verdict": verdict}
+            for verdict, quote, words in ((*one, "")[:3] for one in verdicts)
+        ]
+    }
 
 
 def numbered(verdicts: Mapping[int, tuple[str, str]]) -> dict[str, Any]:

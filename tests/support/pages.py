@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 
-def page_facts(page: Path) -> str:
-    """The JSON of all that the page shows beside its conversations."""
-    packed = re.search(r'id="facts">([^<]+)<', page.read_text(encoding="utf-8"))
+def page_facts(page: Path, block: str = "facts") -> str:
+    """The JSON of all that the page shows beside its conversations; `story-0` is the first of these."""
+    packed = re.search(rf'id="{block}">([^<]+)<', page.read_text(encoding="utf-8"))
     assert packed is not None
     return gzip.decompress(base64.b64decode(packed[1])).decode()

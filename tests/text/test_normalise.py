@@ -179,6 +179,24 @@ def test_other_languages_are_only_folded() -> None:
     assert normalise("हिन्दी में", "hi") == ("हिन्दी", "में")  # vowel signs belong to their letter
 
 
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("1½ cups", ("1.5", "cups")),
+        ("½ cup", ("1/2", "cup")),
+        ("10⁶ and 5³", ("10", "to", "the", "6", "and", "5", "cubed")),
+        ("25 m²", ("25", "m2")),
+        ("Windows™ 11", ("windows", "11")),
+        ("№5", ("no", "5")),
+        ("H₂O", ("h2o",)),
+        ("ﬁve", ("5",)),
+        ("１２", ("12",)),
+    ],
+)
+def test_signs_of_one_letter_do_not_change_a_number(text: str, tokens: tuple[str, ...]) -> None:
+    assert normalise(text) == tokens
+
+
 def test_chinese_japanese_and_korean_are_characters() -> None:
     assert normalise("航班 SK621。", "zh") == ("航", "班", "sk621")
     assert normalise("はい、ＯＫ", "ja") == ("は", "い", "ok")
@@ -189,7 +207,8 @@ WORDS = (
     "a A i I o oh double triple five twenty zero one 5 12 2026 555 123 4567 hundred thousand million and K f SK LAX US "
     "Charlie hotel november Oscar x ray as in for mike March may 25th fifth second the of Mar p m a.m. pm o'clock "
     "clock $5 $12.50 12.50 4:30 4:00 3/25 3/4 2026-03-25 dollars cents usd USD per cent % point dot at com gmail "
-    "john.doe@x.com seat [x] I'll don’t — … , . - ' @ & AM OK 7-MM-8TS 5-5 U.S. é ＡＢ 1,200 1st 12th £3 x.co ½ 00 400 "
+    "john.doe@x.com seat [x] I'll don’t — … , . - ' @ & AM OK 7-MM-8TS 5-5 U.S. é ＡＢ 1,200 1st 12th £3 x.co 00 400 "
+    "½ 1½ 10⁶ ™ "
     "alpha niner zed half quarter past to noon plus +1 +44 (555) underscore co uk 16:00 $3M May ok mister café 1234567"
 )
 

@@ -84,3 +84,18 @@ def test_when_it_began(date: str) -> None:
 
 def test_a_date_that_is_none() -> None:
     assert "day" not in background_of(conversation(created_at="2026-13-45")).kinds
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2026-03-01T23:30:00-05:00", "2026-03-02"),
+        ("2026-03-01T00:30:00+01:00", "2026-02-28"),
+        ("2026-03-01T23:30:00Z", "2026-03-01"),
+        ("2026-03-01T23:30:00", "2026-03-01"),
+        ("2026-03-01", "2026-03-01"),
+        ("2026-03-01, late", "2026-03-01"),
+    ],
+)
+def test_days_are_those_of_utc(written: str, day: str) -> None:
+    assert background_of(conversation(created_at=written)).kinds["day"] == day

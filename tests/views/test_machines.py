@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from convoscope.conversation import (
+    AudioFile,
     Clock,
     Conversation,
     Expected,
@@ -18,6 +20,7 @@ from convoscope.conversation import (
     SlotFilled,
     StateEntered,
     Text,
+    Track,
     Utterance,
 )
 from convoscope.metrics.needs import DIALOGUE
@@ -249,6 +252,19 @@ class TestInNoAverage:
             assert {absence.status for absence in profile.absent.values()} == {"not_applicable"}
             reasons = {absence.reason.removeprefix("input_") for absence in profile.absent.values()}
             assert reasons == {code}
+
+    def test_the_agents_sound_needs_no_user(self) -> None:
+        """With a recording, what asks for nothing but the sound is measured; a mailbox is no call of an agent."""
+        metrics = installed().resolve(["audio.mos", "audio.longest_silence", "agent.words_per_turn"])
+        resources = frozenset(["convoscope.resources.sound.Recording"])
+        recording = AudioFile(tracks=(Track(path="call.wav"),))
+
+        def ready(conversation: Conversation) -> set[str]:
+            recorded = msgspec.structs.replace(conversation, recording=recording)
+            return {one.key.partition("@")[0] for _, one in Profiles(metrics, resources).of(recorded).ready}
+
+        assert ready(chat(GREETING)) == {"audio.mos", "audio.longest_silence"}
+        assert ready(_mailbox()) == set()
 
     def test_the_plan_says_so(self) -> None:
         (planned,) = plan(

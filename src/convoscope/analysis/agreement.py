@@ -45,9 +45,9 @@ def agreement_of(
     """How the labels and the ratings of a judge fit. Intervals are drawn over clusters: one may hold several labels."""
     every = list(labels)
     rated = [one for one in every if one.judged is not None]
-    ratings = [float(rating) for rating in range(rubric.low, rubric.high + 1)]
-    gold = np.array([ratings.index(nearest(one.people)) for one in rated], dtype=np.int64)
-    predicted = np.array([ratings.index(nearest(one.judged or 0.0)) for one in rated], dtype=np.int64)
+    ratings = [float(rating) for rating in rubric.ratings]
+    gold = np.array([ratings.index(whole_rating(rubric, one.people)) for one in rated], dtype=np.int64)
+    predicted = np.array([ratings.index(whole_rating(rubric, one.judged or 0.0)) for one in rated], dtype=np.int64)
     confusion = np.zeros((len(ratings), len(ratings)), dtype=np.int64)
     np.add.at(confusion, (gold, predicted), 1)
     clusters = [one.cluster for one in rated]
@@ -72,6 +72,7 @@ def agreement_of(
         ratings=ratings,
         confusion=confusion.tolist(),
         passes_at=rubric.passes_at,
+        is_lower_better=rubric.is_lower_better,
         flags=dict(flags or {}),
         clusters=len(set(clusters)),
         part=part,
@@ -80,8 +81,13 @@ def agreement_of(
     )
 
 
-def nearest(rating: float) -> float:
-    """The rating of the scale that a mean of repeats is nearest to; in the middle of two, the worse."""
+def whole_rating(rubric: Rubric, rating: float) -> float:
+    """The rating of the scale that a mean of repeats is nearest to; in the middle of two, the worse.
+
+    Where there are only two ratings, the mark is between them: a share of 0.6 does not pass at 0.7.
+    """
+    if len(rubric.ratings) == 2:
+        return float(rubric.ratings[rubric.passes(rating) != rubric.is_lower_better])
     return float(np.ceil(rating - 0.5))
 
 

@@ -15,11 +15,12 @@ from convoscope.analysis.labelled_calls import ENTITIES, CallLabel, LabelledCall
 from convoscope.analysis.run_labels import RunLabel, RunLabels
 from convoscope.errors import UsageError
 from convoscope.judging.calibrations import Agreement, FlagCounts
-from convoscope.judging.rubrics import Rubric, rubrics
+from convoscope.judging.rubrics import Rubric
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import known
 from convoscope.resources.judge import Judge, close
 from convoscope.runs.database import CONVERSATIONS, connect
+from convoscope.runs.reliability import rubrics_of
 from convoscope.runs.run import Run
 from convoscope.scores.observation import COMPUTED, MEASURED, Observation
 from convoscope.scoring.evaluate import answered
@@ -180,7 +181,7 @@ class RunCalibration(NamedTuple):
     """Labels that do not, by reason."""
 
 
-def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) -> RunCalibration:
+def calibrate_run(run: Run, labels: RunLabels, rubrics: Mapping[str, Rubric] | None = None) -> RunCalibration:
     """Compare what judges said in a run with labels of its conversations. Nothing is asked."""
     clusters = _clusters(run)
     left_out = Counter(labels.left_out)
@@ -192,7 +193,7 @@ def calibrate_run(run: Run, labels: RunLabels, folders: tuple[str, ...] = ()) ->
             by_rubric.setdefault(label.rubric, []).append(label)
     judges: list[Agreement] = []
     people: list[PeopleAgreement] = []
-    for rubric in rubrics(folders).values():
+    for rubric in (rubrics if rubrics is not None else rubrics_of(run.summary)).values():
         by_judge = scores_by_judge(run, rubric)
         given = by_rubric.get(rubric.name, [])
         if not rubric.is_main and not given:
@@ -261,10 +262,10 @@ def people_agreement(rubric: Rubric, labels: Iterable[RunLabel]) -> PeopleAgreem
     given: dict[Key, dict[str, float]] = {}
     for label in labels:
         given.setdefault((label.conversation, label.turn), {})[label.rater] = label.rating
-    confusion = np.zeros((rubric.high - rubric.low + 1,) * 2, dtype=np.int64)
+    confusion = np.zeros((len(rubric.ratings),) * 2, dtype=np.int64)
     for by_rater in given.values():
         if len(by_rater) > 1:
-            first, second = (int(by_rater[name]) - rubric.low for name in sorted(by_rater)[:2])
+            first, second = (rubric.ratings.index(int(by_rater[name])) for name in sorted(by_rater)[:2])
             confusion[first, second] += 1
     count = int(confusion.sum())
     return PeopleAgreement(rubric.name, count, float(np.trace(confusion) / count), kappa(confusion)) if count else None

@@ -32,7 +32,9 @@ class GateFigure(NamedTuple):
     caveat: str = ""
     """Why it cannot pass, though it can fail: it was measured on less than its baseline."""
     worst_case: float | None = None
-    """Its value if every sample that failed had found nothing."""
+    """Its value with the least that every sample that failed could have given."""
+    if_lost: str = "had they found nothing"
+    """What that least is."""
     interval: Interval | None = None
     digits: int = 4
 
@@ -138,7 +140,7 @@ def _verdict(figure: GateFigure, rule: Rule) -> RuleVerdict:
     met, interval = rule.is_met_by(value), figure.interval
     if met and figure.worst_case is not None and not rule.is_met_by(figure.worst_case):
         worst = figure.text(figure.worst_case)
-        return RuleVerdict(UNDETERMINED, f"samples failed: had they found nothing, it would be {worst}")
+        return RuleVerdict(UNDETERMINED, f"samples failed: {figure.if_lost}, it would be {worst}")
     if met and figure.caveat:
         return RuleVerdict(UNDETERMINED, figure.caveat)
     # Both ends on one side: so is all between them.
@@ -155,6 +157,11 @@ def only_if_sure(verdict: RuleVerdict, interval: Interval | None) -> RuleVerdict
     if verdict.sure or verdict.outcome == UNDETERMINED:
         return verdict
     return RuleVerdict(UNDETERMINED, ACROSS if interval is not None else NO_INTERVAL)
+
+
+def doubt_text(doubt: str, trust_judges: bool) -> str:
+    """What a gate says of a judge: `the judge openai/x@1 is not calibrated (--trust-judge decides it anyway)`."""
+    return doubt and f"{doubt} ({'--trust-judge' if trust_judges else '--trust-judge decides it anyway'})"
 
 
 def counts_as(outcome: Outcome, when_undetermined: str) -> Outcome | None:

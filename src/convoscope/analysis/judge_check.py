@@ -60,7 +60,16 @@ class CheckedRubric(msgspec.Struct, frozen=True):
     """Pairs of which both calls get the same rating."""
     unanswered: int
     guess: float
-    """Pairs that a judge is right about on average if it draws its ratings."""
+    """Of the pairs with an answer, those that random ratings are right about on average."""
+
+
+class CheckTotal(NamedTuple):
+    """How a judge does on all pairs of all rubrics."""
+
+    right: int
+    pairs: int
+    unanswered: int
+    guess: float
 
 
 class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,11 +116,10 @@ def _event(line: str) -> str | Mapping[str, Any]:
 def pairs_of(rubric: str) -> list[WrittenPair]:
     """The pairs that were written for a rubric; none for a rubric of the user's own with another name."""
     folder = files("convoscope.judging").joinpath("pairs")
-    if "." in rubric:
-        of_items = yaml.safe_load(folder.joinpath("items.yaml").read_text())
-        return msgspec.convert(of_items.get(rubric, []), list[WrittenPair])
-    file = folder.joinpath(f"{rubric}.yaml")
-    return msgspec.convert(yaml.safe_load(file.read_text()), list[WrittenPair]) if file.is_file() else []
+    file = (folder.joinpath("items") if "." in rubric else folder).joinpath(f"{rubric}.yaml")
+    return (
+        msgspec.convert(yaml.safe_load(file.read_text(encoding="utf-8")), list[WrittenPair]) if file.is_file() else []
+    )
 
 
 def check_judge(
@@ -197,9 +205,19 @@ def by_rubric(pairs: Sequence[CheckedPair], folders: tuple[str, ...] = ()) -> li
     ]
 
 
+def of_all(checked: Sequence[CheckedRubric]) -> CheckTotal:
+    """All rubrics together. A pair without an answer is one that the judge was not right about."""
+    return CheckTotal(
+        sum(one.right for one in checked),
+        sum(one.pairs for one in checked),
+        sum(one.unanswered for one in checked),
+        sum(one.guess for one in checked),
+    )
+
+
 def _of_rubric(rubric: Rubric, pairs: Sequence[CheckedPair]) -> CheckedRubric:
     # Of k ratings by chance, k × (k - 1) / 2 of the k × k pairs are in the right order.
-    # A share has many values; a judge that draws its verdicts is half of the time on the right side.
+    # A share has many values; a judge with random verdicts is half of the time on the right side.
     ratings = rubric.high - rubric.low + 1
     answered_pairs = [pair for pair in pairs if not pair.reason]
     return CheckedRubric(

@@ -90,7 +90,7 @@ def _lines(path: Path) -> list[str]:
     except UnicodeDecodeError:
         raise InputError("is not UTF-8", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from None
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from None
 
 
 def _call(record: Mapping[str, Any], number: int, rubric: Rubric) -> LabelledCall:

@@ -10,10 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from convoscope.analysis.agreement import nearest
+from convoscope.analysis.agreement import whole_rating
 from convoscope.analysis.calibration import Key, rating_of, scores_by_judge
 from convoscope.errors import UsageError
-from convoscope.judging.rubrics import Rubric, rubric_named, rubrics
+from convoscope.judging.rubrics import Rubric, rubric_among
+from convoscope.metrics.declaration import EVENT, TURN, Metric
+from convoscope.metrics.registry import known as known_metric
+from convoscope.runs.reliability import rubrics_of
 from convoscope.runs.run import Run
 from convoscope.scores.observation import Observation
 
@@ -51,19 +54,18 @@ def choose_rows(
 
     The same run, count and seed give the same rows.
     """
-    # A sheet shows what was said, not what was retrieved or called for an item.
-    wanted = [rubric_named(name, folders) for name in names] or [
-        rubric for rubric in rubrics(folders).values() if not rubric.shape
-    ]
+    known = rubrics_of(run.summary, folders)
+    # No sheet has sound.
+    wanted = [rubric_among(known, name) for name in names] or [one for one in known.values() if not one.is_heard]
     judged = {rubric.name: by_subject for rubric in wanted if (by_subject := _by_subject(run, rubric))}
     if not judged:
-        hint = "score the logs with --judge" if not names else "no judge was asked about it; leave out --rubric"
+        hint = "no judge was asked about it; leave out --rubric" if names else "score the logs with --judge"
         raise UsageError(f"{run.folder} has nothing to label", hint=hint)
     rows: list[SheetRow] = []
     for index, (name, by_subject) in enumerate(judged.items()):
         share = count // len(judged) + (index < count % len(judged))
         left = {key: scores for key, scores in by_subject.items() if (*key, name) not in without}
-        rows += _chosen(rubric_named(name, folders), left, share, random.Random(f"{seed} {name}"))
+        rows += _chosen(known[name], left, share, random.Random(f"{seed} {name}"))
     if not rows:
         raise UsageError("all judgements of the run are labelled", hint="leave out --labels to label them again")
     # What is asked about one conversation comes together; the order of conversations says nothing.
@@ -81,14 +83,19 @@ def _by_subject(run: Run, rubric: Rubric) -> dict[Key, dict[str, Observation]]:
     by_subject: dict[Key, dict[str, Observation]] = {}
     for judge, scores in scores_by_judge(run, rubric).items():
         for key, observation in scores.items():
-            is_subject = bool(key[1]) == _rates_turns(rubric) and observation.status != "not_applicable"
+            is_subject = _can_be_rated(rubric, key[1]) and observation.status != "not_applicable"
             if is_subject and not judge.startswith(_PANEL):
                 by_subject.setdefault(key, {})[judge] = observation
     return by_subject
 
 
-def _rates_turns(rubric: Rubric) -> bool:
-    return "turns" in rubric.schema.get("properties", {})
+def _can_be_rated(rubric: Rubric, subject: str) -> bool:
+    """Whether a sheet can show a person this subject: a turn, an item, or the whole; not one tool call of several."""
+    declared = known_metric(rubric.measures)
+    observes = declared.observes if isinstance(declared, Metric) else ""
+    if rubric.shape:
+        return not subject or observes != EVENT
+    return bool(subject) == (observes == TURN)
 
 
 def _chosen(rubric: Rubric, judged: Mapping[Key, Scores], count: int, chance: random.Random) -> list[SheetRow]:
@@ -136,7 +143,7 @@ def verdicts_text(rubric: Rubric, scores: Scores) -> str:
     texts = []
     for judge, observation in sorted(scores.items()):
         rating, repeats = rating_of(rubric, observation), repeats_of(rubric, observation)
-        shown = "no answer" if rating is None else f"{nearest(rating):g}"
+        shown = "no answer" if rating is None else f"{whole_rating(rubric, rating):g}"
         shown += f" ({', '.join(f'{one:g}' for one in repeats)})" if repeats else ""
         texts.append(f"{judge.partition('@')[0]} {shown}")
     return "; ".join(texts)

@@ -15,7 +15,7 @@ from convoscope.analysis.answer.comparison import Rows, pair_rows, pair_sums
 from convoscope.analysis.answer.differences import version_pair
 from convoscope.analysis.answer.make import noun_of
 from convoscope.analysis.answer.model import Noun, metric_label
-from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.samples import Samples, samples_of
 from convoscope.analysis.compare.figures import headlines
 from convoscope.analysis.words import name_text
 from convoscope.errors import UsageError
@@ -95,7 +95,7 @@ def plan(run: Run | str | os.PathLike[str], effect: str, figure: str = "", *, po
         hint = f"name one with --figure: {', '.join(list(known)[:5])}"
         raise UsageError(f"{run.folder} does not say whether conversations reach their goal", hint=hint)
     chosen, declared = known[name]
-    samples = Samples(run)
+    samples = samples_of(run)
     sample = samples.of(chosen)
     if sample is None or chosen.value is None:
         raise UsageError(f"{name} is computed over a whole group: its spread is not known")

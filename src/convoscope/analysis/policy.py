@@ -394,7 +394,7 @@ def _of_change(run: Run, change: _Change, verdict: RuleVerdict) -> RuleResult:
         kind="change",
         limit=f"{sign} {limit}".strip(),
         outcome=verdict.outcome,
-        reason=verdict.reason if verdict.outcome == UNDETERMINED else "",
+        reason=verdict.reason if verdict.outcome == UNDETERMINED else _trusted(run, figure),
         value=None if compared is None else compared.difference,
         low=None if compared is None else compared.low,
         high=None if compared is None else compared.high,
@@ -404,6 +404,11 @@ def _of_change(run: Run, change: _Change, verdict: RuleVerdict) -> RuleResult:
         when_undetermined=rule.requires.when_undetermined,
         rule=rule.requires.rule,
     )
+
+
+def _trusted(run: Run, figure: Figure | None) -> str:
+    """Why the judge could not decide it, where judges are trusted."""
+    return judge_doubt(run.summary, figure, trust_judges=True) if figure is not None and run.trusts_judges else ""
 
 
 def _unit(run: Run, figure: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convoscope.errors import InputError, UsageError
-from convoscope.judging.rubrics import Rubric, rubric_named
+from convoscope.judging.rubrics import Rubric, rubric_among, rubrics
 from convoscope.metrics.declaration import TURN, Metric
 from convoscope.metrics.registry import known
 
@@ -48,13 +48,17 @@ class RunLabels(NamedTuple):
     """Rows without a label, by reason."""
 
 
-def read_run_labels(path: Path, folders: tuple[str, ...] = ()) -> RunLabels:
-    """The labels of a file. The same label twice counts once; two of one person that differ are refused."""
+def read_run_labels(path: Path, known_rubrics: Mapping[str, Rubric] | None = None) -> RunLabels:
+    """The labels of a file, by rubrics that are known: those of a run, or ours.
+
+    The same label twice counts once; two of one person that differ are refused.
+    """
+    known_rubrics = rubrics() if known_rubrics is None else known_rubrics
     labels: dict[tuple[str, str, str, str], RunLabel] = {}
     left_out: Counter[str] = Counter()
     for line, row in _rows(path):
         try:
-            label = _label(row, line, folders)
+            label = _label(row, line, known_rubrics)
         except (ValueError, UsageError) as error:
             message = error.message if isinstance(error, UsageError) else str(error)
             raise InputError(message, file=str(path), line=line, hint=_HINT) from None
@@ -82,7 +86,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     except UnicodeDecodeError:
         raise InputError("is not UTF-8", file=str(path)) from None
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from None
+        raise InputError(f"cannot be read: {error.strerror or error}", file=str(path)) from None
     if text.lstrip().startswith("{"):
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
@@ -123,13 +127,13 @@ def _object(line: str, number: int, path: Path) -> Mapping[str, Any]:
     return row
 
 
-def _label(row: Mapping[str, Any], line: int, folders: tuple[str, ...]) -> RunLabel | str:
+def _label(row: Mapping[str, Any], line: int, known_rubrics: Mapping[str, Rubric]) -> RunLabel | str:
     """The label of a row, or why it has none."""
     conversation = str(row.get("conversation") or "")
     name = str(row.get("rubric") or row.get("metric") or "").removeprefix("judged.")
     if not conversation or not name:
         raise ValueError(f"has no {'conversation' if not conversation else 'rubric'}")
-    rubric = rubric_named(name, folders)
+    rubric = rubric_among(known_rubrics, name)
     rating = _rating(row, rubric)
     if rating is None:
         return "without a rating"
@@ -139,11 +143,12 @@ def _label(row: Mapping[str, Any], line: int, folders: tuple[str, ...]) -> RunLa
     turn = "" if row.get("turn") is None else str(row["turn"]).strip()
     declared = known(rubric.measures)
     by_turn = isinstance(declared, Metric) and declared.observes == TURN
-    if by_turn != bool(turn):
+    names_item = bool(rubric.shape and turn)  # of a conversation with several
+    if by_turn != bool(turn) and not names_item:
         raise ValueError(
             f"{name} rates {'turns: name one' if by_turn else 'whole conversations: leave the turn empty'}"
         )
-    return RunLabel(conversation, turn, name, rating, str(row.get("rater") or _UNNAMED), line)
+    return RunLabel(conversation, turn, rubric.name, rating, str(row.get("rater") or _UNNAMED), line)
 
 
 def _rating(row: Mapping[str, Any], rubric: Rubric) -> float | None:

@@ -24,13 +24,14 @@ from convoscope.analysis.gate import (
     Outcome,
     RuleVerdict,
     counts_as,
+    doubt_text,
     evaluate,
     only_if_sure,
 )
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.words import counted, name_text, reason_text, value_text
 from convoscope.errors import RunError, UsageError
 from convoscope.metrics.declaration import SHARE, Target
+from convoscope.runs.reliability import missing_verdicts, reliability
 from convoscope.runs.run import Run
 from convoscope.runs.summary import NotMeasured, Summary, empty_figure
 from convoscope.runs.targets import (
@@ -55,6 +56,7 @@ DECLARED: Source = "declared"
 RECORDED: Source = "recorded"
 GIVEN: Source = "given"
 
+_JUDGES = ("model", "external")
 _SIGNS = {">": ">", ">=": "≥", "<": "<", "<=": "≤"}
 
 
@@ -68,6 +70,8 @@ class Check(NamedTuple):
     by: By = ()
     """The group that the figure is of; empty for all conversations."""
     requires: Requirements = ANY
+    trusted: str = ""
+    """Why the judge behind it could not decide it, where it does because judges are trusted."""
 
     @property
     def counts_as(self) -> Outcome | None:
@@ -93,10 +97,11 @@ class Check(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why it is undetermined; of the others, why that is not sure."""
+        """Why it is undetermined; of the others, why that is not sure, and what of it rests on trust."""
         if self.verdict.outcome == UNDETERMINED:
             return self.verdict.reason
-        return "" if self.verdict.sure else NO_INTERVAL if self.figure.interval is None else ACROSS
+        unsure = "" if self.verdict.sure else NO_INTERVAL if self.figure.interval is None else ACROSS
+        return "; ".join(filter(None, (unsure, self.trusted)))
 
     @property
     def text(self) -> str:
@@ -129,7 +134,7 @@ def too_little(figure: Figure, requires: Requirements) -> str:
 
 def _undecided(figure: Figure, target: Target) -> str:
     """Why a judge's figure decides nothing: verdicts that are undetermined or missing could be on either side."""
-    if figure.value is None or kind_of(figure.judge) != "model" or figure.bounds is None:
+    if figure.value is None or figure.bounds is None or kind_of(figure.judge) not in _JUDGES:
         return ""
     low, high = figure.bounds
     if target.is_met_by(low) == target.is_met_by(high):
@@ -223,24 +228,27 @@ def _checks(summary: Summary, given: Sequence[tuple[FigureTarget, Source]], trus
     ]
     positions = {name_text(figure): position for position, figure in enumerate(summary.figures)}
     checks = [
-        Check(
-            figure, wanted.target, _verdict(summary, figure, wanted, trust_judges), source, wanted.by, wanted.requires
-        )
+        _check(summary, figure, wanted, source, trust_judges)
         for wanted, source in (*declared, *given)
         for figure in _meant(summary, wanted)
     ]
     return sorted(checks, key=lambda check: positions.get(name_text(check.figure), len(positions)))
 
 
-def _verdict(summary: Summary, figure: Figure, wanted: FigureTarget, trust_judges: bool) -> RuleVerdict:
-    doubt = _no_groups(summary, wanted.by) or ("" if trust_judges else judge_doubt(summary, figure))
-    return check(figure, wanted.target, doubt, wanted.requires)
+def _check(summary: Summary, figure: Figure, wanted: FigureTarget, source: Source, trust_judges: bool) -> Check:
+    doubt = judge_doubt(summary, figure, trust_judges=trust_judges)
+    other = missing_verdicts(summary, figure, wanted.target)
+    # A judge that gave no value is not made to decide by any trust: the reason is that of the value.
+    untrusted = "" if trust_judges or figure.value is None else doubt
+    is_open = _no_groups(summary, wanted.by) or untrusted or other
+    verdict = check(figure, wanted.target, is_open, wanted.requires)
+    return Check(figure, wanted.target, verdict, source, wanted.by, wanted.requires, doubt if trust_judges else "")
 
 
-def judge_doubt(summary: Summary, figure: Figure) -> str:
-    """Why the judge behind a figure cannot decide a gate; empty where it can, or where there is none."""
+def judge_doubt(summary: Summary, figure: Figure, *, trust_judges: bool = False) -> str:
+    """Why the judge behind a figure cannot decide a gate, or what trust overrides; empty where it can decide."""
     judged = reliability(summary, figure)
-    return f"{judged.doubt} (--trust-judge decides it anyway)" if judged is not None and judged.doubt else ""
+    return doubt_text(judged.doubt if judged is not None else "", trust_judges)
 
 
 def _meant(summary: Summary, target: FigureTarget) -> list[Figure]:

@@ -228,6 +228,7 @@ def audit(
     speech_tools: str | Iterable[str] = (),
     session_gap: float | None = None,
     speakers: GivenSpeakers = (),
+    audio: PathLike | None = None,
 ) -> VacuityAudit:
     """Make nonsense of the first `limit` conversations of some logs, and see which metrics notice.
 
@@ -249,6 +250,7 @@ def audit(
         speech_tools=speech_tools,
         session_gap=session_gap,
         speakers=speakers,
+        audio=audio,
     )
     things: list[Any] = [source] if isinstance(source, str | os.PathLike) else list(source)
     if not things:

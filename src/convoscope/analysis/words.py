@@ -37,6 +37,18 @@ def value_text(value: float | None, unit: str) -> str:
     return f"{number} %" if unit == SHARE else number if unit in (COUNT, RATIO) else f"{number} {unit}"
 
 
+def unrounded_text(value: float, mark: float, unit: str) -> str:
+    """A value with as many digits as it takes to print unlike the mark that it is held against."""
+    text = value_text(value, unit)
+    if value == mark or text != value_text(mark, unit):
+        return text
+    number, _, after = text.partition(" ")
+    scale = 100 if unit == SHARE else 1
+    longer = (f"{scale * value:,.{digits}f}" for digits in range(2, 17))
+    number = next((one for one in longer if one != f"{scale * mark:,.{len(one.partition('.')[2])}f}"), number)
+    return f"{number} {after}".strip()
+
+
 def number_text(value: float, unit: str) -> str:
     """A value without its unit. What is not zero never prints as zero, and what is not all never as all.
 
@@ -157,7 +169,7 @@ def folder_text(run: Run) -> str:
 
 FAILED: Mapping[Failure, str] = {
     "": "",
-    "mark": "below its pass mark",
+    "mark": "misses its pass mark",
     "target": "misses its target",
     "outcome": "failed",
 }

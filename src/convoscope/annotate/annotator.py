@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_checkable
 
 import msgspec
 
 from convoscope.conversation import Annotations, Conversation
 from convoscope.conversation.annotations import FAMILIES
 from convoscope.errors import UsageError
+from convoscope.scores.judges import ANNOTATOR_MARK
+from convoscope.scores.observation import COMPUTED
+
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
 
 ENTRY_POINT_GROUP = "convoscope.annotators"
 
@@ -89,12 +98,58 @@ def annotated(conversation: Conversation, annotator: Annotator) -> Conversation:
     return msgspec.structs.replace(conversation, annotations=(*conversation.annotations, added))
 
 
+def in_order(
+    annotator: Annotator,
+    annotate: Callable[[_Given], _Made],
+    given: Iterable[_Given],
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Iterator[_Made]:
+    """What a function makes of each by an annotator, in their order; `waiting` is around the time that it takes.
+
+    An annotator that waits for answers says its `max_concurrency`: so many conversations are begun ahead.
+    """
+    most = getattr(annotator, "max_concurrency", 1)
+    if most == 1:
+        for value in given:
+            with waiting():
+                made = annotate(value)
+            yield made
+        return
+    begun: deque[Future[_Made]] = deque()
+    pool = ThreadPoolExecutor(most)
+    try:
+        for value in given:
+            begun.append(pool.submit(annotate, value))
+            if len(begun) == most:
+                with waiting():
+                    made = begun.popleft().result()
+                yield made
+        while begun:
+            with waiting():
+                made = begun.popleft().result()
+            yield made
+    finally:  # who is interrupted does not wait for answers: the annotator is closed
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
 def failure_of(annotations: Annotations) -> AnnotationFailure | None:
     """Why there is nothing in these annotations; None where they were made."""
     reason = annotations.extras.get("reason")
     if not isinstance(reason, str) or any(getattr(annotations, family) is not None for family in FAMILIES):
         return None
     return AnnotationFailure(reason, str(annotations.extras.get("detail", "")))
+
+
+def judge_behind(annotations: Annotations | None) -> str:
+    """The judge that found this, `openai/tiny+annotator@1a2b3c4d`; `COMPUTED` where no language model did.
+
+    It is the model that a receipt names; what it was asked has a hash after its own.
+    """
+    version, _, model = (annotations.model if annotations is not None else "").partition(":")
+    if not version.startswith(f"{ASKS_JUDGE}/"):
+        return COMPUTED
+    name, _, digest = model.rpartition("@")
+    return f"{name}{ANNOTATOR_MARK}@{digest}"
 
 
 def _not_annotated(annotator: Annotator, status: str, failure: AnnotationFailure) -> Annotations:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from convoscope.annotate.annotator import ASKS_JUDGE, CAPABILITIES, NO_WORDS, NotAnnotated
 from convoscope.conversation import Action, Annotations, Conversation, Risk, Topic
-from convoscope.conversation.annotations import ACTIONS, FAMILIES, GIVEN, RISKS, TOPICS, Finding
+from convoscope.conversation.annotations import ACTIONS, FAMILIES, GIVEN, PARTIAL, RISKS, TOPICS, Finding
 from convoscope.judging.answers import UnusableAnswer
 from convoscope.judging.backends import BudgetSpent, JudgeFailed
-from convoscope.judging.questions import ShownLine, fenced_lines, found_quote
+from convoscope.judging.questions import ShownLine, fenced_lines
+from convoscope.judging.quotes import found_words
 from convoscope.resources.judge import Judge, Verdict, close
 from convoscope.vocabulary import SemanticVocabulary, semantic_vocabulary
 
@@ -24,11 +26,15 @@ _Result = TypeVar("_Result")
 
 PART = 12_000
 """Characters of a call that one question shows: longer calls are asked about in parts."""
+MOST_THREADS = 32
 CONTEXT = 2
 """Utterances of the part before that are shown again: a promise may answer a question."""
 _ALSO = {"legal": "compliance"}
 _ROLES = {"manager": "team"}
 """Other names that models are known to give."""
+_SAYS = {TOPICS: "label", RISKS: "type", ACTIONS: "description"}
+"""The field without which a finding says nothing."""
+NO_EVIDENCE = "evidence_not_found"
 _TEXT, _SHARE = {"type": "string"}, {"type": "number", "minimum": 0, "maximum": 1}
 _SEGMENTS = {"type": "array", "items": {"type": "integer", "minimum": 0}}
 
@@ -68,9 +74,9 @@ others:
 none. `description` is short and in the imperative ("Send the proposal"). `assignee_role` is one of {roles}. `due` is
 when, in the words of the conversation, else empty.
 
-`evidence` and `verbatim` are copied character for character from the conversation: a finding without such words is not
-counted. `segment_ids` are the numbers of the utterances in square brackets. `confidence` is from 0 to 1. A list is
-empty where there is nothing to find. `summary` is one to three sentences that say nothing which is not in the
+`evidence` and `verbatim` are whole words, copied character for character from the conversation: a finding without such
+words is not counted. `segment_ids` are the numbers of the utterances in square brackets. `confidence` is from 0 to 1. A
+list is empty where there is nothing to find. `summary` is one to three sentences that say nothing which is not in the
 conversation.
 
 ## The conversation{part}
@@ -94,15 +100,18 @@ class LanguageModelAnnotator:
     name = ASKS_JUDGE
     provides = frozenset(CAPABILITIES)
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, max_concurrency: int = MOST_THREADS) -> None:
         self._judge = judge
+        self.max_concurrency = min(max_concurrency, MOST_THREADS)
+        """Conversations that it can be asked about at once, by threads. The judge has its own limit, too."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = Lock()
 
     @property
     def identity(self) -> str:
         """The model, its parameters, and the hash of what it is asked."""
         asked = json.dumps([_PROMPT, _vocabulary_words(semantic_vocabulary()), dict(SCHEMA), PART, CONTEXT])
-        return f"judge/1:{self._judge.identity}+{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+        return f"{ASKS_JUDGE}/3:{self._judge.identity}+{hashlib.sha256(asked.encode()).hexdigest()[:8]}"
 
     def annotate(self, conversation: Conversation) -> Annotations:
         """What the model finds; all families are None where it gives no usable answer to a part."""
@@ -112,18 +121,29 @@ class LanguageModelAnnotator:
         return self._run(self._annotated(conversation, parts))
 
     def _run(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
-        """In a thread of its own: where this is called, another loop may run."""
-        if self._loop is None:
-            self._loop, self._thread = asyncio.new_event_loop(), ThreadPoolExecutor(1)
-        return self._thread.submit(self._loop.run_until_complete, coroutine).result()
+        """In a loop in a thread of its own: where this is called, another loop may run."""
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = Thread(target=self._loop.run_forever, name=self.name, daemon=True)
+                self._thread.start()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
-        """No conversation will follow."""
+        """No conversation will follow, and no answer is waited for."""
         if self._loop is not None:
-            self._run(close(self._judge))
-            self._thread.shutdown()
+            self._run(self._ended())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
             self._loop.close()
             self._loop = None
+
+    async def _ended(self) -> None:
+        waiting = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await close(self._judge)
 
     async def _annotated(self, conversation: Conversation, parts: Sequence[_Part]) -> Annotations:
         prompts = [_prompt(conversation, part, number, len(parts)) for number, part in enumerate(parts, 1)]
@@ -132,24 +152,39 @@ class LanguageModelAnnotator:
         )
         failure = next((answer for answer in answers if isinstance(answer, BaseException)), None)
         if failure is not None:
-            return self._failed(failure)
+            return self._failed(failure, _cost([one for one in answers if isinstance(one, Verdict | UnusableAnswer)]))
         verdicts = [answer for answer in answers if isinstance(answer, Verdict)]
+        is_withheld = any(prompt.withheld for prompt in prompts)
+        return self._together(conversation, parts, verdicts, is_withheld=is_withheld)
+
+    def _together(
+        self, conversation: Conversation, parts: Sequence[_Part], verdicts: Sequence[Verdict], *, is_withheld: bool
+    ) -> Annotations:
+        """What the answers about all parts come to."""
         by_part = [_Findings(conversation, part, verdict.answer) for part, verdict in zip(parts, verdicts, strict=True)]
-        dropped = sum(one.dropped for one in by_part)
-        status = "partial" if dropped or any(prompt.withheld for prompt in prompts) else GIVEN
         summaries = [text for verdict in verdicts if (text := str(verdict.answer.get("summary") or "").strip())]
+        families: dict[str, Any] = {
+            TOPICS: tuple(_merged_topics([topic for one in by_part for topic in one.topics])),
+            RISKS: tuple(_merged_risks([risk for one in by_part for risk in one.risks])),
+            ACTIONS: tuple(_merged_actions([one.actions for one in by_part])),
+        }
+        dropped = sum((one.dropped for one in by_part), Counter[str]())
+        # Where all findings of a family were dropped, it is unknown what there was to find.
+        lost = [family for family in FAMILIES if dropped[family] and not families[family]]
+        status = {family: PARTIAL if dropped[family] or is_withheld else GIVEN for family in FAMILIES}
+        extras: dict[str, Any] = {"parts": len(parts), "dropped": dropped.total(), **_cost(verdicts)}
+        if len(lost) == len(FAMILIES):
+            extras |= {"reason": NO_EVIDENCE, "detail": "no finding quotes words of the conversation"}
         return Annotations(
             origin="predicted",
             annotator=self.name,
-            topics=tuple(_merged_topics([topic for one in by_part for topic in one.topics])),
-            risks=tuple(_merged_risks([risk for one in by_part for risk in one.risks])),
-            actions=tuple(_merged_actions([action for one in by_part for action in one.actions])),
+            **families | dict.fromkeys(lost),
             summary=" ".join(summaries) or None,
-            extraction=dict.fromkeys(FAMILIES, status),
-            extras={"parts": len(parts), "dropped": dropped, **_cost(verdicts)},
+            extraction={**status, **dict.fromkeys(lost, "error")},
+            extras=extras,
         )
 
-    def _failed(self, failure: BaseException) -> Annotations:
+    def _failed(self, failure: BaseException, cost: Mapping[str, Any]) -> Annotations:
         if not isinstance(failure, Exception):
             raise failure
         reason, detail = "judge_failed", f"{type(failure).__name__}: {failure}"[:200]
@@ -161,7 +196,7 @@ class LanguageModelAnnotator:
             origin="predicted",
             annotator=self.name,
             extraction=dict.fromkeys(FAMILIES, "error"),
-            extras={"reason": reason, "detail": detail},
+            extras={"reason": reason, "detail": detail, **cost},
         )
 
 
@@ -228,13 +263,14 @@ class _Findings:
         self._seqs = [utterance.seq for utterance in conversation.utterances]
         self._speakers = [utterance.speaker for utterance in conversation.utterances]
         self._part = part
-        self.dropped = 0
+        self.dropped: Counter[str] = Counter()
+        """Findings whose words are not in the part, or that say nothing, by family."""
         vocabulary = semantic_vocabulary()
         self.topics = [
             Topic(label=vocabulary.topic(item["label"]), span=(min(where), max(where)), **rest)
-            for item, where, rest in self._grounded(answer[TOPICS], "evidence")
+            for item, where, rest in self._grounded(TOPICS, answer, "evidence")
         ]
-        self.risks = [self._risk(vocabulary, *given) for given in self._grounded(answer[RISKS], "evidence")]
+        self.risks = [self._risk(vocabulary, *given) for given in self._grounded(RISKS, answer, "evidence")]
         self.actions = [
             Action(
                 description=item["description"].strip(),
@@ -244,8 +280,7 @@ class _Findings:
                 due=str(item.get("due") or ""),
                 **rest,
             )
-            for item, _, rest in self._grounded(answer[ACTIONS], "verbatim")
-            if item["description"].strip()
+            for item, _, rest in self._grounded(ACTIONS, answer, "verbatim")
         ]
 
     def _risk(
@@ -261,17 +296,17 @@ class _Findings:
         return Risk(type=kind, severity=severity, speaker=speaker, **rest)
 
     def _grounded(
-        self, items: Sequence[Mapping[str, Any]], quoted: str
+        self, family: str, answer: Mapping[str, Any], quoted: str
     ) -> Iterator[tuple[Mapping[str, Any], list[int], dict[str, Any]]]:
         """Each finding whose words are in the part, the seqs of the utterances that hold them, and what it rests on."""
-        for item in items:
-            numbers = [at for at, text in self._part.texts.items() if found_quote(item[quoted], text)]
+        for item in answer[family]:
+            numbers = [at for at, text in self._part.texts.items() if found_words(item[quoted], text)]
             named = [at for at in item.get("segment_ids") or () if at in numbers]
-            if not numbers:
-                self.dropped += 1
+            if not numbers or not item[_SAYS[family]].strip():
+                self.dropped[family] += 1
                 continue
             where = [self._seqs[at] for at in (named or numbers[:1])]
-            words = found_quote(item[quoted], self._part.texts[(named or numbers)[0]])
+            words = found_words(item[quoted], self._part.texts[(named or numbers)[0]])
             confidence = item.get("confidence")
             yield item, where, {"events": tuple(where), "evidence": words, "confidence": confidence}
 
@@ -308,19 +343,35 @@ def _merged_risks(risks: Sequence[Risk]) -> Iterator[Risk]:
         yield msgspec.structs.replace(worst, events=_events(same), confidence=_surest(same))
 
 
-def _merged_actions(actions: Sequence[Action]) -> Iterator[Action]:
-    """Each promise once: the same words, or the same description."""
-    seen: set[str] = set()
-    for action in actions:
-        keys = {action.description.casefold(), f"{action.events}:{action.verbatim.casefold()}"}
-        if not keys & seen:
-            yield action
-        seen |= keys
+def _merged_actions(by_part: Sequence[Sequence[Action]]) -> Iterator[Action]:
+    """Each promise once: one description by one side. A sentence may hold two promises.
+
+    Two parts may show the same sentence, and name its promises in other words: the part counts that finds more in it.
+    """
+    by_quote: dict[tuple[Any, ...], dict[int, set[tuple[str, str]]]] = {}
+    for number, actions in enumerate(by_part):
+        for action in actions:
+            by_quote.setdefault(_quote(action), {}).setdefault(number, set()).add(_promise(action))
+    chosen = {quote: max(parts, key=lambda number: len(parts[number])) for quote, parts in by_quote.items()}
+    seen: set[tuple[str, str]] = set()
+    for number, actions in enumerate(by_part):
+        for action in actions:
+            if chosen[_quote(action)] == number and _promise(action) not in seen:
+                seen.add(_promise(action))
+                yield action
 
 
-def _cost(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """What all parts took together; nothing where it is unknown of one of them."""
+def _quote(action: Action) -> tuple[Any, ...]:
+    return (*action.events, action.verbatim.casefold())
+
+
+def _promise(action: Action) -> tuple[str, str]:
+    return action.description.casefold().rstrip("."), action.assignee_role
+
+
+def _cost(answers: Sequence[Verdict | UnusableAnswer]) -> dict[str, Any]:
+    """What all parts took together; nothing where it is unknown of one of them, and no price of unusable answers."""
     sums = {
-        name: [getattr(verdict, name) for verdict in verdicts] for name in ("input_tokens", "output_tokens", "cost")
+        name: [getattr(answer, name, None) for answer in answers] for name in ("input_tokens", "output_tokens", "cost")
     }
-    return {name: sum(values) for name, values in sums.items() if all(value is not None for value in values)}
+    return {name: sum(values) for name, values in sums.items() if values and all(value is not None for value in values)}

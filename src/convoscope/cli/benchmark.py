@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,17 +12,23 @@ import typer
 from convoscope.cli.options import (
     BudgetOption,
     Cache,
+    Calibration,
     Json,
+    LeastKappa,
+    LeastLabels,
     MaxAnswerTokens,
+    MaxConcurrency,
     MaxQuestions,
     Redact,
     Timeout,
+    TrustJudge,
 )
 from convoscope.cli.options import Rubrics as RubricFolders
 from convoscope.cli.targets import FAILED, exit_with
 
 if TYPE_CHECKING:
     from convoscope.analysis.benchmark.result import BenchmarkRequest
+    from convoscope.judging.calibrations import Agreement
     from convoscope.judging.instrument import Instrument
 
 app = typer.Typer(
@@ -63,22 +69,29 @@ def run(
     ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this JSON file.")] = None,
     judge: Annotated[
-        str | None, typer.Option("--judge", help="Of the mode summary: who rates. Default: --model, if it can.")
+        list[str] | None, typer.Option("--judge", help="Of the mode summary: who rates. Default: --model, if it can.")
     ] = None,
     rubrics: RubricFolders = None,
     max_questions: MaxQuestions = None,
     budget: BudgetOption = None,
+    max_concurrency: MaxConcurrency = None,
     max_answer_tokens: MaxAnswerTokens = None,
     timeout: Timeout = None,
     redact: Redact = None,
     use_cache: Cache = True,
+    calibration: Calibration = None,
+    least_labels: LeastLabels = None,
+    least_kappa: LeastKappa = None,
+    trust_judge: TrustJudge = False,
     json: Json = False,
 ) -> None:
     """Score predictions of a track on a data set."""
     from convoscope.analysis.benchmark.gate import check_targets
     from convoscope.analysis.benchmark.result import BenchmarkRequest, write_result
     from convoscope.analysis.benchmark.run import run_benchmark, unused_variables
+    from convoscope.cli.judge import only_judge
     from convoscope.errors import UsageError
+    from convoscope.judging.calibrations import held_to
     from convoscope.report.benchmark import print_result
     from convoscope.report.gate import print_benchmark_gate
     from convoscope.report.screen import Screen
@@ -93,13 +106,15 @@ def run(
         "rubrics": rubrics,
         "max_questions": max_questions,
         "budget": budget,
+        "max_concurrency": max_concurrency,
         "max_answer_tokens": max_answer_tokens,
         "timeout": timeout,
         "redact": redact,
+        "calibration": calibration,
     }
-    asked = _models(request, judge, given, use_cache=use_cache)
-    result = run_benchmark(request, *asked)
-    checked = check_targets(result)
+    rater, writer, known = _models(request, only_judge(judge), given, use_cache=use_cache)
+    result = run_benchmark(request, rater, writer, [held_to(one, least_labels, least_kappa) for one in known])
+    checked = check_targets(result, trust_judge=trust_judge)
     if output is not None:
         write_result(output, result)
     screen = Screen()
@@ -115,11 +130,15 @@ def run(
 
 def _models(
     request: BenchmarkRequest, judge: str | None, given: Mapping[str, Any], *, use_cache: bool
-) -> tuple[Instrument | None, Instrument | None]:
-    """Who rates summaries and who writes them, or who annotates: only models that the command line names."""
+) -> tuple[Instrument | None, Instrument | None, Sequence[Agreement]]:
+    """Who rates summaries and who writes them, or who annotates: only models that the command line names.
+
+    And what is known of how far judges agree with people.
+    """
     from convoscope.analysis.benchmark.result import SUMMARY
     from convoscope.cli.judge import named_judges
     from convoscope.errors import UsageError
+    from convoscope.judging.calibrations import found_calibrations
     from convoscope.judging.names import language_model
     from convoscope.report.screen import Screen
 
@@ -135,11 +154,13 @@ def _models(
         names = {"judge": "", "writer": names["writer"]}
     chosen = sorted({name for name in names.values() if name})
     if not chosen:
-        return None, None
-    instruments = dict(zip(chosen, named_judges(chosen, None, given, use_cache=use_cache).make(), strict=True))
+        return None, None, ()
+    named = named_judges(chosen, None, given, use_cache=use_cache)
+    instruments = dict(zip(chosen, named.make(), strict=True))
     for instrument in instruments.values():
         Screen(sys.stderr).line(f"transcripts go to {instrument.address}")
-    return instruments.get(names["judge"]), instruments.get(names["writer"])
+    known = found_calibrations(named.calibration) if names["judge"] else ()
+    return instruments.get(names["judge"]), instruments.get(names["writer"]), known
 
 
 @app.command("validate-gold")
@@ -234,6 +255,7 @@ def compare(
     threshold: Annotated[
         float, typer.Option("--threshold", help="The share of a figure that it may lose.", min=0, max=1)
     ] = 0.1,
+    trust_judge: TrustJudge = False,
     json: Json = False,
 ) -> None:
     """Whether a result got worse than another. Exit code 1 if it did, 3 if that is undetermined."""
@@ -242,7 +264,7 @@ def compare(
     from convoscope.report.gate import print_benchmark_gate
     from convoscope.report.screen import Screen
 
-    gate = compare_results(read_result(current), read_result(baseline), threshold)
+    gate = compare_results(read_result(current), read_result(baseline), threshold, trust_judge=trust_judge)
     screen = Screen()
     if json:
         screen.json(gate)

@@ -97,11 +97,11 @@ def compare_command(
         hint += "or set a baseline: convoscope baseline set RUN"
         raise UsageError("there is nothing to compare it with", hint=hint)
     # Logs are scored as the project says; runs are taken as they are.
-    stated = score_options(project, {"label": label, "metrics": split(metrics), **reading._asdict()})
+    stated = score_options(project, {"label": label, "metrics": metrics, **reading._asdict()})
     reading = ReadOptions(**{name: stated[name] for name in ReadOptions._fields})
     settings = {
         "label": stated["label"],
-        "metrics": stated["metrics"] if isinstance(stated["metrics"], list) else split(stated["metrics"]),
+        "metrics": split(stated["metrics"]),
         "metrics_from": metrics_from or (),
         **reading.arguments,
     }

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from convoscope.cli.options import Json
+from convoscope.storage import as_path
 
 app = typer.Typer(help="Where do dialogue states go wrong?", no_args_is_help=True, rich_markup_mode=None)
 
@@ -19,7 +20,7 @@ def dialogue() -> None:
 
 @app.command("errors")
 def errors(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", parser=as_path, help="The folder of a run.")],
     top: Annotated[int, typer.Option("--top", min=1, help="How many rows of each table to print.")] = 10,
     json: Json = False,
 ) -> None:
@@ -38,7 +39,7 @@ def errors(
 
 @app.command("standard")
 def standard(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", parser=as_path, help="The folder of a run.")],
     json: Json = False,
 ) -> None:
     """The figures of the standard MultiWOZ evaluator, and how much of the dialogues was predicted."""

@@ -33,6 +33,7 @@ def gate(
     from convoscope.errors import UsageError
     from convoscope.report.gate import print_policy_gate
     from convoscope.report.screen import Screen
+    from convoscope.report.table import print_words
     from convoscope.runs.policy import find_policy
     from convoscope.runs.run import Run
     from convoscope.settings_file import FILE, find_settings
@@ -52,7 +53,7 @@ def gate(
         screen.json(held.gate)
     else:
         for sentence in held.gate.sentences:
-            screen.line(sentence)
+            print_words(screen, sentence)
         print_policy_gate(screen, held.gate)
     exit_by(opened, held)
 

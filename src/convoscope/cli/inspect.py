@@ -25,6 +25,8 @@ _MAX_FILES_IN_SHORT = 5
 _MAX_DIMENSIONS = 4
 _MAX_REASONS = 6
 _WIDTH = 80
+_OF_SOUND = "audio."
+_LOG_NEEDED = "the log of the call"
 _MAX_MEMBERS = 3
 """So many metrics of a family that need the same thing have a row each."""
 
@@ -57,6 +59,7 @@ def inspect(
     chosen = choose(split(metrics), metrics_from or ())
     contents: Counter[str] = Counter()
     dimensions: dict[str, Counter[str]] = {}
+    recordings: Counter[str] = Counter()
     stream = read(paths, limit=limit, **reading.arguments)
     planner = Planner(chosen.metrics, frozenset(chosen.resources_with(stream.venues)))
     search, known = LabelSearch(), 0
@@ -65,6 +68,8 @@ def inspect(
         search.see(conversation)
         known += outcome_of(conversation).done is not None
         _count(conversation, contents, dimensions)
+        if conversation.source.format == "recording":
+            recordings[_sides(conversation)] += 1
     plan = planner.plan()
     labels = [] if known else search.proposals(first=plan.conversations == limit)
     screen = Screen() if full or json else _narrow_screen()
@@ -90,11 +95,38 @@ def inspect(
             screen.line(f"{name}: {some}{', …' if len(values) > most else ''}")
         if labels:
             screen.line(best_proposal(labels))
+        for hint in _recording_hints(recordings, contents["with a recording"] > sum(recordings.values())):
+            screen.line(hint)
         if full:
             print_plan(screen, plan)
         else:
-            print_short_plan(screen, plan)
+            print_short_plan(screen, plan, is_bare=sum(recordings.values()) == plan.conversations > 0)
     print_warnings(Screen(sys.stderr), stream.report)
+
+
+def _sides(conversation: Conversation) -> str:
+    """What is known of the sides of a recording without a log."""
+    from convoscope.conversation import ASSISTANT, USER
+
+    roles = set(conversation.roles.values())
+    if not conversation.timeline:
+        return "silent"
+    return "mixed" if not roles else "unknown" if roles.isdisjoint((ASSISTANT, USER)) else "known"
+
+
+def _recording_hints(sides: Counter[str], of_logs: bool) -> Iterator[str]:
+    """What would unlock more, where the input is recordings without a log; and that those of logs were not opened."""
+    if of_logs:
+        yield "the recordings of logs are not opened here: their sound is measured if it holds speech of known speakers"
+    words = "the log of the call, or a recogniser, has the words"
+    if "silent" in sides:
+        yield "recordings without speech: nothing is measured of their sound"
+    if "unknown" in sides:
+        yield f'recordings without a log: --speaker agent="channel 2" says who is on which channel; {words}'
+    elif "known" in sides:
+        yield f"recordings without a log: {words}"
+    if "mixed" in sides:
+        yield f"recordings with all speakers in one channel: the times of a log say who speaks when; {words}"
 
 
 def _narrow_screen() -> Screen:
@@ -145,8 +177,11 @@ def print_files(screen: Screen, files: dict[str, FileRead], *, full: bool) -> No
     screen.line()
 
 
-def print_short_plan(screen: Screen, plan: Plan) -> None:
-    """How many metrics of each family can be measured, and what would unlock most of the others."""
+def print_short_plan(screen: Screen, plan: Plan, *, is_bare: bool = False) -> None:
+    """How many metrics of each family can be measured, and what would unlock most of the others.
+
+    Of recordings without a log, what asks for more than sound has one row.
+    """
     from convoscope.analysis.words import reason_text
     from convoscope.metrics.registry import whole_metrics
     from convoscope.report.table import number_column, print_table, text_table
@@ -164,7 +199,10 @@ def print_short_plan(screen: Screen, plan: Plan) -> None:
         for metric in wholes
         if metric.missing and metric.metric.partition("@")[0] not in ready
     }
-    reasons = Counter((gap.code, gap.unlock) for gap in locked.values())
+    reasons = Counter(
+        ("no_log", _LOG_NEEDED) if is_bare and not name.startswith(_OF_SOUND) else (gap.code, gap.unlock)
+        for name, gap in locked.items()
+    )
     if reasons:
         rows = [
             (f"{count}", reason_text(code), textwrap.shorten(unlock, 40, placeholder=" …"))
@@ -241,7 +279,8 @@ def _count(conversation: Conversation, contents: Counter[str], dimensions: dict[
     from convoscope.metrics.needs import GROUND_TRUTH
 
     contents["items"] += len(conversation.items)
-    contents["turns"] += len(conversation.turns)
+    if conversation.source.format != "recording" or any(one.user or one.assistant for one in conversation.turns):
+        contents["turns"] += len(conversation.turns)
     for event in conversation.timeline:
         contents[_EVENTS[str(type(event).__struct_config__.tag)]] += 1
     if conversation.frames:

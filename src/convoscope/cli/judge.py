@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from convoscope.analysis.calibration import RunCalibration
     from convoscope.judging.calibrations import Agreement
     from convoscope.judging.instrument import Instrument, JudgeSettings
+    from convoscope.judging.rubrics import Rubric
 
 app = typer.Typer(
     help="The judge: rubrics, cache, and how far it can be relied on.",
@@ -38,11 +39,12 @@ app = typer.Typer(
 )
 
 JudgeOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--judge", help="openai:MODEL, anthropic:MODEL, one of them @http://HOST:PORT, or settings: as the file says."
     ),
 ]
+"""A list, so that a second one is an error and not taken for the first."""
 _CHECK_TOKENS = 1000
 """Where an answer is cut in a check, unless the user says otherwise: small models do not come to an end."""
 
@@ -82,13 +84,28 @@ def named_judges(
     options["redact_patterns"] = tuple(options.get("redact_patterns", ()))
     if most_tokens is not None:
         options.setdefault("max_answer_tokens", most_tokens)
-    for name, field in {"budget": "max_dollars", "judge_form": "form", "timeout": "seconds"}.items():
+    for name, field in {
+        "budget": "max_dollars",
+        "judge_form": "form",
+        "judge_audio": "audio",
+        "timeout": "seconds",
+    }.items():
         if name in options:
             options[field] = options.pop(name)
     fields = {name: value for name, value in options.items() if name in JudgeSettings.__struct_fields__}
     settings = JudgeSettings(use_cache=use_cache, **fields)
     check_budget(settings.max_dollars, [checked_name(name).priced_as for name in names])
     return AskedJudges(names, settings, None if calibration is None else Path(calibration))
+
+
+def only_judge(judges: Sequence[str] | None) -> str | None:
+    """The judge of the command line, where a command asks one."""
+    if judges and len(judges) > 1:
+        raise UsageError(
+            f"one judge is asked here, and {len(judges)} are named: {', '.join(judges)}",
+            hint="name one with --judge, and run the command once for each",
+        )
+    return judges[0] if judges else None
 
 
 def one_judge(
@@ -175,14 +192,14 @@ def check_command(
     json: Json = False,
 ) -> None:
     """Ask a judge about good and bad calls that were written for each rubric: can it do the job?"""
-    from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
+    from convoscope.analysis.judge_check import by_rubric, check_judge, of_all, pairs_of
     from convoscope.judging.rubrics import rubric_named
     from convoscope.judging.rubrics import rubrics as known_rubrics
     from convoscope.report.judge_check import print_check
     from convoscope.report.screen import Screen, counting_bar
 
     asked = one_judge(
-        judge,
+        only_judge(judge),
         settings,
         {
             "rubrics": rubrics,
@@ -194,8 +211,14 @@ def check_command(
         use_cache=use_cache,
         most_tokens=_CHECK_TOKENS,
     )
-    judge, folders = asked.names[0], asked.settings.rubrics
-    names = [rubric_named(name, folders).name for name in rubric or known_rubrics(folders)]
+    name, folders = asked.names[0], asked.settings.rubrics
+    chosen = [rubric_named(name, folders) for name in rubric or known_rubrics(folders)]
+    names = [one.name for one in chosen if not one.is_heard]
+    if without := [one.name for one in chosen if one.is_heard]:
+        message = f"{', '.join(without)}: no call with sound is written for them, so they are not checked"
+        if not names:
+            raise UsageError(message, hint="convoscope judge label makes a sheet of judged turns for people")
+        Screen(sys.stderr).line(message)
     (instrument,) = asked.make()
     calls = 2 * sum(len(pairs_of(name)) for name in names)
     Screen(sys.stderr).line(f"asking {instrument.address} about {calls} invented calls; nothing of yours is sent")
@@ -203,12 +226,12 @@ def check_command(
         pairs = check_judge(instrument, names, folders, progress)
     failed = [pair for pair in pairs if pair.reason == "judge_failed"]
     if pairs and len(failed) == len(pairs):
-        raise UsageError(f"{judge}: {failed[0].detail}", hint=f"{instrument.address} gave no answer at all")
+        raise UsageError(f"{name}: {failed[0].detail}", hint=f"{instrument.address} gave no answer at all")
     checked, screen = by_rubric(pairs, folders), Screen()
     if json:
-        screen.json({"judge": judge, "rubrics": checked, "pairs": pairs})
+        screen.json({"judge": name, "total": of_all(checked)._asdict(), "rubrics": checked, "pairs": pairs})
     else:
-        print_check(screen, judge, asked.settings.form, pairs, checked)
+        print_check(screen, name, asked.settings.form, pairs, checked)
 
 
 @app.command("calibrate")
@@ -249,17 +272,19 @@ def calibrate_command(
 ) -> None:
     """Compare a judge with people, and keep how far they agree."""
     from convoscope.judging.calibrations import calibration_file, held_to, keep_calibrations
+    from convoscope.judging.rubrics import rubrics as known_rubrics
     from convoscope.report.calibration import print_agreements, print_marks, print_people, print_tables
     from convoscope.report.screen import Screen
 
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
     compared, kept_in = None, None
+    known: Mapping[str, Rubric] = known_rubrics(folders)
     if labels is not None:
         if judge or rubric or limit or judge_form:
             raise UsageError(
                 "--judge, --judge-form, --rubric and --limit are for LABELS", hint="with --labels nothing is asked"
             )
-        compared = _calibrate_run(source, labels, folders)
+        compared, known = _calibrate_run(source, labels, folders)
         results = compared.judges
     else:
         if source.is_dir():
@@ -289,11 +314,11 @@ def calibrate_command(
             }
         )
         return
-    print_agreements(screen, results, folders)
+    print_agreements(screen, results, known)
     if compared is not None:
-        print_people(screen, compared, folders)
+        print_people(screen, compared, known)
     if compared is None or full:
-        print_tables(screen, results, folders)
+        print_tables(screen, results, known)
     print_marks(screen, results)
     files = [*([str(source)] if labels is not None else []), *([str(file)] if is_kept else [])]
     screen.line(f"kept in {' and '.join(files)}" if files else "nothing was kept: no label has an answer")
@@ -309,13 +334,16 @@ def _calibrate_calls(path: Path, named: AskedJudges, rubric: str | None, limit: 
     return calibrate_panel(named.make(), asked, calls[:limit])
 
 
-def _calibrate_run(path: Path, labels: Path, folders: tuple[str, ...]) -> RunCalibration:
+def _calibrate_run(path: Path, labels: Path, folders: tuple[str, ...]) -> tuple[RunCalibration, Mapping[str, Rubric]]:
+    """The judges of a run against labels, and the rubrics that these can be of."""
     from convoscope.analysis.calibration import calibrate_run
     from convoscope.analysis.run_labels import read_run_labels
+    from convoscope.runs.reliability import rubrics_of
     from convoscope.runs.run import Run
 
     run = Run.open(path)
-    return calibrate_run(run, read_run_labels(labels, folders), folders)
+    known = rubrics_of(run.summary, folders)
+    return calibrate_run(run, read_run_labels(labels, known), known), known
 
 
 def _keep_in_run(path: Path, results: Sequence[Agreement]) -> None:
@@ -350,14 +378,15 @@ def label_command(
     from convoscope.analysis.run_labels import read_run_labels
     from convoscope.report.label import write_sheet
     from convoscope.report.screen import Screen
+    from convoscope.runs.reliability import rubrics_of
     from convoscope.runs.run import Run
 
     folders = tuple(str(Path(folder).resolve()) for folder in rubrics or ())
     opened = Run.open(run)
-    given = [] if labels is None else read_run_labels(labels, folders).labels
+    given = [] if labels is None else read_run_labels(labels, rubrics_of(opened.summary, folders)).labels
     without = {(label.conversation, label.turn, label.rubric) for label in given}
     rows = choose_rows(opened, count, seed=seed, names=rubric or (), folders=folders, without=without)
-    files = write_sheet(opened, rows, out or opened.folder / "labels")
+    files = write_sheet(opened, rows, out or opened.folder / "labels", folders)
     reasons = Counter(row.chosen for row in rows)
     screen = Screen()
     if json:

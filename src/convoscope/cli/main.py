@@ -20,8 +20,9 @@ import typer
 
 from convoscope import __version__
 from convoscope.cli.options import GroupedHelp, PlainCommand, PlainGroup
-from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt
+from convoscope.errors import NO_ROOM, ConvoscopeError, Interrupted, is_interrupt, raised_inside
 from convoscope.harmless import clean
+from convoscope.storage import HINT, StoreError, is_client_error, reason_of
 
 # Exit codes: 0 fine, 1 a check failed, 2 bad usage or nothing readable, 3 undetermined.
 BAD_USAGE = 2
@@ -29,6 +30,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "score": "score.score_command",
+    "watch": "watch.watch_command",
     "init": "init.init_command",
     "gate": "gate.gate",
     "baseline": "gate.app",
@@ -41,6 +43,7 @@ COMMANDS = {
     "plot": "report.plot_command",
     "view": "view.app",
     "inspect": "inspect.inspect",
+    "transcribe": "transcribe.transcribe",
     "metrics": "metrics.metrics",
     "formats": "metrics.formats",
     "runs": "runs.app",
@@ -70,6 +73,8 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         module, _, attribute = COMMANDS[name].partition(".")
         command = getattr(import_module(f"convoscope.cli.{module}"), attribute)
         if isinstance(command, typer.Typer):
+            for inner in command.registered_commands:  # any path may be an address in an object store
+                inner.cls = PlainCommand
             app.add_typer(command, name=name)
         else:
             app.command(name, cls=GroupedHelp if name == "score" else PlainCommand)(command)
@@ -145,8 +150,11 @@ def _end(error: BaseException) -> None:
         sys.exit(0)
     if (want := _wanting(error)) is not None:
         _fail(f"error: {want}, and run the same command again, which goes on from there: {_this_command()}", BAD_USAGE)
+    if (inside := raised_inside(error)) or is_client_error(error):
+        _fail(f"error: {StoreError(f'the object store: {inside or reason_of(error)}', hint=HINT)}", BAD_USAGE)
     if isinstance(error, OSError):
-        _fail(f"error: {error.filename or ''}: {error.strerror or error}", BAD_USAGE)
+        file = f"{error.filename}: " if error.filename else ""
+        _fail(f"error: {file}{error.strerror or error}", BAD_USAGE)
     if os.environ.get("CONVOSCOPE_DEBUG"):
         raise error
     # Known by its name: the database is imported only where it is used. What a run keeps as JSON may be damaged, too.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
@@ -14,10 +14,12 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from convoscope.errors import UsageError
+from convoscope.storage import as_path
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for a program.")]
 Metrics = Annotated[
-    str | None, typer.Option("--metrics", "-m", metavar="NAMES", help="Metrics or families: f1,tools. Default: all.")
+    list[str] | None,
+    typer.Option("--metrics", "-m", metavar="NAMES", help="Metrics or families: f1,tools. Default: all. Repeatable."),
 ]
 MetricsFrom = Annotated[
     list[str] | None,
@@ -66,6 +68,10 @@ SessionGap = Annotated[
         help="An id that returns later starts a new one. Default: 24.",
     ),
 ]
+Audio = Annotated[
+    Path | None,
+    typer.Option("--audio", metavar="FOLDER", help="Recordings are here: by file name, or by conversation id."),
+]
 Flows = Annotated[
     list[Path] | None,
     typer.Option(
@@ -93,11 +99,17 @@ PolicyOption = Annotated[
 ]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit XML, for a CI server.")]
 Markdown = Annotated[
-    Path | None, typer.Option("--markdown", metavar="FILE", help="Also write Markdown, for a pull request.")
+    Path | None,
+    typer.Option("--markdown", metavar="FILE", help="Also write Markdown, for a pull request; - prints it."),
 ]
 Full = Annotated[bool, typer.Option("--full", help="Print everything: figures, groups, what reading did.")]
 Contexts = Annotated[
     bool, typer.Option("--contexts", help="Also write records/ID/metrics.json: MetricContext, scores.")
+]
+
+WithAudio = Annotated[bool, typer.Option("--with-audio", help="Copy the recordings that the page plays into the run.")]
+EmbedAudio = Annotated[
+    bool, typer.Option("--embed-audio", help="Put recordings into the page itself, the worst first, at most 3 MB.")
 ]
 
 Judges = Annotated[
@@ -137,6 +149,21 @@ JudgeForm = Annotated[
         "--judge-form",
         metavar="FORM",
         help="scores; or yesno, for small models: yes/no questions, read from log-probabilities, without quotes.",
+    ),
+]
+JointQuestions = Annotated[
+    bool | None,
+    typer.Option(
+        "--joint-questions/--no-joint-questions",
+        help="Send questions that show the same of an item in one request: fewer tokens, and other answers. "
+        "Default: no.",
+    ),
+]
+SendAudio = Annotated[
+    bool,
+    typer.Option(
+        "--send-audio",
+        help="Send clips of recordings to judges that take sound. Nothing in a sound is redacted. Default: never.",
     ),
 ]
 MaxAnswerTokens = Annotated[
@@ -193,12 +220,25 @@ LeastKappa = Annotated[
 TrustJudge = Annotated[
     bool, typer.Option("--trust-judge", help="Decide targets also by judges that are not calibrated.")
 ]
+RecogniserOption = Annotated[
+    str | None,
+    typer.Option(
+        "--recogniser",
+        metavar="NAME",
+        help="Write down the sound with this model, on this machine: faster-whisper:tiny.en, or faster-whisper:FOLDER.",
+    ),
+]
+NoAudio = Annotated[bool, typer.Option("--no-audio", help="Open no recording.")]
+FetchAudio = Annotated[
+    bool, typer.Option("--fetch-audio", help="Fetch recordings that logs name by an http address. Default: never.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and its cost. Send nothing.")]
 
 
-def split(names: str | None) -> list[str] | None:
-    """`a,b` as a list; None for nothing said."""
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+def split(names: str | Sequence[str] | None) -> list[str] | None:
+    """`a,b` as a list, as it is said once or several times; None for nothing said."""
+    parts = [names] if isinstance(names, str) else names
+    return [name.strip() for part in parts for name in part.split(",") if name.strip()] if parts else None
 
 
 OptionalPaths = Annotated[
@@ -211,6 +251,18 @@ Paths = Annotated[
     list[Path], typer.Argument(metavar="PATHS", help="Log files, or folders of them; - is standard input.")
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="DAY", help="Only conversations from this day (UTC) on: 2026-11-01.")
+]
+Workers = Annotated[int | None, typer.Option("--workers", metavar="N", help="Processes. Default: all cores.")]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="ADDRESS",
+        help="Another engine: dask://HOST:8786, ray://HOST:10001, dask://local, ray://local.",
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Of the run. Default: one under runs/.")
 ]
@@ -227,6 +279,7 @@ class ReadOptions(NamedTuple):
     speech_tools: SpeechTools = None
     speakers: Speakers = None
     session_gap: SessionGap = None
+    audio: Audio = None
     flows: Flows = None
 
     @property
@@ -273,7 +326,9 @@ class PlainValue:
             return value
         values = value if has_many else [value]
         if all(map(self._is_plain, values)):
-            return [self._kind(one) for one in values] if has_many else self._kind(value)
+            # Any path may be an address in an object store.
+            made = as_path if self._kind is Path else self._kind
+            return [made(one) for one in values] if has_many else made(value)
         from typer._coercion import build_runtime_param
 
         return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
@@ -307,13 +362,14 @@ class PlainGroup(PlainParams, TyperGroup):
 
 
 OPTION_GROUPS = {
-    "What comes out": "--out --label --by --target --policy --full --json --markdown --junit --contexts",
+    "What comes out": "--out --label --by --target --policy --full --json --markdown --junit --contexts "
+    "--with-audio --embed-audio",
     "How logs are read": "--format --map --readers-from --flows --speaker --tool-failed --speech-tool --session-gap "
-    "--strict",
-    "What is measured": "--limit --metrics --metrics-from --turns --annotate --k --audit --workers",
+    "--audio --no-audio --fetch-audio --recogniser --strict --prune --keep",
+    "What is measured": "--limit --since --metrics --metrics-from --turns --annotate --k --audit --workers --engine",
     "Judges": "--judge --settings --dry-run --repeats --panel --second-look --budget --max-questions "
-    "--max-concurrency --timeout --judge-form --max-answer-tokens --rubrics --redact --redact-pattern --cache "
-    "--calibration --least-labels --least-kappa --trust-judge",
+    "--max-concurrency --timeout --judge-form --send-audio --joint-questions --max-answer-tokens --rubrics --redact "
+    "--redact-pattern --cache --calibration --least-labels --least-kappa --trust-judge",
 }
 
 

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Contexts, Json, Junit, Markdown, PolicyOption, RunPath, Targets, TrustJudge, split
+from convoscope.cli.options import (
+    Contexts,
+    EmbedAudio,
+    Json,
+    Junit,
+    Markdown,
+    PolicyOption,
+    RunPath,
+    Targets,
+    TrustJudge,
+    WithAudio,
+    split,
+)
 from convoscope.cli.targets import ReportFiles, exit_by
 
 
@@ -20,6 +32,8 @@ def report(
         int, typer.Option("--conversations", help="How many to show in full, the worst first.")
     ] = 400,
     max_mb: Annotated[float, typer.Option("--max-mb", help="How large the page may become.")] = 5.0,
+    with_audio: WithAudio = False,
+    embed_audio: EmbedAudio = False,
     target: Targets = None,
     policy: PolicyOption = None,
     trust_judge: TrustJudge = False,
@@ -48,7 +62,15 @@ def report(
     files = ReportFiles(junit, markdown)
     files.check(out or opened.folder / PAGE)
     held = hold(opened, target or (), find_policy(policy, settings), settings)
-    page = write_page(opened, out=out, conversations=conversations, max_mb=max_mb, targets=held.targets)
+    page = write_page(
+        opened,
+        out=out,
+        conversations=conversations,
+        max_mb=max_mb,
+        targets=held.targets,
+        with_audio=with_audio,
+        embed_audio=embed_audio,
+    )
     files.write(opened, held)
     if contexts:
         write_contexts(opened)
@@ -64,6 +86,8 @@ def report(
             print_targets(screen, held.checks)
         size = f"{page.bytes / 1e6:,.1f} MB"
         screen.line(f"{page.path}: {size}, {page.in_full:,} of {page.conversations:,} conversations in full")
+        for note in page.notes:
+            screen.line(note)
     exit_by(opened, held)
 
 

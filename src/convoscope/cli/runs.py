@@ -1,4 +1,4 @@
-"""`convoscope runs`: list, show and invalidate runs."""
+"""`convoscope runs`: list, show, prune and invalidate runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from convoscope.cli.options import Full, Json
+from convoscope.cli.options import Full, Json, MetricsFrom
+from convoscope.storage import as_path
 
-app = typer.Typer(help="List, show and invalidate runs.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, prune and invalidate runs.", no_args_is_help=True, rich_markup_mode=None)
 
-Folder = Annotated[Path, typer.Option("--folder", help="Where the runs are.")]
-RunPath = Annotated[Path, typer.Argument(help="The folder of a run.")]
+Folder = Annotated[Path, typer.Option("--folder", metavar="FOLDER", parser=as_path, help="Where the runs are.")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", parser=as_path, help="The folder of a run.")]
 
 
 @app.command("list")
@@ -100,3 +101,33 @@ def invalidate(
         Screen().json({"run": str(opened.folder), "receipt": opened.receipt})
     else:
         Screen().line(f"{opened.folder} is marked invalid: {reason}")
+
+
+@app.command("prune")
+def prune_command(
+    run: RunPath,
+    before: Annotated[
+        str, typer.Option("--before", metavar="DAY", help="Drop what began before it (UTC): 2026-11-01.")
+    ],
+    metrics_from: MetricsFrom = None,
+    json: Json = False,
+) -> None:
+    """Drop conversations that began before a day. The figures and the page follow; logs are not touched."""
+    from convoscope.analysis.words import counted
+    from convoscope.errors import UsageError
+    from convoscope.report.score import prune
+    from convoscope.report.screen import Screen
+    from convoscope.scoring.settings import is_day
+
+    if not is_day(before):
+        raise UsageError(f"--before {before}: not a day", hint="write it like 2026-11-01")
+    pruned = prune(run, before, metrics_from or ())
+    if json:
+        Screen().json({"run": str(run), "dropped": pruned.dropped, "without_day": pruned.undated})
+        return
+    left = counted(pruned.run.summary.conversations, "conversation")
+    Screen().line(f"{run}: {counted(pruned.dropped, 'conversation')} from before {before} dropped, {left} left")
+    if pruned.undated:
+        verb, whose = ("stays", "its") if pruned.undated == 1 else ("stay", "their")
+        undated = counted(pruned.undated, "conversation")
+        Screen().line(f"  {undated} without a day {verb}: {whose} logs have no dates")

@@ -22,7 +22,11 @@ from convoscope.cli.options import (
     Calibration,
     Contexts,
     DryRun,
+    EmbedAudio,
+    EngineOption,
+    FetchAudio,
     Full,
+    JointQuestions,
     Json,
     JudgeForm,
     Judges,
@@ -35,20 +39,26 @@ from convoscope.cli.options import (
     MaxQuestions,
     Metrics,
     MetricsFrom,
+    NoAudio,
     OptionalPaths,
     Out,
     Panel,
     PolicyOption,
     ReadOptions,
+    RecogniserOption,
     Redact,
     RedactPatterns,
     Repeats,
     Rubrics,
     SecondLook,
+    SendAudio,
     SettingsOption,
+    Since,
     Targets,
     Timeout,
     TrustJudge,
+    WithAudio,
+    Workers,
     split,
     with_read_options,
 )
@@ -69,9 +79,8 @@ def score_command(
     metrics_from: MetricsFrom = None,
     out: Out = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", help="Only the first N conversations.")] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Processes. Default: all cores.")
-    ] = None,
+    workers: Workers = None,
+    engine: EngineOption = None,
     max_concurrency: MaxConcurrency = None,
     by: Annotated[
         list[str] | None, typer.Option("--by", metavar="FIELDS", help="Group by these: flow,agent. Repeatable.")
@@ -84,13 +93,23 @@ def score_command(
         str | None,
         typer.Option("--annotate", metavar="NAME", help="Find topics, risks and actions: rules, or judge."),
     ] = None,
+    no_audio: NoAudio = False,
+    fetch_audio: FetchAudio = False,
+    recogniser: RecogniserOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail if anything could not be read.")] = False,
+    since: Since = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="What is no longer in the logs leaves the run in --out.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="What is no longer in the logs stays in the run.")] = False,
     judge: Judges = None,
     settings: SettingsOption = None,
     repeats: Repeats = None,
     panel: Panel = None,
     second_look: SecondLook = None,
     judge_form: JudgeForm = None,
+    send_audio: SendAudio = False,
+    joint_questions: JointQuestions = None,
     max_answer_tokens: MaxAnswerTokens = None,
     timeout: Timeout = None,
     rubrics: Rubrics = None,
@@ -109,6 +128,8 @@ def score_command(
     junit: Junit = None,
     markdown: Markdown = None,
     contexts: Contexts = False,
+    with_audio: WithAudio = False,
+    embed_audio: EmbedAudio = False,
     audit: Annotated[
         bool, typer.Option("--audit", help="Also try the metrics on nonsense, and keep the result.")
     ] = False,
@@ -120,11 +141,12 @@ def score_command(
 ) -> None:
     """Score the conversations of logs, and keep the result as a run.
 
-    The same command again opens the run that is there, or goes on where an earlier one was cut short.
+    The same command again adds what is new in the logs to the run, or goes on where it was cut short.
     """
     import msgspec
 
     from convoscope.analysis.policy import hold
+    from convoscope.report.page import AudioOptions
     from convoscope.report.score import score_with
     from convoscope.report.screen import progress_bar
     from convoscope.runs.policy import find_policy
@@ -136,6 +158,7 @@ def score_command(
     file_settings = find_settings(settings)
     policy_file = find_policy(policy, file_settings)
     stated = {"logs": paths, "out": out, "label": label, "by": by, "metrics": metrics, "annotate": annotate}
+    stated |= {"engine": engine}
     stated |= reading._asdict()
     options = score_options(file_settings, stated)
     logs = options["logs"]
@@ -155,6 +178,7 @@ def score_command(
             "panel": panel,
             "second_look": second_look,
             "judge_form": judge_form,
+            "joint_questions": joint_questions,
             "max_answer_tokens": max_answer_tokens,
             "timeout": timeout,
             "rubrics": rubrics,
@@ -172,10 +196,18 @@ def score_command(
         out=options["out"],
         limit=limit,
         workers=workers,
+        engine=options["engine"],
         strict=strict,
+        prune=prune,
+        keep=keep,
+        since=since,
         by=[split(one) or [] for one in listed(options["by"])] if options["by"] else None,
         label=options["label"],
         annotate=options["annotate"],
+        use_audio=not no_audio,
+        fetch_audio=fetch_audio,
+        send_audio=send_audio,
+        recogniser=recogniser,
         targets=target or (),
         judge_cache=cache,
         least_labels=least_labels,
@@ -197,7 +229,8 @@ def score_command(
     if dry_run:
         return
     with progress_bar() as progress:
-        run = score_with(logs, msgspec.structs.replace(run_settings, progress=progress), policy_file)
+        sound = AudioOptions(with_audio, embed_audio)
+        run = score_with(logs, msgspec.structs.replace(run_settings, progress=progress), policy_file, sound)
     with keeping(lambda: f"the run is kept in {run.folder}"):
         if audit:
             _audit(run, metrics_from or ())
@@ -308,7 +341,7 @@ def _chosen(
     metrics: str | Sequence[str] | None, metrics_from: Sequence[str], k: int | None
 ) -> Sequence[str | Declared] | None:
     """The metrics that are asked for, with other numbers of trials where `k` is."""
-    names = split(metrics) if metrics is None or isinstance(metrics, str) else list(metrics)
+    names = split(metrics)
     if k is None:
         return names
     from convoscope.metrics.composites import with_trials

@@ -15,6 +15,7 @@ import typer
 from convoscope.cli.options import Json
 from convoscope.cli.targets import FAILED, exit_with
 from convoscope.report.screen import Screen
+from convoscope.storage import as_path
 
 if TYPE_CHECKING:
     from convoscope.report.flow_answers import StateQuestion
@@ -25,7 +26,10 @@ app = typer.Typer(
     help="Which state broke the flow? Asked of one or several runs.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="The folder of a run; several are taken together.")]
+Runs = Annotated[
+    list[Path],
+    typer.Argument(metavar="RUN...", parser=as_path, help="The folder of a run; several are taken together."),
+]
 OneFlow = Annotated[str | None, typer.Option("--flow", help="Only the conversations of this flow.")]
 OneAgent = Annotated[str | None, typer.Option("--agent", help="Only the conversations with this agent.")]
 
@@ -109,7 +113,10 @@ def analyze(
 @app.command("gate")
 def gate(
     runs: Runs,
-    baseline: Annotated[list[Path], typer.Option("--baseline", help="The run to compare with. May be repeated.")],
+    baseline: Annotated[
+        list[Path],
+        typer.Option("--baseline", metavar="RUN", parser=as_path, help="The run to compare with. May be repeated."),
+    ],
     flow: OneFlow = None,
     agent: OneAgent = None,
     floor: Annotated[float, typer.Option("--floor", help="The points that a flow must reach.")] = 6.0,

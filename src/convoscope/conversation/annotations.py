@@ -76,6 +76,7 @@ SEVERITY = "severity"
 """What an annotator may say in `extraction` that it does not provide, beside the families."""
 GIVEN = "success"
 SKIPPED = "skipped"
+PARTIAL = "partial"
 BROKEN = frozenset(("error", "failed"))
 """What `extraction` says of a family at which the annotator failed."""
 

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -22,9 +21,11 @@ from convoscope.conversation import Conversation
 from convoscope.ingest.discover import CompanionFile, Input, fingerprint
 from convoscope.ingest.ids import comparable, has_own_id, has_time, has_trial, message_id
 from convoscope.ingest.keyed_records import KeyedRecords, SortedRun
+from convoscope.ingest.looks import hash_of_text
 from convoscope.ingest.reader import Reader, Record
 from convoscope.ingest.record import ROLE_FIELDS
 from convoscope.ingest.report import ReadReport
+from convoscope.storage import as_path
 
 _LONGEST_TEXT = 1_000_000
 """Bytes of a file of plain text whose words are compared."""
@@ -72,7 +73,7 @@ def quick_copy_key(text: bytes) -> int:
     """What copies have in common, without decoding: their letters. Numbers, times and blanks do not matter."""
     for blank in (b"\\n", b"\\r", b"\\t") if b"\\" in text else ():
         text = text.replace(blank, b"")
-    return hash(text.translate(None, _DELETED))
+    return hash_of_text(text.translate(None, _DELETED))
 
 
 class Copies(NamedTuple):
@@ -177,7 +178,7 @@ def copied_inputs(inputs: Sequence[Input], sizes: Sequence[int]) -> dict[int, in
         for index in indexes if len(indexes) > 1 else ():
             with suppress(OSError):
                 item = msgspec.structs.replace(inputs[index], companions=())
-                path = Path(item.path)
+                path = as_path(item.path)
                 digest = fingerprint(item)
                 if _is_text(item, sizes[index]):
                     # Neither line ends nor blanks matter.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -20,8 +22,10 @@ from convoscope.ingest.companions.dialogue_files import VenueTable, VenueTables
 from convoscope.ingest.companions.flows import FlowDefinitions, PathLike, is_yaml
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io import packed, tables
+from convoscope.ingest.io.audio_heads import audio_kind
 from convoscope.ingest.io.containers import ARCHIVE_ENDINGS, is_binary, legacy_text
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.known_objects import KnownObject, ObjectState, known_object
 from convoscope.ingest.reader import (
     Companion,
     Container,
@@ -35,10 +39,16 @@ from convoscope.ingest.reader import (
 )
 from convoscope.ingest.refusals import looks_like_settings, unknown_file
 from convoscope.ingest.report import FileRead, Problem, ReadReport
+from convoscope.storage import as_path, forget, is_remote, open_binary, store_errors, tag_of
 
 HEAD_BYTES = 256 * 1024
 SAMPLE_RECORDS = 5
 MANY_LINES = 100
+
+WENT_AWAY = "went away before it was read"
+_MOST_NAMED = 5
+_ATTEMPTS = 10
+"""At a folder in which files come and go."""
 
 _LINE_ENDINGS = (".jsonl", ".ndjson")
 _LOG_ENDINGS = (".json", *_LINE_ENDINGS, *tables.ENDINGS)
@@ -66,10 +76,12 @@ class Input(msgspec.Struct, frozen=True):
     companions: tuple[CompanionFile, ...] = ()
     data: bytes | None = None
     """Its lines, where they are in memory and not in a file."""
+    state: ObjectState | None = None
+    """Of one in an object store that gives ETags."""
 
     def companions_of(self, format: str) -> list[Path]:
         """The paths of its companions of one kind."""
-        return [Path(companion.path) for companion in self.companions if companion.format == format]
+        return [as_path(companion.path) for companion in self.companions if companion.format == format]
 
 
 class FoundInput(NamedTuple):
@@ -89,11 +101,13 @@ def find_inputs(
     format: str | None = None,
     flows: Iterable[PathLike | Flow] = (),
     readers_from: Iterable[PathLike] = (),
+    known: Mapping[str, KnownObject] = {},
 ) -> FoundInput:
     """Every input below the paths, in the order of names: the order of `paths` does not matter.
 
     `flows` are definitions of flows, or their paths; those below the paths are found.
-    `readers_from` are Python files and modules whose readers are added to the installed ones.
+    `readers_from` are Python files and modules whose readers are added to the installed ones. `known` are objects
+    that an earlier run read, by their tags.
     """
     registry = registered(readers_from)
     readers = chosen_readers(registry.by_name, format)
@@ -103,10 +117,11 @@ def find_inputs(
     kinds = [kind for kind in (*companions(definitions), venues) if kind.format not in unread]
     inputs: dict[str, Input] = {}
     for given in paths:
-        path = Path(given)
-        if not path.exists():
-            raise InputError("there is no such file or folder", file=str(given))
-        entries = list(_walk(path, readers, report))
+        path = as_path(given)
+        with store_errors(path):
+            if not path.exists():
+                raise InputError("there is no such file or folder", file=str(given))
+            entries = list(_walk(path, readers, report))
         if not entries and path.is_dir() and not report.files:
             what = "holds no file; hidden files and runs are not read" if any(path.iterdir()) else "is an empty folder"
             report.files[_utf8(_name(path))] = FileRead(skipped=what)
@@ -114,6 +129,8 @@ def find_inputs(
             name, is_named = _utf8(below), entry == path
             if (best := _detect_folder(entry, readers) if entry.is_dir() else None) is not None:
                 item: Input | None = Input(str(entry), name, best.name, "folder", "folder", best.claim.why)
+            elif (object := known_object(entry, known)) is not None:
+                item = _known_input(name, entry, object)
             else:
                 item = _file_input(name, entry, [*readers.values(), *kinds], report, is_named=is_named)
             if item is None or _is_loaded(item, kinds, is_named=is_named):
@@ -121,6 +138,7 @@ def find_inputs(
             # Given twice, as itself and in a folder, it goes by its shorter name, whatever came first.
             real = str(entry.resolve())
             inputs[real] = min(item, inputs.get(real, item), key=lambda one: (len(one.name), one.name))
+    inputs = _without_recordings(inputs, report)
     if not any(item.grouping != "companion" for item in inputs.values()):
         inputs |= dict(_logs_alone(inputs, readers, report))
     held = [item for item in inputs.values() if item.grouping == "companion"]
@@ -133,6 +151,16 @@ def find_inputs(
     return FoundInput(tuple(sorted(named, key=lambda item: item.name)), report, definitions.flows, venues.tables)
 
 
+def _without_recordings(inputs: dict[str, Input], report: ReadReport) -> dict[str, Input]:
+    """The inputs; without recordings where there are logs: they belong to a log, and are no conversations beside it."""
+    if not any(item.grouping != "companion" and item.container != "recording" for item in inputs.values()):
+        return inputs
+    for item in inputs.values():
+        if item.container == "recording":
+            report.files[item.name] = FileRead(skipped="is a recording beside logs; given alone, it is read by itself")
+    return {real: item for real, item in inputs.items() if item.container != "recording"}
+
+
 def _logs_alone(
     inputs: Mapping[str, Input], readers: Mapping[str, Reader], report: ReadReport
 ) -> Iterator[tuple[str, Input]]:
@@ -140,14 +168,14 @@ def _logs_alone(
     able = [reader for reader in readers.values() if reader.is_also_companion]
     for real, item in inputs.items():
         with suppress(InputError, BadJson):
-            if best_claim(sample_of(Path(item.path)), able) is not None:
-                yield real, _file_input(item.name, Path(item.path), able, report, is_named=False) or item
+            if best_claim(sample_of(as_path(item.path)), able) is not None:
+                yield real, _file_input(item.name, as_path(item.path), able, report, is_named=False) or item
 
 
 def _is_loaded(item: Input, kinds: Iterable[Companion], *, is_named: bool) -> bool:
     """Whether it is a companion that was read at once, for all conversations."""
     return item.grouping == "companion" and any(
-        kind.load(Path(item.path), item.name, is_named=is_named) for kind in kinds if kind.format == item.reader
+        kind.load(as_path(item.path), item.name, is_named=is_named) for kind in kinds if kind.format == item.reader
     )
 
 
@@ -163,7 +191,7 @@ def _distinct_names(inputs: Mapping[str, Input]) -> list[Input]:
         if not clashing:
             return [msgspec.structs.replace(item, name=names[real]) for real, item in inputs.items()]
         for number, real in enumerate(clashing, 1):
-            whole = _utf8("/".join(Path(real).parts[1:]))
+            whole = _utf8("/".join(as_path(real).parts[1:]))
             folders = whole.split("/")[: -len(names[real].split("/"))]
             # Names that are not UTF-8 may be alike to the end.
             names[real] = f"{folders[-1]}/{names[real]}" if folders else f"{names[real]}~{number}"
@@ -179,13 +207,13 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
     A companion belongs to the inputs below its folder, the nearest first; one that lies above none
     was given for all of them. One that a reader claimed is for that reader's inputs only.
     """
-    companions = sorted(((Path(one.path).resolve(), one) for one in held), key=lambda pair: pair[0])
+    companions = sorted(((as_path(one.path).resolve(), one) for one in held), key=lambda pair: str(pair[0]))
     by_folder: dict[Path, list[Input]] = {}
     for real_path, companion in companions:
         by_folder.setdefault(real_path.parent, []).append(companion)
     near: dict[str, list[Input]] = {}
     for real, item in logs.items() if companions else ():
-        path = Path(item.path).resolve()
+        path = as_path(item.path).resolve()
         above = (one for folder in (path, *path.parents) for one in by_folder.get(folder, ()))
         near[real] = [one for one in above if _is_for(one, item, readers)]
     placed = {one.path for above in near.values() for one in above}
@@ -195,8 +223,8 @@ def _accompanied(logs: Mapping[str, Input], held: Sequence[Input], readers: Mapp
         free = [one for one in loose if _is_for(one, item, readers)]
         files = [CompanionFile(one.path, one.reader) for one in (*near.get(real, ()), *free)]
         if item.grouping == "folder":
-            known = {Path(one.path).resolve() for one in files}
-            outside = reader_named(item.reader).companions(Path(item.path))
+            known = {as_path(one.path).resolve() for one in files}
+            outside = reader_named(item.reader).companions(as_path(item.path))
             files += [CompanionFile(str(path), item.reader) for path in outside if path.resolve() not in known]
         accompanied[real] = msgspec.structs.replace(item, companions=tuple(files)) if files else item
     return accompanied
@@ -226,7 +254,7 @@ def _is_for(companion: Input, item: Input, readers: Mapping[str, Reader]) -> boo
 
 def size_of(item: Input) -> int:
     """Bytes of the file, of the files in a folder, or of what is in memory; 0 where it cannot be opened."""
-    path = Path(item.path)
+    path = as_path(item.path)
     try:
         if item.data is not None:
             return len(item.data)
@@ -237,26 +265,102 @@ def size_of(item: Input) -> int:
         return 0
 
 
+def changed_at(item: Input) -> float:
+    """When a file, or a file of a folder, was last written to, in seconds since 1970; 0 where it cannot be known."""
+    path = as_path(item.path)
+    try:
+        inner = path.iterdir() if path.is_dir() else ()
+        return max(float(one.stat().st_mtime) for one in (path, *inner))
+    except OSError:
+        return 0.0
+
+
 def fingerprint(item: Input) -> str:
     """`sha256:` of the input's bytes; for a folder, of the names and bytes in it and of its companions."""
-    path = Path(item.path)
+    path = as_path(item.path)
     if item.data is not None:
         return "sha256:" + hashlib.sha256(item.data).hexdigest()
-    if not path.is_dir() and not item.companions:
-        return "sha256:" + _digest(path)
+    known = item.state.digest if item.state is not None else ""
+    is_folder = not known and path.is_dir()
+    if not is_folder and not item.companions:
+        return "sha256:" + (known or _digest(path))
     whole = hashlib.sha256()
-    if not path.is_dir():
-        whole.update(f"{_digest(path)}\n".encode())
-    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
+    if not is_folder:
+        whole.update(f"{known or _digest(path)}\n".encode())
+    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()) if is_folder else ():
         whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
     for companion in item.companions:
-        whole.update(f"{_digest(Path(companion.path))}\n".encode())
+        whole.update(f"{_digest(as_path(companion.path))}\n".encode())
     return "sha256:" + whole.hexdigest()
 
 
+def hashed_inputs(inputs: Iterable[Input], report: ReadReport) -> list[tuple[Input, str]]:
+    """The inputs that are still there, each with its fingerprint. The report names those that went away."""
+    hashed: list[tuple[Input, str]] = []
+    gone: list[str] = []
+    for item in inputs:
+        if (there := _hashed(item)) is not None:
+            hashed.append(there)
+        else:
+            gone.append(item.name)
+            report.files[item.name] = FileRead(item.reader, item.why, skipped=WENT_AWAY)
+    if gone:
+        names = ", ".join(gone[:_MOST_NAMED]) + (", …" if len(gone) > _MOST_NAMED else "")
+        what = "1 log" if len(gone) == 1 else f"{len(gone):,} logs"
+        report.warnings.append(f"{what} went away before being read: {names}")
+    return hashed
+
+
+def _hashed(item: Input) -> tuple[Input, str] | None:
+    """An input and its fingerprint, without companions that went away; None where it went away itself."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return item, fingerprint(item)
+        except FileNotFoundError:
+            if not _exists(as_path(item.path)):
+                return None
+            left = tuple(one for one in item.companions if _exists(as_path(one.path)))
+            item = msgspec.structs.replace(item, companions=left)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", file=item.path) from None
+    raise InputError("changes all the time", file=item.path, hint="wait until it is written")
+
+
+def _exists(path: Path) -> bool:
+    if is_remote(path):
+        forget(path)
+    return path.exists()
+
+
+FileState = tuple[int, int, int, int]
+_digests: dict[str, tuple[FileState, str]] = {}
+"""The hashes of files that this process has read, for one that looks at its logs again and again."""
+_MOST_HASHED = 50_000
+_MAY_CHANGE = 2.0
+"""Seconds after its last change in which a file could change once more without another time."""
+
+
 def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    name, before = str(path), None if is_remote(path) else _state_of(path)
+    state, digest = _digests.get(name, (None, ""))
+    if before is not None and state == before:
+        return digest
+    began = time.time()
+    with open_binary(path) as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type, unused-ignore]
+    if before is not None and before == _state_of(path) and began - max(before[2:]) / 1e9 > _MAY_CHANGE:
+        if len(_digests) >= _MOST_HASHED:
+            _digests.clear()
+        _digests[name] = before, digest
+    return digest
+
+
+def _state_of(path: Path) -> FileState | None:
+    """What changes with the content of a file: who has its name, its size, and the times that the system keeps."""
+    if os.name == "nt":  # it has no time of the last change that programs cannot set
+        return None
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def chosen_readers(installed: Mapping[str, Reader], format: str | None) -> Mapping[str, Reader]:
@@ -291,8 +395,7 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
         try:
             entries = sorted(folder.iterdir())
         except OSError as error:
-            name = folder.relative_to(path).as_posix()
-            report.problem(Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions"))
+            _note_unopened(folder.relative_to(path).as_posix(), error, "check its permissions", report)
             continue
         for entry in entries:
             if entry.name.startswith("."):
@@ -308,7 +411,15 @@ def _walk(path: Path, readers: Mapping[str, Reader], report: ReadReport) -> Iter
                     pending.append(entry)
             except OSError as error:
                 # A path may be longer than the system allows, deep in folders.
-                report.problem(Problem(name, 0, f"cannot be opened: {error.strerror}", hint=_SHORTER))
+                _note_unopened(name, error, _SHORTER, report)
+
+
+def _note_unopened(name: str, error: OSError, hint: str, report: ReadReport) -> None:
+    """What cannot be opened is a problem, unless it went away since it was listed."""
+    if isinstance(error, FileNotFoundError):
+        report.files[name] = FileRead(skipped=WENT_AWAY)
+    else:
+        report.problem(Problem(name, 0, f"cannot be opened: {error.strerror or error}", hint=hint))
 
 
 _SHORTER = "move it to a folder whose path is shorter"
@@ -324,6 +435,8 @@ def _cannot_be_entered(entry: Path, inside: Path, *, is_folder: bool) -> InputEr
     if not is_folder and not entry.is_file():
         if entry.is_symlink() and not entry.exists():
             return InputError("is a broken link")
+        if not entry.exists():
+            raise FileNotFoundError
         return InputError("is neither a file nor a folder", hint="a pipe is read where it is named itself")
     if entry.is_symlink():
         target = entry.resolve()
@@ -359,7 +472,7 @@ def _begin(path: Path) -> bytes:
     # What is no file, such as a pipe, might keep us waiting.
     with suppress(OSError):
         if path.is_file():
-            with path.open("rb") as stream:
+            with open_binary(path) as stream:
                 return stream.read(100)
     return b""
 
@@ -401,11 +514,26 @@ def _file_input(
         refusal = Problem(name, 0, error.message, hint=error.hint)
         is_log = is_named or (is_log and not isinstance(error, tables.UnknownTable))
     except OSError as error:
-        refusal = Problem(name, 0, f"cannot be opened: {error.strerror}", hint="check its permissions")
+        if isinstance(error, FileNotFoundError) and not is_named:
+            report.files[name] = FileRead(skipped=WENT_AWAY)
+            return None
+        refusal = Problem(name, 0, f"cannot be opened: {error.strerror or error}", hint="check its permissions")
     report.files[name] = FileRead(skipped=refusal.message)
     if is_log:
         report.problem(refusal)
     return None
+
+
+def _known_input(name: str, path: Path, known: KnownObject) -> Input:
+    state = ObjectState(known.tag, known.is_plain, known.digest, known.name)
+    container, grouping = cast("Container", known.container), cast("Grouping", known.grouping)
+    return Input(str(path), name, known.reader, container, grouping, known.why, state=state)
+
+
+def object_state(path: Path) -> ObjectState | None:
+    """What a store says of a log that is read for the first time."""
+    tag = tag_of(path) if is_remote(path) else ""
+    return ObjectState(tag, files.is_plain(path)) if tag else None
 
 
 def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) -> Input:
@@ -422,7 +550,7 @@ def _recognised(name: str, path: Path, claimants: Sequence[Reader | Companion]) 
         readers = [claimant for claimant in claimants if isinstance(claimant, Reader)]
         raise unknown_file(path, files.head_of(path, HEAD_BYTES), container, sample.values, readers)
     grouping = "file" if container == "text" and best.claim.grouping == "key" else best.claim.grouping
-    return Input(str(path), name, best.name, container, grouping, best.claim.why)
+    return Input(str(path), name, best.name, container, grouping, best.claim.why, state=object_state(path))
 
 
 def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_RECORDS) -> Sample:
@@ -430,6 +558,8 @@ def sample_of(path: Path, readers: Iterable[Reader] = (), *, most: int = SAMPLE_
 
     Of a large document that one of the readers can read member by member, these are its first members.
     """
+    if audio_kind(path):
+        return Sample(path, "recording", ())
     head = files.head_of(path, HEAD_BYTES)
     if not head.strip():
         raise InputError("is empty", hint="nothing was written to it, or it was not closed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +15,8 @@ GivenSpeakers = Mapping[str, str | Iterable[str]] | Iterable[str]
 """Labels by role, as Python has them; or texts such as `agent=SPEAKER_01`, as the command line has them."""
 _ROLES = {"agent": ASSISTANT, "assistant": ASSISTANT, "user": USER}
 _HINT = "write agent=LABEL or user=LABEL, such as agent=SPEAKER_01"
+_RECORDING = "recording"
+"""The format of a call without a log."""
 _MISSING = "speaker_not_in_conversation"
 
 
@@ -47,6 +50,8 @@ def _pairs(given: GivenSpeakers) -> Iterator[tuple[str, str]]:
 def with_given_roles(conversation: Conversation, speakers: Sequence[tuple[str, str]]) -> Conversation:
     """The conversation in which the speakers with these labels have these roles. Their ids stay."""
     roles = dict(speakers)
+    if side := other_side(conversation, speakers):
+        roles[side.label.casefold()] = side.role
     participants = tuple(
         msgspec.structs.replace(one, role=roles.get(_label(one).casefold(), one.role))
         for one in conversation.participants
@@ -56,6 +61,25 @@ def with_given_roles(conversation: Conversation, speakers: Sequence[tuple[str, s
     return msgspec.structs.replace(conversation, participants=participants)
 
 
+class OtherSide(NamedTuple):
+    """A channel and its role, which follows from that of the other channel."""
+
+    label: str
+    role: str
+
+
+def other_side(conversation: Conversation, speakers: Sequence[tuple[str, str]]) -> OtherSide | None:
+    """Of a call with two channels and no log, the channel that the user did not name, where the other one is named."""
+    if conversation.source.format != _RECORDING or len(conversation.participants) != 2:
+        return None
+    roles = dict(speakers)
+    given = [roles.get(_label(one).casefold(), "") for one in conversation.participants]
+    if sum(map(bool, given)) != 1:
+        return None
+    named = given[0] or given[1]
+    return OtherSide(_label(conversation.participants[given.index("")]), USER if named == ASSISTANT else ASSISTANT)
+
+
 def notes_on_speakers(conversation: Conversation, speakers: Sequence[tuple[str, str]]) -> tuple[Note, ...]:
     """Which of the labels are in a conversation; and that none is, of the labels of one role."""
     seen = list(dict.fromkeys(map(_label, conversation.participants)))
@@ -63,6 +87,9 @@ def notes_on_speakers(conversation: Conversation, speakers: Sequence[tuple[str, 
     file = next(iter(conversation.source.files), "")
     named = [(label, role) for label, role in speakers if label in labels]
     notes = [Note(kind="inferred", code=_code(label, role), detail=detail, file=file) for label, role in named]
+    if side := other_side(conversation, speakers):
+        code = f"{side.label}_taken_as_{side.role}"
+        notes.append(Note(kind="inferred", code=code, detail="the channel that --speaker does not name", file=file))
     if {role for _, role in speakers} - {role for _, role in named}:
         notes.append(Note(kind="set_aside", code=_MISSING, detail=detail, file=file))
     return tuple(notes)

@@ -6,10 +6,10 @@ The rules are in docs/guides/one-conversation.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from convoscope.conversation.model import DIMENSIONS
 
@@ -50,14 +50,15 @@ _LABELS = frozenset(
         "feedback", "thumbs", "disposition", "goal",
     }
 )
-_APART = _LABELS | {
+_OWNERS = {
     "trial", "attempt", "seed", "epoch", "rollout", "replica", "episode", "repeat", "experiment", "variant", "arm",
     "user", "customer", "tenant", "account", "org", "organization", "workspace", "scenario", "task", "version",
 }
 # fmt: on
-"""Words in the names of fields whose values keep records apart: labels, trials, and whose conversation it is."""
+"""Words in the names of fields whose values keep records apart: trials, and whose conversation it is."""
 _TIME = re.compile(r"@?(?:.*_)?(?:time|timestamp|ts|date|datetime|at|created|updated|received|ingested|logged)", re.I)
 
+_UPDATED = re.compile(r".*(?:updated|modified|rated|closed|resolved|ended|logged|written).*", re.I)
 _STORED = re.compile(
     r"@timestamp|_time|(?:.*_)?(?:ingested|ingestion|received|logged|indexed|exported|stored)(?:_.*)?", re.I
 )
@@ -65,10 +66,12 @@ _STORED = re.compile(
 
 def conversation_id(record: Mapping[str, Any]) -> str | None:
     """The conversation, or the session, that a record says it belongs to."""
-    for name in CONVERSATION_IDS:
-        if (id := _id(record.get(name))) is not None:
-            return id
-    return None
+    return record_id(record, CONVERSATION_IDS)
+
+
+def record_id(record: Mapping[str, Any], names: Sequence[str] = RECORD_IDS) -> str | None:
+    """The id of a record, by the first field that has one."""
+    return next((id for name in names if (id := _id(record.get(name))) is not None), None)
 
 
 def row_id(record: Mapping[str, Any]) -> str | None:
@@ -193,16 +196,38 @@ def is_call(record: Any) -> bool:
     return not _CALL_FIELDS.isdisjoint(record) or record.get("object") in ("chat.completion", "response")
 
 
-def kept_apart(*records: Any) -> Hashable:
-    """The labels, trials and owners that some mappings name: records in which they differ are never one."""
-    values: list[tuple[str, str]] = []
+class Apart(NamedTuple):
+    """What keeps records apart."""
+
+    owners: tuple[tuple[str, str], ...]
+    """Trials, and whose conversation it is: records in which they differ are never one."""
+    labels: tuple[tuple[str, str], ...]
+    """How it went. That is known late, so that two records of one conversation may differ in it."""
+
+
+def kept_apart(*records: Any) -> Apart:
+    """The labels, trials and owners that some mappings name."""
+    owners: list[tuple[str, str]] = []
+    labels: list[tuple[str, str]] = []
     for mapping in records:
         for path, name, value in islice(_scalars(mapping), _MOST_FIELDS):
             if name == "model":
                 continue
-            if path in DIMENSIONS or not _APART.isdisjoint(_words(path)):
-                values.append((path, str(value)))
-    return tuple(sorted(values))
+            words = set(_words(path))
+            if path not in DIMENSIONS and words & _LABELS:
+                labels.append((path, str(value)))
+            elif path in DIMENSIONS or words & _OWNERS:
+                owners.append((path, str(value)))
+    return Apart(tuple(sorted(owners)), tuple(sorted(labels)))
+
+
+def times_of(*records: Any, of_talk: bool = False) -> Iterator[Any]:
+    """The times that records have themselves; `of_talk` leaves out when they were written, rated or stored."""
+    for mapping in records:
+        for name, value in mapping.items() if isinstance(mapping, dict) else ():
+            is_other = of_talk and (is_storage_time(name) or _UPDATED.fullmatch(name))
+            if value not in (None, "") and is_time_field(name) and not is_other:
+                yield value
 
 
 _MOST_FIELDS, _DEPTH = 500, 4

@@ -21,13 +21,13 @@ from convoscope.errors import InputError
 from convoscope.ingest.discover import Input
 from convoscope.ingest.ids import has_time, is_counter
 from convoscope.ingest.io import containers as files
-from convoscope.ingest.io.json import BadJson, decode
+from convoscope.ingest.io.json import BadJson
+from convoscope.ingest.looks import PiecesOf, hash_of_text
 from convoscope.ingest.pieces import (
     InputPiece,
     json_record,
     not_json,
     pieces_of,
-    readable_texts,
     record_name,
     reported_texts,
 )
@@ -92,12 +92,8 @@ class KeyedRecords(NamedTuple):
     def decoded(self, report: ReadReport) -> Iterator[Record]:
         for run in self.runs:
             for index, (number, text) in enumerate(zip(run.numbers, run.texts, strict=True)):
-                try:
-                    value, repairs = decode(text)
-                except BadJson as error:
-                    report.problem(not_json(run.name, number, error))
-                else:
-                    yield Record(value, number, run.repairs.get(index, ()) + repairs, run.name)
+                if (record := json_record(text, number, run.name, report)) is not None:
+                    yield Record(record.value, number, run.repairs.get(index, ()) + record.repairs, run.name)
 
 
 _encode_runs = msgspec.msgpack.Encoder().encode
@@ -176,21 +172,28 @@ def read_bucket(path: Path) -> Iterator[KeyedRecords]:
 # The keys of the records of an input.
 
 
-def share_keys(reader: str, keyed: Sequence[tuple[int, Input]], size: int) -> bool:
+def share_keys(reader: str, keyed: Sequence[tuple[int, Input]], pieces: PiecesOf) -> bool:
     """Whether any two records belong together. Only hashes are held, eight bytes for each record."""
     key_of = reader_named(reader).quick_key
-    seen: set[int] = set()
+
+    def look(texts: Iterable[tuple[int, bytes]]) -> array[int]:
+        seen = array("q")
+        for _, text in texts:
+            with suppress(BadJson):
+                if (key := key_of(text)) is not None:
+                    seen.append(hash_of_text(key.encode("utf-8", "surrogatepass")))
+        return seen
+
+    early: set[int] = set()
     hashes = array("q")
     for index, item in keyed:
-        for _, text in readable_texts(item, index, size):
-            with suppress(BadJson):
-                if (key := key_of(text)) is None:
-                    continue
-                if len(hashes) < _EARLY:
-                    seen.add(hash(key))
-                    if len(seen) == len(hashes):
-                        return True
-                hashes.append(hash(key))
+        for seen in pieces.seen(item, index, "keys", 1, look):
+            is_early = len(hashes) < _EARLY
+            hashes.extend(seen)
+            if is_early:
+                early.update(seen)
+                if len(early) < len(hashes):
+                    return True
     return bool(shared_hashes(hashes))
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from convoscope.ingest.io.containers import legacy_text
 from convoscope.ingest.io.json import BadJson, decode, repeated_name
 from convoscope.ingest.reader import Record
 from convoscope.ingest.report import MERGED, Problem, ReadReport
+from convoscope.storage import as_path, open_binary
 
 CUTTERS = {
     "lines": files.line_ranges,
@@ -44,17 +44,19 @@ class SameRecords(msgspec.Struct, frozen=True, dict=True):
     longer: Sequence[int] = ()
     """A number for each record that is a part of it."""
     copies: Sequence[int] = ()
+    labelled: Sequence[int] = ()
+    """Their labels are others than those of a record that they take in."""
     earlier: dict[int, list[Any]] = {}
     """Messages of a conversation that only earlier records of it have, by the number of its last record."""
 
     def between(self, first: int, end: int | None) -> SameRecords:
         """Those of the records from `first` to before `end`."""
-        repeated, longer, copies = (
+        repeated, longer, copies, labelled = (
             numbers[bisect_left(numbers, first) : len(numbers) if end is None else bisect_left(numbers, end)]
-            for numbers in (self.repeated, self.longer, self.copies)
+            for numbers in (self.repeated, self.longer, self.copies, self.labelled)
         )
         earlier = {number: one for number, one in self.earlier.items() if number >= first and (not end or number < end)}
-        return SameRecords(repeated, longer, copies, earlier)
+        return SameRecords(repeated, longer, copies, labelled, earlier)
 
     @cached_property
     def takes_in(self) -> Counter[int]:
@@ -78,6 +80,8 @@ class InputPiece(msgspec.Struct, frozen=True):
     """Digests of what was said in the conversations of these ids, by records of another shape."""
     apart: frozenset[str] = frozenset()
     """Keys of conversations that are read elsewhere, with what other files hold of them."""
+    folders: tuple[str, ...] = ()
+    """The folders of the logs, where records of several files were brought together."""
 
     @property
     def size(self) -> int:
@@ -88,9 +92,9 @@ class InputPiece(msgspec.Struct, frozen=True):
         if self.data is not None:
             data = self.data
         elif self.input.container == "document":
-            return files.whole(Path(self.input.path))
+            return files.whole(as_path(self.input.path))
         else:
-            with Path(self.input.path).open("rb") as stream:
+            with open_binary(as_path(self.input.path)) as stream:
                 stream.seek(self.start)
                 data = stream.read(self.end - self.start)
         return data.removeprefix(files.BOM) if self.start == 0 else data
@@ -98,7 +102,10 @@ class InputPiece(msgspec.Struct, frozen=True):
     @property
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """The records as they are written, each with its number; blank lines are among them."""
-        data = self.content
+        return self.texts_in(self.content)
+
+    def texts_in(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """The records of the content that was read."""
         # One line after the other: all of them at once would be as much memory again, and none of it in the cache.
         texts: Iterable[bytes] = BytesIO(data) if data else (data,)
         if self.input.container in ("array", "members", "yaml", "zip"):
@@ -117,14 +124,14 @@ def pieces_of(item: Input, index: int, size: int) -> Iterator[InputPiece]:
         return
     try:
         if item.data is None:
-            ranges = cutter(Path(item.path), size)
+            ranges = cutter(as_path(item.path), size)
         else:
             ranges = files.ranges_of_lines(BytesIO(item.data), size, plain=False)
             item = msgspec.structs.replace(item, data=None)
         for byte_range in ranges:
             yield InputPiece(item, index, *byte_range)
     except OSError as error:
-        yield InputPiece(item, index, problem=f"cannot be read: {error.strerror}")
+        yield InputPiece(item, index, problem=f"cannot be read: {error.strerror or error}")
     except InputError as error:
         yield InputPiece(item, index, problem=error.message, hint=error.hint)
 
@@ -132,11 +139,16 @@ def pieces_of(item: Input, index: int, size: int) -> Iterator[InputPiece]:
 def readable_texts(item: Input, index: int, size: int) -> Iterator[tuple[int, bytes]]:
     """The records of an input with their numbers, for a first look; what cannot be read is reported when it is read."""
     for piece in pieces_of(item, index, size):
-        if not piece.problem:
-            with suppress(OSError, InputError):
-                for number, text in piece.texts:
-                    if text and len(text) <= files.MAX_RECORD_BYTES:
-                        yield number, text
+        yield from readable_texts_of(piece)
+
+
+def readable_texts_of(piece: InputPiece, data: bytes | None = None) -> Iterator[tuple[int, bytes]]:
+    """The same of one piece, whose content may be at hand."""
+    if not piece.problem:
+        with suppress(OSError, InputError):
+            for number, text in piece.texts if data is None else piece.texts_in(data):
+                if text and len(text) <= files.MAX_RECORD_BYTES:
+                    yield number, text
 
 
 def record_name(item: Input, number: int) -> str:
@@ -202,13 +214,21 @@ def json_record(text: bytes, number: int, name: str, report: ReadReport) -> Reco
     except BadJson as error:
         report.problem(not_json(name, number, error))
         return None
-    if any(text.count(field) > 1 for field in _DECIDING_FIELDS) and repeated_name(text):
+    if may_repeat_names(text) and repeated_name(text):
         repairs = (*repairs, "name_twice")
     return Record(value, number, repairs)
 
 
-_DECIDING_FIELDS = (b'"messages"', b'"conversation_id"', b'"session_id"', b'"traj"', b'"transcript"')
-"""To look at every object takes longer than to read the record: it is done where one of these occurs twice."""
+def may_repeat_names(text: bytes) -> bool:
+    """Whether a field that decides much occurs twice. To look at every object takes longer than to read the record."""
+    count = text.count
+    return (
+        count(b'"messages"') > 1
+        or count(b'"conversation_id"') > 1
+        or count(b'"session_id"') > 1
+        or count(b'"traj"') > 1
+        or count(b'"transcript"') > 1
+    )
 
 
 def not_json(name: str, number: int, error: BadJson) -> Problem:

@@ -101,6 +101,7 @@ def read(
     speech_tools: str | Iterable[str] = (),
     session_gap: float | None = None,
     speakers: GivenSpeakers = (),
+    audio: PathLike | None = None,
 ) -> ReadStream:
     """Read the conversations of a file, a folder, or several of them; `-` is standard input.
 
@@ -110,11 +111,12 @@ def read(
     installed ones. `tool_failed` are patterns of tool results that mean failure, `speech_tools` the tools
     through which the agent speaks, `session_gap` the hours of silence after which a session id is another
     conversation. `speakers` are the labels of who is who, where the log does not say it:
-    `{"agent": "SPEAKER_01"}`. The result is an iterator of `Conversation`, with the read report at hand as
+    `{"agent": "SPEAKER_01"}`. `audio` is the folder of the recordings, where they are not where the logs say.
+    The result is an iterator of `Conversation`, with the read report at hand as
     `.report`.
     """
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    settings = read_settings(turns, tool_failed, speech_tools, session_gap, speakers)
+    settings = read_settings(turns, tool_failed, speech_tools, session_gap, speakers, audio)
     return ReadStream(paths, format=format, limit=limit, settings=settings, flows=flows, readers_from=readers_from)
 
 

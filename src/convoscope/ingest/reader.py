@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence, Set
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -20,7 +21,7 @@ from convoscope.user_code import load, names
 ENTRY_POINT_GROUP = "convoscope.readers"
 
 Grouping = Literal["record", "file", "key", "folder", "companion"]
-Container = Literal["lines", "array", "members", "document", "table", "text", "yaml", "zip", "folder"]
+Container = Literal["lines", "array", "members", "document", "table", "text", "yaml", "zip", "folder", "recording"]
 
 
 class Record(NamedTuple):
@@ -44,7 +45,7 @@ class Sample(msgspec.Struct, frozen=True):
 
     A container `members` is a large document whose members are read one by one, each as an object of one member. A
     container `text` is a file of plain text, neither JSON nor a table: its records are its lines, as `str`.
-    Records of it are not brought together by key.
+    Records of it are not brought together by key. A container `recording` is an audio file, and has no records.
     """
 
     path: Path
@@ -136,7 +137,15 @@ class CallHistory(NamedTuple):
     call: str = ""
     """The id of the call alone."""
     apart: Hashable = None
-    """Whatever else keeps conversations apart: labels, trials, users."""
+    """Whatever else keeps conversations apart: trials, users."""
+    labels: Sequence[Hashable] = ()
+    """How it went. Of the records of one conversation, the last one knows it."""
+    times: Sequence[float | None] = ()
+    """When each message was said."""
+    at: Hashable = None
+    """Of a session: when the record says that it was."""
+    written: float = -inf
+    """The latest time that the record itself has."""
     is_call: bool = False
     """It says itself that it is a call: it holds a request or a response, or has the id of one."""
     entries: Sequence[Any] = ()

@@ -19,6 +19,7 @@ _MANY_KEYS = 8
 _UNPACK = "unpack it"
 _REPACK = "unpack it, or pack it with gzip or zstd"
 _AS_JSON = "export its messages as JSON lines or CSV"
+_AS_SOUND = "ffmpeg -i FILE call.flac makes a recording that is read"
 
 
 class KnownFile(NamedTuple):
@@ -40,11 +41,17 @@ _BINARY = (
     KnownFile(b"\x89PNG", "is a picture", _AS_JSON),
     KnownFile(b"\xff\xd8\xff", "is a picture", _AS_JSON),
     KnownFile(b"GIF8", "is a picture", _AS_JSON),
-    KnownFile(b"OggS", "is a recording", "name the log of the call, or a transcript"),
-    KnownFile(b"fLaC", "is a recording", "name the log of the call, or a transcript"),
-    KnownFile(b"ID3", "is a recording", "name the log of the call, or a transcript"),
+    KnownFile(b"#!AMR", "is a recording in AMR, which is not opened", _AS_SOUND),
+    KnownFile(b"\x1aE\xdf\xa3", "is a WebM or Matroska file, which is not opened", _AS_SOUND),
     KnownFile(b"SQLite format 3\0", "is an SQLite database", "export its table of messages as CSV"),
 )
+_RAW_SOUND = {".ulaw": "mulaw", ".ul": "mulaw", ".mulaw": "mulaw", ".alaw": "alaw", ".al": "alaw"} | {
+    ".g722": "g722",
+    ".gsm": "gsm",
+    ".sln": "s16le",
+    ".pcm": "s16le",
+    ".raw": "s16le",
+}
 _OFFICE = {
     **dict.fromkeys((".xlsx", ".ods", ".xlsm"), ("is a spreadsheet", "save it as CSV")),
     **dict.fromkeys((".docx", ".odt", ".pptx"), ("is a document of an office program", "save it as plain text")),
@@ -69,6 +76,8 @@ def unknown_file(
     path: Path, head: bytes, container: Container, values: Sequence[Any], readers: Iterable[Reader]
 ) -> InputError:
     """Why no reader knows a file."""
+    if container == "recording":
+        return InputError("is a recording", hint="name the log of the call, or leave out --format")
     if container == "text":
         return _unknown_text(path, head)
     part = next(filter(None, (reader.part_of(path.name) for reader in readers)), "")
@@ -99,8 +108,11 @@ def _known_binary(path: Path, head: bytes) -> InputError | None:
             return InputError(kind.words, hint=kind.hint)
     if head[257:262] == b"ustar":
         return InputError("is a tar archive, which is not opened", hint=_UNPACK)
-    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
-        return InputError("is a recording", hint="name the log of the call, or a transcript")
+    if head[4:8] == b"ftyp":
+        return InputError("is an MP4 or M4A file, which is not opened", hint=_AS_SOUND)
+    if (raw := _RAW_SOUND.get(path.suffix.lower())) and (is_binary(head) or legacy_text(head) is None):
+        hint = f"ffmpeg -f {raw} -ar 8000 -i FILE call.wav, with its rate"
+        return InputError("is sound without a header, so that its rate is unknown", hint=hint)
     return None
 
 

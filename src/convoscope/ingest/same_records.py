@@ -17,18 +17,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, chain, pairwise
-from pathlib import Path
+from itertools import accumulate, chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import msgspec
 
-from convoscope.ingest.copies import CopyFinder, RecordKey, apart_by_input, quick_copy_key
+from convoscope.ingest.copies import ApartByInput, CopyFinder, RecordKey, apart_by_input, quick_copy_key
 from convoscope.ingest.discover import Input
-from convoscope.ingest.io import containers as files
+from convoscope.ingest.ids import is_counter
 from convoscope.ingest.io.json import decode
 from convoscope.ingest.keyed_records import shared_hashes
-from convoscope.ingest.pieces import InputPiece, SameRecords, readable_texts
+from convoscope.ingest.looks import PiecesOf, hash_of_text
+from convoscope.ingest.pieces import InputPiece, SameRecords, readable_texts_of
 from convoscope.ingest.reader import CallHistory, Reader, reader_named
 from convoscope.ingest.report import EQUAL, OVERLAP, ReadReport
 
@@ -44,19 +44,19 @@ Inputs = Sequence[tuple[int, Input]]
 """Inputs whose records are conversations by themselves, each with its index."""
 
 
-def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapping[int, SameRecords]:
+def same_records(inputs: Sequence[Input], pieces: PiecesOf, report: ReadReport) -> Mapping[int, SameRecords]:
     """By the index of an input, its records that say what others say; equal ones that are kept go to the report."""
     compared = [
         (index, item) for index, item in enumerate(inputs) if item.grouping == "record" and item.container != "text"
     ]
     if len(compared) < 2 and all(item.container in ("document", "members") for _, item in compared):
         return {}
-    keys = _FirstLook(compared, size)
+    keys = _FirstLook(compared, pieces)
     if not keys.copies and not keys.histories:
         return {}
     finder, calls, others = CopyFinder(), list[ModelCall](), dict[int, int]()
     for index, item in compared:
-        others[index] = _compare(item, index, size, keys, finder, calls)
+        others[index] = _compare(item, index, pieces, keys, finder, calls)
     copies = finder.copies(keys.counts)
     dropped = set(copies.dropped)
     for record in copies.equal:
@@ -66,18 +66,20 @@ def same_records(inputs: Sequence[Input], size: int, report: ReadReport) -> Mapp
     for record in windows.unclear:
         report.count_same(OVERLAP, f"{inputs[record.input].name}:{record.number}")
     parts = parts_of(calls, others, {window.next for window in windows.joined})
-    chains = _chains(window for window in windows.joined if window.record not in parts)
+    labels = {call.record: call.history.labels for call in calls}
+    labelled = {longer for record, longer in parts.items() if labels[record] != labels[longer]}
+    chains = _chains((window for window in windows.joined if window.record not in parts), parts)
     parts |= {window.record: last for last, chain in chains.items() for window in chain}
-    numbers: dict[int, tuple[list[int], list[int], list[int]]] = {}
-    kinds_of: list[Iterable[RecordKey]] = [parts, parts.values(), copies.dropped]
+    numbers: dict[int, tuple[list[int], list[int], list[int], list[int]]] = {}
+    kinds_of: list[Iterable[RecordKey]] = [parts, parts.values(), copies.dropped, labelled]
     for kind, keys_of_kind in enumerate(kinds_of):
         for record in keys_of_kind:
-            numbers.setdefault(record.input, ([], [], []))[kind].append(record.number)
+            numbers.setdefault(record.input, ([], [], [], []))[kind].append(record.number)
     records = {
         index: SameRecords(*(array("q", sorted(kind)) for kind in kinds))  # type: ignore[arg-type]
         for index, kinds in numbers.items()
     }
-    for last, messages in _earlier_messages(compared, size, chains).items():
+    for last, messages in _earlier_messages(compared, pieces, chains).items():
         records.setdefault(last.input, SameRecords(earlier={})).earlier[last.number] = messages
     return records
 
@@ -90,71 +92,94 @@ def without_same(pieces: Iterable[InputPiece], same: SameRecords) -> Iterator[In
             yield msgspec.structs.replace(piece, same=same.between(piece.first, end))
 
 
-class _FirstLook:
-    """The hashes of quick keys that several records have."""
+class _Chosen(NamedTuple):
+    """Records of a piece that share a quick key with another one."""
 
-    def __init__(self, inputs: Inputs, size: int) -> None:
+    may_be: dict[int, tuple[bool, bool]]
+    """Whether each may be a copy, or a part, by its number in the piece."""
+    exchanges: int
+    """About how many earlier exchanges the other records have."""
+
+
+class _FirstLook:
+    """The quick keys of all records, and the hashes of those that several have."""
+
+    def __init__(self, inputs: Inputs, pieces: PiecesOf) -> None:
         self.counts: dict[int, int] = {}
+        self.seen: dict[int, list[array[int]]] = {}
+        """By the index of an input, what was seen of each of its pieces."""
         copies, firsts, seconds = array("q"), array("q"), array("q")
         for index, item in inputs:
             reader = reader_named(item.reader)
-            before = len(copies)
-            with suppress(OSError):
-                for text in _quick_look(item, index, size):
-                    copies.append(quick_copy_key(text))
-                    if reader.logs_calls:
-                        first, second = _history_keys(reader, text)
-                        firsts.append(first)
-                        if second:
-                            seconds.append(second)
-            self.counts[index] = len(copies) - before
+            width = _width(reader)
+            self.seen[index] = list(pieces.seen(item, index, "same", width, partial(_looked_at, reader)))
+            self.counts[index] = sum(map(len, self.seen[index])) // width
+            for look in self.seen[index]:
+                copies.extend(look[1::width])
+                if reader.logs_calls:
+                    firsts.extend(look[2::width])
+                    seconds.extend(filter(None, look[3::width]))
         self.copies = shared_hashes(copies)
         self.seconds = set(firsts).intersection(seconds)
         """Beginnings of records that are second messages of others: what windows have."""
         self.histories = shared_hashes(firsts) | self.seconds
 
-
-def _history_keys(reader: Reader, text: bytes) -> tuple[int, int]:
-    first, second = reader.history_keys(text)
-    return hash((reader.name, first)), hash((reader.name, second)) if second and second != first else 0
-
-
-def _quick_look(item: Input, index: int, size: int) -> Iterator[bytes]:
-    """The records of an input as they are written, without their numbers."""
-    path = Path(item.path)
-    if item.container == "lines" and item.data is None and files.is_plain(path):
-        with path.open("rb") as stream:
-            for line in iter(partial(stream.readline, files.MAX_RECORD_BYTES), b""):
-                if not line.isspace():
-                    yield line
-    else:
-        yield from (text for _, text in readable_texts(item, index, size))
+    def chosen(self, look: array[int], reader: Reader) -> _Chosen:
+        may_be: dict[int, tuple[bool, bool]] = {}
+        absent, width = 0, _width(reader)
+        columns: list[Iterable[int]] = [look[at::width] for at in range(width)]
+        for number, copy, first, second, exchanges in zip(*columns, *[repeat(0)] * (5 - width), strict=False):
+            is_copy, is_part = copy in self.copies, first in self.histories or second in self.seconds
+            if is_copy or is_part:
+                may_be[number] = (is_copy, is_part)
+            if not is_part:
+                absent += exchanges
+        return _Chosen(may_be, absent)
 
 
-def _compare(item: Input, index: int, size: int, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]) -> int:
+def _width(reader: Reader) -> int:
+    """How many integers are seen of each record."""
+    return 5 if reader.logs_calls else 2
+
+
+def _looked_at(reader: Reader, texts: Iterable[tuple[int, bytes]]) -> array[int]:
+    """Of each record its number and its quick key; of calls also their beginnings, and about how many exchanges."""
+    seen = array("q")
+    for number, text in texts:
+        seen.append(number)
+        seen.append(quick_copy_key(text))
+        if reader.logs_calls:
+            first, second = reader.history_keys(text)
+            name = reader.name.encode()
+            seen.append(hash_of_text(name + first))
+            seen.append(hash_of_text(name + second) if second and second != first else 0)
+            seen.append(max(0, text.count(_USER) - 1))
+    return seen
+
+
+def _compare(
+    item: Input, index: int, pieces: PiecesOf, keys: _FirstLook, finder: CopyFinder, calls: list[ModelCall]
+) -> int:
     """Take in the records of an input that share a quick key with another one.
 
     Gives about how many earlier exchanges the records have that are no beginnings of others, nor go on with one.
     """
     reader, apart, exchanges = reader_named(item.reader), apart_by_input(item), 0
-    for number, text in readable_texts(item, index, size):
-        may_be_copy = bool(keys.copies) and quick_copy_key(text) in keys.copies
-        may_be_part = False
-        if reader.logs_calls and keys.histories:
-            first, second = _history_keys(reader, text)
-            may_be_part = first in keys.histories or second in keys.seconds
-        if reader.logs_calls and not may_be_part:
-            exchanges += max(0, text.count(_USER) - 1)
-        if not (may_be_copy or may_be_part):
-            continue
-        with suppress(Exception):  # whatever it trips over, `build` looks at it, and reports it
-            value, record = decode(text).value, RecordKey(index, number)
-            if may_be_copy:
-                finder.add(record, value, apart)
-            history = reader.history(value) if may_be_part else None
-            if history is not None and history.messages:
-                prefixes = accumulate(history.messages, lambda before, message: hash((before, message)), initial=0)
-                calls.append(ModelCall(record, tuple(prefixes)[1:], history._replace(entries=())))
+    for piece, look in zip(pieces.of(item, index), keys.seen[index], strict=False):
+        chosen = keys.chosen(look, reader)
+        exchanges += chosen.exchanges
+        for number, text in readable_texts_of(piece) if chosen.may_be else ():
+            may_be_copy, may_be_part = chosen.may_be.get(number - piece.first, (False, False))
+            if not (may_be_copy or may_be_part):
+                continue
+            with suppress(Exception):  # whatever it trips over, `build` looks at it, and reports it
+                value, record = decode(text).value, RecordKey(index, number)
+                if may_be_copy:
+                    finder.add(record, value, apart)
+                history = reader.history(value) if may_be_part else None
+                if history is not None and history.messages:
+                    prefixes = accumulate(history.messages, lambda before, message: hash((before, message)), initial=0)
+                    calls.append(ModelCall(record, tuple(prefixes)[1:], history._replace(entries=()), apart))
     return exchanges
 
 
@@ -167,13 +192,21 @@ class ModelCall(NamedTuple):
     record: RecordKey
     prefixes: tuple[int, ...]
     history: CallHistory
+    by_input: ApartByInput = ApartByInput((), ())
+
+    @property
+    def id(self) -> str:
+        return self.history.conversation or self.history.call
 
     @property
     def by_id(self) -> Hashable:
         """What calls of one conversation have in common by their id; None without one."""
-        history = self.history
-        id = history.conversation or history.call
-        return (bool(history.conversation), id, history.apart) if id else None
+        return (bool(self.history.conversation), self.id, self.history.apart) if self.id else None
+
+    @property
+    def apart(self) -> Hashable:
+        """What keeps calls apart where no id says that they are of one conversation."""
+        return (self.history.apart, self.history.labels)
 
     @property
     def by_content(self) -> Hashable:
@@ -181,7 +214,30 @@ class ModelCall(NamedTuple):
         history = self.history
         if history.conversation:
             return None
-        return ("calls", history.apart) if history.is_call else ("file", self.record.input, history.apart)
+        return ("calls", self.apart) if history.is_call else ("file", self.record.input, self.apart)
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Of records with one id that say the same, the last is the conversation: by its time, else by its line."""
+        if not self.id:
+            return ()
+        record = self.record
+        return (-self.history.written, -len(self.history.labels), -record.input, -record.number)
+
+    def is_part_of(self, longer: ModelCall) -> bool:
+        """Whether a record with the same id, which begins with this one or is equal to it, is the same conversation.
+
+        A verdict that comes or changes is a reason to look: an id, too, is used again, by trials and by counters.
+        """
+        if len(self.prefixes) == len(longer.prefixes) and self.history.at != longer.history.at:
+            return False
+        if self.history.labels == longer.history.labels and len(self.prefixes) < len(longer.prefixes):
+            return True
+        pairs = [(one, other) for one, other in zip(self.history.times, longer.history.times, strict=False)]
+        known = [(one, other) for one, other in pairs if one is not None and other is not None]
+        if self.by_input != longer.by_input or any(one != other for one, other in known):
+            return False
+        return bool(known) or self.record.input == longer.record.input or not is_counter(self.id)
 
     @property
     def is_answered(self) -> bool:
@@ -217,14 +273,20 @@ def parts_of(
     as many are taken in as there are conversations that go on. Records that do not say that they are calls are taken
     in only where the whole file looks like calls: nearly all earlier exchanges of its chats are there as records.
     """
-    going_on: dict[tuple[int, Hashable, bool], list[ModelCall]] = {}
+    going_on: dict[tuple[int, Hashable, bool | None], list[ModelCall]] = {}
+    """Records by each of their beginnings, and by who speaks next; None after the whole."""
     parts: dict[RecordKey, RecordKey] = {}
     by_file: dict[int, _File] = {}
-    for call in sorted(calls, key=lambda call: (-len(call.prefixes), call.record)):
+    for call in sorted(calls, key=lambda call: (-len(call.prefixes), call.rank, call.record)):
         whole, by_id, by_content = call.prefixes[-1], call.by_id, call.by_content
-        if by_id and (same := going_on.get((whole, by_id, True)) or going_on.get((whole, by_id, False))):
-            parts[call.record] = same[-1].record
-            continue
+        if by_id:
+            longer_ones = chain.from_iterable(
+                going_on.get((whole, by_id, one), ())[::-1] for one in (True, False, None)
+            )
+            if same := next(filter(call.is_part_of, longer_ones), None):
+                parts[call.record] = same.record
+                continue
+            going_on.setdefault((whole, by_id, None), []).append(call)
         # The answer is in the call, or comes next.
         nexts = (True, False) if call.is_answered else (True,)
         longer = next((one for by_agent in nexts if (one := going_on.get((whole, by_content, by_agent)))), None)
@@ -312,9 +374,9 @@ def windows_of(calls: Sequence[ModelCall]) -> Windows:
     """Which records are windows of one conversation. Different ids, labels and trials keep them apart."""
     joined: list[Window] = []
     unclear: set[RecordKey] = set()
-    for group in _groups((call.by_content or call.by_id, call) for call in calls):
+    for group in _groups((call.by_content or (call.by_id, call.apart), call) for call in calls):
         _join(_overlaps(group, 1 if group[0].history.conversation else 2), joined, unclear)
-    for group in _groups((call.history.apart, call) for call in calls if call.history.conversation):
+    for group in _groups((call.apart, call) for call in calls if call.history.conversation):
         unclear |= {
             one.later.record
             for one in _overlaps(group, _LEAST)
@@ -382,8 +444,8 @@ def _goes_on(earlier: ModelCall, later: ModelCall, size: int) -> bool:
     return any(history.by_agent[:size]) and any(history.by_user[:size])
 
 
-def _chains(windows: Iterable[Window]) -> dict[RecordKey, list[Window]]:
-    """Windows that go on with one another, in their order, by the last record."""
+def _chains(windows: Iterable[Window], parts: Mapping[RecordKey, RecordKey]) -> dict[RecordKey, list[Window]]:
+    """Windows that go on with one another, in their order, by the last record, or by the one that it is part of."""
     before = {window.next: window for window in windows}
     goes_on = {window.record for window in before.values()}
     chains: dict[RecordKey, list[Window]] = {}
@@ -392,12 +454,12 @@ def _chains(windows: Iterable[Window]) -> dict[RecordKey, list[Window]]:
         while (window := before.get(record)) is not None:
             chain.append(window)
             record = window.record
-        chains[last] = chain[::-1]
+        chains.setdefault(parts.get(last, last), chain[::-1])
     return chains
 
 
 def _earlier_messages(
-    inputs: Inputs, size: int, chains: Mapping[RecordKey, Sequence[Window]]
+    inputs: Inputs, pieces: PiecesOf, chains: Mapping[RecordKey, Sequence[Window]]
 ) -> dict[RecordKey, list[Any]]:
     """What the earlier windows of each conversation have and the last one does not."""
     own = {window.record: window.own for chain in chains.values() for window in chain}
@@ -405,7 +467,8 @@ def _earlier_messages(
     messages: dict[RecordKey, Sequence[Any]] = {}
     for index, item in inputs:
         reader = reader_named(item.reader)
-        for number, text in readable_texts(item, index, size) if index in indexes else ():
+        texts = map(readable_texts_of, pieces.of(item, index) if index in indexes else ())
+        for number, text in chain.from_iterable(texts):
             record = RecordKey(index, number)
             count = own.get(record)
             if count and (history := reader.history(decode(text).value)) is not None:

@@ -7,6 +7,7 @@ utterances; a session that goes on after a long silence is several conversations
 from __future__ import annotations
 
 import math
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -30,6 +31,7 @@ from convoscope.errors import UsageError
 from convoscope.ingest.given_speakers import GivenSpeakers, checked_speakers, with_given_roles
 from convoscope.ingest.ids import has_label
 from convoscope.ingest.report import Note
+from convoscope.storage import only_here
 from convoscope.text.patterns import LONGEST_TEXT, BadPattern, Untried, checked
 from convoscope.views.result_fields import HOUSE_RULE, UNTRIED_RULE
 from convoscope.views.tool_outcomes import has_failed
@@ -56,6 +58,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     speakers: tuple[tuple[str, str], ...] = ()
     """Labels of speakers, without case, and the role of each, where the log does not say it."""
+    audio: str = ""
+    """The folder that recordings are in, where they are not where the logs say."""
 
     def applied(self, conversation: Conversation) -> Conversation:
         """The conversation as the user wants it read."""
@@ -107,8 +111,15 @@ def read_settings(
     speech_tools: str | Iterable[str] = (),
     session_gap: float | None = None,
     speakers: GivenSpeakers = (),
+    audio: str | os.PathLike[str] | None = None,
 ) -> ReadSettings:
     """The settings, checked."""
+    if audio is not None:
+        only_here(audio, "--audio")
+    if audio is not None and not os.path.isdir(audio):
+        raise UsageError(
+            f"--audio {os.fspath(audio)}: there is no such folder", hint="name the folder of the recordings"
+        )
     if session_gap is not None and not session_gap > 0:
         raise UsageError(f"--session-gap must be more than 0 hours, not {session_gap:g}")
     return ReadSettings(
@@ -117,6 +128,7 @@ def read_settings(
         speech_tools=(speech_tools,) if isinstance(speech_tools, str) else tuple(speech_tools),
         session_gap=SESSION_GAP_HOURS if session_gap is None else float(session_gap),
         speakers=checked_speakers(speakers),
+        audio="" if audio is None else os.path.abspath(audio),
     )
 
 

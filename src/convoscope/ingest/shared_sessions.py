@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +21,7 @@ from convoscope.ingest.keyed_records import KeyedPiece, shared_hashes
 from convoscope.ingest.pieces import pieces_of, records_of
 from convoscope.ingest.reader import Reader, RecordGroup, reader_named
 from convoscope.ingest.report import ReadReport
+from convoscope.storage import as_path
 
 _ID = re.compile(
     rb'(?:"|(?:[tT]race|[sS]ession|[cC]onversation|[tT]hread|job)[\w.]*)[iI]d\\?"\s*'
@@ -92,7 +92,7 @@ def part_pieces(
 
 def _group(item: Input, index: int, size: int, report: ReadReport) -> RecordGroup:
     records = (record for piece in pieces_of(item, index, size) for record in records_of(piece, report))
-    return RecordGroup(item.name, Path(item.path), tuple(records))
+    return RecordGroup(item.name, as_path(item.path), tuple(records))
 
 
 def _with_shared_ids(inputs: Sequence[Input], indexes: Sequence[int], size: int) -> list[int]:

@@ -20,7 +20,8 @@ from convoscope.ingest.companions.companion import companions
 from convoscope.ingest.companions.flows import FlowDefinitions
 from convoscope.ingest.copies import copied_inputs, spoken_digest, without_copied_lines, without_copied_messages
 from convoscope.ingest.discover import Input, size_of
-from convoscope.ingest.given_speakers import notes_on_speakers
+from convoscope.ingest.given_speakers import notes_on_speakers, other_side
+from convoscope.ingest.io.audio_heads import ENDINGS
 from convoscope.ingest.keyed_records import (
     UNKEYED,
     KeyedRecords,
@@ -31,12 +32,15 @@ from convoscope.ingest.keyed_records import (
     share_keys,
     spread,
 )
+from convoscope.ingest.known_pieces import KnownParts, PieceGroup, PieceRead, WeighedPiece, folders_of
+from convoscope.ingest.looks import Looks, PiecesOf
 from convoscope.ingest.pieces import (
     CUTTERS,
     MARKS,
     TEXT_ENDINGS,
     InputPiece,
     json_record,
+    may_repeat_names,
     pieces_of,
     record_name,
     records_of,
@@ -44,11 +48,13 @@ from convoscope.ingest.pieces import (
     stem,
 )
 from convoscope.ingest.reader import Attach, RawRecord, Record, RecordGroup, reader_named
+from convoscope.ingest.recordings import RecordingFinder, folder_of
 from convoscope.ingest.report import COPIES, SPLIT, FileRead, Note, Notes, Problem, ReadReport
 from convoscope.ingest.same_records import same_records, without_same
 from convoscope.ingest.settings import DEFAULT_SETTINGS, ReadSettings, moved_notes, split_by_silence
 from convoscope.ingest.shared_sessions import SharedParts, part_pieces, shared_parts
 from convoscope.ingest.speaker_labels import UNKNOWN_SPEAKER
+from convoscope.storage import StoreError, as_path
 
 PART_BYTES = 4 * 1024 * 1024
 MAX_PIECES = 500
@@ -61,6 +67,10 @@ class Partition(msgspec.Struct, frozen=True):
 
     number: int
     pieces: tuple[InputPiece, ...]
+    read: tuple[PieceRead, ...] = ()
+    """The pieces by their content, where an earlier read of the input is known."""
+    is_known: bool = False
+    """An earlier part was read from these very pieces."""
 
 
 class Origin(NamedTuple):
@@ -83,28 +93,48 @@ class Read(NamedTuple):
     """Its values are those of the JSON that it was read from, which holds no NaN and no infinity."""
 
 
-def cut(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int = PART_BYTES) -> Iterator[Partition]:
+def cut(
+    inputs: Sequence[Input],
+    report: ReadReport,
+    scratch: Path,
+    size: int = PART_BYTES,
+    known: KnownParts | None = None,
+    looks: Looks | None = None,
+) -> Iterator[Partition]:
     """Cut the inputs into partitions of about `size` bytes.
 
     Records that must be brought together by key are first spread over files in `scratch`; what
-    cannot be read on the way goes to `report`.
+    cannot be read on the way goes to `report`. Of an input that grew, `known` are the parts that are there: the
+    pieces that they were read from stay together, as long as they are unchanged. `looks` keeps what was seen at the
+    first look.
     """
-    number, held, weight = 0, list[InputPiece](), 0
-    for piece, cost in _pieces(inputs, report, scratch, size):
-        held.append(piece)
-        weight += cost
-        if weight >= _FULL * size or len(held) >= MAX_PIECES:
-            yield Partition(number, tuple(held))
-            number, held, weight = number + 1, [], 0
-    if held:
-        yield Partition(number, tuple(held))
+    sizes = [size_of(item) for item in inputs]
+    in_pieces = PiecesOf(lambda index: _even(sizes[index], size), looks=looks or Looks())
+    if known is not None:
+        in_pieces = in_pieces._replace(cut=known.pieces_of, content_of=known.content_of)
+    pieces = _pieces(inputs, report, scratch, size, sizes, in_pieces)
+    groups = (PieceGroup(None, [one], []) for one in pieces) if known is None else known.matched(pieces)
+    numbers, weight = (count() if known is None else known.free), 0
+    held, reads = list[InputPiece](), list[PieceRead]()
+    for group in chain(groups, [None]):
+        is_new = group is not None and group.number is None
+        if group is not None and is_new:
+            held += [one.piece for one in group.pieces]
+            reads += group.reads
+            weight += sum(one.weight for one in group.pieces)
+        if held and (not is_new or weight >= _FULL * size or len(held) >= MAX_PIECES):
+            yield Partition(next(numbers), tuple(held), tuple(reads))
+            held, reads, weight = [], [], 0
+        if group is not None and group.number is not None:
+            yield Partition(group.number, tuple(one.piece for one in group.pieces), tuple(group.reads), is_known=True)
 
 
-def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int) -> Iterator[tuple[InputPiece, int]]:
+def _pieces(
+    inputs: Sequence[Input], report: ReadReport, scratch: Path, size: int, sizes: Sequence[int], in_pieces: PiecesOf
+) -> Iterator[WeighedPiece]:
     """The pieces to be read, each with what it weighs."""
     by_key: dict[str, list[tuple[int, Input]]] = {}
-    same = same_records(inputs, size, report)
-    sizes = [size_of(item) for item in inputs]
+    same = same_records(inputs, in_pieces, report)
     copied = copied_inputs(inputs, sizes)
     numbers = count(len(inputs))
     distinct = [index for index in range(len(inputs)) if index not in copied]
@@ -121,32 +151,36 @@ def _pieces(inputs: Sequence[Input], report: ReadReport, scratch: Path, size: in
             continue
         else:
             is_cut = item.grouping == "record" and item.container in CUTTERS
-            pieces = pieces_of(item, index, _even(sizes[index], size)) if is_cut else iter([_rest(item, index, shared)])
+            pieces = in_pieces.of(item, index) if is_cut else iter([_rest(item, index, shared)])
             for piece in without_same(pieces, same[index]) if index in same else pieces:
                 # The logs of a folder say most things more than once: little of them is left in the conversation.
-                yield piece, piece.size if is_cut else sizes[index] // (4 if item.grouping == "folder" else 1)
+                weight = piece.size if is_cut else sizes[index] // (4 if item.grouping == "folder" else 1)
+                yield WeighedPiece(piece, weight)
     for name, keyed in sorted(by_key.items()):
         reader = reader_named(name)
-        if reader.unkeyed_record_is_conversation and not share_keys(name, keyed, size):
+        if reader.unkeyed_record_is_conversation and not share_keys(name, keyed, in_pieces):
             for index, item in keyed:
                 by_record = msgspec.structs.replace(item, grouping="record")
-                for piece in pieces_of(by_record, index, _even(sizes[index], size)):
-                    yield piece, piece.size or sizes[index]
+                for piece in in_pieces.of(by_record, index):
+                    yield WeighedPiece(piece, piece.size or sizes[index])
             continue
         pieces_by_file = (keyed_pieces(item, index, reader, report, size) for index, item in keyed)
         buckets = -(-sum(sizes[index] for index, _ in keyed) // size)
         companions_of_all = tuple(dict.fromkeys(one for _, item in keyed for one in item.companions))
+        folders_of_all = tuple(dict.fromkeys(folder_of(item.path) for _, item in keyed if item.data is None))
         elsewhere = _said_elsewhere(inputs, size) if reader.joins_messages else {}
         spilled = spread(name, chain.from_iterable(pieces_by_file), scratch, buckets)
         for number, bucket in spilled:
             known = {id: digest for id, digest in elsewhere.items() if bucket_of(id, buckets) == number}
             joined = msgspec.structs.replace(bucket, companions=companions_of_all)
-            yield InputPiece(joined, next(numbers), elsewhere=known), size
+            piece = InputPiece(joined, next(numbers), elsewhere=known, folders=folders_of_all)
+            yield WeighedPiece(piece, size)
     for name in sorted({inputs[index].reader for index in shared}):
         of_reader = [(index, inputs[index], parts) for index, parts in shared.items() if inputs[index].reader == name]
         buckets = -(-sum(sizes[index] for index, _, _ in of_reader) // size)
         for _, bucket in spread(name, part_pieces(of_reader, reader_named(name), report, size), scratch, buckets):
-            yield InputPiece(bucket, next(numbers)), size
+            folders = tuple(dict.fromkeys(folder_of(item.path) for _, item, _ in of_reader if item.data is None))
+            yield WeighedPiece(InputPiece(bucket, next(numbers), folders=folders), size)
 
 
 def _rest(item: Input, index: int, shared: Mapping[int, SharedParts]) -> InputPiece:
@@ -181,13 +215,16 @@ def read_partition(
     `flows` are the definitions of flows that they may have gone through.
     """
     kinds = companions(FlowDefinitions(flows))
+    finders: dict[tuple[str, ...], RecordingFinder] = {}  # a folder of many small logs is listed once, not for each
     for piece in partition.pieces:
-        item = piece.input
+        item, near = piece.input, folders_of(piece)
         attachers = [one for kind in kinds if (one := kind.attacher(item.reader, item.companions_of(kind.format)))]
+        finder = finders.get(near) or finders.setdefault(near, RecordingFinder(near, settings.audio))
         for built, notes in _PieceReader(piece, report).reads():
             distinct = _without_known(built, piece, report) if piece.elsewhere else built
             reads = _sessions(distinct, settings.session_gap, report)
             for read in _attached(attachers, reads, notes, report) if attachers else reads:
+                read = _with_recording(read, finder, report)  # noqa: PLW2901
                 conversation = settings.applied(read.conversation)
                 if settings.speakers:
                     read = _with_speaker_notes(read, settings.speakers, report)  # noqa: PLW2901
@@ -201,11 +238,26 @@ def read_partition(
                     yield read._replace(conversation=conversation, notes=moved)
 
 
+def _with_recording(read: Read, finder: RecordingFinder, report: ReadReport) -> Read:
+    """What was read, with the path of its recording; with a note, where only the file's name says whose it is."""
+    result = finder.find(read.conversation)
+    notes = read.notes
+    file = ", ".join(read.conversation.source.files[:1])
+    if result.by_id:
+        notes = (*notes, Note(kind="inferred", code="recording_by_id", detail=result.by_id, file=file))
+    elif result.ambiguous:
+        notes = (*notes, Note(kind="set_aside", code="recording_ambiguous", detail=result.ambiguous, file=file))
+    report.add_notes(notes[len(read.notes) :])
+    return read._replace(conversation=result.conversation, notes=notes)
+
+
 def _with_speaker_notes(read: Read, speakers: Sequence[tuple[str, str]], report: ReadReport) -> Read:
     """What was read, with notes on the speakers that the user named; a role that is known now is not unknown."""
     given = notes_on_speakers(read.conversation, speakers)
     report.add_notes(given)
     labels = {label for label, _ in speakers}
+    if side := other_side(read.conversation, speakers):
+        labels.add(side.label.casefold())
     known = [one for one in read.notes if one.code == UNKNOWN_SPEAKER and one.detail.casefold() in labels]
     for note in known:
         report.withdraw(note)
@@ -218,7 +270,7 @@ class _PieceReader:
     def __init__(self, piece: InputPiece, report: ReadReport) -> None:
         self.piece, self.report = piece, report
         self.item = piece.input
-        self.path = Path(self.item.path)
+        self.path = as_path(self.item.path)
         self.reader = reader_named(self.item.reader)
         self.is_numbered = self.item.container in CUTTERS
 
@@ -240,7 +292,9 @@ class _PieceReader:
     def _groups(self) -> Iterator[tuple[RecordGroup, int]]:
         item = self.item
         if item.grouping == "folder":
-            yield RecordGroup(item.name, self.path, companions=tuple(Path(one.path) for one in item.companions)), 0
+            yield RecordGroup(item.name, self.path, companions=tuple(as_path(one.path) for one in item.companions)), 0
+        elif item.container == "recording":
+            yield RecordGroup(_recording_name(item.name), self.path), 0
         elif item.grouping == "file":
             pieces = pieces_of(item, self.piece.index, PART_BYTES)
             records = tuple(record for piece in pieces for record in records_of(piece, self.report))
@@ -272,7 +326,7 @@ class _PieceReader:
                 self._note_history(number, notes)
             called = f"{name}{mark}{number}" if mark else record_name(item, number)
             conversation = None
-            if number not in piece.same.earlier:
+            if number not in piece.same.earlier and not may_repeat_names(text):
                 # Whatever goes wrong, the reader's `build` says what it is.
                 with suppress(Exception):
                     conversation = build(typed(text), RawRecord(called, number, names, text), notes)
@@ -298,8 +352,9 @@ class _PieceReader:
         reader, report = self.reader, self.report
         keyed = records if reader.joins_messages else without_copied_lines(records, report)
         lines, conversation = keyed.lines, None
-        with suppress(Exception):  # whatever it trips over, `build` looks at it more closely, and reports it
-            conversation = reader.quick_build(lines)
+        # Whatever it trips over, `build` looks at it more closely, and reports it; and what was put right before.
+        with suppress(Exception):
+            conversation = None if any(run.repairs for run in keyed.runs) else reader.quick_build(lines)
         if conversation is not None:
             report.conversations += 1
             report.records_used += len(lines.texts)
@@ -351,6 +406,8 @@ class _PieceReader:
             notes.refused.append(error)
         except OSError as error:
             report.problem(Problem(name, line, f"cannot be read: {error.strerror or error}", count=lost))
+        except StoreError:
+            raise
         except Exception as error:  # a reader that trips over a record must not stop the rest
             message = f"the {reader.name} reader failed: {type(error).__name__}: {error}"
             report.problem(Problem(name, line, message, hint="please report this with the record", count=lost))
@@ -367,6 +424,8 @@ class _PieceReader:
     def _note_history(self, number: int, notes: Notes) -> None:
         if count := self.piece.same.takes_in.get(number):
             notes.inferred("history_merged", f"{count} {'record' if count == 1 else 'records'} with its beginning")
+        if number in self.piece.same.labelled:
+            notes.inferred("label_of_last_record", "an earlier record of this conversation has other labels")
 
     def _notes(self, group: RecordGroup, name: str) -> Notes:
         """Notes that begin with what had to be put right to read the records."""
@@ -377,6 +436,12 @@ class _PieceReader:
                     for code in record.repairs:
                         notes.repaired(code)
         return notes
+
+
+def _recording_name(name: str) -> str:
+    """The name of a file without the ending of a recording."""
+    path = Path(name)
+    return name.removesuffix(path.suffix) if path.suffix.lower() in ENDINGS else name
 
 
 @cache

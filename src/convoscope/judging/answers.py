@@ -11,11 +11,13 @@ from convoscope.text.json_schema import schema_faults
 
 NOT_ON_SCALE = "not_on_scale"
 UNUSABLE = "verdict_unusable"
-WRAPPERS = ("turns", "evaluations", "results", "turn_evaluations")
+WRAPPERS = ("turns", "items", "evaluations", "results", "turn_evaluations")
 """Names that models give to a list which the schema calls by one of them."""
 _WHOLE = re.compile(r"\s*(-?\d{1,9})(?:\.0+)?\s*")
 _DECIMAL = re.compile(r"\s*-?\d{1,9}(?:\.\d{1,9})?\s*")
 _MOST_CHARACTERS = 400_000
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+"""What some models write before their answer. There may be drafts of it in there."""
 
 
 class UnusableAnswer(ValueError):
@@ -27,6 +29,8 @@ class UnusableAnswer(ValueError):
         self.detail = detail
         self.raw = ""
         """What the model wrote."""
+        self.input_tokens: int | None = None
+        self.output_tokens: int | None = None
 
 
 def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,7 +45,7 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """
     required = schema.get("required", [])
     seen, accepted = "", None
-    for value in _objects(text[:_MOST_CHARACTERS]):
+    for value in _objects(_THOUGHTS.sub("", text[:_MOST_CHARACTERS])):
         candidate = _unwrapped(value, required)
         if not isinstance(candidate, dict):
             continue
@@ -63,7 +67,8 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _objects(text: str) -> Iterator[Any]:
     """The JSON values in a text that begin with a brace or a bracket, the outermost, in order."""
-    decoder = json.JSONDecoder(object_pairs_hook=_unique)
+    # Models write line breaks into texts as they are, and NaN is no number.
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=str, strict=False)
     index = 0
     while (match := re.compile(r"[\[{]").search(text, index)) is not None:
         try:
@@ -97,7 +102,10 @@ def _unwrapped(value: Any, required: list[str]) -> Any:
 
 
 def _coerced(value: Any, schema: Any) -> Any:
-    """Numbers that were written as text or with a zero behind the point. Everything else stays as it is."""
+    """Numbers that were written as text or with a zero behind the point, and null instead of an empty text.
+
+    Everything else stays as it is.
+    """
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, dict):
@@ -108,7 +116,7 @@ def _coerced(value: Any, schema: Any) -> Any:
     types = schema.get("type")
     types = types if isinstance(types, list) else [types]
     if isinstance(value, bool) or "string" in types:
-        return value
+        return "" if value is None and types == ["string"] and "enum" not in schema else value
     if "integer" in types:
         if isinstance(value, float) and value.is_integer():
             return int(value)

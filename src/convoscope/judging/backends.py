@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import email.utils
+import hashlib
 import inspect
 import json
 import math
@@ -14,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.judging.names import JudgeName
+from convoscope.scores.judges import FUNCTION, VERSION_MARK
 
 MAX_ANSWER_TOKENS = 4096
 SCORES, YES_NO = "scores", "yesno"
@@ -23,6 +26,8 @@ CANDIDATES = 20
 """First words that a server is asked for; most give no more."""
 WEIGHTED = "weighted"
 """In a schema: the property whose probabilities are asked for, where the server gives them."""
+PROBABILITIES = "measured_probabilities"
+"""In an answer: how likely each value of that property was, by the log-probabilities that came with it."""
 _AROUND = " \t\n\"'*_.,:`▁Ġ"
 """What a first word may have around it: blanks as tokens show them, quotation marks, Markdown."""
 SECONDS = 120.0
@@ -65,9 +70,13 @@ class Backend(Protocol):
     parameters: Mapping[str, Any]
     """All that an answer depends on beside the model and the question."""
     is_local: bool
+    takes_sound: bool
+    """Its wire format has a part for sound."""
+    is_lasting: bool
+    """Its name and parameters say what its answers depend on, so that they may be kept."""
 
-    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
-        """The answer of the model. Raises `JudgeFailed`."""
+    async def complete(self, prompt: str, schema: Mapping[str, Any], wave: bytes = b"") -> ModelAnswer:
+        """The answer of the model to a prompt, about a WAV file where there is one. Raises `JudgeFailed`."""
 
     async def aclose(self) -> None:
         """No question will follow."""
@@ -110,6 +119,9 @@ def _http_options(name: JudgeName, seconds: float) -> dict[str, Any]:
 class OpenAIBackend:
     """OpenAI chat completions: OpenAI, vLLM, Ollama, llama.cpp, Gemini's compatible endpoint."""
 
+    takes_sound = True
+    is_lasting = True
+
     def __init__(self, name: JudgeName, temperature: float, seconds: float, max_tokens: int) -> None:
         import openai
 
@@ -133,16 +145,20 @@ class OpenAIBackend:
         """The server gives log-probabilities, until it refuses to."""
         self._options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
 
-    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+    async def complete(self, prompt: str, schema: Mapping[str, Any], wave: bytes = b"") -> ModelAnswer:
         plain = {name: value for name, value in schema.items() if name != WEIGHTED}
+        content = _with_sound(prompt, wave) if wave else prompt
         try:
-            response = await self._create(prompt, plain, has_weights=WEIGHTED in schema and self._has_weights)
+            response = await self._create(content, plain, has_weights=WEIGHTED in schema and self._has_weights)
             text = self._text(response.choices[0])
             if WEIGHTED in schema:
                 text = _with_probabilities(text, schema[WEIGHTED], response.choices[0].logprobs)
         except JudgeFailed:
             raise
         except Exception as error:  # what a server sends can break the SDK in any way
+            if wave and getattr(error, "status_code", None) in _NOT_TAKEN:
+                message = f"the judge refuses a question with sound, with HTTP status {error.status_code}"  # type: ignore[attr-defined]
+                raise JudgeFailed(message, is_final=True) from None
             raise _failure(self._api, error) from None
         usage = response.usage
         return ModelAnswer(text, _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens"))
@@ -151,7 +167,7 @@ class OpenAIBackend:
         content = choice.message.content
         return content if isinstance(content, str) else ""
 
-    async def _create(self, prompt: str, schema: Mapping[str, Any], *, has_weights: bool = False) -> Any:
+    async def _create(self, content: Any, schema: Mapping[str, Any], *, has_weights: bool = False) -> Any:
         """Ask with a schema and the newest parameters; a server that refuses one of them is asked without it."""
         while True:
             options = dict(self._options)
@@ -162,7 +178,7 @@ class OpenAIBackend:
                     "type": "json_schema",
                     "json_schema": {"name": "answer", "schema": dict(schema)},
                 }
-            messages = [{"role": "user", "content": prompt}]
+            messages = [{"role": "user", "content": content}]
             try:
                 # As they are: the SDK walks a schema that it takes as a parameter, a third of the cost of a question.
                 return await self._client.chat.completions.create(
@@ -192,8 +208,23 @@ class OpenAIBackend:
         await self._client.close()
 
 
+def _with_sound(prompt: str, wave: bytes) -> list[dict[str, Any]]:
+    """A prompt and a WAV file as the parts of one message."""
+    data = base64.b64encode(wave).decode("ascii")
+    return [
+        {"type": "text", "text": prompt},
+        {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+    ]
+
+
+_NOT_TAKEN = (400, 404, 413, 415, 422)
+"""What servers answer to a part of a message that they do not take, or that is too large for them."""
+
+
 class YesNoBackend(OpenAIBackend):
     """The same wire: how likely yes and no are as the first word, by the log-probabilities that come with it."""
+
+    takes_sound = False
 
     def __init__(self, name: JudgeName, temperature: float, seconds: float) -> None:
         super().__init__(name, temperature, seconds, max_tokens=1)
@@ -229,10 +260,11 @@ def _with_probabilities(text: str, name: str, logprobs: Any) -> str:
 
     Only where the value is one token: of "10" in two tokens, neither says how likely ten was.
     """
+    unclaimed = _without_claims(text)
     values = list(re.finditer(rf'"{re.escape(name)}"\s*:\s*"?(\d+)"?\s*[,}}]', text))
     tokens = list(logprobs.content or ()) if logprobs else []
     if not values or not tokens or "".join(token.token for token in tokens) != text:
-        return text
+        return unclaimed
     start, end, at = *values[-1].span(1), 0
     for token in tokens:
         if at <= start and at + len(token.token) >= end and token.token.strip(_AROUND) == text[start:end]:
@@ -240,15 +272,23 @@ def _with_probabilities(text: str, name: str, logprobs: Any) -> str:
             for candidate in token.top_logprobs or ():
                 if (value := candidate.token.strip(_AROUND)).isdecimal():
                     chances[value] += math.exp(candidate.logprob)
-            return text[: text.rindex("}")] + f', "probabilities": {json.dumps(chances)}}}' if chances else text
+            more = f', "{PROBABILITIES}": {json.dumps(chances)}}}'
+            return unclaimed[: unclaimed.rindex("}")] + more if chances else unclaimed
         at += len(token.token)
-    return text
+    return unclaimed
+
+
+def _without_claims(text: str) -> str:
+    """An answer in which what a model itself writes about probabilities has another name: it has not measured them."""
+    return text.replace(f'"{PROBABILITIES}"', f'"said_{PROBABILITIES}"')
 
 
 class AnthropicBackend:
     """Anthropic messages. The schema is given to the model as a tool that it has to use."""
 
     _TOOL = "answer"
+    takes_sound = False
+    is_lasting = True
 
     def __init__(self, name: JudgeName, temperature: float, seconds: float, max_tokens: int) -> None:
         import anthropic
@@ -274,7 +314,8 @@ class AnthropicBackend:
         self.parameters: Mapping[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
         self.is_local = name.is_local
 
-    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+    async def complete(self, prompt: str, schema: Mapping[str, Any], wave: bytes = b"") -> ModelAnswer:
+        del wave  # this wire has no part for it
         plain = {name: value for name, value in schema.items() if name != WEIGHTED}
         tool = {"name": self._TOOL, "description": "Give the answer.", "input_schema": plain}
         try:
@@ -285,8 +326,9 @@ class AnthropicBackend:
         given = next((block.input for block in blocks if block.type == "tool_use"), None)
         written = "".join(block.text for block in blocks if block.type == "text")
         usage = response.usage
+        text = written if given is None else json.dumps(given, ensure_ascii=False)
         return ModelAnswer(
-            written if given is None else json.dumps(given, ensure_ascii=False),
+            _without_claims(text) if WEIGHTED in schema else text,
             _tokens(usage, "input_tokens"),
             _tokens(usage, "output_tokens"),
         )
@@ -365,30 +407,50 @@ Answering = Callable[[str, Mapping[str, Any]], Any]
 
 
 def function_name(function: Any) -> str:
-    """The name of a judge that is a function in Python."""
-    return f"python/{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    """The name of a judge that is a function in Python, with the version that it states."""
+    name = f"{FUNCTION}{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    version = getattr(function, "version", None)
+    return name if version is None else f"{name}{VERSION_MARK}{version}"
 
 
 class FunctionBackend:
-    """A Python function of a prompt and a schema, plain or async, that returns a dictionary or a text."""
+    """A Python function of a prompt and a schema, plain or async, that returns a dictionary or a text.
 
-    parameters: Mapping[str, Any] = {}
+    Its source does not say all that its answers depend on: the functions that it calls, the model that it asks. Only
+    one that states its `version` is the same judge in the next process.
+    """
+
     address = "a function in this process"
     has_own_address = True
     is_local = True
+    takes_sound = False
 
     def __init__(self, function: Answering) -> None:
         self._function = function
         self.name = function_name(function)
+        self.is_lasting = getattr(function, "version", None) is not None
+        self.parameters: Mapping[str, Any] = {} if self.is_lasting else {"source": _source(function)}
 
-    async def complete(self, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
+    async def complete(self, prompt: str, schema: Mapping[str, Any], wave: bytes = b"") -> ModelAnswer:
+        del wave  # a function takes none
         try:
             answer = self._function(prompt, schema)
             if inspect.isawaitable(answer):
                 answer = await answer
         except Exception as error:  # whatever the user's function raises
             raise JudgeFailed(f"{self.name} raised {type(error).__name__}: {error}") from error
-        return ModelAnswer(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str))
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+        return ModelAnswer(_without_claims(text) if WEIGHTED in schema else text)
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+def _source(function: Any) -> str:
+    """A hash of the code of a function, or of the class of a callable object; of no code where Python has none."""
+    written = getattr(function, "func", function)  # of a partial
+    try:
+        code = inspect.getsource(written if inspect.isroutine(written) else type(written))
+    except (OSError, TypeError):
+        code = ""
+    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()

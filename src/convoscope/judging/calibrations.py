@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from convoscope.errors import InputError
+from convoscope.scores.judges import is_model_panel, is_nameless
 
 LEAST_LABELS = 50
 LEAST_KAPPA = 0.4
 NOT_CALIBRATED = "not calibrated"
-_EXTERNAL = "external:"
 
 
 class FlagCounts(msgspec.Struct, frozen=True, array_like=True):
@@ -48,7 +48,8 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     confusion: list[list[int]]
     """Rows: people; columns: the judge; in the order of `ratings`."""
     passes_at: float
-    """The rating from which on a call passes."""
+    """The rating from which on a call passes; the last that passes where lower is better."""
+    is_lower_better: bool = False
     flags: dict[str, FlagCounts] = {}
     """By the kind of fault, where labels name it."""
     clusters: int = 0
@@ -105,7 +106,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
         return sum(row[index] for row in rows for index in other), sum(map(sum, rows))
 
     def _fails(self, rating: float) -> bool:
-        return rating < self.passes_at
+        return rating > self.passes_at if self.is_lower_better else rating < self.passes_at
 
 
 def calibration_file() -> Path:
@@ -132,9 +133,14 @@ def kept_calibrations(file: Path) -> list[Agreement]:
 def keep_calibrations(results: Iterable[Agreement], file: Path) -> int:
     """Add calibrations to the file, and say how many. One of the same judge and metric replaces an older one.
 
-    The name of an external judge does not say which model and which prompt: what it is worth holds only in its run.
+    The name of an external judge does not say which model and which prompt, nor does that of a function without a
+    version, or of a panel with one: what they are worth holds only in their run.
     """
-    lasting = [one for one in results if one.labels and not one.judge.startswith(_EXTERNAL)]
+    agreements = list(results)
+    judges = {agreement.judge for agreement in agreements}
+    has_nameless = any(map(is_nameless, judges))
+    dropped = {judge for judge in judges if is_nameless(judge) or (has_nameless and is_model_panel(judge))}
+    lasting = [agreement for agreement in agreements if agreement.labels and agreement.judge not in dropped]
     if not lasting:
         return 0
     kept = replaced(kept_calibrations(file), lasting)

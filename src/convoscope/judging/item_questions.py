@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from convoscope.conversation import ASSISTANT, USER
 from convoscope.conversation.events import AnyEvent, ToolCall, ToolResult, Utterance
 from convoscope.judging.questions import GIVEN, Question, ShownTexts, answer_shape
+from convoscope.judging.quotes import LEAST_WORDS, letters, without_label
 from convoscope.judging.rubrics import EARLIER_TURNS, PARTS_OF_TALK, TURNS_BEFORE, USER_TURNS, Rubric
 from convoscope.views.items import Case
 from convoscope.views.languages import languages_of
@@ -24,10 +25,14 @@ ANCHORS = (
     "9 and 10: fully. 7 and 8: with minor gaps. 5 and 6: about half. 3 and 4: little. "
     "1 and 2: not at all, or the opposite."
 )
+GIVEN_FIELDS = ("agent_role", "system_prompt")
+"""What the agent was given before: of a long text only the lines that address the judge are left out."""
 _FIELD = 0
 """Instead of a turn: a field of the item. Turns are counted from 1."""
 _MOST_EARLIER = 5
 """So many turns before an answer say what it follows from."""
+GIVEN_BEFORE = "given_before"
+"""Of the turns before an answer: what users said and tools returned. The agent's own words are not in it."""
 
 
 class ItemQuestion(NamedTuple):
@@ -38,6 +43,8 @@ class ItemQuestion(NamedTuple):
     """The turns of the agent that have words, by number."""
     chunks: tuple[tuple[int, ...], ...]
     """The numbers of the chunks that each query retrieved."""
+    blank: tuple[int, ...]
+    """The chunks without words, which the judge is not shown: none of them can be of use."""
     calls: tuple[int, ...]
     """The numbers of the tool calls."""
     hidden: tuple[str, ...]
@@ -49,6 +56,17 @@ class ItemQuestion(NamedTuple):
         """Whether the words are in what the judge saw; in one of these fields, or in a turn of the agent."""
         texts = tuple(text for field in fields for text in self.texts.get(field, ())) if fields else self.question.texts
         return self.question._replace(texts=texts).has_quote(quote, turn)
+
+    def has_words(self, quote: str, fields: Sequence[str], *, or_begins: bool = False) -> bool:
+        """Whether these fields have the words, and so many that they show something, or all that is said.
+
+        With `or_begins`, few will do if a text begins with them: `Yes, it is.`
+        """
+        wanted = letters(without_label(quote))
+        texts = [letters(text) for field in fields for text in self.texts.get(field, ())]
+        is_whole = wanted in texts or (or_begins and any(text.startswith(wanted) for text in texts))
+        is_enough = len(wanted.encode()) >= LEAST_WORDS or is_whole
+        return bool(wanted) and is_enough and self.has_quote(quote, fields)
 
 
 def item_question(
@@ -63,7 +81,7 @@ def item_question(
     present = [name for name in (*first.required, *first.optional) if has(PARTS_OF_TALK.get(name, name))]
     lines = [*item.language(), *(line for name in present for line in item.lines(name))]
     filling = {"item": item.shown.fenced(iter(lines)) or "(nothing)", "anchors": ANCHORS, **words}
-    filled = [rubric.filled({**filling, "low": str(rubric.low), "high": str(rubric.high)}) for rubric in rubrics]
+    filled = [rubric.filled({**filling, **rubric.marks}) for rubric in rubrics]
     data_text = filled[0][1]
     if len(rubrics) == 1:
         asks, schema = filled[0][0], first.schema
@@ -84,7 +102,13 @@ def item_question(
         has_calls=bool(item.calls),
     )
     return ItemQuestion(
-        question, tuple(item.replies), tuple(item.chunks), tuple(item.calls), tuple(item.hidden), item.texts
+        question,
+        tuple(item.replies),
+        tuple(item.chunks),
+        tuple(item.blank),
+        tuple(item.calls),
+        tuple(item.hidden),
+        item.texts,
     )
 
 
@@ -109,6 +133,7 @@ class _Item:
         self.shown = ShownTexts(case.conversation)
         self.replies: list[int] = []
         self.chunks: list[tuple[int, ...]] = []
+        self.blank: list[int] = []
         self.calls: list[int] = []
         self.hidden: list[str] = []
         self.texts: dict[str, tuple[str, ...]] = {}
@@ -135,7 +160,6 @@ class _Item:
         yield f"{field}: {self._text(_json(getattr(self._data, field)))}"
 
     def _given(self, field: str) -> Iterator[str]:
-        """What the agent was given before: of a long text only the lines that address the judge are left out."""
         line = self._text(getattr(self._data, field), GIVEN)
         self.shown.quotable(line)
         yield f"{field}: {line}"
@@ -147,12 +171,21 @@ class _Item:
         for index, chunks in enumerate(retrieved):
             numbers = tuple(range(number + 1, number + 1 + len(chunks)))
             self.chunks.append(numbers)
-            query = f" for {self._text(queries[index])}" if index < len(queries) else ""
+            self.blank += [number for number, chunk in zip(numbers, chunks, strict=True) if not chunk.strip()]
+            query = f" for {self._not_quotable(queries[index])}" if index < len(queries) else ""
             for number, chunk in zip(numbers, chunks, strict=True):
-                yield f"[chunk {number}]{query} {self._text(chunk)}"
+                if chunk.strip():
+                    yield f"[chunk {number}]{query} {self._text(chunk)}"
             number = numbers[-1] if numbers else number
-        if not number:
+        if number == len(self.blank):
             yield "retrieved: nothing"
+
+    def _not_quotable(self, value: Any) -> str:
+        """What is shown, and is not among the words of its field."""
+        shown = len(self.shown.texts)
+        line = self._text(value)
+        del self.shown.texts[shown:]
+        return line
 
     def _queries(self, field: str) -> Iterator[str]:
         """With the chunks, where these are shown."""
@@ -168,18 +201,33 @@ class _Item:
             events = [event for event in events if self._answered is None or event.seq < self._answered]
         number = 0
         for event in events:
+            first = len(self.shown.texts)
             if isinstance(event, Utterance):
                 number += 1
                 role = self._case.conversation.roles[event.speaker]
                 if field != USER_TURNS or role == USER:
                     yield self._turn(number, role, self._case.conversation.text(event))
+                    if role == USER:
+                        self._also(USER_TURNS, first)
+                    if role != ASSISTANT and field == TURNS_BEFORE and not self._is_question(event):
+                        self._also(GIVEN_BEFORE, first)
             elif field == USER_TURNS:
                 continue
             elif isinstance(event, ToolCall):
-                yield f"agent calls {self._text(event.name, number)} with {self._text(event.arguments, number)}"
+                yield f"agent calls {self.shown.joined(event.name, 'with', event.arguments, number)}"
             elif isinstance(event, ToolResult):
                 result = event.error or event.result
-                yield f"{self._text(event.name or 'the tool', number)} returns {self._text(result, number)}"
+                name, first = self._text(event.name or "the tool", number), len(self.shown.texts)
+                yield f"{name} returns {self._text(result, number)}"
+                if field == TURNS_BEFORE and result is not None:
+                    self._also(GIVEN_BEFORE, first)
+
+    def _also(self, part: str, first: int) -> None:
+        """What was shown last is also a part of a field, to find quotes in that part alone."""
+        self.texts[part] = (*self.texts.get(part, ()), *self.shown.texts[first:])
+
+    def _is_question(self, event: Utterance) -> bool:
+        return self._case.conversation.text(event) == self._case.question
 
     @property
     def _answered(self) -> int | None:
@@ -197,7 +245,7 @@ class _Item:
         calls = getattr(self._data, field) or []
         for number, call in enumerate(calls, 1):
             self.calls.append(number)
-            yield f"[call {number}] {self._text(call.tool_name)} with {self._text(_json(call.parameters))}"
+            yield f"[call {number}] {self.shown.joined(call.tool_name, 'with', _json(call.parameters), _FIELD)}"
         if not calls:
             yield "tool_calls: none was made"
 
@@ -207,8 +255,7 @@ class _Item:
 
 
 _LINES: Mapping[str, Callable[[_Item, str], Iterator[str]]] = {
-    "agent_role": _Item._given,
-    "system_prompt": _Item._given,
+    **dict.fromkeys(GIVEN_FIELDS, _Item._given),
     "retrieval_query": _Item._queries,
     "retrieved_context": _Item._retrieved,
     **dict.fromkeys(("conversation_context", *PARTS_OF_TALK), _Item._talk),

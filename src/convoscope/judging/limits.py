@@ -9,6 +9,7 @@ import sqlite3
 import tomllib
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -163,6 +164,10 @@ class Budget:
         questions, dollars = self._open().execute("SELECT questions, dollars FROM spent").fetchone()
         return questions, dollars
 
+    def set_spent(self, questions: int, dollars: float) -> None:
+        """What another counter of the same run came to."""
+        self._open().execute("UPDATE spent SET questions = ?, dollars = ?", (questions, dollars))
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -177,6 +182,44 @@ class Budget:
             connection.execute("INSERT INTO spent SELECT 0, 0.0 WHERE NOT EXISTS (SELECT 1 FROM spent)")
             self._connection = connection
         return self._connection
+
+
+class SharedBudget:
+    """A budget that another process counts, which may be on another machine."""
+
+    def __init__(self, ask: Callable[[str, float], object]) -> None:
+        self._ask = ask
+
+    def reserve(self, dollars: float) -> None:
+        """Set money aside for one question. Raises `BudgetSpent`. Where nothing answers, no question is asked."""
+        try:
+            is_allowed = self._ask("reserve", dollars)
+        except Exception as error:  # whatever the connection of a cluster raises
+            name = type(error).__name__
+            raise JudgeFailed(f"the budget of this run cannot be reached: {name}", is_final=True) from None
+        if not is_allowed:
+            raise BudgetSpent("the budget of this run is spent", is_final=True)
+
+    def charge(self, reserved: float, spent: float) -> None:
+        """A question cost this. What cannot be said stays set aside: the budget is kept all the more."""
+        with suppress(Exception):
+            self._ask("charge", spent - reserved)
+
+    def close(self) -> None:
+        """The engine closes what it opened."""
+
+
+_shared: dict[str, SharedBudget] = {}
+
+
+def share_budget(ledger: str, budget: SharedBudget) -> None:
+    """From here on, judges of this process that count in a file of this name count elsewhere."""
+    _shared[ledger] = budget
+
+
+def budget_for(ledger: str, questions: int | None, dollars: float | None) -> Budget | SharedBudget:
+    """The budget of a run, by the name of its file; in memory where it has none."""
+    return _shared.get(ledger) or Budget(Path(ledger or IN_MEMORY), questions, dollars)
 
 
 def check_budget(dollars: float | None, names: list[str]) -> None:

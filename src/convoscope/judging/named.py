@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -32,11 +32,11 @@ class _Named:
 
     def __init__(self, judge: Any, settings: JudgeSettings) -> None:
         self._judge = judge
-        self._settings = settings
+        self.settings = settings
         self.__qualname__ = self.home = str(judge)
 
     def __call__(self) -> Instrument:
-        return Instrument(self._judge, self._settings)
+        return Instrument(self._judge, self.settings)
 
 
 def named_judges(
@@ -53,6 +53,13 @@ def named_judges(
     names = [checked_name(judge) for judge in asked if isinstance(judge, str)]
     check_budget(settings.max_dollars, [name.priced_as for name in names])
     return NamedJudges(tuple(resources[: len(judges)]), None if second_look is None else resources[-1])
+
+
+def ledger_of(resources: Iterable[Resource]) -> str:
+    """The file in which the judges of a run count what they spend; "" where nothing is limited."""
+    makers = [maker for one in resources for maker in getattr(one.make, "judges", [one])]
+    settings = [maker.make.settings for maker in makers if isinstance(maker.make, _Named)]
+    return next((one.ledger for one in settings if one.ledger), "")
 
 
 def _resource(judge: JudgeLike, settings: JudgeSettings) -> Resource:

@@ -58,6 +58,11 @@ class JudgeName(NamedTuple):
         except ValueError:
             return host == "localhost" or host.endswith(".localhost")
 
+    @property
+    def says_audio(self) -> bool:
+        """The name of the model says that it takes sound: `gpt-audio`, `gpt-4o-audio-preview`, `Qwen2-Audio-7B`."""
+        return "audio" in re.split(r"[^a-z0-9]+", self.model.casefold())
+
     def key(self) -> str:
         """The key of the provider. A judge at an address of its own may need none."""
         key = os.environ.get(KEYS[self.provider], "").strip()

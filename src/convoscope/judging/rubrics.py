@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -40,8 +41,12 @@ FIELDS = (
     "transcript",
     "summary",
     "reference",
+    "sound",
+    "spoken_text",
+    "sources",
 )
-"""What of a conversation a rubric can show; the last eight of one reply, or of a summary."""
+"""What of a conversation a rubric can show; the last three of the sound of a turn, the eight before of one reply, or of
+a summary."""
 ALWAYS = ("turns", "heard", "spoken", "marks")
 """What is filled in for every rubric that has a place for it."""
 ITEM_FIELDS = (
@@ -68,7 +73,7 @@ ITEM_FIELDS = (
 EARLIER_TURNS, TURNS_BEFORE, USER_TURNS = "earlier_turns", "turns_before", "user_turns"
 PARTS_OF_TALK = dict.fromkeys((EARLIER_TURNS, TURNS_BEFORE, USER_TURNS), "conversation_context")
 """Parts of a field: the last five turns before the answer, all turns before it, and those of the user."""
-ITEM_ALWAYS = ("item", "anchors", "criteria", "low", "high")
+ITEM_ALWAYS = ("item", "anchors", "criteria", "low", "high", "passes_at")
 _TEXT = {"type": "string"}
 
 
@@ -76,7 +81,10 @@ class YesNoQuestions(NamedTuple):
     """A rubric as questions that one word answers."""
 
     flags: Mapping[str, str]
-    """By the dimension that a yes flags; of a rubric by turn, one question with a place for `{turn}`."""
+    """By the dimension that a yes flags; of a rubric by turn, one question with a place for `{turn}`.
+
+    About items: by the verdict that a yes gives, or `score`, with a place for `{number}` where numbers are rated.
+    """
     severe: str
     """Whether what is flagged gets the lowest rating, and not only a lower one; empty where there is no between."""
 
@@ -90,8 +98,8 @@ class Rubric(NamedTuple):
     """The metric that it serves."""
     title: str
     """In a few plain words, for a table."""
-    low: int
-    high: int
+    low: float
+    high: float
     passes_at: float
     required: tuple[str, ...]
     optional: tuple[str, ...]
@@ -105,6 +113,20 @@ class Rubric(NamedTuple):
     """Of a rubric about evaluation items: what its answer is, one of `SHAPES`."""
     is_raw: bool = False
     """The value of a score is the rating itself."""
+    is_lower_better: bool = False
+
+    @property
+    def ratings(self) -> list[int]:
+        """The whole numbers of its scale: what a person can give."""
+        return list(range(math.ceil(self.low), math.floor(self.high) + 1))
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """The ends of its scale and its mark, for its text."""
+        return {"low": str(self.low), "high": str(self.high), "passes_at": f"{self.passes_at:g}"}
+
+    def passes(self, rating: float) -> bool:
+        return rating <= self.passes_at if self.is_lower_better else rating >= self.passes_at
 
     def value(self, rating: float) -> float:
         """A rating as the value of a score: from 0 to 1, unless the rating is the value."""
@@ -131,9 +153,19 @@ class Rubric(NamedTuple):
         return f"{model or identity}@{both[:8]}"
 
     @property
+    def is_heard(self) -> bool:
+        """It is about a sound, which goes with each question."""
+        return "sound" in self.required
+
+    @property
     def is_by_turn(self) -> bool:
         """It rates turns, not the whole conversation."""
         return "turns" in self.schema.get("required", ())
+
+    @property
+    def is_by_number(self) -> bool:
+        """It rates what it is given by number: turns, chunks, tool calls."""
+        return self.is_by_turn or self.shape in BY_NUMBER
 
     def filled(self, values: Mapping[str, str]) -> tuple[str, str]:
         """What it asks and what it shows, from its first heading on, with values in their places.
@@ -143,6 +175,40 @@ class Rubric(NamedTuple):
         asks, heading, shows = self.text.partition("\n## ")
         filled = [_PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), part) for part in (asks, shows)]
         return f"{filled[0]}\n" if heading else filled[0], f"## {filled[1]}" if heading else ""
+
+
+def own_rubric(
+    name: str,
+    scale: tuple[float, float],
+    passes_at: float,
+    *,
+    version: int = 1,
+    text: str,
+    required: tuple[str, ...] = (),
+    is_raw: bool = True,
+    is_lower_better: bool = False,
+) -> Rubric:
+    """The rubric of a scorer of the user's own: it asks for a score, and for no quote."""
+    low, high = (int(end) if end == int(end) else end for end in scale)
+    score = {"type": "number", "minimum": low, "maximum": high}
+    return Rubric(
+        name=name,
+        version=version,
+        measures=name,
+        title=name,
+        low=low,
+        high=high,
+        passes_at=passes_at,
+        required=required,
+        optional=(),
+        schema={"type": "object", "required": ["score"], "properties": {"reasoning": _TEXT, "score": score}},
+        text=text,
+        hash=hashlib.sha256(f"{text}\n{low:g} {high:g}".encode()).hexdigest()[:12],
+        source=text,
+        shape="score",
+        is_raw=is_raw,
+        is_lower_better=is_lower_better,
+    )
 
 
 def read_rubric(text: str, source: str) -> Rubric:
@@ -250,11 +316,18 @@ SHAPES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
         score=_rating(front),
     ),
     "list": lambda front: _list(text=_TEXT, quote=_TEXT, verdict=_verdict(front)),
+    "traced": lambda front: _list(text=_TEXT, words=_TEXT, quote=_TEXT, verdict=_verdict(front)),
     "numbered": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, verdict=_verdict(front)),
-    "rated": lambda front: _list(id=_NUMBER, explanation=_TEXT, score=_rating(front)),
+    "rated": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, score=_rating(front)),
 }
-"""The shapes of an answer about an evaluation item: one score, a list of what the judge finds, or what it is given."""
-_WITH_VERDICTS = ("list", "numbered")
+"""The shapes of an answer about an evaluation item: one score, a list of what the judge finds, or what it is given.
+
+What is `traced` has both the words that it is listed from and a quote of something else that its verdict rests on.
+"""
+_LISTED = ("list", "traced")
+_WITH_VERDICTS = (*_LISTED, "numbered")
+BY_NUMBER = ("numbered", "rated")
+"""What is rated is given to the judge by number."""
 
 
 def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions | None:
@@ -267,13 +340,15 @@ def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions 
         hint = "yes_no: {flags: {DIMENSION: A question that yes answers where it is bad?}, severe: …}"
         raise InputError("has no questions", file=source, field="yes_no.flags", hint=hint)
     shape = front["schema"].get("properties", {})
-    by_turn = "turns" in front["schema"].get("required", ())
-    if by_turn and list(flags) != ["turn"]:
-        raise InputError("asks one question of each turn: `turn`", file=source, field="yes_no.flags")
     inner: Mapping[str, Any] = next(
         (one["properties"] for one in shape.values() if isinstance(one, dict) and "properties" in one), {}
     )
-    if not by_turn and set(flags) != set(inner):
+    by_turn = "turns" in front["schema"].get("required", ())
+    if "shape" in front:
+        _check_flags(front, flags, source)
+    elif by_turn and list(flags) != ["turn"]:
+        raise InputError("asks one question of each turn: `turn`", file=source, field="yes_no.flags")
+    elif not by_turn and set(flags) != set(inner):
         raise InputError(f"asks about {', '.join(inner)}, each once", file=source, field="yes_no.flags")
     if "\n## " not in text:
         hint = "the yes/no form shows what follows the first heading"
@@ -284,6 +359,19 @@ def _yes_no(front: Mapping[str, Any], text: str, source: str) -> YesNoQuestions 
         hint = "a scale of more than two ratings needs it, one of two has none"
         raise InputError("does not fit the scale", file=source, field="yes_no.severe", hint=hint)
     return YesNoQuestions({str(name): one.strip() for name, one in flags.items()}, severe.strip())
+
+
+def _check_flags(front: Mapping[str, Any], flags: Mapping[str, str], source: str) -> None:
+    """Of a rubric about items: a question for a score, or for each verdict but the first, which no yes means."""
+    shape = front["shape"]
+    if shape in _LISTED:
+        hint = "what a judge would list is not known before it is asked"
+        raise InputError("has no yes/no form", file=source, field="yes_no", hint=hint)
+    wanted = front["verdicts"][1:] if shape in _WITH_VERDICTS else ["score"]
+    if sorted(flags) != sorted(wanted):
+        raise InputError(f"asks about {', '.join(wanted)}, each once", file=source, field="yes_no.flags")
+    if shape in BY_NUMBER and not all("{number}" in text for text in flags.values()):
+        raise InputError("has no {number} in a question", file=source, field="yes_no.flags")
 
 
 @lru_cache(8)
@@ -313,10 +401,15 @@ def _of_folder(folder: Path) -> Iterable[Rubric]:
 
 def rubric_named(name: str, folders: tuple[str, ...] = ()) -> Rubric:
     """A rubric by its name; of one about items, without its family if no other ends so."""
-    known = rubrics(folders)
+    return rubric_among(rubrics(folders), name)
+
+
+def rubric_among(known: Mapping[str, Rubric], name: str) -> Rubric:
+    """The same among some rubrics."""
     if name not in known and len(bare := [one for one in known if one.endswith(f".{name}")]) == 1:
         name = bare[0]
     if name not in known:
         near = nearest_names(name, known)
-        raise UsageError(f"unknown rubric {name!r}", hint=f"did you mean {near[0]}?" if near else ", ".join(known))
+        own = "a scorer of your own is known to its runs: convoscope judge label RUN, judge calibrate RUN --labels"
+        raise UsageError(f"unknown rubric {name!r}", hint=f"did you mean {near[0]}?" if near else own)
     return known[name]

@@ -91,15 +91,15 @@ def _questions(rubric: Rubric, asked: Question, without: Collection[str]) -> lis
         raise UnusableAnswer(NO_FORM, f"the rubric {rubric.name} has no yes/no questions")
     flags = {name: text for name, text in rubric.yes_no.flags.items() if name not in without}
     texts = {**flags, "": rubric.yes_no.severe} if rubric.yes_no.severe else flags
-    turns = [turn for turn in asked.rated if turn not in asked.withheld] if rubric.is_by_turn else [None]
+    turns = [turn for turn in asked.rated if turn not in asked.withheld] if rubric.is_by_number else [None]
     return [_asked(asked, turn, name, text) for turn in turns for name, text in texts.items()]
 
 
 def _asked(asked: Question, turn: int | None, name: str, text: str) -> _Asked:
-    words = text.replace("{turn}", str(turn))
+    words = text.replace("{turn}", str(turn)).replace("{number}", str(turn))
     repeated = ""
-    if turn is not None:
-        repeated = f"Turn {turn} once more. {FENCE}\n<data>\n{asked.agent_texts.get(turn, '')}\n</data>\n"
+    if turn is not None and turn in asked.agent_texts:
+        repeated = f"Turn {turn} once more. {FENCE}\n<data>\n{asked.agent_texts[turn]}\n</data>\n"
     return _Asked(turn, name, words, f"{_BEFORE}{asked.data}\n## The question\n{repeated}{words}\n{_AFTER}")
 
 
@@ -109,6 +109,8 @@ def _answer(
     texts: Mapping[tuple[int | None, str], str],
 ) -> dict[str, Any]:
     """The answer that a judge would have written in the rubric's own shape. A turn without an answer is left out."""
+    if rubric.shape:
+        return _item_answer(rubric, chances, texts)
 
     def rated(turn: int | None) -> dict[str, dict[str, Any]]:
         of_turn = {name: chance for (of, name), chance in chances.items() if of == turn}
@@ -129,10 +131,42 @@ def _answer(
     return {shape: rated(None)}
 
 
+def _item_answer(
+    rubric: Rubric,
+    chances: Mapping[tuple[int | None, str], float | None],
+    texts: Mapping[tuple[int | None, str], str],
+) -> dict[str, Any]:
+    """The answer about an evaluation item: one score, or what is said of each number that has an answer."""
+    numbers = dict.fromkeys(number for number, _ in chances)
+    items = [_of_number(rubric, number, chances, texts) for number in numbers]
+    return {"items": [one for one in items if one is not None]} if rubric.is_by_number else items[0] or {}
+
+
+def _of_number(
+    rubric: Rubric,
+    number: int | None,
+    chances: Mapping[tuple[int | None, str], float | None],
+    texts: Mapping[tuple[int | None, str], str],
+) -> dict[str, Any] | None:
+    """The likeliest yes decides; without a yes the verdict is the first of the rubric, or the score the best."""
+    of_number = {name: chance for (of, name), chance in chances.items() if of == number}
+    known = {name: chance for name, chance in of_number.items() if chance is not None}
+    if len(known) < len(of_number):
+        return None
+    is_severe = known.pop("", 0.0) > _LIKELY
+    worst = max(known, key=lambda name: known[name])
+    rated = _rated(rubric, known[worst], texts[number, worst], is_severe=is_severe)
+    answer = {"explanation": rated["explanation"], "quote": "", "probability": rated["probability"]}
+    if rubric.shape == "numbered":
+        first = rubric.schema["properties"]["items"]["items"]["properties"]["verdict"]["enum"][0]
+        return {"id": number, "verdict": worst if rated["flagged"] else first, **answer}
+    return {"id": number, "score": rated["rating"], "reasoning": rated["explanation"], **answer}
+
+
 def _rated(rubric: Rubric, chance: float, text: str, *, is_severe: bool) -> dict[str, Any]:
-    """One dimension: without a yes the best rating; with one the next, or the lowest where it is severe."""
+    """One dimension: without a yes the best rating; with one the middle, or the lowest where it is severe."""
     flagged = chance > _LIKELY
-    worse = rubric.low if is_severe else rubric.high - 1
+    worse = rubric.low if is_severe else (rubric.low + rubric.high) // 2
     explanation = f"{chance:.0%} yes: {text}"
     return {
         "explanation": explanation,

@@ -65,7 +65,17 @@ if TYPE_CHECKING:
         SKEWED_CLOCKS,
         SWAPPED_ROLES,
     )
-    from convoscope.resources import Judge, Recognised, Recogniser, Recording, Sound, Verdict, resource
+    from convoscope.resources import (
+        Judge,
+        Recognised,
+        Recogniser,
+        RecordedTrack,
+        Recording,
+        RecordingError,
+        Sound,
+        Verdict,
+        resource,
+    )
     from convoscope.scores.observation import (
         Observation,
         Score,
@@ -170,7 +180,9 @@ __all__ = [
     "Observation",
     "Recognised",
     "Recogniser",
+    "RecordedTrack",
     "Recording",
+    "RecordingError",
     "Reduce",
     "Repeats",
     "Score",

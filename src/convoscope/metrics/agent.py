@@ -45,6 +45,9 @@ TALKS_ON = 2.0
 LAST_TURNS = 2
 """Of the agent: what it says in them is its last word, be it followed by a goodbye."""
 _DECLINES = ("hand_over", "refusal")
+SHORT_SOUND = 1.0
+"""Seconds. A shorter sound of the user without known words may be a murmur that lets the other go on."""
+WORDS_UNKNOWN = "words_unknown"
 MAX_MURMUR = 3
 """Words. Who says more than that does not just let the other go on."""
 _LOOKS_ONLY = frozenset(
@@ -129,7 +132,7 @@ def repetition(conversation: Conversation) -> Iterator[Observation]:
 
 @share_metric(
     "agent.unanswered_turns",
-    version=2,
+    version=3,
     label="turns without a reply",
     importance=8,
     observes=EVENT,
@@ -146,7 +149,8 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
     error, or, if nothing says how it ended, where the turn is a question. None is owed to a user who is put
     through to a person, or where it ended for another reason: 0. It is unmeasured where that is unknown, and where
     the agent said nothing and called a tool that looks as if it speaks to the user, or the log has something of the
-    agent that could not be read (`reply_not_read`). A reply has words or a symbol: "..." is no reply. Backchannels, and
+    agent that could not be read (`reply_not_read`), or no words are known of what the user said over the agent
+    (`words_unknown`). A reply has words or a symbol: "..." is no reply. Backchannels, and
     words to another person, are no turns; a picture of the user is one.
 
     >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
@@ -162,7 +166,7 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
 
 @share_metric(
     "agent.ignored_questions",
-    version=2,
+    version=3,
     label="questions without a reply",
     importance=6,
     observes=EVENT,
@@ -173,7 +177,8 @@ def unanswered_turns(conversation: Conversation) -> Iterator[Observation]:
 def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """What share of the user's questions gets no reply?
 
-    `agent.unanswered_turns` of the turns that end with a question mark. Not applicable without such a turn.
+    `agent.unanswered_turns` of the turns that end with a question mark. Not applicable without such a turn, and
+    unmeasured where turns are left whose words are unknown.
 
     >>> chat = example("0 user: Hi.", "2 assistant: Hi.", "9 user: Where is it?", "30 user: You?", "31 assistant: Yes.")
     >>> value(ignored_questions, chat)  # one of two questions
@@ -181,13 +186,16 @@ def ignored_questions(conversation: Conversation) -> Iterator[Observation]:
     """
     questions = [turn for turn in user_turns(conversation) if turn.is_question]
     if not questions:
-        yield not_applicable(conversation, "no_question")
+        is_wordless = any(
+            not turn.text and any(one.segments for one in turn.utterances) for turn in user_turns(conversation)
+        )
+        yield (unmeasured(conversation, WORDS_UNKNOWN) if is_wordless else not_applicable(conversation, "no_question"))
     for turn in questions:
         yield _unanswered(turn)
 
 
 def _unanswered(turn: UserTurn) -> Observation:
-    if turn.reply in ("unknown", "by_tool", "not_read"):
+    if turn.reply in ("unknown", "by_tool", "not_read", "wordless"):
         return unmeasured(turn.utterances[0], AT_END[turn.reply])
     if turn.reply == "no":
         details = {"text": turn.text[:200], "used_tool": turn.used_tool}
@@ -197,7 +205,7 @@ def _unanswered(turn: UserTurn) -> Observation:
 
 @share_metric(
     "agent.talks_over_user",
-    version=2,
+    version=3,
     label="agent talks over the user",
     importance=8,
     observes=EVENT,
@@ -209,11 +217,11 @@ def _unanswered(turn: UserTurn) -> Observation:
 def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
     """Over what share of the user's turns does the agent go on talking?
 
-    Per turn of the user with sound: 1 where the agent, already speaking when the user begins, goes on for
-    more than 2 s, or where it begins in the midst and both sound for more than 2 s; else 0. A turn of
-    nothing but "okay", "mhm" and the like lets the other go on: not applicable. A turn without sound is
-    unmeasured, and one of up to three words in a language without a lexicon. Where the language is not known, a word
-    of any lexicon may be such a word.
+    Per turn of the user with sound: 1 where the agent, already speaking when the user begins, goes on for more
+    than 2 s, or where it begins in the midst and both sound for more than 2 s; else 0. A turn of nothing but
+    "okay", "mhm" and the like lets the other go on: not applicable. A turn without sound is unmeasured, and so is
+    one of less than 1 s whose words are unknown, and one of up to three words in a language without a lexicon.
+    Where the language is not known, a word of any lexicon may be such a word.
 
     >>> call = example("0-6 assistant: Let me read it.", "1-3 user: Stop, I have to go.", "8-9 user: Are you done?")
     >>> value(talks_over_user, call)  # it talks on for 5 s over the first of two turns
@@ -226,6 +234,9 @@ def talks_over_user(conversation: Conversation) -> Iterator[Observation]:
         spans = [span for one in turn.utterances for span in sounds[one.seq]]
         if not spans:
             yield unmeasured(turn.utterances[0], SOUND.code)
+            continue
+        if not turn.text and sum(end - start for start, end in spans) < SHORT_SOUND:
+            yield unmeasured(turn.utterances[0], WORDS_UNKNOWN)
             continue
         is_short = 0 < _length(turn.text) <= MAX_MURMUR
         language = languages.of_text(turn.text, turn.utterances[0]) if is_short else ""
@@ -275,7 +286,7 @@ class _AgentSound:
 
 @conversation_share_metric(
     "agent.declined",
-    version=2,
+    version=3,
     label="handed over or declined",
     importance=3,
     better=NEITHER,
@@ -290,7 +301,7 @@ def declined(conversation: Conversation) -> Observation:
     must not, and no call of a tool that changes something came back without an error. Else 0. A tool changes
     something unless its name begins with a verb of looking: get, search, find, list, check, calculate. Which is better
     depends on the request: to decline what the rules forbid is right. Where it depends on words of a language without
-    a lexicon, it is unmeasured.
+    a lexicon, it is unmeasured, and so is a call of whose agent only the sound is known.
 
     >>> value(declined, example("user: Refund me.", "assistant: I cannot do that."))
     1.0
@@ -303,6 +314,9 @@ def declined(conversation: Conversation) -> Observation:
         return measured(conversation, 0.0 if done else 1.0, details=details or None)
     if words.unread is not None:
         return unmeasured(conversation, reason_unread(words.unread), words.unread)
+    agent = [one for one in conversation.utterances if conversation.roles[one.speaker] == ASSISTANT]
+    if any(one.segments for one in agent) and not any(one.meant().strip() for one in agent):
+        return unmeasured(conversation, WORDS_UNKNOWN)
     return measured(conversation, 0.0)
 
 

@@ -6,13 +6,13 @@ from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import CONVERSATION, COUNT, NEITHER, metric
 from convoscope.metrics.needs import UTTERANCES
 from convoscope.metrics.perturbations import EMPTY_AGENT
-from convoscope.scores.observation import Observation, measured
+from convoscope.scores.observation import Observation, measured, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce, percentile
 
 
 @metric(
     "conversation.turns",
-    version=1,
+    version=2,
     label="turns of the user",
     importance=1,
     observes=CONVERSATION,
@@ -27,9 +27,13 @@ def turns(conversation: Conversation) -> Observation:
     """How many turns did the user take?
 
     Turns in which the user speaks, by the conversation's turn rule. The agent's greeting (turn 0)
-    is not one. A conversation in which only the agent speaks has 0.
+    is not one. A conversation in which only the agent speaks has 0. Unmeasured where no user is known,
+    and it is not known of a speaker who it is.
 
     >>> value(turns, example("user: Hello?", "assistant: Hello.", "user: Good bye."))
     2.0
     """
-    return measured(conversation, sum(1 for turn in conversation.turns if turn.user))
+    count = sum(1 for turn in conversation.turns if turn.user)
+    if not count and any(conversation.roles[one.speaker] == "unknown" for one in conversation.utterances):
+        return unmeasured(conversation, "speakers_unknown")
+    return measured(conversation, count)

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import import_module
 from inspect import cleandoc
 from pickle import PicklingError
-from typing import Any, Literal, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, Unpack
 
 import msgspec
 
@@ -37,6 +37,9 @@ from convoscope.text.language import language_code
 from convoscope.views.registry import CONVERSATION as CONVERSATION_VIEW
 from convoscope.views.registry import ITEM as ITEM_VIEW
 from convoscope.views.registry import View, view_for
+
+if TYPE_CHECKING:
+    from convoscope.judging.rubrics import Rubric
 
 Level = str
 """What a metric observes: the kind of its subjects."""
@@ -230,6 +233,8 @@ class Metric(Declaration, frozen=True, kw_only=True, dict=True):
     needs: tuple[Need, ...] = ()
     also: Mapping[str, Across | Percentile] = {}
     """Further second steps, from conversations to a group, each with the name that it prints under."""
+    rubric: Rubric | None = None
+    """What a scorer of the user's own asks a judge; the rubrics of ours are files."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

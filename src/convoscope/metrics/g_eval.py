@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convoscope.errors import DeclarationError
-from convoscope.judging.backends import WEIGHTED
-from convoscope.judging.item_questions import ItemQuestion, item_question
+from convoscope.judging.backends import PROBABILITIES, WEIGHTED
+from convoscope.judging.item_questions import item_question
+from convoscope.judging.quotes import plain
 from convoscope.judging.rubrics import Rubric
 from convoscope.metrics.item_fields import PRESENT
-from convoscope.metrics.judged_calls import EVIDENCE_NOT_FOUND, RubricAnswer, verdict_or_reason, without_value
+from convoscope.metrics.judged_calls import RubricAnswer, verdict_or_reason
 from convoscope.resources.judge import Judge, Verdict
-from convoscope.scores.observation import UNMEASURED, Observation, unmeasured
+from convoscope.scores.observation import Observation, unmeasured
 from convoscope.views.items import Case
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class GEvalPlan(NamedTuple):
     high: int = 5
     iterations: int = 1
 
+    @property
+    def mark(self) -> float:
+        """The score that passes."""
+        return self.low + 0.7 * (self.high - self.low)
+
     def of_item(self, data: StandardData) -> GEvalPlan:
         """With the criteria of the item, where the user declared none."""
         if self.criteria:
@@ -50,8 +56,7 @@ class GEvalPlan(NamedTuple):
         properties = {**rubric.schema["properties"]}
         properties["score"] = {**properties["score"], "minimum": self.low, "maximum": self.high}
         schema = {**rubric.schema, "properties": properties, WEIGHTED: "score"}
-        mark = self.low + 0.7 * (self.high - self.low)
-        return rubric._replace(low=self.low, high=self.high, passes_at=mark, schema=schema, hash=whole)
+        return rubric._replace(low=self.low, high=self.high, passes_at=self.mark, schema=schema, hash=whole)
 
 
 def criteria_text(criteria: str, steps: Any) -> str:
@@ -76,6 +81,8 @@ def checked_plan(name: str, criteria: str, steps: Sequence[str], scale: Sequence
 def weighted_score(probabilities: Mapping[str, Any], low: int, high: int) -> float | None:
     """Σ p × k ÷ Σ p over the whole numbers k of the scale that are likely enough; None where none is.
 
+    None, too, where one of them may be the beginning of another: a tokenizer that splits digits begins 10 with a 1.
+
     >>> weighted_score({"4": 0.6, "5": 0.2, "9": 0.2}, 1, 5)  # 9 is not on the scale: (2.4 + 1.0) ÷ 0.8
     4.25
     """
@@ -84,8 +91,16 @@ def weighted_score(probabilities: Mapping[str, Any], low: int, high: int) -> flo
         for score, chance in probabilities.items()
         if score.isdecimal() and low <= int(score) <= high and _is_chance(chance)
     }
+    if any(_may_go_on(score, probabilities, high) for score in likely):
+        return None
     total = math.fsum(likely.values())
     return math.fsum(score * chance for score, chance in likely.items()) / total if total else None
+
+
+def _may_go_on(score: int, candidates: Mapping[str, Any], high: int) -> bool:
+    """Whether a longer number of the scale begins with these digits; not if such a one is a token itself."""
+    longer = any(len(one) > len(str(score)) and one.startswith(str(score)) for one in candidates if one.isdecimal())
+    return 0 < 10 * score <= high and not longer
 
 
 def _is_chance(chance: Any) -> bool:
@@ -93,15 +108,15 @@ def _is_chance(chance: Any) -> bool:
 
 
 async def by_criteria(plan: GEvalPlan, rubric: Rubric, case: Case, data: StandardData, judge: Judge) -> Observation:
-    """The mean of all iterations. If one of them has no value, the score has none."""
+    """The mean of all iterations, by the rubric of a plan. If one of them has no value, the score has none."""
     import asyncio  # only where a judge is asked
 
-    rubric = plan.of(rubric)
     who = rubric.judge(judge.identity)
     asked = item_question([rubric], case, data, lambda field: PRESENT[field](case), criteria=plan.criteria)
     if hidden := [field for field in asked.hidden if field != "context"]:
         return unmeasured(case.subject, "addresses_judge", ", ".join(hidden), judge=who)
-    question = asked.question
+    # Where something is missing, the criteria are what asks for it, wherever they are written.
+    question = asked.question._replace(texts=(*asked.question.texts, plain(plan.criteria)))
     given = await asyncio.gather(
         *(
             verdict_or_reason(_iteration(judge, number).ask(question.prompt, question.schema), case.subject, who)
@@ -112,9 +127,10 @@ async def by_criteria(plan: GEvalPlan, rubric: Rubric, case: Case, data: Standar
         return lacking
     verdicts = [one for one in given if isinstance(one, Verdict)]
     quotes = [one.answer.get("quote", "") for one in verdicts]
-    lost = next((quote for quote in quotes if not _is_founded(quote, asked)), None)
-    if lost is not None:
-        return without_value(case.subject, UNMEASURED, EVIDENCE_NOT_FOUND, lost[:200], who, {"quote": lost})
+    for verdict, quote in zip(verdicts, quotes, strict=True):
+        answered = RubricAnswer(rubric, question, verdict)
+        if not answered.rests_on(quote, is_best=verdict.answer["score"] >= rubric.passes_at):
+            return answered.unfounded(case.subject, quote)
     weights = [weighted_score(_probabilities(one), plan.low, plan.high) for one in verdicts]
     scores = [one.answer["score"] if weight is None else weight for one, weight in zip(verdicts, weights, strict=True)]
     details = {
@@ -127,12 +143,8 @@ async def by_criteria(plan: GEvalPlan, rubric: Rubric, case: Case, data: Standar
     return RubricAnswer(rubric, question, verdicts[0]).scored(case.subject, math.fsum(scores) / len(scores), kept)
 
 
-def _is_founded(quote: str, asked: ItemQuestion) -> bool:
-    return not quote.strip() or asked.has_quote(quote)
-
-
 def _probabilities(verdict: Verdict) -> Mapping[str, Any]:
-    given = verdict.answer.get("probabilities")
+    given = verdict.answer.get(PROBABILITIES)
     return given if isinstance(given, dict) else {}
 
 

@@ -129,6 +129,11 @@ def _has_dimension(case: Case, field: str) -> bool:
     return _own(case, field, case.conversation.dimensions.get(field)) is not None
 
 
+def _has_text(case: Case, field: str, shared: object) -> bool:
+    """Whether a text says something: blanks do not."""
+    return bool(str(_own(case, field, shared) or "").strip())
+
+
 def _outcome(case: Case) -> Outcome:
     return (case.conversation.outcome if case.item is None else case.item.outcome) or Outcome()
 
@@ -154,9 +159,9 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
     "expected_format": lambda case: case.expected.format is not None,
     "expected_tool_call": lambda case: bool(case.expected.tool_calls),
     "novaeval_item_type": lambda case: case.item is not None and bool(case.item.kind),
-    "agent_name": lambda case: bool(_own(case, "agent_name", case.conversation.agent.name)),
-    "agent_role": lambda case: bool(_own(case, "agent_role", case.conversation.agent.role)),
-    "system_prompt": lambda case: bool(_own(case, "system_prompt", case.conversation.agent.instructions)),
+    "agent_name": lambda case: _has_text(case, "agent_name", case.conversation.agent.name),
+    "agent_role": lambda case: _has_text(case, "agent_role", case.conversation.agent.role),
+    "system_prompt": lambda case: _has_text(case, "system_prompt", case.conversation.agent.instructions),
     "tools_available": lambda case: _own(case, "tools_available", case.conversation.agent.tools) is not None,
     # An empty list says that the agent called nothing, which is worth knowing.
     "tool_calls": lambda case: bool(case.tool_calls) or _carries(case, "tool_calls") or _called_nothing(case),
@@ -170,7 +175,7 @@ PRESENT: Mapping[str, Callable[[Case], bool]] = {
         bool(case.conversation.utterances) if case.item is None else _carries(case, "conversation_context")
     ),
     "agent_exit": lambda case: _outcome(case).finished is not None,
-    "exit_status": lambda case: bool(_outcome(case).final_status),
+    "exit_status": lambda case: bool((_outcome(case).final_status or "").strip()),
     "trace": lambda case: bool(case.extras.get("trace")),
     "raw_complete_audio": lambda case: _own(case, "raw_complete_audio", case.conversation.recording) is not None,
     "stt_data": lambda case: _has_component(case, "stt_span"),

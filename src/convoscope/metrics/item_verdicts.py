@@ -2,28 +2,70 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import fsum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from convoscope.conversation import USER
+from convoscope.conversation.events import Utterance
 from convoscope.judging.answers import UNUSABLE
-from convoscope.judging.item_questions import ItemQuestion
+from convoscope.judging.backends import YES_NO
+from convoscope.judging.item_questions import GIVEN_BEFORE, ItemQuestion, talk_of
+from convoscope.judging.quotes import GAP, LEAST_WORDS, letters, without_label
+from convoscope.judging.rubrics import USER_TURNS
 from convoscope.metrics.judged_calls import RubricAnswer, without_value
 from convoscope.scores.observation import UNMEASURED, Observation, not_applicable, subject_of, unmeasured
+from convoscope.text.comparison import normalised_words, sentences, tokens
+from convoscope.text.language import language_of
 from convoscope.views.items import Case
 
-SOURCES = ("retrieved_context", "tool_call_results", "ground_truth", "turns_before", "system_prompt")
-"""What the claims of an answer can rest on."""
+if TYPE_CHECKING:
+    from convoscope.views.standard_data.model import StandardData
+
+SOURCES = ("retrieved_context", "tool_call_results", "ground_truth", GIVEN_BEFORE, "system_prompt")
+"""What the claims of an answer can rest on: what the agent was given, and what was expected of it."""
+_QUOTED_SOURCES = (*SOURCES, "agent_task")
+"""The question is words of the user. Every item has one, so by itself it is no source to hold claims against."""
 GENERAL_KNOWLEDGE = "general_knowledge"
+VERDICT_EMPTY = "verdict_empty"
+VERDICT_PARTIAL = "verdict_partial"
+# From the start of a sentence only, and without a way back: a long text costs no square.
+_QUESTION = re.compile(r"(?:^|(?<=[.!?。！？؟\n]))[^.!?。！？؟\n]*+[?？؟]")
+_GREETING = 10
+"""Characters; a sentence that is no longer need not say anything."""
+_PARTS_OF_SENTENCE = re.compile(r"[;；؛।]")
+# A sentence of an answer that begins so is courteous, and claims nothing unless it has a number.
+_COURTESY = re.compile(
+    r"\W*(?:thank|apolog|entschuld|desculp|извин|здравствуй|ありがとう|申し訳|お役|かしこまり|谢谢|感谢|抱歉|很高兴|希望|如果您|감사|죄송"
+    r"|(?:sorry|happy|glad|please|let me know|feel free|(?:i|we) (?:hope|understand|would be|am)|i['’](?:m|d)|hope|"
+    r"welcome|you['’]re welcome|of course|sure|certainly|absolutely|no problem|hello|hi|dear|good|have a|if you|"
+    r"here(?:['’]s| is| are)|danke|gern|gerne|es tut|bitte|ich (?:hoffe|helfe|freue)|hallo|guten|falls|wenn sie|viel|"
+    r"gracias|lo siento|por favor|hola|espero|no dude|si (?:tiene|necesita)|claro|con gusto|merci|désolé|bonjour|"
+    r"n['’]hésitez|j['’]espère|je (?:suis|reste)|avec plaisir|si vous|bien sûr|obrigad[oa]|olá|fico|se precisar|grazie|"
+    r"prego|mi dispiace|se ha|bedankt|graag|als u|спасибо|пожалуйста|если)\b)",
+    re.IGNORECASE,
+)
+_COURTEOUS = ("", "en", "de", "es", "fr", "pt", "it", "nl", "ru", "ja", "zh", "ko")
+"""The languages of these words. In answers of others a courtesy would count as a statement: no list is refused."""
+_MOST_NAMED = 10
+_FEW = 3
+"""Of so many statements that are not listed beside a single one that is, the list is a part."""
+
+
+ANSWER = ("agent_response",)
+TALK = ("conversation_context",)
 
 
 class ItemAnswer(NamedTuple):
     """An answer about one item, and what it answers."""
 
     case: Case
+    data: StandardData
     asked: ItemQuestion
     answered: RubricAnswer
 
@@ -33,8 +75,12 @@ class ItemAnswer(NamedTuple):
 
     @property
     def items(self) -> Sequence[Mapping[str, Any]]:
-        """What a judge says of each thing that it lists or was given. A user's rubric need not ask for reasons."""
-        return [{"text": "", "explanation": "", "quote": "", **one} for one in self.answer["items"]]
+        """What a judge says of each thing that it lists or was given. A user's rubric need not ask for all of it.
+
+        What has no name is called by its words, or by its quote.
+        """
+        empty = {"words": "", "explanation": "", "quote": ""}
+        return [{**empty, "text": one.get("words") or one.get("quote", ""), **one} for one in self.answer["items"]]
 
     @property
     def times(self) -> Counter[int]:
@@ -44,6 +90,11 @@ class ItemAnswer(NamedTuple):
     @property
     def judge(self) -> str:
         return self.answered.rubric.judge(self.answered.verdict.judge)
+
+    @property
+    def quotes(self) -> bool:
+        """Whether the answer has quotes: one of the yes/no form has none, and its score says so."""
+        return self.answered.form != YES_NO
 
     def scored(self, rating: float, details: Mapping[str, Any]) -> Observation:
         return self.answered.scored(self.case.subject, rating, details)
@@ -67,12 +118,14 @@ def one_score(answer: ItemAnswer) -> Iterator[Observation]:
     """The score of the judge. One that does not pass has to quote the item."""
     given, rubric = answer.answer, answer.answered.rubric
     quote = given.get("quote", "")
-    passes = given["score"] >= rubric.passes_at
-    if not (passes and not quote.strip()) and not answer.asked.has_quote(quote):
+    if not answer.answered.rests_on(quote, is_best=given["score"] >= rubric.passes_at):
         yield answer.unfounded(quote)
         return
-    more = ("sentiment", "strengths", "weaknesses", "confidence")
+    more = ("sentiment", "strengths", "weaknesses", "confidence", "probability")
     kept = {name: given[name] for name in ("quote", "reasoning", *more) if name in given}
+    if "sentiment" in given:
+        # The score counts. A caller who is angry and content at once is one of the two.
+        kept["inconsistent"] = int((given["score"] - (rubric.low + rubric.high) / 2) * given["sentiment"] < 0)
     yield answer.scored(given["score"], kept)
 
 
@@ -86,7 +139,7 @@ class VerdictShare(msgspec.Struct, frozen=True):
     quoted: Mapping[str, tuple[str, ...]] = {}
     """By verdict: the fields in which its quote has to be found; anywhere in the item where none is named."""
     backed: tuple[str, ...] = ()
-    """Verdicts whose quote has to be in a source, unless there is none: then general knowledge backs them."""
+    """Verdicts whose quote has to be in a source; if there is none, general knowledge backs words of the answer."""
     numbers: Numbers | None = None
     """What is to be rated, by number; without it, the judge lists what it finds."""
     in_turn: bool = False
@@ -94,7 +147,15 @@ class VerdictShare(msgspec.Struct, frozen=True):
     undecided: str = ""
     """The reason where all that is listed is left out: unmeasured, since there was something to be rated."""
     of_claims: bool = False
-    """The details say what the verdicts rest on: sources, or general knowledge."""
+    """The details say what the verdicts rest on: sources, and which there are, or general knowledge."""
+    listed_from: tuple[str, ...] = ()
+    """The fields in which a judge looks for what it lists: each thing has words in them."""
+    believed: int = 1
+    """Of so many sentences of these fields, a judge is believed that there is nothing to list."""
+    asks_too: bool = False
+    """A question is something to list."""
+    most_left_out: float = 1.0
+    """Of the statements in these fields, the largest share without anything listed from them: more is no whole list."""
 
     def __call__(self, answer: ItemAnswer) -> Iterator[Observation]:
         rated = answer.items
@@ -105,60 +166,202 @@ class VerdictShare(msgspec.Struct, frozen=True):
                 return
             by_id = {one["id"]: one for one in answer.items}
             rated = [by_id[number] for number in numbers]
-        unknown = next((one["verdict"] for one in rated if one["verdict"] not in {*self.worth, *self.left_out}), None)
-        if unknown is not None:
-            yield answer.unusable(f"{unknown!r} is no verdict that this metric knows")
+        if fault := self._fault(rated):
+            yield answer.unusable(fault)
             return
         lost = next((one["quote"] for one in rated if not self._is_quoted(answer, one)), None)
+        if lost is None and self.numbers is None:
+            lost = next((one["words"] or one["text"] for one in rated if not self._is_listed(answer, one)), None)
         if lost is not None:
             yield answer.unfounded(lost)
             return
-        yield self._reduced(answer, rated)
+        yield self._reduced(answer, rated if self.numbers is not None else list(_by_text(rated).values()))
+
+    def _fault(self, rated: Sequence[Mapping[str, Any]]) -> str:
+        """What is wrong with an answer in itself: an unknown verdict, a thing without a name or with two verdicts."""
+        unknown = next((one["verdict"] for one in rated if one["verdict"] not in {*self.worth, *self.left_out}), None)
+        if unknown is not None:
+            return f"{unknown!r} is no verdict that this metric knows"
+        if self.numbers is not None:
+            return ""
+        by_text = _by_text(rated)
+        if "" in by_text:
+            return "the judge lists something without words"
+        twice = next((one["text"] for one in rated if by_text[_name_of(one)]["verdict"] != one["verdict"]), None)
+        return "" if twice is None else f"{twice[:100]!r} has two verdicts"
 
     def _is_quoted(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
-        verdict, quote = judged["verdict"], judged["quote"]
-        if verdict in self.backed and has_sources(answer.asked):
-            return answer.asked.has_quote(quote, SOURCES)
-        if verdict in self.quoted:
-            turn = judged["id"] if self.in_turn else None
-            return answer.asked.has_quote(quote, self.quoted[verdict], turn)
-        return True
+        """Whether the quote is where it has to be. One that need not be there is not made up either."""
+        quote, fields = judged["quote"], self._quoted_fields(answer, judged["verdict"])
+        if not answer.quotes:
+            return True
+        if fields is None:
+            return not quote.strip() or answer.asked.has_quote(quote)
+        if set(fields) <= set(self.listed_from):  # both are words of one text: either will do
+            quote = quote.strip() or judged["words"]
+        if not set(fields).isdisjoint(SOURCES):
+            return answer.asked.has_words(quote, fields)
+        return answer.asked.has_quote(quote, fields, judged["id"] if self.in_turn else None)
+
+    def _quoted_fields(self, answer: ItemAnswer, verdict: str) -> tuple[str, ...] | None:
+        """The fields in which the quote of a verdict has to be; None where it need not have one."""
+        if verdict in self.backed:
+            return _QUOTED_SOURCES if sources_of(answer.asked) else ANSWER
+        return self.quoted.get(verdict)
+
+    def _is_listed(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
+        """Whether something that a judge lists is in what it was given: its words or its name are.
+
+        Without words of its own, its quote will do, if that is from there.
+        """
+        quoted = self._quoted_fields(answer, judged["verdict"])
+        is_quoted_there = bool(quoted) and set(quoted or ()) <= set(self.listed_from)
+        words = judged["words"].strip() or (judged["quote"] if is_quoted_there else "")
+        names = (words, judged["text"])
+        return any(answer.asked.has_words(name, self.listed_from, or_begins=True) for name in names)
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
         counted = [one for one in rated if one["verdict"] in self.worth]
+        stated, not_listed = self._not_listed(answer, rated)
+        if self._is_part(answer, rated, stated, not_listed):
+            return self._partial(answer, stated, not_listed)
         if not counted:
             if rated and self.undecided:
                 return unmeasured(answer.case.subject, self.undecided, judge=answer.judge)
+            if not rated and self._says_more(answer):
+                detail = f"the judge lists nothing of {', '.join(self.listed_from)}"
+                return without_value(answer.case.subject, UNMEASURED, VERDICT_EMPTY, detail, answer.judge)
             return not_applicable(answer.case.subject, self.empty, judge=answer.judge)
         worst = min(counted, key=lambda one: self.worth[one["verdict"]])
         details: dict[str, Any] = {
             "verdicts": dict(Counter(one["verdict"] for one in rated)),
             "items": [dict(one) for one in rated],
             "quote": worst["quote"] if self.worth[worst["verdict"]] < 1 else "",
-            "reasoning": worst.get("text") or worst.get("explanation", ""),
+            "reasoning": worst["explanation"] or worst["text"],
         }
         if self.of_claims:
-            details["basis"] = "sources" if has_sources(answer.asked) else GENERAL_KNOWLEDGE
+            sources = sources_of(answer.asked)
+            details |= {"basis": "sources" if sources else GENERAL_KNOWLEDGE, "sources": sources}
+        if not_listed:
+            details["not_listed"] = [sentence[:200] for sentence in not_listed[:_MOST_NAMED]]
         if len(answer.items) > len(rated):
             details["unknown_numbers"] = len(answer.items) - len(rated)
         return answer.scored(fsum(self.worth[one["verdict"]] for one in counted) / len(counted), details)
 
+    def _not_listed(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> tuple[int, list[str]]:
+        """How many statements there are to list, and those that nothing listed has words of."""
+        if self.most_left_out >= 1 or not rated:
+            return 0, []
+        claims = _claims(self._text(answer), is_answer=self.listed_from == ANSWER)
+        listed = [_Listed.of(one) for one in rated]
+        return len(claims), [sentence for sentence in claims if not any(one.is_from(sentence) for one in listed)]
 
-def has_sources(asked: ItemQuestion) -> bool:
-    """Whether the judge is shown anything that claims can rest on."""
-    return any(asked.texts.get(field) for field in SOURCES)
+    def _is_part(
+        self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]], stated: int, not_listed: Sequence[str]
+    ) -> bool:
+        """Whether so much is not listed that the list is not one of the whole."""
+        is_single = len(rated) == 1 and len(not_listed) >= _FEW
+        is_part = is_single or (len(not_listed) > 1 and len(not_listed) > self.most_left_out * stated)
+        return is_part and (self.listed_from != ANSWER or language_of(self._text(answer)) in _COURTEOUS)
+
+    def _partial(self, answer: ItemAnswer, stated: int, not_listed: Sequence[str]) -> Observation:
+        detail = f"nothing is listed of {len(not_listed)} of {stated} statements, such as {not_listed[0][:100]!r}"
+        details = {"not_listed": [sentence[:200] for sentence in not_listed[:_MOST_NAMED]]}
+        return without_value(answer.case.subject, UNMEASURED, VERDICT_PARTIAL, detail, answer.judge, details)
+
+    def _text(self, answer: ItemAnswer) -> str:
+        """The fields in which a judge looks for what it lists."""
+        given = (str(getattr(answer.data, field, None) or "") for field in self.listed_from)
+        return "\n".join([*given, _user_texts(answer.case) if USER_TURNS in self.listed_from else ""])
+
+    def _says_more(self, answer: ItemAnswer) -> bool:
+        """Whether there is more in the fields than a judge may find nothing in."""
+        text = self._text(answer)
+        return _statements(text) + self.asks_too * len(_QUESTION.findall(text)) > self.believed
+
+
+def _name_of(listed: Mapping[str, Any]) -> str:
+    return normalised_words(listed["text"])
+
+
+def _by_text(listed: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """What a judge lists, each once: saying it five times does not make it five."""
+    return {_name_of(one): one for one in listed}
+
+
+def _statements(text: str) -> int:
+    """Sentences that are neither questions nor as short as a greeting; a number says something however short."""
+    return sum(map(_states_something, sentences(_QUESTION.sub("", text))))
+
+
+def _claims(text: str, *, is_answer: bool) -> list[str]:
+    """The sentences of a text, and the parts of a sentence that a semicolon parts, that state something."""
+    parts = (
+        part.strip() for sentence in sentences(_QUESTION.sub("", text)) for part in _PARTS_OF_SENTENCE.split(sentence)
+    )
+    stated = [part for part in parts if any(map(str.isalpha, part)) and len(letters(part).encode()) >= LEAST_WORDS]
+    if not is_answer:
+        return stated
+    return [part for part in stated if _has_number(part) or (len(part) > _GREETING and _COURTESY.match(part) is None)]
+
+
+def _states_something(sentence: str) -> bool:
+    return len(sentence) > _GREETING or _has_number(sentence)
+
+
+def _has_number(sentence: str) -> bool:
+    return any(map(str.isdecimal, sentence))
+
+
+class _Listed(NamedTuple):
+    """Something that a judge lists: the letters of its words, around gaps, and the words of its name."""
+
+    parts: tuple[str, ...]
+    words: frozenset[str]
+
+    @classmethod
+    def of(cls, listed: Mapping[str, Any]) -> _Listed:
+        own = listed["words"].strip() or listed["quote"]
+        pieces = (piece for name in (own, listed["text"]) for piece in GAP.split(without_label(name)))
+        parts = (letters(part) for piece in pieces for part in (piece, *sentences(piece)))
+        return cls(
+            tuple(part for part in parts if len(part.encode()) >= LEAST_WORDS), frozenset(tokens(listed["text"]))
+        )
+
+    def is_from(self, sentence: str) -> bool:
+        """Whether it has words of a sentence: a part of it, all of it, or in its name half of its words."""
+        whole, words = letters(sentence), set(tokens(sentence))
+        return any(part in whole or whole in part for part in self.parts) or 2 * len(words & self.words) >= len(words)
+
+    def position(self, text: str) -> int:
+        """Where its words begin in the letters of a text; -1 where they are not found."""
+        return next((at for part in self.parts if (at := text.find(part)) >= 0), -1)
+
+
+def _user_texts(case: Case, before: int | None = None) -> str:
+    """What the user says in the turns of a case, or in those before one of them."""
+    spoken = [event for event in talk_of(case) if isinstance(event, Utterance)][: before and before - 1]
+    roles = case.conversation.roles
+    return "\n".join(case.conversation.text(one) for one in spoken if roles[one.speaker] == USER)
+
+
+def sources_of(asked: ItemQuestion) -> list[str]:
+    """The fields with words that claims can rest on: an empty list of results and a blank chunk have none."""
+    return [field for field in SOURCES if any(any(map(str.isalnum, text)) for text in asked.texts.get(field, ()))]
 
 
 class _Precision(VerdictShare, frozen=True):
-    """Average precision of the chunks of each query, by which of them are useful; the mean over queries with chunks."""
+    """Average precision of the chunks of each query, by which of them are useful; the mean over queries.
+
+    Of a query that retrieved nothing it is 0, as of one that retrieved nothing useful.
+    """
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
         useful = {one["id"] for one in rated if self.worth[one["verdict"]]}
-        queries = [[number in useful for number in numbers] for numbers in answer.asked.chunks if numbers]
-        precisions = [average_precision(query) for query in queries]
+        precisions = [average_precision([number in useful for number in query]) for query in answer.asked.chunks]
         details = {
             "items": [dict(one) for one in rated],
-            "share": len(useful) / len(rated),
+            "share": len(useful) / sum(map(len, answer.asked.chunks)),
             "by_query": precisions,
         }
         return answer.scored(fsum(precisions) / len(precisions), details)
@@ -175,43 +378,95 @@ def average_precision(useful: Sequence[bool]) -> float:
 
 
 class _Furthest(VerdictShare, frozen=True):
-    """The last stage that was reached ÷ all stages."""
+    """The last stage that was reached ÷ all stages, in the order in which the prompt has them."""
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
         if not rated:
             return unmeasured(answer.case.subject, self.empty, judge=answer.judge)
+        stated, not_listed = self._not_listed(answer, rated)
+        if self._is_part(answer, rated, stated, not_listed):
+            return self._partial(answer, stated, not_listed)
+        rated = self._in_order(answer, rated)
+        for before, after in pairwise(rated):
+            if self.worth[after["verdict"]] > self.worth[before["verdict"]]:
+                return answer.unusable(
+                    f"{after['text'][:100]!r} is reached, and {before['text'][:100]!r} before it is not"
+                )
         reached = max((number for number, one in enumerate(rated, 1) if self.worth[one["verdict"]]), default=0)
         details = {
             "node": rated[reached - 1]["text"] if reached else "",
             "reached": reached,
             "stages": [one["text"] for one in rated],
             "completed": reached == len(rated),
+            **({"not_listed": [sentence[:200] for sentence in not_listed[:_MOST_NAMED]]} if not_listed else {}),
             "quote": rated[reached - 1]["quote"] if reached else "",
             "reasoning": f"left before {rated[reached]['text']}" if reached < len(rated) else "",
         }
         return answer.scored(reached / len(rated), details)
 
+    def _in_order(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """As their words follow each other in the prompt. What is not found there comes after what is listed before."""
+        text, positions = letters(self._text(answer)), [0]
+        for stage in rated:
+            at = _Listed.of(stage).position(text)
+            positions.append(at if at >= 0 else positions[-1])
+        return [stage for _, stage in sorted(zip(positions[1:], rated, strict=True), key=lambda pair: pair[0])]
+
+
+class _Memory(VerdictShare, frozen=True):
+    """What the user said stays said: if something was known before a turn, it is known before each later one."""
+
+    def _fault(self, rated: Sequence[Mapping[str, Any]]) -> str:
+        is_known = False
+        for judged in rated:
+            if is_known and judged["verdict"] in self.left_out:
+                return f"nothing is known in turn {judged['id']}, and something was before"
+            is_known |= judged["verdict"] in self.worth
+        return super()._fault(rated)
+
+    def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
+        forgets_all = rated and all(one["verdict"] in self.left_out for one in rated)
+        if forgets_all and _statements(_user_texts(answer.case, rated[-1]["id"])):
+            detail = "the judge finds no fact in what the user says"
+            return without_value(answer.case.subject, UNMEASURED, VERDICT_EMPTY, detail, answer.judge)
+        return super()._reduced(answer, rated)
+
 
 def each_call(answer: ItemAnswer) -> Iterator[Observation]:
-    """The score of each tool call. A call that the answer leaves out or rates twice is unmeasured."""
+    """The score of each tool call, with its share of what the answer took.
+
+    A call that the answer leaves out or rates twice is unmeasured.
+    """
     times = answer.times
     by_id = {one["id"]: one for one in answer.items}
     calls = answer.case.tool_calls
+    answered = answer.answered._replace(verdict=answer.answered.verdict.share(len(answer.asked.calls)))
     for number in answer.asked.calls:
         subject = subject_of(calls[number - 1]) if len(calls) == len(answer.asked.calls) else None
         what = subject or answer.case.subject._replace(kind="tool_call", id=f"{answer.case.subject.id}/{number}")
         judged = by_id.get(number)
         if judged is None or times[number] != 1:
-            yield answer.answered.scored(what, None, {"given": times[number]})
+            yield answered.scored(what, None, {"given": times[number]})
+        elif not answered.rests_on(judged["quote"], is_best=judged["score"] >= answered.rubric.passes_at):
+            yield answered.unfounded(what, judged["quote"])
         else:
-            yield answer.answered.scored(what, judged["score"], {"reasoning": judged["explanation"]})
+            kept = {name: judged.get(name) for name in ("quote", "probability")} | {"reasoning": judged["explanation"]}
+            details = {name: value for name, value in kept.items() if value is not None}
+            yield answered.scored(what, judged["score"], details)
 
 
-ANSWER = ("agent_response",)
-TALK = ("conversation_context",)
+_TWO_THIRDS = 2 / 3
+_NINE_TENTHS = 0.9
+"""Of a prompt: much of it tells the agent what it needs to know, and no instruction."""
 _INVENTED = ("invented_fact", "invented_source", "invented_detail", "invented_relation", "widened_scope")
 
-STATEMENTS = VerdictShare({"serves": 1, "beside": 0}, "no_statements", quoted={"serves": ANSWER, "beside": ANSWER})
+STATEMENTS = VerdictShare(
+    {"serves": 1, "beside": 0},
+    "no_statements",
+    quoted={"serves": ANSWER, "beside": ANSWER},
+    listed_from=ANSWER,
+    most_left_out=_TWO_THIRDS,
+)
 TRUE_CLAIMS = VerdictShare(
     {"right": 1, "wrong": 0},
     "no_claims",
@@ -219,6 +474,8 @@ TRUE_CLAIMS = VerdictShare(
     quoted=dict.fromkeys(("right", "wrong", "unknown"), ANSWER),
     undecided="no_source",
     of_claims=True,
+    listed_from=ANSWER,
+    most_left_out=_TWO_THIRDS,
 )
 BACKED_CLAIMS = VerdictShare(
     {"supported": 1, "contradicted": 0, "unverifiable": 0},
@@ -226,30 +483,46 @@ BACKED_CLAIMS = VerdictShare(
     quoted={"unverifiable": ANSWER},
     backed=("supported", "contradicted"),
     of_claims=True,
+    listed_from=ANSWER,
+    most_left_out=_TWO_THIRDS,
 )
 INVENTED = VerdictShare(
     {"grounded": 1, **dict.fromkeys(_INVENTED, 0)},
     "no_claims",
     quoted=dict.fromkeys(("grounded", *_INVENTED), ANSWER),
     of_claims=True,
+    listed_from=ANSWER,
+    most_left_out=_TWO_THIRDS,
 )
 SUPPORTED = VerdictShare(
     {"supported": 1, "unsupported": 0},
     "no_claims",
     quoted={"supported": ("retrieved_context",), "unsupported": ANSWER},
+    listed_from=ANSWER,
+    most_left_out=_TWO_THIRDS,
 )
 USEFUL_CHUNKS = _Precision(
     {"useful": 1, "useless": 0},
     "nothing_retrieved",
-    numbers=lambda asked: [number for numbers in asked.chunks for number in numbers],
+    numbers=lambda asked: [number for query in asked.chunks for number in query if number not in asked.blank],
 )
-RETRIEVED_TRUTH = VerdictShare({"found": 1, "missing": 0}, "no_facts", quoted={"found": ("retrieved_context",)})
+RETRIEVED_TRUTH = VerdictShare(
+    {"found": 1, "missing": 0},
+    "no_facts",
+    quoted={"found": ("retrieved_context",)},
+    listed_from=("ground_truth",),
+    most_left_out=_TWO_THIRDS,
+    believed=0,
+)
 INTENTIONS = VerdictShare(
     {"fulfilled": 1, "declined": 0.8, "partly": 0.5, "ignored": 0},
     "no_intentions",
-    quoted=dict.fromkeys(("fulfilled", "declined", "partly", "ignored"), (*TALK, "agent_task")),
+    listed_from=("agent_task", USER_TURNS),
+    quoted=dict.fromkeys(("fulfilled", "declined", "partly", "ignored"), ("agent_task", USER_TURNS)),
+    believed=0,
+    asks_too=True,
 )
-REMEMBERED = VerdictShare(
+REMEMBERED = _Memory(
     {"keeps": 1, "asks_again": 0, "contradicts": 0},
     "no_facts",
     left_out=("nothing_known",),
@@ -276,8 +549,16 @@ FOLLOWED = VerdictShare(
     "nothing_to_follow",
     left_out=("not_applicable",),
     quoted={"violated": TALK},
+    listed_from=("system_prompt",),
+    most_left_out=_NINE_TENTHS,
 )
-STAGES = _Furthest({"reached": 1, "not_reached": 0}, "stages_unknown", quoted={"reached": TALK})
+STAGES = _Furthest(
+    {"reached": 1, "not_reached": 0},
+    "stages_unknown",
+    quoted={"reached": TALK},
+    listed_from=("system_prompt",),
+    most_left_out=_NINE_TENTHS,
+)
 CHECKS = VerdictShare(
     {"met": 1, "missed": 0},
     "no_checks",

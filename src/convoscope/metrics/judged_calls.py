@@ -71,7 +71,8 @@ class RubricAnswer(NamedTuple):
     def unfounded(self, what: Subjectlike, quote: str) -> Observation:
         """A rating that rests on words which are not in the conversation."""
         judge = self.rubric.judge(self.verdict.judge)
-        return without_value(what, UNMEASURED, EVIDENCE_NOT_FOUND, quote[:200], judge, {"quote": quote, **self._cost()})
+        detail = quote[:200] if quote.strip() else "the answer quotes nothing"
+        return without_value(what, UNMEASURED, EVIDENCE_NOT_FOUND, detail, judge, {"quote": quote, **self._cost()})
 
     def unseen(self, what: Subjectlike) -> Observation:
         """A part of the conversation that addresses the judge, which did not see it."""
@@ -92,6 +93,18 @@ class RubricAnswer(NamedTuple):
             "evidence": "none" if self.form == YES_NO else None,
         }
         return {name: value for name, value in taken.items() if value is not None}
+
+
+def quoted_score(answer: RubricAnswer, what: Subjectlike, rating: float, reasoning: str, **details: Any) -> Observation:
+    """A rating of one thing that a judge was shown. Below the best it rests on a quote, if the rubric asks for one.
+
+    A rubric of the user's own may ask for none.
+    """
+    quote = str(answer.verdict.answer.get("quote") or "")
+    is_best = rating == answer.rubric.high or "quote" not in answer.rubric.schema.get("properties", ())
+    if not answer.rests_on(quote, is_best=is_best):
+        return answer.unfounded(what, quote)
+    return answer.scored(what, rating, {"quote": quote, "reasoning": reasoning, **details})
 
 
 def without_value(
@@ -362,23 +375,21 @@ def _call_metric(
     name: str,
     observes: Level,
     definition: str,
-    reading: Reading | None,
+    reading: Reading,
     *,
     version: int,
     importance: int = 6,
     applies: Callable[[Conversation], str] = always,
     also_needs: tuple[Need, ...] = (),
 ) -> Metric:
-    """Declare a judged metric: its rubric has its name. Without a reading, only labels speak: it needs the sound.
+    """Declare a judged metric: its rubric has its name.
 
     `applies` gives the reason why a conversation cannot be judged by it; "" where it can.
     """
-    rule = "Only the sound can answer this: without a label it is unmeasured."
-    if reading is not None:
-        rule = (
-            f"{(reading.__doc__ or '').strip()} The scale of the rubric becomes 0 to 1; the rating is in the details. "
-            "An answer off the scale, or one that rests on a quote which is not in the conversation, is unmeasured."
-        )
+    rule = (
+        f"{(reading.__doc__ or '').strip()} The scale of the rubric becomes 0 to 1; the rating is in the details. "
+        "An answer off the scale, or one that rests on a quote which is not in the conversation, is unmeasured."
+    )
     document = f"""{definition}
 
     {rule} A label named `{name}` with a value from 0 to 1 is a verdict too, of the person or program that gave it.
@@ -389,28 +400,27 @@ def _call_metric(
         observes=observes,
         unit=RATIO,
         better=HIGHER,
-        needs=(judge_or_label(name, partial(has_verdict, name=name), is_asked=reading is not None), *also_needs),
+        needs=(judge_or_label(name, partial(has_verdict, name=name)), *also_needs),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
         importance=importance,
         sensitive_to=(),
     )(asking(name, reading, partial(labelled, name=name), document, applies))
 
 
-def judge_or_label(name: str, has_label: Callable[[Conversation], bool], *, is_asked: bool = True) -> Need:
+def judge_or_label(name: str, has_label: Callable[[Conversation], bool]) -> Need:
     """A judge, or a label that says the same."""
-    judge = "a judge (--judge openai:MODEL), or " if is_asked else ""
     return Need(
         code=JUDGE.code,
         field="labels",
-        unlock=f"{judge}a label `{name}` with a value from 0 to 1",
+        unlock=f"a judge (--judge openai:MODEL), or a label `{name}` with a value from 0 to 1",
         present=has_label,
-        resource=JUDGE_TYPE if is_asked else "",
+        resource=JUDGE_TYPE,
     )
 
 
 def asking(
     name: str,
-    reading: Reading | None,
+    reading: Reading,
     labels: Callable[[Conversation], Iterator[Observation]],
     document: str,
     applies: Callable[[Conversation], str] = always,
@@ -418,7 +428,7 @@ def asking(
     """The function of a judged metric: what a judge answers to the rubric, or the labels where it is given none."""
 
     async def verdicts(conversation: Conversation, judge: Judge | None = None) -> AsyncIterator[Observation]:
-        if judge is None or reading is None:
+        if judge is None:
             for observation in labels(conversation):
                 yield observation
             return
@@ -465,48 +475,25 @@ faithfulness = _call_metric(
     CONVERSATION,
     "Does the agent keep to what its instructions, its tools and the user say?",
     _minimum,
-    version=4,
+    version=7,
     also_needs=(NO_ITEMS,),
-)
-agent_speech_fidelity = _call_metric(
-    "agent_speech_fidelity",
-    TURN,
-    "Can the names, codes and numbers be heard as the agent meant to say them?",
-    None,
-    version=2,
-)
-tts_fidelity = _call_metric(
-    "tts_fidelity",
-    TURN,
-    "Does the voice of the agent say every word that it was given?",
-    None,
-    version=1,
-    importance=3,
-)
-user_speech_fidelity = _call_metric(
-    "user_speech_fidelity",
-    TURN,
-    "Does the voice of a simulated caller say what it was given?",
-    None,
-    version=1,
-    importance=2,
 )
 conversation_progression = _call_metric(
     "conversation_progression",
     CONVERSATION,
     "Does the agent move the conversation forward, without detours and without asking twice?",
     _progression,
-    version=4,
+    version=6,
 )
 conciseness = _call_metric(
-    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=4
+    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=6
 )
 speakability = _call_metric(
     "speakability",
     TURN,
     "Can the text of the agent be spoken as it is written?",
     _by_turn,
-    version=3,
+    version=5,
     importance=3,
     applies=_no_spoken_text,
 )
@@ -515,7 +502,7 @@ transcription_accuracy_key_entities = _call_metric(
     TURN,
     "Do the names, codes and numbers of the caller arrive?",
     _entities,
-    version=3,
+    version=5,
     importance=5,
     applies=nothing_to_compare,
 )
@@ -524,6 +511,6 @@ user_behavioral_fidelity = _call_metric(
     CONVERSATION,
     "Does a simulated caller keep to its task?",
     _corruptions,
-    version=3,
+    version=6,
     importance=2,
 )

@@ -11,8 +11,9 @@ from convoscope.conversation import USER, Conversation
 from convoscope.conversation.events import Utterance
 from convoscope.judging.backends import YES_NO
 from convoscope.judging.item_questions import ItemQuestion, earlier_turns, item_question, joint_hash, talk_of
-from convoscope.judging.rubrics import Rubric, rubric_named
-from convoscope.judging.yes_no import NO_FORM, form_of
+from convoscope.judging.questions import Question
+from convoscope.judging.rubrics import Rubric, own_rubric, rubric_named
+from convoscope.judging.yes_no import form_of, yes_no_verdict
 from convoscope.metrics import item_verdicts
 from convoscope.metrics.declaration import (
     EVENT,
@@ -29,11 +30,11 @@ from convoscope.metrics.declaration import (
 from convoscope.metrics.g_eval import GEvalPlan, by_criteria, checked_plan
 from convoscope.metrics.item_fields import FIELDS, PRESENT, SCORERS, first_absent
 from convoscope.metrics.item_verdicts import ItemAnswer, ItemReading, each_call, one_score
-from convoscope.metrics.items import viewed
-from convoscope.metrics.judged_calls import RubricAnswer, verdict_or_reason, without_value
+from convoscope.metrics.items import ItemView, viewed
+from convoscope.metrics.judged_calls import RubricAnswer, verdict_or_reason
 from convoscope.metrics.needs import ITEMS, ITEMS_OR_NAMED, Need
 from convoscope.resources.judge import Judge, Verdict
-from convoscope.scores.observation import MEASURED, UNMEASURED, Observation, not_applicable, unmeasured
+from convoscope.scores.observation import COMPUTED, MEASURED, Observation, not_applicable, unmeasured
 from convoscope.views.items import Case
 from convoscope.views.machines import is_call
 
@@ -55,29 +56,29 @@ class KnownWithoutJudge(NamedTuple):
     """Not that there is nothing to rate: what it is rated by is missing."""
 
 
+def _is_blank(text: str | None) -> bool:
+    return not (text or "").strip()
+
+
 Settles = Callable[[Case, "StandardData"], KnownWithoutJudge | None]
 
 
 def _empty_answer(case: Case, _: StandardData) -> KnownWithoutJudge | None:
-    return KnownWithoutJudge("no_claims") if not (case.answer or "").strip() else None
+    return KnownWithoutJudge("no_claims") if _is_blank(case.answer) else None
 
 
 def _serves_nothing(case: Case, _: StandardData) -> KnownWithoutJudge | None:
     """An empty answer leaves a question open: that is a failure, and nothing that is missing."""
-    return KnownWithoutJudge(value=0.0, explanation="the answer is empty") if not (case.answer or "").strip() else None
-
-
-def _empty_truth(case: Case, data: StandardData) -> KnownWithoutJudge | None:
-    if not (case.expected.ground_truth or "").strip():
-        return KnownWithoutJudge("empty_ground_truth")
-    return KnownWithoutJudge("nothing_retrieved") if not any(data.retrieved_context or ()) else None
+    return KnownWithoutJudge(value=0.0, explanation="the answer is empty") if _is_blank(case.answer) else None
 
 
 def _nothing_found(case: Case, data: StandardData) -> KnownWithoutJudge | None:
-    known = _empty_truth(case, data)
-    if known is not None and known.reason == "nothing_retrieved":
-        return KnownWithoutJudge(value=0.0, explanation="nothing was retrieved")
-    return known
+    """A search that found nothing failed, as one that found nothing useful."""
+    if _is_blank(case.expected.ground_truth):
+        return KnownWithoutJudge("empty_ground_truth")
+    if any(chunk.strip() for found in data.retrieved_context or () for chunk in found):
+        return None
+    return KnownWithoutJudge(value=0.0, explanation="nothing was retrieved")
 
 
 def _still_working(_: Case, data: StandardData) -> KnownWithoutJudge | None:
@@ -169,9 +170,10 @@ _MEASURES: Mapping[str, ItemMeasure] = {
     ),
     "retrieval.contextual_precision": ItemMeasure(
         "How much of what was retrieved is to the point?",
-        f"Average precision of the chunks by whether each is useful, the mean over queries. {_SHARE}",
+        f"Average precision of the chunks by whether each is useful, the mean over queries; of a query that retrieved "
+        f"nothing it is 0. {_SHARE}",
         item_verdicts.USEFUL_CHUNKS,
-        settles=_empty_truth,
+        settles=_nothing_found,
     ),
     "retrieval.contextual_recall": ItemMeasure(
         "How much of the expected answer was retrieved?",
@@ -252,8 +254,8 @@ _MEASURES: Mapping[str, ItemMeasure] = {
     ),
     "telephony.drop_off_node": ItemMeasure(
         "How far through the flow does the caller stay?",
-        "The last stage of the system prompt that the call reaches ÷ its stages: 1 where it is completed. Without "
-        "stages: unmeasured, `stages_unknown`.",
+        "The last stage of the system prompt that the call reaches ÷ its stages, in the order of their words there: 1 "
+        "where it is completed. Without stages: unmeasured, `stages_unknown`.",
         item_verdicts.STAGES,
         CONVERSATIONAL,
         of_talk=True,
@@ -313,9 +315,19 @@ def _lacks(measure: ItemMeasure, name: str, case: Case) -> str | None:
     """The first required field that a case does not have, nor the one that does for it. A blank task is missing."""
     wanted = [field for field in reads_of(name) if not ((other := measure.instead.get(field)) and PRESENT[other](case))]
     absent = first_absent(case, wanted)
-    if absent is None and "agent_task" in wanted and not (case.question or "").strip():
+    if absent is None and "agent_task" in wanted and _is_blank(case.question):
         return "agent_task"
     return absent
+
+
+def _lacks_answer(measure: ItemMeasure, name: str, case: Case) -> bool:
+    """Nothing is there to be rated: the answer is blank, and the metric rates neither calls that are there nor a talk.
+
+    Unless the metric says itself what a blank answer comes to.
+    """
+    wanted = reads_of(name)
+    has_calls = "tool_calls" in wanted and bool(case.tool_calls)
+    return "agent_response" in wanted and not measure.of_talk and not has_calls and _is_blank(case.answer)
 
 
 def _unjudged(measure: ItemMeasure, name: str, case: Case, data: StandardData, judge: str) -> Observation | None:
@@ -326,6 +338,8 @@ def _unjudged(measure: ItemMeasure, name: str, case: Case, data: StandardData, j
     if (absent := _lacks(measure, name, case)) is not None:
         return unmeasured(case.subject, FIELDS[absent].code, absent, judge=judge)
     known = measure.settles(case, data) if measure.settles is not None else None
+    if known is None and _lacks_answer(measure, name, case):
+        known = KnownWithoutJudge(FIELDS["agent_response"].code, is_missing=True)
     if known is None:
         return None
     if known.value is None:
@@ -347,52 +361,65 @@ def _unseen(measure: ItemMeasure, asked: ItemQuestion, case: Case, judge: str) -
 
 async def _of_case(measure: ItemMeasure, name: str, case: Case, data: StandardData, judge: Judge) -> list[Observation]:
     """What a judge says of one case, or why it says nothing."""
-    rubric = rubric_named("answer.g_eval" if measure.plan else name, getattr(judge, "rubric_folders", ()))
-    if (known := _unjudged(measure, name, case, data, rubric.judge(judge.identity))) is not None:
+    own = rubric_named("answer.g_eval" if measure.plan else name, getattr(judge, "rubric_folders", ()))
+    plan = measure.plan and measure.plan.of_item(data)
+    group = [own] if form_of(judge) == YES_NO or plan is not None else _asked_together(own, judge)
+    # Of several rubrics also where an item settles one of them: who judges must not change from item to item.
+    rubric = plan.of(own) if plan is not None else own._replace(hash=joint_hash(group))
+    # Without criteria there is no question, and so no judge of it: what is missing counts for all judges.
+    who = COMPUTED if plan is not None and not plan.criteria else rubric.judge(judge.identity)
+    if (known := _unjudged(measure, name, case, data, who)) is not None:
         return [known]
-    if measure.plan is not None:
-        return [await by_criteria(measure.plan.of_item(data), rubric, case, data, judge)]
-    rubrics = _asked_together(rubric, case, data, judge)
-    rubric = rubric._replace(hash=joint_hash(rubrics))
-    who = rubric.judge(judge.identity)
+    if plan is not None:
+        return [await by_criteria(plan, rubric, case, data, judge)]
+    group = [
+        one for one in group if one is own or _unjudged(MEASURES[one.measures], one.measures, case, data, "") is None
+    ]
+    return await _asked(measure, rubric, group, ItemView(case, data), judge)
+
+
+async def _asked(
+    measure: ItemMeasure, rubric: Rubric, group: Sequence[Rubric], item: ItemView, judge: Judge
+) -> list[Observation]:
+    """What a judge says to the question of a group of rubrics, as far as it answers one of them."""
+    (case, data), form, who = item, form_of(judge), rubric.judge(judge.identity)
     if getattr(judge, "seats", measure.judges) < measure.judges:
         return [unmeasured(case.subject, "too_few_judges", "name several with --judge", judge=who)]
-    if form_of(judge) == YES_NO:
-        return [without_value(case.subject, UNMEASURED, NO_FORM, "this question has no yes/no form", who)]
-    asked = item_question(rubrics, case, data, lambda field: PRESENT[field](case))
+    asked = item_question(group, case, data, lambda field: PRESENT[field](case))
     if (unseen := _unseen(measure, asked, case, who)) is not None:
         return [unseen]
-    verdict = await verdict_or_reason(judge.ask(asked.question.prompt, asked.question.schema), case.subject, who)
+    asking = (
+        yes_no_verdict(judge, rubric, _by_number(measure, asked))
+        if form == YES_NO
+        else judge.ask(asked.question.prompt, asked.question.schema)
+    )
+    verdict = await verdict_or_reason(asking, case.subject, who)
     if isinstance(verdict, Observation):
         return [verdict]
-    answered = RubricAnswer(rubric, asked.question, _part(verdict, name, len(rubrics)))
-    return list(measure.reading(ItemAnswer(case, asked, answered)))
+    answered = RubricAnswer(rubric, asked.question, _part(verdict, rubric.measures, len(group)), form)
+    return list(measure.reading(ItemAnswer(case, data, asked, answered)))
 
 
-def _asked_together(rubric: Rubric, case: Case, data: StandardData, judge: Judge) -> list[Rubric]:
-    """The rubrics that go with this one in a request: those that show the same, and can be answered of this case."""
+def _by_number(measure: ItemMeasure, asked: ItemQuestion) -> Question:
+    """The question with the numbers that the yes/no form asks about, one by one."""
+    numbers = getattr(measure.reading, "numbers", None)
+    texts = asked.question.agent_texts if measure.rates_replies else {}
+    return asked.question._replace(rated=tuple(numbers(asked) if numbers else asked.calls), agent_texts=texts)
+
+
+def _asked_together(rubric: Rubric, judge: Judge) -> list[Rubric]:
+    """The rubrics that go with this one in a request: those that show the same. Criteria go alone."""
     folders = getattr(judge, "rubric_folders", ())
-    names = [name for name in getattr(judge, "joint_metrics", ()) if name in MEASURES and name != rubric.measures]
-    others = [
-        other
-        for name in names
-        if (other := rubric_named(name, folders)).shows == rubric.shows
-        and _unjudged(MEASURES[name], name, case, data, "") is None
-    ]
-    return sorted([rubric, *others], key=lambda one: one.name)
+    names = {name for name in getattr(judge, "joint_metrics", ()) if name in MEASURES and MEASURES[name].plan is None}
+    others = (rubric_named(name, folders) for name in names - {rubric.measures})
+    return sorted([rubric, *(one for one in others if one.shows == rubric.shows)], key=lambda one: one.name)
 
 
 def _part(verdict: Verdict, name: str, of: int) -> Verdict:
     """What a judge says to one of several questions, with its share of what all of them took."""
     if of == 1:
         return verdict
-    return verdict._replace(
-        answer=verdict.answer[name],
-        input_tokens=verdict.input_tokens and round(verdict.input_tokens / of),
-        output_tokens=verdict.output_tokens and round(verdict.output_tokens / of),
-        cost=verdict.cost and verdict.cost / of,
-        seconds=verdict.seconds and verdict.seconds / of,
-    )
+    return verdict.share(of)._replace(answer=verdict.answer[name])
 
 
 def _needs(name: str, measure: ItemMeasure) -> Iterable[Need]:
@@ -469,8 +496,9 @@ def g_eval_scorer(
     plan = checked_plan(name, criteria, steps, scale, iterations)
     rule = f"The judge scores from {plan.low} to {plan.high}, by:\n\n{plan.criteria}\n\n"
     measure = ItemMeasure(question.strip() or f"How good is the answer by the criteria of {name}?", rule, one_score)
-    return item_measure(name, measure._replace(plan=plan), version)
+    rubric = own_rubric(name, (plan.low, plan.high), plan.mark, version=version, text=plan.criteria, is_raw=False)
+    return msgspec.structs.replace(item_measure(name, measure._replace(plan=plan), version), rubric=rubric)
 
 
 for _name, _measure in MEASURES.items():
-    globals()[_name.replace(".", "_")] = item_measure(_name, _measure)
+    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=8)

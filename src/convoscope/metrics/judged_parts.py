@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import msgspec
-
 from convoscope.conversation import Conversation
 from convoscope.judging.backends import YES_NO
 from convoscope.judging.yes_no import NO_FORM
 from convoscope.metrics.declaration import (
-    CONVERSATION,
     HIGHER,
     LOWER,
     SHARE,
@@ -36,9 +33,8 @@ from convoscope.metrics.judged_calls import (
     rated_turns,
     unfounded_corruption,
 )
-from convoscope.metrics.verdicts import has_verdict, labelled, rater_of, verdict_score
-from convoscope.scores.observation import MEASURED, Observation, measured, not_applicable, unmeasured
-from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, Reduce
+from convoscope.metrics.verdicts import rater_of, verdict_score
+from convoscope.scores.observation import MEASURED, Observation, not_applicable, unmeasured
 from convoscope.text.folding import folded_name
 from convoscope.views.items import WHOLE, Subject
 
@@ -178,7 +174,7 @@ def _part_metric(
     labels = partial(_part_labels, whole=whole, suffix=suffix, kind=kind)
     return metric(
         f"judged.{whole}.{part}",
-        version=2,
+        version=5,
         observes=kind,
         unit=SHARE,
         better=better,
@@ -211,41 +207,3 @@ entities_by_type = _part_metric(
     better=HIGHER,
     applies=nothing_to_compare,
 )
-
-
-@metric(
-    "judged.user_speech_fidelity.clear",
-    version=1,
-    observes=CONVERSATION,
-    unit=SHARE,
-    better=HIGHER,
-    needs=(judge_or_label("user_speech_fidelity", partial(has_verdict, name="user_speech_fidelity"), is_asked=False),),
-    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
-    importance=1,
-    sensitive_to=(),
-)
-def user_speech_clear(conversation: Conversation) -> Iterator[Observation]:
-    """Does the voice of a simulated caller get every name, code and number right?
-
-    1 where no turn of the caller has the lowest rating, which is below 0.5 here; 0 where one has it. From a rating of
-    the whole conversation only the best (no turn can have it) and one below 0.5 (some turn must have it) decide;
-    between them it is unmeasured, `turns_not_rated`.
-
-    >>> label = {"name": "user_speech_fidelity", "value": 0.5, "rater_kind": "external"}
-    >>> value(user_speech_clear, example("user: Hello?", labels=[{**label, "subject_kind": "turn", "subject": "1"}]))
-    1.0
-    """
-    by_judge: dict[str, list[Observation]] = {}
-    for score in labelled(conversation, "user_speech_fidelity"):
-        by_judge.setdefault(score.judge, []).append(score)
-    for judge, scores in by_judge.items():
-        values = [score.value for score in scores if score.value is not None]
-        lacking = next((score for score in scores if score.value is None), None)
-        if any(value < 0.5 for value in values):
-            yield measured(conversation, 0, judge=judge)
-        elif lacking is not None:
-            yield msgspec.structs.replace(lacking, subject=WHOLE, repeat=0)
-        elif scores[0].subject == WHOLE and min(values) < 1:
-            yield unmeasured(conversation, "turns_not_rated", f"{min(values):g} of the whole", judge=judge)
-        else:
-            yield measured(conversation, 1, judge=judge)

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from convoscope.audio import is_installed
 from convoscope.conversation import Conversation
 from convoscope.resources.registry import JUDGE as JUDGE_TYPE
 from convoscope.resources.registry import RECOGNISER as RECOGNISER_TYPE
@@ -85,6 +86,12 @@ DIALOGUE = tuple(
     )
 )
 """What every metric needs: a person talks with the agent. Otherwise a conversation is in no average."""
+_USER_OR_SOUND = msgspec.structs.replace(
+    DIALOGUE[0],
+    present=lambda conversation: conversation.recording is not None or no_dialogue(conversation) != NO_USER_SPEECH,
+)
+DIALOGUE_IN_SOUND = (_USER_OR_SOUND, *DIALOGUE[1:])
+"""What those need that ask for the recording alone: the agent's sound is there whether or not a user speaks."""
 TIMES = _content("no_clock", "timeline.utterance.time", "a timestamp on each message", "has_times", UNMEASURED)
 GROUND_TRUTH = Need(
     "no_ground_truth",
@@ -127,8 +134,21 @@ TOOLS_KNOWN = Need(
 RECORDING = Need(
     "no_recording",
     "recording",
-    "the audio of the conversation",
+    "the audio of the conversation: named in the log, or beside it with the conversation's id as its name",
     lambda conversation: conversation.recording is not None,
+)
+STATED_RECORDING = Need(
+    "no_raw_complete_audio",
+    "recording",
+    "raw_complete_audio of the item, or metadata.local_audio_path",
+    lambda conversation: conversation.recording is not None or conversation.source.format != "standard-data",
+)
+AUDIO_INSTALLED = Need(
+    "audio_not_installed",
+    "recording",
+    "what reads recordings: pip install 'convoscope[audio]'",
+    lambda _: is_installed(),
+    resource=RECORDING_TYPE,
 )
 JUDGE = Need("no_judge", "judge", "a judge, named by the user", resource=JUDGE_TYPE, detail="no judge configured")
 NAMED = "convoscope.metrics.needs.NamedMetrics"
@@ -179,8 +199,15 @@ _OF_RESOURCES = {
     ),
     JUDGE_TYPE: (JUDGE,),
     RECORDING_TYPE: (
+        STATED_RECORDING,
         RECORDING,
-        Need("recordings_not_opened", "recording", "a resource that opens recordings", resource=RECORDING_TYPE),
+        AUDIO_INSTALLED,
+        Need(
+            "recordings_not_opened",
+            "recording",
+            "recordings that the run opens: leave out --no-audio",
+            resource=RECORDING_TYPE,
+        ),
     ),
     RECOGNISER_TYPE: (
         Need("no_recogniser", "recogniser", "a speech recogniser, named by the user", resource=RECOGNISER_TYPE),

@@ -135,7 +135,7 @@ def computed(declared: Metric | Derived) -> str:
     home = getattr(declared.function, "__module__", None) or type(declared.function).__module__
     source = _Source(home.split(".", maxsplit=1)[0])
     for name in declared.__struct_fields__:
-        if name not in ("function", "version", "needs", "sensitive_to", "undefined_under", "languages"):
+        if name not in ("function", "rubric", "version", "needs", "sensitive_to", "undefined_under", "languages"):
             source.constant(f"declared {name}", getattr(declared, name))
     if isinstance(declared, Metric):
         for need in declared.needs:

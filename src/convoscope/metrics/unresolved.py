@@ -1,10 +1,14 @@
-"""What was found in a conversation: topics, risks that were not dealt with, promises that are open or unowned."""
+"""What was found in a conversation: topics, risks that were not dealt with, promises that are open or unowned.
+
+What a language model found is a score of that model, like a judge's: uncalibrated, it decides nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from convoscope.annotate.annotator import judge_behind
 from convoscope.conversation import Action, Annotations, Conversation, Risk
 from convoscope.metrics.declaration import CONVERSATION, COUNT, LOWER, NEITHER, SHARE, SUM_OVER_SUM, axis, metric
 from convoscope.metrics.needs import Need
@@ -46,7 +50,7 @@ _counted = partial(
 _left_open = partial(metric, unit=SHARE, better=LOWER, needs=(ANNOTATED,), reduce=SUM_OVER_SUM, sensitive_to=())
 
 
-@_counted("semantic.topics_found", version=1, label="topics in a conversation", importance=1, better=NEITHER)
+@_counted("semantic.topics_found", version=2, label="topics in a conversation", importance=1, better=NEITHER)
 def topics_found(conversation: Conversation) -> Observation:
     """How many topics does the annotator find?
 
@@ -60,10 +64,11 @@ def topics_found(conversation: Conversation) -> Observation:
     if annotations is None or annotations.topics is None:
         return _unmeasured(annotations, "topics")
     labels = list(dict.fromkeys(topic.label for topic in annotations.topics))
-    return measured(conversation, len(labels), details={"topics": labels} if labels else None)
+    details = {"topics": labels} if labels else None
+    return measured(conversation, len(labels), judge=judge_behind(annotations), details=details)
 
 
-@_counted("semantic.unresolved_risks", version=1, label="risks not dealt with", importance=6, better=LOWER)
+@_counted("semantic.unresolved_risks", version=2, label="risks not dealt with", importance=6, better=LOWER)
 def unresolved_risks(conversation: Conversation) -> Observation:
     """How many risks are left that nothing said later deals with?
 
@@ -82,10 +87,11 @@ def unresolved_risks(conversation: Conversation) -> Observation:
     left = [
         {"type": risk.type, "severity": risk.severity, "events": list(risk.events)} for risk in risks if _is_open(risk)
     ]
-    return measured(conversation, len(left), details={"risks": left} if left else None)
+    details = {"risks": left} if left else None
+    return measured(conversation, len(left), judge=judge_behind(annotations), details=details)
 
 
-@_left_open("semantic.risk_unresolved", version=1, label="risks left unresolved", importance=2, observes=RISK)
+@_left_open("semantic.risk_unresolved", version=2, label="risks left unresolved", importance=2, observes=RISK)
 def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
     """What share of the risks that are found is left unresolved?
 
@@ -102,14 +108,14 @@ def risk_unresolved(conversation: Conversation) -> Iterator[Observation]:
         yield _unmeasured(annotations, "risks")
         return
     if not risks:
-        yield not_applicable(conversation, "no_risk_found")
+        yield not_applicable(conversation, "no_risk_found", judge=judge_behind(annotations))
     for type in dict.fromkeys(risk.type for risk in risks):
         same = [risk for risk in risks if risk.type == type]
-        yield ratio(Subject("risk", type), sum(map(_is_open, same)), len(same), empty="no_risk_found")
+        yield ratio(Subject("risk", type), sum(map(_is_open, same)), len(same), judge=judge_behind(annotations))
 
 
 @_left_open(
-    "semantic.topic_unresolved", version=1, label="topics with an unresolved risk", importance=2, observes=TOPIC
+    "semantic.topic_unresolved", version=2, label="topics with an unresolved risk", importance=2, observes=TOPIC
 )
 def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
     """In what share of its topics does a conversation leave a risk unresolved?
@@ -129,12 +135,12 @@ def topic_unresolved(conversation: Conversation) -> Iterator[Observation]:
     is_open = any(map(_is_open, risks))
     labels = dict.fromkeys(topic.label for topic in annotations.topics)
     if not labels:
-        yield not_applicable(conversation, "no_topic_found")
+        yield not_applicable(conversation, "no_topic_found", judge=judge_behind(annotations))
     for label in labels:
-        yield ratio(Subject("topic", label), is_open, 1, empty="no_topic_found")
+        yield ratio(Subject("topic", label), is_open, 1, judge=judge_behind(annotations))
 
 
-@_counted("semantic.actions_found", version=1, label="promises in a conversation", importance=1, better=NEITHER)
+@_counted("semantic.actions_found", version=2, label="promises in a conversation", importance=1, better=NEITHER)
 def actions_found(conversation: Conversation) -> Observation:
     """How many promises does the annotator find?
 
@@ -149,7 +155,7 @@ def actions_found(conversation: Conversation) -> Observation:
 
 @_counted(
     "semantic.open_actions",
-    version=3,
+    version=4,
     label="promises that are still to be kept",
     importance=2,
     better=NEITHER,
@@ -175,7 +181,7 @@ def open_actions(conversation: Conversation) -> Observation:
         return _unmeasured(annotations, "whether actions were done")
     language = languages_of(conversation).of_all()
     if language not in ("", "en") and not have_status:
-        return unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language)
+        return unmeasured(conversation, LANGUAGE_NOT_SUPPORTED, language, judge=judge_behind(annotations))
     return _promises(conversation, lambda actions: [one for one in actions if not _is_done(one, conversation)])
 
 
@@ -192,7 +198,7 @@ def _is_done(action: Action, conversation: Conversation) -> bool:
     )
 
 
-@_counted("semantic.unowned_actions", version=1, label="promises without an owner", importance=4, better=LOWER)
+@_counted("semantic.unowned_actions", version=2, label="promises without an owner", importance=4, better=LOWER)
 def unowned_actions(conversation: Conversation) -> Observation:
     """How many promises are made without an owner?
 
@@ -215,7 +221,8 @@ def _promises(conversation: Conversation, chosen: Callable[[Sequence[Action]], S
     if annotations is None or annotations.actions is None:
         return _unmeasured(annotations, "actions")
     descriptions = [action.description for action in chosen(annotations.actions) if action.description]
-    return measured(conversation, len(descriptions), details={"actions": descriptions} if descriptions else None)
+    details = {"actions": descriptions} if descriptions else None
+    return measured(conversation, len(descriptions), judge=judge_behind(annotations), details=details)
 
 
 def _risks(annotations: Annotations | None) -> tuple[Risk, ...] | None:
@@ -232,7 +239,7 @@ def _is_open(risk: Risk) -> bool:
 def _unmeasured(annotations: Annotations | None, family: str) -> Observation:
     """Why there is nothing: the annotator's own reason, or that it does not provide this."""
     extras = {} if annotations is None else annotations.extras
-    reason = extras.get("reason")
+    reason, judge = extras.get("reason"), judge_behind(annotations)
     if isinstance(reason, str) and reason:
-        return unmeasured(Subject("conversation"), reason, str(extras.get("detail", "")))
-    return unmeasured(Subject("conversation"), "annotator_does_not_provide", family)
+        return unmeasured(Subject("conversation"), reason, str(extras.get("detail", "")), judge=judge)
+    return unmeasured(Subject("conversation"), "annotator_does_not_provide", family, judge=judge)

@@ -21,14 +21,15 @@ MANY = 5
 def print_result(screen: Screen, result: BenchmarkResult) -> None:
     """The figures of a result, or why they are missing."""
     split = f", {result.split}" if result.split else ""
-    maker = one_line(result.receipt.semantic_model or "-")
-    screen.line(f"{result.track} ({result.mode}) on {result.dataset}{split}, by {maker}")
+    maker = f", by {one_line(result.receipt.semantic_model)}" if result.receipt.semantic_model else ""
+    screen.line(f"{result.track} ({result.mode}) on {result.dataset}{split}{maker}")
     screen.line(
         f"samples: {result.samples_evaluated} evaluated, {result.samples_failed} failed, "
         f"{result.samples_skipped} skipped"
     )
     for failure in result.failures[:MANY]:
-        screen.line(f"  {one_line(failure.sample_id)}: {failure.reason}: {one_line(failure.detail, None)}")
+        parts = one_line(failure.sample_id), failure.reason, one_line(failure.detail, None)
+        screen.line(f"  {': '.join(filter(None, parts))}")
     if len(result.failures) > MANY:
         screen.line(f"  and {len(result.failures) - MANY:,} more")
     for note in result.notes:
@@ -46,6 +47,10 @@ def print_result(screen: Screen, result: BenchmarkResult) -> None:
     if ceilings:
         columns.append(number_column("two labellers"))
         rows = [[*row, _value(ceilings[row[0]].f1) if row[0] in ceilings else ""] for row in rows]
+    judged = [one.calibration or "" for one in result.metrics.values()]
+    if any(judged):
+        columns.append("judge against people")
+        rows = [[*row, known] for row, known in zip(rows, judged, strict=True)]
     reasons = [one.reason or "" for one in result.metrics.values()]
     rows = [[*row, reason] for row, reason in zip(rows, reasons, strict=True)]
     print_table(screen, text_table((*columns, "not measured"), rows))

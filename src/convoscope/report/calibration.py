@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from convoscope.analysis.calibration import RunCalibration
 from convoscope.analysis.words import NOTHING, counted
 from convoscope.judging.calibrations import Agreement
-from convoscope.judging.rubrics import rubrics
+from convoscope.judging.rubrics import Rubric
 from convoscope.report.screen import Screen
 from convoscope.report.table import TableColumn, number_column, print_table, text_table
 
 
-def print_agreements(screen: Screen, results: Sequence[Agreement], folders: tuple[str, ...] = ()) -> None:
+def print_agreements(screen: Screen, results: Sequence[Agreement], known: Mapping[str, Rubric]) -> None:
     """The sentence that matters, then a line for each judge and rubric."""
     good = sum(one.is_calibrated for one in results)
     screen.line(f"{good:,} of {counted(len(results), 'judged figure')} can be relied on.", "bold")
-    titles = {name: rubric.title for name, rubric in rubrics(folders).items()}
+    titles = {name: rubric.title for name, rubric in known.items()}
     has_many = len({one.judge.partition("@")[0] for one in results}) > 1
     columns: list[str | TableColumn] = [
         "the agent …",
@@ -47,9 +47,9 @@ def print_agreements(screen: Screen, results: Sequence[Agreement], folders: tupl
             screen.line(f"{_name(result, titles, has_many)}: without an answer {lost}")
 
 
-def print_tables(screen: Screen, results: Sequence[Agreement], folders: tuple[str, ...] = ()) -> None:
+def print_tables(screen: Screen, results: Sequence[Agreement], known: Mapping[str, Rubric]) -> None:
     """In which direction each judge errs, its ratings against those of people, and the faults that both flag."""
-    titles = {name: rubric.title for name, rubric in rubrics(folders).items()}
+    titles = {name: rubric.title for name, rubric in known.items()}
     has_many = len({one.judge for one in results}) > len({one.rubric for one in results})
     for result in results:
         if not result.labels:
@@ -76,9 +76,9 @@ def print_tables(screen: Screen, results: Sequence[Agreement], folders: tuple[st
             )
 
 
-def print_people(screen: Screen, result: RunCalibration, folders: tuple[str, ...] = ()) -> None:
+def print_people(screen: Screen, result: RunCalibration, known: Mapping[str, Rubric]) -> None:
     """How far people agree with each other, whose labels these are, and which were left out."""
-    titles = {name: rubric.title for name, rubric in rubrics(folders).items()}
+    titles = {name: rubric.title for name, rubric in known.items()}
     for among in result.people:
         kappa = "no kappa" if among.kappa is None else f"kappa {among.kappa:.2f}"
         screen.line(

@@ -32,6 +32,7 @@ from convoscope.report.screen import WIDTH, Screen, wrapped_lines
 from convoscope.report.table import plain
 from convoscope.runs.run import RECEIPT, Run
 from convoscope.scoring.settings import ScoreSettings
+from convoscope.storage import as_path
 
 LABEL = 27
 HEAD = 10
@@ -88,7 +89,7 @@ def opened(source: str | os.PathLike[str] | Run, settings: ScoreSettings) -> Run
     """A run as it is, or the run of logs, which are scored first."""
     if isinstance(source, Run):
         return source
-    path = Path(source)
+    path = as_path(source)
     if (path / RECEIPT).is_file():
         return Run.open(path)
     return score_with([path], settings)

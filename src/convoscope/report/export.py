@@ -133,7 +133,7 @@ def _spans_of_turns(conversation: Conversation) -> dict[str, str]:
 def export(run: Run, destination: str, metrics: Sequence[str] = (), *, as_csv: bool = False) -> Export:
     """A file that the destination takes in."""
     if destination not in DESTINATIONS:
-        raise UsageError(f"unknown destination {destination!r}", hint=f"one of {', '.join(DESTINATIONS)}")
+        raise UsageError(f"unknown destination {destination!r}", hint=f"one of {', '.join(DESTINATIONS)}, days")
     if as_csv and destination == "otel":
         raise UsageError("events of OpenTelemetry are not a table", hint="leave out --csv")
     scores = list(trace_scores(run, metrics))

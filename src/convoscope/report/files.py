@@ -9,12 +9,17 @@ from collections import Counter
 from pathlib import Path
 
 from convoscope.errors import NO_ROOM, UsageError
+from convoscope.storage import is_remote, store_errors
+
+STANDARD_OUTPUT = Path("-")
 
 
 def check_files(*paths: Path | None) -> None:
     """Refuse what could not be written, before hours are spent on what would be written there."""
     given = [path for path in paths if path is not None]
     for path in given:
+        if is_remote(path):
+            continue
         if path.is_dir():
             raise UsageError(f"{path} is a folder", hint="give the name of a file")
         if not path.parent.is_dir():
@@ -31,6 +36,10 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """The same with bytes."""
+    if is_remote(path):  # an object is there whole or not at all
+        with store_errors(path):
+            path.write_bytes(content)
+        return
     check_files(path)
     # A link is followed, so that it stays one; a stream has no other name than the one it was given.
     target = path if _is_stream(path) else path.resolve()
@@ -60,11 +69,13 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def _is_stream(target: Path) -> bool:
     """A terminal, a pipe, /dev/null: to replace it by a file would be to break it."""
-    return target.parts[:2] == ("/", "dev") or (target.exists() and not target.is_file()) or _is_output(target)
+    return target.parts[:2] == ("/", "dev") or _is_output(target) or (target.exists() and not target.is_file())
 
 
 def _is_output(target: Path) -> bool:
     """The output of this very process, by whatever name: what else we print there must come after, not over it."""
+    if target == STANDARD_OUTPUT:
+        return True
     try:
         return os.path.samestat(target.stat(), os.fstat(sys.stdout.fileno()))
     except (OSError, ValueError):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from convoscope.analysis.compare.words import number_pair, signed_text
 from convoscope.analysis.gate import FAILED, NOTHING_TO_CHECK, PASSED, UNDETERMINED, Gate, GateCheck, Outcome
 from convoscope.analysis.targets import DECLARED, Check
-from convoscope.analysis.words import counted, first_of, name_text, short_name, value_text
+from convoscope.analysis.words import counted, first_of, name_text, short_name, unrounded_text, value_text
 from convoscope.harmless import one_line
 from convoscope.metrics.declaration import RATIO
 from convoscope.report.screen import Screen
-from convoscope.report.table import MarkdownTable, code, markdown_table, number_column, plain, text_table
+from convoscope.report.table import MarkdownTable, code, markdown_table, number_column, plain, print_words, text_table
 from convoscope.runs.run import Run
 
 if TYPE_CHECKING:
@@ -115,18 +115,22 @@ def _aspect_text(verdict: AspectVerdict) -> str:
 def print_targets(screen: Screen, checks: Iterable[Check]) -> None:
     """One line for each target: an exit code alone explains nothing."""
     for check in checks:
-        value = value_text(check.figure.value, check.figure.unit)
+        value = _value_text(check)
         declared = ", declared by the metric" if check.source == DECLARED else ""
         style = "red" if check.verdict.outcome == FAILED else ""
-        screen.line(f"target: {check.name} {check.text} ({value}{declared})", style)
+        print_words(screen, f"{check.name} {check.text} ({value}{declared})", "target: ", "  ", style)
 
 
 def target_lines(checks: Iterable[Check]) -> list[str]:
     """The same as a list in Markdown."""
-    return [
-        f"- {code(check.name)} {plain(value_text(check.figure.value, check.figure.unit))}, target {plain(check.text)}"
-        for check in checks
-    ]
+    return [f"- {code(check.name)} {plain(_value_text(check))}, target {plain(check.text)}" for check in checks]
+
+
+def _value_text(check: Check) -> str:
+    figure = check.figure
+    if figure.value is None:
+        return value_text(None, figure.unit)
+    return unrounded_text(figure.value, check.target.value, figure.unit)
 
 
 def gate_table(gate: PolicyGate) -> MarkdownTable:

@@ -22,6 +22,7 @@ from convoscope.report.history_terminal import next_command, notes_of, span_text
 from convoscope.report.page.page import Markup, fill_page, page_file
 from convoscope.report.plot.history import PHONE, SMALL, TONES, WIDE, Chart, scale_text
 from convoscope.statistics.sequences import LEVEL, MIN_NIGHTS
+from convoscope.storage import as_path
 
 MOST_FIGURES = 24
 """Figures of the page; the others are counted. Those that changed come first."""
@@ -29,7 +30,7 @@ MOST_FIGURES = 24
 
 def write_history_page(history: History, path: str | os.PathLike[str]) -> Path:
     """Write the page, and say where it is."""
-    file = Path(path)
+    file = as_path(path)
     write_text(file, history_page(history))
     return file
 

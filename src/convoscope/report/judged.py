@@ -6,30 +6,35 @@ A verdict is passes, fails, cannot tell, no answer, or none at all where the jud
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 from typing import Any, NamedTuple
 
 import msgspec
 
 from convoscope.analysis.calibration import scores_by_judge
-from convoscope.analysis.judges import JudgeReliability, has_judges, reliability
 from convoscope.analysis.labelling import disagreement, repeats_of, wavering
-from convoscope.analysis.words import NOTHING, cut_text, reason_text
+from convoscope.analysis.words import NOTHING, cut_text, first_of, reason_text
 from convoscope.conversation.lazy import cached_on_argument
-from convoscope.judging.questions import found_quote
-from convoscope.judging.rubrics import Rubric, rubrics
+from convoscope.judging.quotes import found_quote
+from convoscope.judging.rubrics import Rubric
+from convoscope.metrics.declaration import CONVERSATION, ITEM, TURN
 from convoscope.metrics.judged_calls import EVIDENCE_NOT_FOUND
 from convoscope.report.panels import ListFacet, facet
 from convoscope.report.story import Story, TimelineEntry
 from convoscope.runs.conversations import KeptConversation, ReducedScore
 from convoscope.runs.database import CONVERSATIONS, connect
+from convoscope.runs.reliability import JudgeReliability, has_judges, judged_metrics, reliability
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import COMPUTED, MEASURED, NOT_APPLICABLE, Observation
 from convoscope.statistics.panels import REPEATS_STRADDLE
+from convoscope.views.items import Subject
 
 _PANEL = "panel:"
 _MOST_QUOTES = 3
+_MOST_ITEMS = 12
 _LONGEST = 600
+_TAKEN = {"input_tokens", "output_tokens", "cost", "seconds"}
 _AGGREGATIONS = {
     "median": "the median",
     "mean": "the mean",
@@ -108,21 +113,12 @@ class _Voice(NamedTuple):
         return self.reduced.judge.partition("@")[0]
 
 
-def judged_metrics() -> dict[str, Rubric]:
-    """The rubrics by the metrics that they serve; of two for one metric, the one with its name."""
-    known = list(rubrics().values())
-    return {
-        **{rubric.measures: rubric for rubric in known},
-        **{rubric.measures: rubric for rubric in known if rubric.is_main},
-    }
-
-
 class JudgedMaker:
     """Makes what judges say of the conversations of one run."""
 
     def __init__(self, summary: Summary, *, trust_judges: bool = False) -> None:
         self._trust = trust_judges
-        self._rubrics = {name: rubric for name, rubric in judged_metrics().items() if name in summary.by_key}
+        self._rubrics = {name: rubric for name, rubric in judged_metrics(summary).items() if name in summary.by_key}
         self._known: dict[tuple[str, str], JudgeReliability] = {}
         for figure in summary.figures:
             known = reliability(summary, figure) if figure.key in self._rubrics else None
@@ -152,7 +148,12 @@ class JudgedMaker:
             return None
         made = [(metric, self._score(self._rubrics[metric], each, story)) for metric, each in voices.items()]
         scores = [score for _, score in sorted(made, key=lambda pair: (pair[1].tone != "bad", pair[1].tone == ""))]
-        costs = [cost for each in voices.values() for voice in each if (cost := _taken(voice, "cost")) is not None]
+        costs = [
+            cost
+            for metric, each in voices.items()
+            for voice in each
+            if (cost := _taken(self._rubrics[metric], voice, "cost")) is not None
+        ]
         opinions = f"{len(scores)} opinion{'' if len(scores) == 1 else 's'}"
         line = f"{opinions}, ${sum(costs):.3f}" if costs else opinions
         return JudgedCall(line=line, scores=scores, addressed=list(_addressed(voices, story)))
@@ -178,9 +179,9 @@ class JudgedMaker:
             mark=_percent(rubric.passes_at, low, high) if has_mark else None,
             mark_text=f"mark {rubric.passes_at:g}" if has_mark else "",
             judges=[_dots(voice, asked) for voice in members],
-            asked=_asked(rubric, members),
+            asked="; ".join([*_rated(members), *_asked(rubric, members), *_by_item(asked, members)]),
             quotes=list(_quotes(members, story, asked)),
-            by=[*(self._by(voice) for voice in members), *([self._by(panel)] if panel is not None else [])],
+            by=[self._by(rubric, voice) for voice in (*members, *([panel] if panel is not None else []))],
         )
 
     def _verdict(
@@ -198,7 +199,7 @@ class JudgedMaker:
             return known.text, ""
         if rating is None:
             return "", ""
-        passes = rating >= rubric.passes_at
+        passes = rubric.passes(rating)
         spread = disagreement(rubric, scores[0])
         values = sorted(one.reduced.value for one in members if one.reduced.value is not None)
         ends = [f"{rubric.rating(value):.3g}" for value in (values[0], values[-1])]
@@ -207,15 +208,16 @@ class JudgedMaker:
             "good" if passes else "bad"
         )
 
-    def _by(self, voice: _Voice) -> str:
+    def _by(self, rubric: Rubric, voice: _Voice) -> str:
         """`openai/tiny@1a2b3c4d: κ 0.61 (0.48 to 0.72), 69 labels; $0.0040, 2.1 s`."""
         known = self._known.get((voice.reduced.key, voice.reduced.judge))
-        cost, seconds = _taken(voice, "cost"), _taken(voice, "seconds")
-        tokens = (_taken(voice, "input_tokens") or 0) + (_taken(voice, "output_tokens") or 0)
+        cost, seconds = _taken(rubric, voice, "cost"), _taken(rubric, voice, "seconds")
+        tokens = (_taken(rubric, voice, "input_tokens") or 0) + (_taken(rubric, voice, "output_tokens") or 0)
         taken = [
             f"${cost:.4f}" if cost is not None else f"{tokens:,.0f} tokens" if tokens else "",
             f"{seconds:.1f} s" if seconds is not None else "",
             "answered at the second try" if _details(voice).get("repaired") else "",
+            "rates its own words" if _details(voice).get("own_words") else "",
             "yes/no questions, without a quote" if _details(voice).get("evidence") == "none" else "",
         ]
         parts = [known.text if known is not None else "", ", ".join(filter(None, taken))]
@@ -229,7 +231,7 @@ def _panel_text(panel: _Voice) -> str:
     return f"the panel's score is {rule}" if rule else "the panel"
 
 
-def _scale(rubric: Rubric, voices: Sequence[_Voice]) -> tuple[int, int]:
+def _scale(rubric: Rubric, voices: Sequence[_Voice]) -> tuple[float, float]:
     """The scale that was asked for: a rubric of the user's own may have another."""
     for voice in voices:
         scale = _details(voice).get("scale")
@@ -239,14 +241,19 @@ def _scale(rubric: Rubric, voices: Sequence[_Voice]) -> tuple[int, int]:
 
 
 def _details(voice: _Voice) -> Mapping[str, Any]:
-    """What was kept of an answer. The turns of one answer share what it took."""
+    """What was kept of the first answer."""
     return next((one.details for one in voice.observations if one.details), {})
 
 
-def _taken(voice: _Voice, name: str) -> float | None:
-    """What an answer took; details of judges that are not ours may hold anything."""
-    value = _details(voice).get(name)
-    return float(value) if isinstance(value, int | float) else None
+def _taken(rubric: Rubric, voice: _Voice, name: str) -> float | None:
+    """What all answers took; None where that of one is unknown. Turns that one answer rates share what it took.
+
+    Details of judges that are not ours may hold anything.
+    """
+    answers = [one.details for one in voice.observations if (one.details or {}).keys() & _TAKEN]
+    values = [(details or {}).get(name) for details in (answers[:1] if rubric.is_by_turn else answers)]
+    amounts = [float(value) for value in values if isinstance(value, int | float)]
+    return fsum(amounts) if amounts and len(amounts) == len(values) else None
 
 
 def _rating_text(rubric: Rubric, value: float) -> str:
@@ -269,16 +276,33 @@ def _dots(voice: _Voice, rubric: Rubric) -> JudgeDots:
     return JudgeDots(judge=voice.name, dots=dots, rating=rating)
 
 
-def _asked(rubric: Rubric, members: Sequence[_Voice]) -> str:
+def _rated(members: Sequence[_Voice]) -> Iterator[str]:
+    """`the summary is “The customer called.”`, where what is rated is not in the conversation."""
+    if isinstance(summary := _details(members[0]).get("summary"), str):
+        yield f"the summary is “{cut_text(summary, _LONGEST)}”"
+
+
+def _asked(rubric: Rubric, members: Sequence[_Voice]) -> Iterator[str]:
     """`asked 3 times: 2, 2, 1`."""
-    texts = []
     for voice in members:
         whole = [one for one in voice.observations if not one.subject.id]
         repeats = repeats_of(rubric, whole[0]) if whole else []
         if repeats:
             name = f"{voice.name} " if len(members) > 1 else ""
-            texts.append(f"{name}asked {len(repeats)} times: {', '.join(f'{one:.3g}' for one in repeats)}")
-    return "; ".join(texts)
+            yield f"{name}asked {len(repeats)} times: {', '.join(f'{one:.3g}' for one in repeats)}"
+
+
+def _by_item(rubric: Rubric, members: Sequence[_Voice]) -> Iterator[str]:
+    """`item t1: 10, item t2: ·`, of a conversation with several items."""
+    for voice in members:
+        items = [one for one in voice.observations if one.subject.kind == ITEM]
+        if len(items) > 1:
+            name = f"{voice.name} " if len(members) > 1 else ""
+            ratings = (NOTHING if one.value is None else f"{rubric.rating(one.value):.3g}" for one in items)
+            named = [
+                f"item {cut_text(one.subject.id, 40)}: {rating}" for one, rating in zip(items, ratings, strict=True)
+            ]
+            yield f"{name}{first_of(named, _MOST_ITEMS)}"
 
 
 def _quotes(members: Sequence[_Voice], story: Story, rubric: Rubric) -> Iterator[JudgeQuote]:
@@ -293,12 +317,13 @@ def _quotes(members: Sequence[_Voice], story: Story, rubric: Rubric) -> Iterator
                 continue
             if observation.reason == EVIDENCE_NOT_FOUND:
                 reason = UNFOUNDED
-            entry, exact = _quoted(quote, observation.subject.id, story)
+            turn = observation.subject.id if observation.subject.kind == TURN else ""
+            entry, exact = _quoted(quote, turn, story)
             yield JudgeQuote(
                 text=cut_text(quote, _LONGEST),
                 reason=cut_text(reason, _LONGEST),
                 seq=-1 if entry is None else entry.seq,
-                where=_where(entry, observation.subject.id),
+                where=_where(entry, observation.subject),
                 judge=voice.name if len(members) > 1 else "",
                 exact=exact,
                 rating="" if observation.value is None else _rating_text(rubric, observation.value),
@@ -316,10 +341,10 @@ def _quoted(quote: str, turn: str, story: Story) -> tuple[TimelineEntry | None, 
     return None, ""
 
 
-def _where(entry: TimelineEntry | None, turn: str) -> str:
+def _where(entry: TimelineEntry | None, subject: Subject) -> str:
     if entry is not None and entry.at is not None:
         return f"{int(entry.at // 60)}:{int(entry.at % 60):02d}"
-    return f"turn {turn}" if turn else ""
+    return f"{subject.kind} {cut_text(subject.id, 40)}" if subject.id and subject.kind != CONVERSATION else ""
 
 
 def _addressed(voices: Mapping[str, Sequence[_Voice]], story: Story) -> Iterator[JudgeQuote]:
@@ -347,7 +372,7 @@ def judge_signs(run: Run) -> JudgeSigns:
         rows = connection.execute(f"SELECT conversation, number FROM {run.table(CONVERSATIONS)}").fetchall()
     numbers = dict(rows)
     signs: tuple[set[int], ...] = (set(), set(), set())
-    for rubric in judged_metrics().values():
+    for rubric in judged_metrics(run.summary).values():
         by_subject: dict[tuple[str, str], dict[str, Observation]] = {}
         for judge, scores in scores_by_judge(run, rubric).items():
             for key, observation in scores.items():

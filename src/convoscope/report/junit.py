@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -48,6 +47,7 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
+from convoscope.storage import as_path
 
 MAX_CONVERSATIONS = 5
 MAX_PROBLEMS = 20
@@ -70,7 +70,7 @@ def write_junit(
     run: Run, path: str | os.PathLike[str], targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None
 ) -> None:
     """Write the JUnit XML of a run, whole or not at all."""
-    write_text(Path(path), junit(run, targets, gate))
+    write_text(as_path(path), junit(run, targets, gate))
 
 
 def junit(run: Run, targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None) -> str:

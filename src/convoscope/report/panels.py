@@ -10,8 +10,8 @@ from importlib import import_module
 
 import msgspec
 
-from convoscope.analysis.judges import has_judges
 from convoscope.report.table import ReportTable
+from convoscope.runs.reliability import has_judges
 from convoscope.runs.run import Run
 
 

@@ -29,6 +29,7 @@ from convoscope.report.table import ReportTable, Row, TableCell, code, markdown_
 from convoscope.runs.ranking import rank, worst_and_broken
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
+from convoscope.storage import as_path
 
 MAX_CHARACTERS = 65_536
 """What GitHub takes as a comment."""
@@ -52,7 +53,7 @@ def write_markdown(
     run: Run, path: str | os.PathLike[str], targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None
 ) -> None:
     """Write the Markdown of a run, whole or not at all."""
-    write_text(Path(path), markdown(run, targets, gate))
+    write_text(as_path(path), markdown(run, targets, gate))
 
 
 def markdown(run: Run, targets: Sequence[GivenTarget] = (), gate: PolicyGate | None = None) -> str:
@@ -114,6 +115,7 @@ def _answer(answer: Answer) -> Block:
     for cause in lost:
         example = f", for example {code(cause.example.conversation)}" if cause.example is not None else ""
         lines.append(f"- {cause.lost:,} lost: {code(cause.sentence)}{example}")
+        lines += [f"  - {code(cause.opinion.text)}"] if cause.opinion is not None else []
     return Block([], [*lines, ""])
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from convoscope.analysis.answer.figures import few_clusters
 from convoscope.analysis.answer.model import Noun
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, observed
 from convoscope.analysis.words import (
     NOTHING,
@@ -24,6 +23,7 @@ from convoscope.analysis.words import (
 from convoscope.metrics.declaration import COMPONENTS
 from convoscope.metrics.registry import parent_metric
 from convoscope.report.table import ReportTable, TableCell, TableColumn, number_column
+from convoscope.runs.reliability import claims_nothing, reliability
 from convoscope.runs.summary import Group, SmallGroups, Summary
 from convoscope.scores.observation import ERROR
 from convoscope.statistics.summary import Figure
@@ -192,7 +192,9 @@ class FigureRows:
         unmeasured = reasons_text(figure, observes)
         if figure.value is None and not unmeasured:
             unmeasured = reason_text(figure.reason)
-        declared = self._summary.by_key.get(figure.key) if self._has_points else None
+        # Without a declared mark, points neither pass nor fail.
+        is_marked = self._has_points and not claims_nothing(self._summary, figure)
+        declared = self._summary.by_key.get(figure.key) if is_marked else None
         return [
             TableCell(name),
             TableCell(value_text(figure.value, figure.unit)),

@@ -149,6 +149,9 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
         words = ", ".join(f"{one.sentence} {one.lost:,}" for one in rest)
         lost = sum(one.lost for one in rest)
         screen.wrapped(f"{lost:>{width},} lost  {words}", indent=" " * (width + 7))
+        first = next((one for one in rest if one.opinion is not None), None)
+        if first is not None and not any(one.opinion for one in shown):
+            _print_opinion(screen, first, width, names_example=True)
     if not answer.causes and not answer.remaining:
         for worst in answer.worst[:CAUSES]:
             if worst.reasons:
@@ -171,6 +174,16 @@ def _print_groups(screen: Screen, answer: Answer) -> None:
 def _print_cause(screen: Screen, cause: Cause, width: int) -> None:
     example = cause.example.conversation if cause.example is not None else ""
     _with_id(screen, f"{cause.lost:>{width},} lost  {cause.sentence}", example)
+    _print_opinion(screen, cause, width)
+
+
+def _print_opinion(screen: Screen, cause: Cause, width: int, *, names_example: bool = False) -> None:
+    """What a judge says of the example, as its own words."""
+    if cause.opinion is None:
+        return
+    indent = " " * (width + 7)
+    example = f"{cause.example.conversation}: " if names_example and cause.example is not None else ""
+    screen.wrapped(f"{indent}{one_line(example + cause.opinion.text, None)}", indent=indent)
 
 
 def _with_id(screen: Screen, text: str, id: str) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from convoscope.analysis.targets import figure_units
 from convoscope.errors import keeping
 from convoscope.harmless import clean
-from convoscope.report.page import write_page
+from convoscope.ingest.read import PathLike
+from convoscope.report.page import LINKED, AudioOptions, write_page
+from convoscope.report.page.sound_files import remove_copies
+from convoscope.runs.growth import PAGE_DUE
 from convoscope.runs.make import run_with, with_settings
 from convoscope.runs.policy import resolve
+from convoscope.runs.prune import Pruned
+from convoscope.runs.prune import prune as prune_run
 from convoscope.runs.run import PAGE, Run
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.settings_file import FoundSettings
@@ -79,18 +84,46 @@ def _text(value: object) -> str:
 Run.html = run_html
 
 
-def score_with(source: Any, settings: ScoreSettings, policy: FoundSettings | None = None) -> Run:
+def score_with(
+    source: Any, settings: ScoreSettings, policy: FoundSettings | None = None, sound: AudioOptions = LINKED
+) -> Run:
     """Score the conversations of a source, keep the run, and write its page, with the targets of a policy."""
-    run = run_with(source, settings)
-    # A page that is there already may be larger by choice.
-    if not (run.folder / PAGE).exists():
-        # The run is safe by now, whatever becomes of the page.
-        with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
-            settings.report("writing the page", run.summary.conversations)
-            targets = resolve(policy, figure_units(run.summary)).targets if policy is not None else ()
-            write_page(run, targets=targets)
-    run.held.clear()
+
+    def with_page(run: Run) -> None:
+        # A page that is there already may be larger by choice.
+        due = run.tables.own(PAGE_DUE)
+        if sound != LINKED or not (run.folder / PAGE).exists() or due.exists():
+            # The run is safe by now, whatever becomes of the page.
+            with keeping(lambda: f"the run is kept in {run.folder}; only its page is missing"):
+                settings.report("writing the page", run.summary.conversations)
+                targets = resolve(policy, figure_units(run.summary)).targets if policy is not None else ()
+                write_page(
+                    run,
+                    targets=targets,
+                    with_audio=sound.copied,
+                    embed_audio=sound.embedded,
+                    use_audio=settings.use_audio,
+                )
+                due.unlink(missing_ok=True)
+
+    run = run_with(source, settings, with_page)
+    run.let_go()
     return run
 
 
 score = with_settings(score_with, ScoreSettings)
+
+
+def prune(run: Run | PathLike, before: str, metrics_from: Sequence[str] = ()) -> Pruned:
+    """Drop the conversations of a run that began before a day, such as `2026-11-01`, and write its page.
+
+    Logs are not touched. The run is then what `score` makes with `since`, and grows with that. Own metrics of the run
+    are in `metrics_from`.
+    """
+    pruned = prune_run(run if isinstance(run, Run) else Run.open(run), before, metrics_from)
+    # A command that was killed before may have left the page as it was.
+    due = pruned.run.tables.own(PAGE_DUE)
+    if pruned.dropped or due.exists():
+        remove_copies(pruned.run.folder, write_page(pruned.run).copies)
+        due.unlink(missing_ok=True)
+    return pruned

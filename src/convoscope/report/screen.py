@@ -52,6 +52,13 @@ class Screen:
         """One value of several, each on its line."""
         self._write_json(msgspec.json.encode(value))
 
+    def flush(self) -> None:
+        """Show at once what was printed: who reads may wait for it."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            close_pipe(self._stream)
+
     def _write_json(self, text: bytes) -> None:
         self._write(clean_json(text.decode()) + "\n")
 

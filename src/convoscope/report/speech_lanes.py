@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
@@ -10,7 +11,8 @@ from typing import Literal
 import msgspec
 
 from convoscope.analysis.words import counted, seconds_text
-from convoscope.conversation import Conversation, StateEntered, StateExited, Time, ToolCall, Utterance
+from convoscope.conversation import Conversation, StateEntered, StateExited, Time, ToolCall, Track, Utterance
+from convoscope.ingest.recordings import base_name
 
 Kind = Literal["speaker", "tools", "states"]
 
@@ -35,6 +37,8 @@ class Lane(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: Kind
     spans: tuple[LaneSpan, ...] = ()
     role: str = ""
+    speaker: str = ""
+    """The id of the participant."""
 
 
 class SpeechLanes(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,6 +49,8 @@ class SpeechLanes(msgspec.Struct, frozen=True, omit_defaults=True):
     overlaps: tuple[LaneSpan, ...] = ()
     gaps: tuple[LaneSpan, ...] = ()
     """Silence between the first word and the last; unknown where no utterance has an end."""
+    is_heard: bool = False
+    """Whether the gaps are those of a recording, with what is silent before the first word and after the last."""
     endless: int = 0
     """Utterances without an end in the log: whether there is silence around them is unknown."""
     unplaced: int = 0
@@ -60,7 +66,8 @@ class SpeechLanes(msgspec.Struct, frozen=True, omit_defaults=True):
             parts.append(f"{counted(len(self.overlaps), 'overlap')}, {seconds_text(both)}")
         if self.gaps:
             longest = max(self.gaps, key=lambda gap: gap.length)
-            parts.append(f"longest silence {seconds_text(longest.length)} at {clock_text(longest.start)}")
+            where = "" if self.is_heard else " between words"
+            parts.append(f"longest silence{where} {seconds_text(longest.length)} at {clock_text(longest.start)}")
         if self.endless and (self.overlaps or self.gaps):
             parts.append(f"{counted(self.endless, 'utterance')} without an end")
         if self.unplaced:
@@ -95,6 +102,10 @@ class Ruler:
             return None
         return round(self._common(moment) - self._zero, 3)
 
+    def zero_of(self, clock: str) -> float | None:
+        """The first moment, in seconds of the common time; None where the clock does not relate to that moment."""
+        return self._zero if self._main is not None and self._group(Time(0.0, clock)) == self._main else None
+
     def _group(self, moment: Time) -> str:
         return "" if self._offsets.get(moment.clock) is not None else moment.clock
 
@@ -105,7 +116,7 @@ class Ruler:
 def speech_lanes(conversation: Conversation, ruler: Ruler) -> SpeechLanes | None:
     """The lanes of a conversation; None where nothing has a time."""
     speakers = [
-        Lane(who.name or who.id, "speaker", tuple(_speech(conversation, who.id, ruler)), who.role)
+        Lane(who.name or who.id, "speaker", tuple(_speech(conversation, who.id, ruler)), who.role, who.id)
         for who in conversation.participants
     ]
     lanes = [lane for lane in speakers if lane.spans]
@@ -124,8 +135,13 @@ def speech_lanes(conversation: Conversation, ruler: Ruler) -> SpeechLanes | None
         gaps=gaps,
         endless=sum(span.end is None for lane in speakers for span in lane.spans),
         unplaced=ruler.unplaced,
-        tracks=tuple(track.path or track.url or track.id for track in recording.tracks) if recording else (),
+        tracks=tuple(map(_track_name, recording.tracks)) if recording else (),
     )
+
+
+def _track_name(track: Track) -> str:
+    """As the log has it; of a whole path the name, since reading makes paths whole."""
+    return (base_name(track.path) if os.path.isabs(track.path) else track.path) or track.url or track.id
 
 
 def _speech(conversation: Conversation, speaker: str, ruler: Ruler) -> Iterable[LaneSpan]:

@@ -6,18 +6,21 @@ Everything is text by now, but not yet markup: what shows it escapes it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from math import isfinite
 from typing import Any
 
 import msgspec
 
 from convoscope.analysis.words import counted, key_text, outcome_text, points_text, reason_text, value_text
+from convoscope.annotate.annotator import judge_behind
 from convoscope.conversation import (
     Annotations,
     AnyEvent,
     ComponentMetric,
     Conversation,
     GuardEvaluated,
+    Json,
     Marker,
     Retrieval,
     SlotFilled,
@@ -34,10 +37,12 @@ from convoscope.metrics.declaration import HIGHER, LOWER, SHARE
 from convoscope.metrics.registry import parent_metric
 from convoscope.metrics.unresolved import RESOLUTION, RESOLVED_BY
 from convoscope.report.run_tables import FEW, REASONS, visible_figures
-from convoscope.report.speech_lanes import Ruler, SpeechLanes, speech_lanes
+from convoscope.report.speech_lanes import Ruler, SpeechLanes, clock_text, speech_lanes
 from convoscope.report.text_diff import TextVersion, readings
 from convoscope.runs.conversations import KeptConversation, ReducedScore, ScoreRow
+from convoscope.runs.reliability import claims_nothing
 from convoscope.runs.summary import Summary
+from convoscope.scores.judges import model_of
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, Observation
 from convoscope.views.flow.endings import outcome_of
 from convoscope.views.result_fields import HOUSE_RULE, INFERRED, ToolOutcome
@@ -48,6 +53,8 @@ MAX_TEXT = 20_000
 FOLDED = "without a value"
 """The status of a mark that counts others."""
 NO_RESULT = "none in the log"
+_MOMENTS = '"moments"'
+"""In the details of what the page marks in a recording."""
 
 _DOES = {
     "tool_call": "calls tool",
@@ -167,6 +174,8 @@ class StoryMaker:
         names = {key.partition("@")[0] for key in self.declared}
         self.parts = frozenset(name for name in names if parent_metric(name, names))
         """Metrics that are part of another: their evidence is the whole's."""
+        self.doubtful = frozenset((one.key, one.judge) for one in summary.figures if claims_nothing(summary, one))
+        """Metrics, each with a judge, that neither pass nor fail."""
         self._visible = frozenset(figure.key for figure in visible_figures(summary).figures)
         """Metrics with a value somewhere in the run, which are shown where they have none, too."""
 
@@ -203,8 +212,8 @@ class StoryMaker:
         turns = {str(turn.id) for turn in _turns(conversation)}
 
         def is_wanted(row: ScoreRow) -> bool:
-            _, metric, variant, kind, subject, _, judge, _, status, value, *_ = row
-            is_shown = kind != "turn" or subject not in turns or judge != COMPUTED
+            _, metric, variant, kind, subject, _, judge, _, status, value, *_, details = row
+            is_shown = kind != "turn" or subject not in turns or judge != COMPUTED or _MOMENTS in (details or "")
             return is_shown or self.is_bad(key_text(metric, variant), status, value)
 
         return is_wanted
@@ -275,7 +284,8 @@ class _Marks:
         if reduced.skipped and reduced.status == MEASURED:
             evidence.append(StoryFact("without a value", str(reduced.skipped)))
         if reduced.ten is not None:
-            evidence.append(StoryFact("of 10 points", points_text(reduced.ten, declared)))
+            is_marked = (reduced.key, reduced.judge) not in self._maker.doubtful
+            evidence.append(StoryFact("of 10 points", points_text(reduced.ten, declared if is_marked else None)))
         return self._made(reduced.key, reduced, evidence)
 
     def _mark(self, key: str, observation: Observation) -> Mark:
@@ -442,7 +452,37 @@ def _evidence(observation: Observation) -> Iterator[StoryFact]:
     if observation.denominator is not None and observation.numerator is not None and observation.denominator != 1:
         yield StoryFact("counted", f"{observation.numerator:g} of {observation.denominator:g}")
     for name, value in (observation.details or {}).items():
-        yield StoryFact(reason_text(name), value if isinstance(value, str) else json_text(value))
+        text = value if isinstance(value, str) else _moments_text(value) or json_text(value)
+        yield StoryFact(reason_text(name), text)
+
+
+def _moments_text(value: Json) -> str:
+    """Moments of a recording as a person reads them; empty for anything else."""
+    values = [value] if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    moments = [one for one in values if isinstance(one, Mapping)]
+    if not moments or len(moments) != len(values):
+        return ""
+    starts = [one.get("start") for one in moments]
+    times = [clock_text(float(one)) for one in starts if isinstance(one, int | float) and isfinite(one)]
+    if len(times) != len(moments):
+        return ""
+    if all({"text", "start", "end"} == one.keys() for one in moments):  # each word of an utterance
+        return f"{counted(len(moments), 'word')}, from {times[0]} on"
+    return "; ".join(f"at {time} {_moment_text(one)}" for time, one in zip(times, moments, strict=True))
+
+
+def _moment_text(moment: Mapping[str, Json]) -> str:
+    """What happens at a moment: its text, else each other part of it."""
+    kind, text = moment.get("kind"), moment.get("text")
+    words = str(kind).replace("_", " ") if kind else ""
+    if text:
+        return f"{words}: {text}" if words else str(text)
+    parts = [
+        f"{name} {value if isinstance(value, str) and value else json_text(value)}"
+        for name, value in moment.items()
+        if name not in ("start", "end", "kind", "text")
+    ]
+    return ", ".join(filter(None, (words, *parts)))
 
 
 def _result(result: ToolResult, outcome: ToolOutcome) -> dict[str, Any]:
@@ -558,7 +598,9 @@ WITHOUT_TEXT = "without a text"
 
 def _findings(annotations: Annotations) -> Iterator[PlacedFinding]:
     verb = "labelled" if annotations.origin == "gold" else "found"
+    judge = judge_behind(annotations)
     by = f"{verb} by {annotations.annotator or 'an annotator without a name'}"
+    by += "" if judge == COMPUTED else f" {model_of(judge)}"
     looked = annotations.extraction.get(RESOLUTION) == "success"
     for topic in annotations.topics or ():
         seqs = topic.events or tuple(dict.fromkeys(topic.span or ()))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from convoscope.analysis.answer import noun_of, rank_reasons, rank_texts
-from convoscope.analysis.judges import has_judges
 from convoscope.analysis.words import EXTREMES, ORDERS, counted, cut_text, percent_text, reason_text, seconds_text
 from convoscope.conversation import ASSISTANT, SYSTEM, USER
 from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
+from convoscope.report.speech_lanes import clock_text
 from convoscope.report.story import FOLDED, NO_RESULT, Mark, Story, StoryFact, TimelineEntry, by_seq, story
 from convoscope.report.table import number_column, print_table, print_words, text_table
 from convoscope.report.text_diff import TextVersion
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import RankedConversation, rank
+from convoscope.runs.reliability import has_judges
 from convoscope.runs.run import Run
 from convoscope.scores.observation import MEASURED
 
@@ -29,6 +33,7 @@ _BRIEF_INDENT = " " * 15
 _BRIEF_LONG = 160
 """Characters of a tool's error, and of a finding, in brief."""
 _INDENT = " " * 10
+_MOST_REMARKS = 3
 _LONG = 400
 """Characters of a tool's value that are printed; `--json` has all."""
 
@@ -67,12 +72,29 @@ def print_conversation(screen: Screen, run: Run, record: KeptConversation, *, fu
         _print_judged(screen, judged)
         return
     user = "caller" if noun_of(run) == "call" else "user"
+    made = msgspec.structs.replace(made, because=(*made.because, *_fact_lines(record)))
     _print_brief(screen, made, rank_text, {USER: user, ASSISTANT: "agent", SYSTEM: "system"}, ranked.event)
     _print_judged(screen, judged)
     names = run.summary.whole_metrics
     measured = {score.metric for score in record.reduced if score.status == MEASURED}.intersection(names)
     notes = f", {counted(len(record.notes), 'note')} of reading" if record.notes else ""
     screen.line(f"{len(measured):,} of {counted(len(names), 'metric')} measured{notes} (--full)")
+
+
+def _fact_lines(record: KeptConversation) -> list[str]:
+    """The facts that arrived wrong in the recording, then those that may have, with the moment to listen to."""
+    if record.conversation.recording is None:
+        return []
+    from convoscope.report.page.words import fact_remarks, text_blocks
+
+    remarks = [remark for texts in text_blocks(record).values() for remark in fact_remarks(texts)]
+    remarks.sort(key=lambda remark: (remark.is_open, remark.second))
+    lines = [f"{remark.text}: listen at {clock_text(remark.second)} of the recording" for remark in remarks]
+    more = len(lines) - _MOST_REMARKS
+    return [
+        *lines[:_MOST_REMARKS],
+        *([f"{counted(more, 'more fact')} did not arrive, or may not have"] if more > 0 else []),
+    ]
 
 
 def _judged(run: Run, record: KeptConversation, made: Story) -> JudgedCall | None:
@@ -126,6 +148,12 @@ def _print_brief(screen: Screen, story: Story, rank_text: str, roles: Mapping[st
             text = one_line(f"{finding.by}: {finding.text}", _BRIEF_LONG)
             for line in textwrap.wrap(text, WIDTH - len(_BRIEF_INDENT)):
                 screen.line(_BRIEF_INDENT + line, "red" if finding.is_open else "dim")
+    # Without words, when there was speech and silence is all there is.
+    if not any(_texts(entry) for entry in story.entries):
+        if not any(entry.kind == "utterance" for entry in story.entries):
+            screen.line("No words are known.", "dim")
+        if story.timeline is not None:
+            print_words(screen, f"timeline: {story.timeline.caption}", style="dim")
     screen.line()
 
 
@@ -143,11 +171,19 @@ def _brief_lines(entry: TimelineEntry, roles: Mapping[str, str]) -> Iterator[str
             text = f"{entry.title}: no result in the log"
         yield from _spoken(clock, "tool", text)
     elif entry.kind == "utterance":
-        texts = [version.text.strip() for version in entry.readings if version.text.strip()]
-        if texts:
-            yield from _spoken(clock, roles.get(entry.role, "other"), texts[0])
+        texts = _texts(entry)
+        # Of a bare recording only the channels are known.
+        unknown = entry.title if re.fullmatch(r"channel \d{1,3}", entry.title) else "other"
+        who = roles.get(entry.role, unknown)
+        yield from _spoken(clock, who, texts[0] if texts else "(no words in the log)")
         if entry.role == USER and texts and _plain(texts[-1]) != _plain(texts[0]):
             yield from _spoken("", "heard", texts[-1])
+
+
+def _texts(entry: TimelineEntry) -> list[str]:
+    """The words of an utterance; what else happens has none."""
+    texts = [version.text.strip() for version in entry.readings]
+    return [text for text in texts if text and entry.kind == "utterance"]
 
 
 def _spoken(clock: str, who: str, text: str) -> Iterator[str]:

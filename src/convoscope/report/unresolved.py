@@ -8,18 +8,20 @@ from typing import Any
 
 from convoscope.analysis.words import counted, reason_text
 from convoscope.conversation.lazy import cached_on_argument
+from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.report.page.overview import call_link
 from convoscope.report.panels import PagePanel, panel
 from convoscope.report.table import ReportTable, TableCell, TableColumn
 from convoscope.runs.run import Run
 from convoscope.runs.sql import query
+from convoscope.scores.judges import is_annotator, model_of
 
 MAX_ROWS = 100
 """As many as the page shows of a table."""
 _RISKS, _ACTIONS = "semantic.unresolved_risks", "semantic.unowned_actions"
 _WORST_FIRST = ("critical", "high", "medium", "low", "")
 _SQL = f"""
-    SELECT conversation, metric, value, details FROM scores
+    SELECT conversation, metric, value, details, judge FROM scores
     WHERE metric IN ('{_RISKS}', '{_ACTIONS}') AND status = 'measured'
     ORDER BY ALL
 """
@@ -39,16 +41,21 @@ def unresolved_panel(run: Run) -> PagePanel | None:
         (_risk_row(row) for row in rows if row[1] == _RISKS and row[2]), key=lambda row: (_rank(row[1]), row[0])
     )
     actions = [(str(row[0]), "; ".join(_details(row, "actions"))) for row in rows if row[1] == _ACTIONS and row[2]]
-    annotator = run.receipt.config.get("annotate")
     tables = [
         _table(("conversation", "worst", "risks"), risks, "Unresolved risks"),
         _table(("conversation", "promise"), actions, "Promises without an owner"),
     ]
     return PagePanel(
         title="What was left open",
-        line=f"{_looked(rows, _RISKS, len(risks), run)} with an unresolved risk, "
-        f"{_looked(rows, _ACTIONS, len(actions), run)} with a promise without an owner. "
-        f"Found by {str(annotator).partition('/')[0] if annotator else 'the annotators of the logs'}.",
+        line=", ".join(
+            f"{_looked(rows, metric, count, run)} with {what}"
+            for metric, count, what in (
+                (_RISKS, len(risks), "an unresolved risk"),
+                (_ACTIONS, len(actions), "a promise without an owner"),
+            )
+            if any(row[1] == metric for row in rows)
+        )
+        + f". Found by {_annotators(rows, run)}.",
         tables=[table for table in tables if table.rows],
         remarks=[
             f"Only the first {MAX_ROWS} of {len(long):,} are listed; `convoscope sql` has all of them."
@@ -69,6 +76,15 @@ def _looked(rows: Sequence[Sequence[Any]], metric: str, count: int, run: Run) ->
     looked = sum(row[1] == metric for row in rows)
     of_all = "" if looked == run.summary.conversations else f" that were looked at (of {run.summary.conversations:,})"
     return f"{count:,} of {counted(looked, 'conversation')}{of_all}"
+
+
+def _annotators(rows: Sequence[Sequence[Any]], run: Run) -> str:
+    """Who found it. What a language model found is an opinion, until gold labels say how good it is."""
+    models = sorted({model_of(row[4]) for row in rows if is_annotator(row[4])})
+    if models:
+        return f"{' and '.join(models)}, {NOT_CALIBRATED}"
+    annotator = run.receipt.config.get("annotate")
+    return str(annotator).partition("/")[0] if annotator else "the annotators of the logs"
 
 
 def _details(row: Sequence[Any], name: str) -> list[Any]:

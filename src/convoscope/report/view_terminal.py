@@ -16,6 +16,7 @@ from convoscope.conversation import AnyEvent, Conversation, Utterance
 from convoscope.harmless import one_line
 from convoscope.report.screen import Screen
 from convoscope.report.table import number_column, print_table, text_table
+from convoscope.runs.growth import RECORDS
 from convoscope.runs.run import Run, write_json
 from convoscope.scores.observation import Score
 from convoscope.views import MetricContext, metric_context
@@ -174,7 +175,6 @@ def _since(conversation: Conversation, event: AnyEvent) -> float | None:
     return round(conversation.common(event.time) - conversation.started, 3)
 
 
-FOLDER = "records"
 FILE = "metrics.json"
 _UNFIT = re.compile(r"[^\w.-]+")
 
@@ -191,7 +191,7 @@ def write_contexts(run: Run) -> tuple[Path, ...]:
             own_scores = list(waiting[1])
             waiting = next(scores, None)
         context = metric_context(conversation).to_dict()
-        folder = run.folder.joinpath(FOLDER, *_folder_parts(conversation.id))
+        folder = run.folder.joinpath(RECORDS, *_folder_parts(conversation.id))
         folder.mkdir(parents=True, exist_ok=True)
         fields = {"record_id": context["record_id"], "context": context, "metrics": _by_metric(own_scores)}
         write_json(folder / FILE, fields)

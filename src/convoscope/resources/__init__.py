@@ -2,6 +2,18 @@
 
 from convoscope.resources.judge import Judge, Verdict
 from convoscope.resources.registry import Resource, resource
-from convoscope.resources.sound import Recognised, Recogniser, Recording, Sound
+from convoscope.resources.sound import Recognised, Recogniser, RecordedTrack, Recording, RecordingError, Sound, Span
 
-__all__ = ["Judge", "Recognised", "Recogniser", "Recording", "Resource", "Sound", "Verdict", "resource"]
+__all__ = [
+    "Judge",
+    "Recognised",
+    "Recogniser",
+    "RecordedTrack",
+    "Recording",
+    "RecordingError",
+    "Resource",
+    "Sound",
+    "Span",
+    "Verdict",
+    "resource",
+]

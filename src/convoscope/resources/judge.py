@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -10,6 +11,11 @@ from convoscope.errors import UsageError
 
 if TYPE_CHECKING:
     import asyncio
+
+    from convoscope.resources.sound import Sound
+
+HEARS_NOTHING = "judge_hears_nothing"
+"""The reason of a judge that takes no sound."""
 
 
 class Verdict(NamedTuple):
@@ -28,6 +34,15 @@ class Verdict(NamedTuple):
     is_repaired: bool = False
     """The first answer could not be used; this is the second."""
 
+    def share(self, of: int) -> Verdict:
+        """The same answer with its share of what it took: one of so many scores that rest on it."""
+        return self._replace(
+            input_tokens=self.input_tokens and round(self.input_tokens / of),
+            output_tokens=self.output_tokens and round(self.output_tokens / of),
+            cost=self.cost and self.cost / of,
+            seconds=self.seconds and self.seconds / of,
+        )
+
 
 @runtime_checkable
 class Judge(Protocol):
@@ -38,6 +53,23 @@ class Judge(Protocol):
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
         """The answer to a prompt, in the shape of a JSON Schema. Raises where there is none to be had."""
+
+
+@runtime_checkable
+class ListeningJudge(Protocol):
+    """A judge that may be asked about a sound."""
+
+    identity: str
+    no_sound: str
+    """Why it is sent no sound, as a reason code such as `judge_hears_nothing`; "" for one that is."""
+
+    async def ask(self, prompt: str, schema: Mapping[str, Any], sound: Sound | None = None) -> Verdict:
+        """The answer to a prompt about a sound. Raises where there is none to be had."""
+
+
+def no_sound(judge: Judge) -> str:
+    """Why a judge is sent no sound; "" where it is. One of the user's own that does not say so hears nothing."""
+    return str(getattr(judge, "no_sound", HEARS_NOTHING))
 
 
 class JudgePanel:
@@ -77,20 +109,23 @@ class AskedOnce(Judge):
         self.joint_metrics = joint_metrics
         """The metrics of the run whose questions go together where they show the same."""
         self.identity = judge.identity
-        self._answers: dict[tuple[str, str], asyncio.Future[Verdict]] = {}
+        self._answers: dict[tuple[str, str, str], asyncio.Future[Verdict]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.judge, name)
 
-    async def ask(self, prompt: str, schema: Mapping[str, Any]) -> Verdict:
+    async def ask(self, prompt: str, schema: Mapping[str, Any], sound: Sound | None = None) -> Verdict:
         import asyncio
 
-        key = prompt, json.dumps(schema, sort_keys=True, default=repr)
+        # One of the user's own need not take a sound.
+        heard = {} if sound is None else {"sound": sound}
+        clip = "" if sound is None else hashlib.sha256(sound.samples.tobytes()).hexdigest()
+        key = prompt, json.dumps(schema, sort_keys=True, default=repr), clip
         answer = self._answers.get(key)
         if answer is None or answer.cancelled():
             while len(self._answers) >= self.MOST:
                 del self._answers[next(iter(self._answers))]
-            answer = self._answers[key] = asyncio.ensure_future(self.judge.ask(prompt, schema))
+            answer = self._answers[key] = asyncio.ensure_future(self.judge.ask(prompt, schema, **heard))
             answer.add_done_callback(lambda done: done.cancelled() or done.exception())  # it may be that none waits
         return await asyncio.shield(answer)
 
@@ -100,4 +135,14 @@ def judges_of(resource: Judge | JudgePanel) -> tuple[Judge, ...]:
     return resource.judges if isinstance(resource, JudgePanel) else (resource,)
 
 
-__all__ = ["AskedOnce", "Judge", "JudgePanel", "Verdict", "close", "judges_of"]
+__all__ = [
+    "HEARS_NOTHING",
+    "AskedOnce",
+    "Judge",
+    "JudgePanel",
+    "ListeningJudge",
+    "Verdict",
+    "close",
+    "judges_of",
+    "no_sound",
+]

@@ -122,11 +122,11 @@ class _Panel:
     """Makes several judges. Each metric that asks for a judge is answered by each of them."""
 
     def __init__(self, judges: Sequence[Resource]) -> None:
-        self._judges = tuple(judges)
+        self.judges = tuple(judges)
         self.__qualname__ = type(self).__qualname__
 
     def __call__(self) -> JudgePanel:
-        return JudgePanel([made(judge) for judge in self._judges], [judge.is_managed for judge in self._judges])
+        return JudgePanel([made(judge) for judge in self.judges], [judge.is_managed for judge in self.judges])
 
 
 _METHODS = {"ask": Judge, "tracks": Recording, "recognise": Recogniser}

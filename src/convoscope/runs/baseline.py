@@ -15,6 +15,7 @@ from convoscope.errors import RunError
 from convoscope.runs.receipt import canonical_hash, now
 from convoscope.runs.run import Run, write_json
 from convoscope.settings_file import FoundSettings
+from convoscope.storage import as_path, is_remote, store_errors
 
 FILE = "convoscope-baseline.json"
 SCHEMA = "convoscope.baseline/1"
@@ -27,7 +28,7 @@ class BaselineFile(msgspec.Struct, frozen=True, kw_only=True):
 
     schema: str = SCHEMA
     run: str
-    """The folder of the run, from the folder of the file on."""
+    """The folder of the run, from the folder of the file on, or its address in an object store."""
     run_id: str
     identity: str
     """A hash of all that the run depends on: settings, input, metrics, version, sources."""
@@ -54,7 +55,7 @@ def set_baseline(run: Run, path: Path) -> BaselineFile:
     if not path.parent.is_dir():
         raise RunError(f"cannot write {path}: there is no folder {path.parent}", hint="create it first")
     kept = BaselineFile(
-        run=Path(os.path.relpath(run.folder, path.parent)).as_posix(),
+        run=str(run.folder) if is_remote(run.folder) else Path(os.path.relpath(run.folder, path.parent)).as_posix(),
         run_id=run.receipt.run_id,
         identity=canonical_hash(run.receipt.depends_on),
         conversations=run.summary.conversations,
@@ -83,8 +84,10 @@ def open_baseline(path: Path) -> Run:
     if path.is_dir():
         return Run.open(path)
     kept = read_baseline(path)
-    folder = Path(os.path.relpath(path.parent / kept.run))
-    if not folder.is_dir():
+    folder = as_path(kept.run) if is_remote(kept.run) else Path(os.path.relpath(path.parent / kept.run))
+    with store_errors(folder):
+        is_there = folder.is_dir()
+    if not is_there:
         hint = f"bring {kept.run_id} back, from a cache or by scoring its logs again; or set another: {COMMAND}"
         raise RunError(f"the baseline of {path} is gone: there is no run at {folder}", hint=hint)
     run = Run.open(folder)

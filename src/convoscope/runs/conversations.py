@@ -183,7 +183,7 @@ def _absences(connection: duckdb.DuckDBPyConnection, run: Run) -> dict[str, list
     columns = "profile, metric, variant, status, unit, reason, coalesce(detail, '')"
     absences: dict[str, list[ReducedScore]] = {}
     for profile, metric, variant, status, unit, reason, detail in connection.execute(
-        f"SELECT {columns} FROM {parquet(run.folder / PROFILES)}"
+        f"SELECT {columns} FROM {parquet(run.tables.own(PROFILES))}"
     ).fetchall():
         absence = ReducedScore(metric, variant, COMPUTED, status, None, None, unit, 0, 1, reason, detail)
         absences.setdefault(profile, []).append(absence)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from convoscope.errors import RunError
 from convoscope.harmless import is_utf8
 from convoscope.scores.observation import COMPUTED
 from convoscope.scores.side_tables import is_side_table_name
+from convoscope.storage import addresses, is_remote, register_store
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,6 +27,8 @@ ANSWERS = "answers"
 """What metrics that wait were answered, in the folder of an unfinished run."""
 SCRATCH = "scratch"
 _OWN = (INSIDE, ANSWERS, SCRATCH)
+_GENERATION = "generation-"
+"""Begins the name of the folder with the own files of a run that grew."""
 
 
 def check_folder(folder: Path) -> None:
@@ -32,6 +36,8 @@ def check_folder(folder: Path) -> None:
 
     A link would lead reading and writing out of it, and a pipe would wait for ever.
     """
+    if is_remote(folder):  # a store holds objects only
+        return
     for entry in _entries(folder):
         if entry.is_symlink() or not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
             what = "a link" if entry.is_symlink() else "neither a file nor a folder"
@@ -42,12 +48,49 @@ def check_folder(folder: Path) -> None:
 
 
 def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
-    """What lies in it and in the folders that a run writes. Other folders are not opened by any command."""
+    """What lies in it and in the folders that a run writes. Other folders are not opened by any command.
+
+    A folder that another process removes meanwhile, as one that adds to the run does, holds nothing.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             yield entry
-            if entry.is_dir(follow_symlinks=False) and (entry.name in _OWN or entry.name.endswith(".parquet")):
-                yield from _entries(entry.path)
+            if entry.is_dir(follow_symlinks=False) and _is_own(entry.name):
+                with suppress(FileNotFoundError):
+                    yield from _entries(entry.path)
+
+
+def _is_own(name: str) -> bool:
+    return name in _OWN or name.endswith(".parquet") or name.startswith(_GENERATION)
+
+
+def generation_folder(folder: Path, generation: int) -> Path:
+    """Where a run keeps its own files, other than the receipt, as they were after so many growths."""
+    return folder / f"{_GENERATION}{generation:06d}"
+
+
+_OBJECT = re.compile(
+    rf"^(?P<folder>(?P<table>\w+)\.parquet/part-\d{{6,}}|{_GENERATION}\d{{6,}})"
+    r"(?:-(?P<attempt>[0-9a-f]{8}))?(?P<rest>\.parquet|/\w[\w.-]*)"
+)
+
+
+def object_name(name: str, attempt: str) -> str:
+    """A file of a run as an attempt to write it names it in an object store: `scores.parquet/part-000007-3f9a1c2b…`."""
+    return _OBJECT.sub(rf"\g<folder>-{attempt}\g<rest>", name)
+
+
+def file_name(name: str) -> str:
+    """The file of a run that an object is; "" for what is no object of a run. Its name may come from anyone."""
+    match = _OBJECT.fullmatch(name)
+    if match is None or (match["table"] is None) == (match["rest"] == ".parquet"):
+        return ""
+    return match["folder"] + match["rest"] if match["table"] is None or is_table_name(match["table"]) else ""
+
+
+def generation_folders(folder: Path) -> list[Path]:
+    """Those that there are."""
+    return [path for path in folder.glob(f"{_GENERATION}*") if path.is_dir()]
 
 
 def connect(folder: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -112,8 +155,10 @@ def _shut_in(connection: duckdb.DuckDBPyConnection, folders: Sequence[Path], fil
 
     Before anything of a run is read: a run folder may come from anyone.
     """
+    for path in (*folders, *files):
+        register_store(connection, path)
     for setting, paths in (("allowed_directories", folders), ("allowed_paths", files)):
-        names = [name for path in paths for name in (quoted(path.resolve()), pattern(path))]
+        names = [name for path in paths for name in (*map(quoted, addresses(path)), pattern(path))]
         connection.execute(f"SET {setting} = [{', '.join(dict.fromkeys(names))}]")
     connection.execute("SET allow_community_extensions = false")
     connection.execute("SET enable_external_access = false")
@@ -128,6 +173,11 @@ def quoted(text: object) -> str:
 def part_file(folder: Path, table: str, part: int) -> Path:
     """The file of one part of a table."""
     return folder / f"{table}.parquet" / f"part-{part:06d}.parquet"
+
+
+def attempted_file(folder: Path, table: str, part: int, attempt: str) -> Path:
+    """The same file as a worker leaves it: it gets its name when the part is taken."""
+    return part_file(folder, table, part).with_suffix(f".{attempt}")
 
 
 def table_folders(folder: Path) -> list[Path]:
@@ -158,10 +208,16 @@ def dimension_column(name: str) -> str:
     return f'"{name}"' if name in DIMENSIONS else f"json_extract_string(dimensions, {pointer})"
 
 
-def further_dimensions(connection: duckdb.DuckDBPyConnection, conversations: str) -> set[str]:
-    """The dimensions that these conversations have from their log, beside our own."""
-    names = f"SELECT DISTINCT unnest(json_keys(dimensions)) FROM {conversations} WHERE dimensions IS NOT NULL"
-    return {name for (name,) in connection.execute(names).fetchall()}
+def known_dimensions(connection: duckdb.DuckDBPyConnection, conversations: str) -> set[str]:
+    """The dimensions that some of these conversations have: our own, and those from their log."""
+    columns = (*DIMENSIONS, "dimensions")
+    counted = ", ".join(f"count({name})" for name in columns)
+    (counts,) = connection.execute(f"SELECT {counted} FROM {conversations}").fetchall()
+    known = {name for name, count in zip(columns, counts, strict=True) if count}
+    if "dimensions" in known:
+        names = f"SELECT DISTINCT unnest(json_keys(dimensions)) FROM {conversations} WHERE dimensions IS NOT NULL"
+        known |= {name for (name,) in connection.execute(names).fetchall()}
+    return known - {"dimensions"}
 
 
 class Tables:
@@ -170,19 +226,49 @@ class Tables:
     A part file says in which part and which row of it a conversation is. Its number is its index in the run.
     """
 
-    def __init__(self, folder: Path, parts: Sequence[int]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        parts: Sequence[int],
+        order: Sequence[int] = (),
+        generation: int = 0,
+        objects: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
+        self._objects = {file_name(one): one for one in objects}
+        """Of a run in an object store: its objects, by the names that the files of a run have."""
+        start = generation_folder(Path(), generation).name
+        self._apart = next((one.partition("/")[0] for one in objects if one.startswith(start)), "")
         self.parts = parts
-        """Conversations of each part."""
-        self.firsts = [sum(parts[:number]) for number in range(len(parts))]
+        """Conversations of each part; 0 of one that is no longer there."""
+        self.order = list(order) or [number for number, count in enumerate(parts) if count]
+        """The numbers of the parts in the order of the input."""
+        self.generation = generation
+        self.firsts = [0] * len(parts)
+        """The number of the first conversation of each part."""
+        total = 0
+        for part in self.order:
+            self.firsts[part] = total
+            total += parts[part]
+
+    def own(self, name: str) -> Path:
+        """One of the files of the run that belong to no part. Those of a run that grew lie apart by generation.
+
+        A reader that opened the run before it grew goes on with what it saw.
+        """
+        apart = generation_folder(self.folder, self.generation)
+        if self._objects:
+            return self.folder / self._apart / name
+        return (apart if apart.is_dir() else self.folder) / name
 
     def files(self, table: str) -> list[Path]:
         """The parts of a table; of a side table, those that have rows."""
-        return [path for part in range(len(self.parts)) for path in self.of_part(table, part)]
+        return [path for part in self.order for path in self.of_part(table, part)]
 
     def check(self) -> None:
         """Refuse a run of which a part is missing: its figures would be of the rest."""
-        for table in TABLES:
+        names = {*TABLES, *(name.partition(".parquet/")[0] for name in self._objects if ".parquet/" in name)}
+        for table in sorted(names):
             for path in self.files(table):
                 if not path.is_file():
                     raise RunError(
@@ -192,11 +278,15 @@ class Tables:
     def of_part(self, table: str, part: int) -> list[Path]:
         """The file of one part of a table, if it has one. Where one must be, it is named though it is missing."""
         path = part_file(self.folder, table, part)
-        return [path] if (self.parts[part] and table in TABLES) or path.exists() else []
+        if there := self._objects.get(f"{path.parent.name}/{path.name}"):
+            return [self.folder / there]
+        return [path] if (self.parts[part] and table in TABLES) or (not self._objects and path.exists()) else []
 
     def side_tables(self) -> list[str]:
         """The names of the side tables that have rows. A folder whose name is not a table's is not of the run."""
-        names = (path.stem for path in table_folders(self.folder))
+        names = {path.stem for path in table_folders(self.folder)}
+        if self._objects:
+            names = {name.partition(".parquet/")[0] for name in self._objects}
         return sorted(name for name in names if is_side_table_name(name) and self.files(name))
 
     def table(self, table: str, paths: Sequence[Path] | None = None, where: str = "true") -> str:
@@ -206,7 +296,7 @@ class Tables:
             return ""
         number = f"{self.number}::INTEGER AS number"
         source = f"{parquet(*paths)} AS t"
-        renamed = self.folder / RENAMED
+        renamed = self.own(RENAMED)
         if not renamed.exists():
             return f"(SELECT conversation, {number}, * EXCLUDE (conversation, part, row) FROM {source} WHERE {where})"
         return (
@@ -215,18 +305,13 @@ class Tables:
             f"LEFT JOIN {parquet(renamed)} AS r ON r.part = t.part AND r.row = t.row WHERE {where})"
         )
 
-    def at(self, table: str, numbers: Sequence[int]) -> str:
-        """The rows of some conversations: those of each part are looked up in its own file."""
-        by_part: dict[int, list[int]] = {}
-        for number in sorted(numbers):
-            part = bisect_right(self.firsts, number) - 1
-            by_part.setdefault(part, []).append(number - self.firsts[part])
-        queries: list[str] = []
-        for part, rows in by_part.items():
-            if paths := self.of_part(table, part):
-                wanted = ", ".join(map(str, rows))
-                queries.append(f"SELECT * FROM {self.table(table, paths, where=f't.row IN ({wanted})')}")
-        return f"({' UNION ALL '.join(queries)})"
+    def at(self, table: str, numbers: Iterable[int]) -> str:
+        """The rows of some conversations. Only the parts that hold them are opened."""
+        starts = [self.firsts[part] for part in self.order]
+        wanted = sorted(numbers)
+        parts = dict.fromkeys(self.order[bisect_right(starts, number) - 1] for number in wanted)
+        paths = [path for part in parts for path in self.of_part(table, part)]
+        return f"(SELECT * FROM {self.table(table, paths)} WHERE number IN ({', '.join(map(str, wanted))}))"
 
     @property
     def number(self) -> str:
@@ -239,17 +324,24 @@ def parquet(*paths: Path) -> str:
     return f"read_parquet([{', '.join(pattern(path) for path in paths)}])"
 
 
+def metadata(*paths: Path) -> str:
+    """What Parquet files say of their columns, without their rows."""
+    return f"parquet_metadata([{', '.join(pattern(path) for path in paths)}])"
+
+
 def pattern(path: Path) -> str:
     """A pattern that means this very file: DuckDB would read * ? [ in a name as patterns, and ~ as a home."""
-    if not is_utf8(path.resolve()):
+    resolved = path.resolve()
+    if not is_utf8(resolved):
         raise RunError(f"the path {os.fsencode(path)!r} is not UTF-8", hint="rename the folder of the run")
-    return quoted(re.sub(r"([*?\[])", r"[\1]", str(path.resolve())))
+    return quoted(re.sub(r"([*?\[])", r"[\1]", str(resolved)))
 
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, query: str, path: Path, options: str) -> None:
     """Write what a query gives as one file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".unfinished")
+    # Not its parents: a worker that was thought to be lost must not make the folder of a finished run again.
+    path.parent.mkdir(exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.unfinished")
     connection.execute(f"COPY ({query}) TO {quoted(unfinished.resolve())} (FORMAT parquet, {options})")
     unfinished.rename(path)
 
@@ -258,7 +350,7 @@ def _absent(tables: Tables, paths: Sequence[Path] | None, columns: str) -> str:
     conversations = tables.table(CONVERSATIONS, paths)
     return (
         f"SELECT c.conversation, c.number, p.metric, p.variant, {columns} "
-        f"FROM {conversations} AS c JOIN {parquet(tables.folder / PROFILES)} AS p USING (profile)"
+        f"FROM {conversations} AS c JOIN {parquet(tables.own(PROFILES))} AS p USING (profile)"
     )
 
 

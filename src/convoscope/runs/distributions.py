@@ -6,10 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from convoscope.metrics.declaration import COUNT, RATIO, SHARE, WORDS
-from convoscope.runs.database import CONVERSATION_SCORES, SCORES, connect, quoted
-from convoscope.runs.ranking import Headline, headlines, with_values
+from convoscope.runs.database import SCORES, connect
+from convoscope.runs.measured import measured_columns
+from convoscope.runs.ranking import Headline, headlines
 from convoscope.runs.run import Run
+from convoscope.statistics.intervals import Floats
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,8 +27,6 @@ _WHOLE = (COUNT, WORDS)
 _TINY = 1e-9
 _HUGE = 1e100
 """Values beyond this are no amounts that a chart could show."""
-_VALUES_IN_MEMORY = 5_000_000
-"""Quantiles keep the values of all metrics that are asked for at once."""
 
 
 class Bin(NamedTuple):
@@ -78,95 +80,52 @@ class Distribution(NamedTuple):
 
 def distributions(run: Run) -> Iterator[Distribution]:
     """One for each metric of which at least one conversation has a value."""
-    with connect(run.folder) as connection:
-        valued = with_values(connection, run)
-        for headline in headlines(run.summary):
-            if headline[:3] in valued and (spread := _distribution(connection, run, headline)) is not None:
-                yield spread
+    return filter(None, (distribution(run, headline) for headline in headlines(run.summary)))
 
 
 def distribution(run: Run, headline: Headline) -> Distribution | None:
     """That of one metric; None where no conversation has a value."""
-    with connect(run.folder) as connection:
-        return _distribution(connection, run, headline)
-
-
-def _distribution(connection: duckdb.DuckDBPyConnection, run: Run, headline: Headline) -> Distribution | None:
     declared = run.summary.by_key.get(headline.key)
     level = declared.observes if declared is not None else "conversation"
-    conversations = _histograms(connection, run.table(CONVERSATION_SCORES), [headline]).get(headline)
+    conversations = _of_conversations(run, headline)
     if conversations is None:
         return None
     scores = run.table(SCORES)
-    amounts = level != "conversation" and headline.unit not in (SHARE, RATIO)
-    subjects = _histograms(connection, scores, [headline]).get(headline) if amounts else None
-    turns = _over_turns(connection, scores, headline) if level == "turn" else None
+    with connect(run.folder) as connection:
+        subjects = None
+        if level != "conversation" and headline.unit not in (SHARE, RATIO):
+            query = f"SELECT value FROM {scores} WHERE status = 'measured' AND {headline.condition}"
+            subjects = histogram(connection.execute(query).fetchnumpy()["value"], headline.unit)
+        turns = _over_turns(connection, scores, headline) if level == "turn" else None
     return Distribution(headline, level, conversations, subjects, turns)
 
 
 def histograms(run: Run) -> Iterator[tuple[Headline, Histogram]]:
     """How the conversations spread, for each metric of which at least one has a value."""
-    wanted = headlines(run.summary)
-    max_concurrency = max(1, _VALUES_IN_MEMORY // max(1, run.summary.conversations))
-    with connect(run.folder) as connection:
-        for start in range(0, len(wanted), max_concurrency):
-            some = wanted[start : start + max_concurrency]
-            yield from _histograms(connection, run.table(CONVERSATION_SCORES), some).items()
+    for headline in headlines(run.summary):
+        if (spread := _of_conversations(run, headline)) is not None:
+            yield headline, spread
 
 
-class _Spread(NamedTuple):
-    """What is asked of the values of one metric before they are put into bins."""
-
-    n: int
-    mean: float
-    least: float
-    most: float
-    quantiles: Sequence[float]
+def _of_conversations(run: Run, headline: Headline) -> Histogram | None:
+    return histogram(measured_columns(run, *headline[:3], columns=("value",))["value"], headline.unit)
 
 
-def _histograms(
-    connection: duckdb.DuckDBPyConnection, table: str, wanted: Sequence[Headline]
-) -> dict[Headline, Histogram]:
-    """Those of some metrics, in two queries: one for the middle and the ends, one for the bins between them."""
-    metrics = ", ".join(quoted(name) for name in dict.fromkeys(one.metric for one in wanted))
-    measured = f"{table} WHERE status = 'measured' AND metric IN ({metrics})"
-    rows = connection.execute(
-        "SELECT metric, variant, judge, count(*), avg(value), min(value), max(value), "
-        f"quantile_cont(value, [0.25, 0.5, 0.75, 0.95]) FROM {measured} GROUP BY metric, variant, judge"
-    ).fetchall()
-    by_name = {tuple(row[:3]): _Spread(*row[3:]) for row in rows}
-    spreads = {one: by_name[one[:3]] for one in wanted if one[:3] in by_name}
-    edges = {
-        one: bin_edges(spread.least, spread.most, (spread.quantiles[0], spread.quantiles[2]), one.unit)
-        for one, spread in spreads.items()
-        if max(abs(spread.least), abs(spread.most)) <= _HUGE
-    }
-    if not edges:
-        return {}
-    bins = ", ".join(
-        f"({quoted(one.metric)}, {quoted(one.variant)}, {quoted(one.judge)}, "
-        f"{low!r}::DOUBLE, {high - low!r}::DOUBLE, {len(more)})"
-        for one, (low, high, *more) in edges.items()
-    )
+def histogram(values: Floats, unit: str) -> Histogram | None:
+    """How values spread; None where there is none, and where no chart could show them."""
+    if not len(values):
+        return None
+    least, most = float(values.min()), float(values.max())
+    if max(abs(least), abs(most)) > _HUGE:
+        return None
+    p25, p50, p75, p95 = np.percentile(values, [25, 50, 75, 95]).tolist()
+    edges = bin_edges(least, most, (p25, p75), unit)
+    last = len(edges) - 2
     # A tiny push, so that a value on an edge falls into the bin that begins there.
-    counted = connection.execute(
-        "SELECT metric, variant, judge, "
-        "greatest(0, least(last, floor((value - low) / width + 1e-9)))::INTEGER AS bin, count(*) "
-        f"FROM (SELECT metric, variant, judge, value FROM {measured}) "
-        f"JOIN (VALUES {bins}) AS bins(metric, variant, judge, low, width, last) USING (metric, variant, judge) "
-        "GROUP BY ALL"
-    ).fetchall()
-    counts = {tuple(row[:4]): row[4] for row in counted}
-    return {
-        one: _histogram(spreads[one], ends, [counts.get((*one[:3], index), 0) for index in range(len(ends) - 1)])
-        for one, ends in edges.items()
-    }
-
-
-def _histogram(spread: _Spread, edges: Sequence[float], counts: Sequence[int]) -> Histogram:
+    index = np.clip(np.floor((values - edges[0]) / (edges[1] - edges[0]) + 1e-9), 0, last).astype(np.int64)
+    counts = np.bincount(index, minlength=last + 1).tolist()
     bins = [Bin(low, high, n) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
-    _, p50, _, p95 = spread.quantiles
-    return Histogram(bins, spread.n, spread.mean, p50, p95, spread.least, spread.most)
+    return Histogram(bins, len(values), float(values.mean()), p50, p95, least, most)
 
 
 def bin_edges(least: float, most: float, quartiles: tuple[float, float], unit: str) -> list[float]:

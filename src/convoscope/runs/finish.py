@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class Finished(Tables):
     """The tables of a run whose parts are all there."""
 
-    def __init__(self, folder: Path, parts: Sequence[int], profiles: Sequence[str], shared: Sequence[str]) -> None:
-        super().__init__(folder, parts)
+    def __init__(self, tables: Tables, profiles: Sequence[str], shared: Sequence[str]) -> None:
+        super().__init__(tables.folder, tables.parts, tables.order)
         self.profiles = profiles
         """The keys of all profiles that conversations have."""
         self.shared = shared
@@ -46,19 +46,19 @@ def finish_tables(
     limit: int | None,
     resources: frozenset[str] = frozenset(),
 ) -> Finished:
-    """Make the parts, which come in their order, the tables of a run. Only the part that a limit cuts is rewritten."""
+    """Make the parts, in the order of the input, the tables of a run. Only the part that a limit cuts is rewritten."""
     counts = [part.conversations for part in done]
     if limit is not None:
         counts = _cut(folder, done, limit)
-    _remove_strays(folder, {part.part for part, count in zip(done, counts, strict=True) if count})
+    _remove_strays(folder, [part for part, count in zip(done, counts, strict=True) if count])
     profiles = sorted({key for part, count in zip(done, counts, strict=True) if count for key in part.profiles})
     write_profiles(folder, metrics, profiles, resources)
-    parts = [0] * (1 + done[-1].part)
+    parts = [0] * (1 + max(part.part for part in done))
     for part, count in zip(done, counts, strict=True):
         parts[part.part] = count
     (folder / RENAMED).unlink(missing_ok=True)
-    shared = _rename(Tables(folder, parts))
-    return Finished(folder, parts, profiles, shared)
+    tables = Tables(folder, parts, [part.part for part, count in zip(done, counts, strict=True) if count])
+    return Finished(tables, profiles, _rename(tables))
 
 
 def _cut(folder: Path, done: Sequence[PartDone], limit: int) -> list[int]:
@@ -77,10 +77,10 @@ def _cut(folder: Path, done: Sequence[PartDone], limit: int) -> list[int]:
     return counts
 
 
-def _remove_strays(folder: Path, parts: set[int]) -> None:
+def _remove_strays(folder: Path, parts: Sequence[PartDone]) -> None:
     """Files of parts that are not of this run: beyond a limit, or never finished."""
     for table in table_folders(folder):
-        expected = {part_file(folder, table.stem, part) for part in parts}
+        expected = {part_file(folder, table.stem, part.part) for part in parts if table.stem in part.tables}
         for path in table.glob("*"):
             if path not in expected:
                 path.unlink()
@@ -129,8 +129,8 @@ def _taken(connection: duckdb.DuckDBPyConnection, conversations: str, names: Seq
 
 def _write_names(tables: Tables, numbers: Sequence[int], names: Sequence[str]) -> None:
     rows_of_run = np.asarray(numbers, dtype=np.int64)
-    firsts = np.asarray(tables.firsts, dtype=np.int64)
-    parts = np.searchsorted(firsts, rows_of_run, side="right") - 1
+    firsts, order = np.asarray(tables.firsts, dtype=np.int64), np.asarray(tables.order, dtype=np.int64)
+    parts = order[np.searchsorted(firsts[order], rows_of_run, side="right") - 1]
     columns = ColumnBuffer(len(names))
     columns.numbers("part", int, parts)
     columns.numbers("row", int, rows_of_run - firsts[parts])

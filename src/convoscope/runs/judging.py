@@ -13,7 +13,7 @@ from convoscope.harmless import one_line
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.registry import Declared
 from convoscope.resources.registry import JUDGE
-from convoscope.runs.database import CONVERSATIONS, SCORES, Tables, connect
+from convoscope.runs.database import CONVERSATIONS, SCORES, Tables, connect, parquet
 from convoscope.scores.judges import PANEL, kind_of, speaking_order
 from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.second_look import ONE_IN, SEED, drawn
@@ -136,6 +136,15 @@ def judging_summary(tables: Tables, metrics: Sequence[Declared], session: Sessio
 _SUBJECT = "CASE WHEN subject_kind = 'conversation' THEN '' ELSE subject_kind || ' ' || subject END"
 
 
+def unanswered_parts(tables: Tables) -> set[int]:
+    """The parts of a run with scores that a judge did not give."""
+    if not (files := tables.files(SCORES)):
+        return set()
+    query = f"SELECT DISTINCT part FROM {parquet(*files)} WHERE reason = 'judge_failed'"
+    with connect(tables.folder) as connection:
+        return {part for (part,) in connection.execute(query).fetchall()}
+
+
 def failure_warnings(tables: Tables) -> list[str]:
     """What each judge did not answer, and why, the commonest first; the reasons are words of servers."""
     query = (
@@ -144,10 +153,31 @@ def failure_warnings(tables: Tables) -> list[str]:
     )
     with connect(tables.folder) as connection:
         rows: list[tuple[str | None, str | None, int]] = connection.execute(query).fetchall()
-    return [
+        useless = connection.execute(_USELESS.format(scores=tables.table(SCORES))).fetchall()
+    failed = [
         f"judge {one_line(judge or '', 80)} did not answer (scores: {count:,}): {one_line(detail or '', 200)}"
         for judge, detail, count in rows
     ]
+    return failed + [
+        f"judge {one_line(judge, 80)}: {unusable:,} of {unusable + measured:,} scores have no value, as its answers "
+        f"cannot be used ({reason.replace('_', ' ')} {most:,})"
+        for judge, unusable, measured, reason, most in useless
+    ]
+
+
+_USELESS = f"""
+WITH counts AS (
+    SELECT split_part(judge, '@', 1) AS name, if(status = '{MEASURED}', '', reason) AS why, count(*) AS n
+    FROM {{scores}}
+    WHERE contains(judge, '/') AND (status = '{MEASURED}' OR reason IN
+        ('verdict_unusable', 'verdict_empty', 'verdict_partial', 'not_on_scale', 'evidence_not_found'))
+    GROUP BY ALL
+)
+SELECT name, sum(n) FILTER (why != '')::BIGINT AS unusable, coalesce(sum(n) FILTER (why = ''), 0)::BIGINT AS measured,
+    arg_max(why, n) FILTER (why != ''), max(n) FILTER (why != '')
+FROM counts GROUP BY name HAVING unusable >= measured AND unusable > 0 ORDER BY name
+"""
+"""Judges that give no value at least as often as one, and why, most often."""
 
 
 def _rows(tables: Tables) -> str:

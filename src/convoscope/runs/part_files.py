@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from convoscope import __version__
 from convoscope.conversation import DIMENSIONS, Conversation
+from convoscope.ingest.discover import LOCK
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import Read
 from convoscope.runs.database import (
     CONVERSATION_SCORES,
     CONVERSATIONS,
     SCORES,
+    attempted_file,
     connect,
-    part_file,
     quoted,
     write_parquet,
 )
 from convoscope.runs.partial import AnswerFile
+from convoscope.runs.receipt import sources
+from convoscope.runs.stored import upload_part
 from convoscope.scores.observation import LONGEST_ID, STATUSES, Counts, cut, cut_all, evidence
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.batch import MetricColumns
@@ -46,10 +52,20 @@ _encode = msgspec.json.Encoder().encode
 class PartFiles:
     """What a part holds, until its tables are written column by column."""
 
-    def __init__(self, folder: Path, part: int, tables: Sequence[SideTable], fields: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        part: int,
+        content: str,
+        tables: Sequence[SideTable],
+        fields: Sequence[str] = (),
+        address: str = "",
+    ) -> None:
         self.folder = folder
+        self.address = address
         self.part = part
-        self.answers = AnswerFile(folder, part)
+        self.attempt = uuid4().hex[:12]
+        self.answers = AnswerFile(folder, content)
         self._fields = fields
         self._conversations: list[tuple[Any, ...]] = []
         self._sides = [_SideRows(table) for table in tables]
@@ -103,10 +119,14 @@ class PartFiles:
             CONVERSATION_SCORES: _reduced_columns(batch, names),
             **{side.table.name: side.columns(names) for side in self._sides if side.rows},
         }
+        if self.address:  # a worker elsewhere has no folder of the run yet
+            self.folder.mkdir(parents=True, exist_ok=True)
         with connect(self.folder) as connection:
             for table, columns in tables.items():
                 columns.constant("part", int, self.part)
-                columns.write(connection, part_file(self.folder, table, self.part))
+                columns.write(connection, attempted_file(self.folder, table, self.part, self.attempt))
+        if self.address:
+            upload_part(self.folder, self.address, self.part, self.attempt, tables)
         return tuple(tables)
 
     def _conversation_columns(self) -> ColumnBuffer:
@@ -129,9 +149,23 @@ class RunFiles(msgspec.Struct, frozen=True):
     tables: tuple[SideTable, ...] = ()
     fields: tuple[str, ...] = ()
     """Fields that are kept among the dimensions, because runs are grouped by them."""
+    address: str = ""
+    """Where the files of parts are kept, too: below an address in an object store."""
 
-    def part(self, number: int) -> PartFiles:
-        return PartFiles(self.folder, number, self.tables, self.fields)
+    def part(self, number: int, content: str) -> PartFiles:
+        return PartFiles(self.folder, number, content, self.tables, self.fields, self.address)
+
+    def sees(self) -> dict[str, str]:
+        """The version, the sources, and the mark of the run's folder, which no other folder has.
+
+        A run in a store needs no folder that all machines share.
+        """
+        same = {"Convoscope's version": __version__, "Convoscope's sources": sources()}
+        if self.address:
+            return same
+        mark = self.folder / LOCK
+        held = hashlib.sha256(mark.read_bytes()).hexdigest() if mark.is_file() else "not there"
+        return {**same, str(self.folder): held}
 
 
 def _fields_of(conversation: Conversation, names: Sequence[str]) -> dict[str, str]:

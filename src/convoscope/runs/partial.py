@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,21 +21,27 @@ import msgspec
 
 from convoscope.errors import RunError
 from convoscope.ingest.discover import JOURNAL, LOCK, UNFINISHED, is_unfinished
+from convoscope.ingest.known_pieces import hash_of_pieces
 from convoscope.ingest.report import ReadReport
 from convoscope.runs.database import (
     ANSWERS,
     INSIDE,
     SCRATCH,
     TABLES,
+    attempted_file,
     check_folder,
+    generation_folder,
+    generation_folders,
     is_table_name,
     part_file,
     table_folders,
 )
-from convoscope.runs.receipt import now
-from convoscope.runs.run import READ_REPORT, RECEIPT, read_report
+from convoscope.runs.growth import clear_old, gather_own, publish_growth
+from convoscope.runs.receipt import Receipt, now
+from convoscope.runs.run import READ_REPORT, RECEIPT, Run, read_report
 from convoscope.scores.observation import ERROR, Observation
 from convoscope.scoring.partition import PartDone
+from convoscope.storage import is_remote
 
 FINISHED = "finished"
 _PATIENCE = 2.0
@@ -46,7 +52,7 @@ _MOST_PARTS = 1_000_000
 
 
 class Header(msgspec.Struct, tag="header", kw_only=True):
-    """What a partial run depends on. Another header, another run."""
+    """What a partial run depends on."""
 
     depends_on: dict[str, str]
 
@@ -87,19 +93,35 @@ def is_taken(out: Path) -> bool:
 class Partial:
     """The folder of an unfinished run. Open it with what the run depends on; close it when done."""
 
-    def __init__(self, out: Path, depends_on: Mapping[str, str]) -> None:
+    def __init__(
+        self, out: Path, depends_on: Mapping[str, str], base: Receipt | None = None, may_change: Collection[str] = ()
+    ) -> None:
+        """`base` is the receipt of the run in `out` that is to grow.
+
+        What `may_change` names does not matter for parts that are finished: they are known by what they were read from.
+        """
+        if base is not None and base.objects:
+            hint = "let the run in the store grow, or score the logs into another folder"
+            raise RunError(f"{out} is a copy of a run in an object store: it does not grow", hint=hint)
         self.out = out
+        self._base = base
         self.folder = out / INSIDE if out.is_dir() else out.with_name(out.name + INSIDE)
         self.done: dict[int, PartDone] = {}
         self.finished = False
+        self.is_resumed = False
+        """An earlier attempt has finished parts of it."""
+        self.is_earlier = False
+        """It is finished, and what it was made of has changed since: it is published, and grows."""
         self.notice = ""
-        """Why an earlier attempt was, or was not, continued."""
+        """Why an earlier attempt was not continued."""
+        self.address = ""
+        """Where the finished parts are kept, too, of a run in an object store."""
         self._journal: IO[bytes] | None = None
         self._lock = self._take_lock()
-        self.is_late = is_taken(out)
+        self.is_late = is_taken(out) if base is None else _run_id(out) != base.run_id
         """Another process finished the run while we waited for it."""
         if not self.is_late:
-            self._journal = self._open(dict(depends_on))
+            self._journal = self._open(dict(depends_on), may_change)
 
     @property
     def scratch(self) -> Path:
@@ -109,29 +131,41 @@ class Partial:
     def kept(self) -> str:
         """What a later attempt goes on from."""
         if self.finished:
-            return f"everything is scored and kept in {self.folder}"
+            return f"everything is scored and kept in {self.address or self.folder}"
         parts, conversations = len(self.done), sum(part.conversations for part in self.done.values())
         if not parts:
             answers = kept_answers(self.folder)
-            text = f"{answers:,} answers of judges and the like are kept in {self.folder}"
+            text = f"{answers:,} answers of judges and the like are kept in {self.address or self.folder}"
             return text if answers else "nothing was scored yet"
-        return f"{conversations:,} conversations ({parts} part{'s' if parts > 1 else ''}) are kept in {self.folder}"
+        where = self.address or self.folder
+        return f"{conversations:,} conversations ({parts} part{'s' if parts > 1 else ''}) are kept in {where}"
 
     @property
     def read_report(self) -> ReadReport:
         """What reading did, once the run is finished."""
         # It may be in its place already.
-        folder = self.folder if (self.folder / READ_REPORT).exists() else self.out
-        return read_report(folder)
+        folders = [self.folder, self.out]
+        if self._base is not None:
+            folders = [generation_folder(one, self._base.generation + 1) for one in folders]
+        return read_report(next((one for one in folders if (one / READ_REPORT).exists()), self.out) / READ_REPORT)
 
     def finish_part(self, part: PartDone) -> None:
-        """The part's files are whole: from here on it is never computed again."""
+        """The part's files are whole: from here on it is never computed again.
+
+        They get their names here, one after the other, so that no file of another attempt is among them.
+        """
+        for table in part.tables if part.attempt else ():
+            attempted_file(self.folder, table, part.part, part.attempt).replace(
+                part_file(self.folder, table, part.part)
+            )
         self.done[part.part] = part
         self._write(Done(part=part))
-        answer_file(self.folder, part.part).unlink(missing_ok=True)
+        answer_file(self.folder, hash_of_pieces(part.pieces)).unlink(missing_ok=True)
 
     def finish(self) -> None:
         """The run's own files are whole, but for its name."""
+        if self._base is not None:
+            gather_own(self.folder, self._base.generation + 1)
         self.finished = True
         self._write(Step(name=FINISHED))
 
@@ -142,7 +176,11 @@ class Partial:
         """
         shutil.rmtree(self.scratch, ignore_errors=True)
         shutil.rmtree(self.folder / ANSWERS, ignore_errors=True)
-        if self.folder.parent == self.out:
+        self._remove_attempts()
+        if self._base is not None:
+            publish_growth(self.folder, self.out, self._base)
+            clear_old(self.out)
+        elif self.folder.parent == self.out:
             own = [entry for entry in self.folder.iterdir() if entry.name not in (JOURNAL, LOCK)]
             # A folder with a receipt is a run, so that it comes last.
             for entry in sorted(own, key=lambda entry: entry.name == RECEIPT):
@@ -156,6 +194,13 @@ class Partial:
         self.close()
         tidy(self.out)
         return self.out
+
+    def _remove_attempts(self) -> None:
+        """Remove what workers left that were killed, or thought to be lost."""
+        for folder in table_folders(self.folder):
+            for path in folder.iterdir():
+                if path.suffix != ".parquet":
+                    path.unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Forget the attempt."""
@@ -199,21 +244,25 @@ class Partial:
         check_folder(folder)
         return os.fdopen(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666), "rb+", buffering=0)
 
-    def _open(self, depends_on: dict[str, str]) -> IO[bytes]:
+    def _open(self, depends_on: dict[str, str], may_change: Collection[str]) -> IO[bytes]:
         path = self.folder / JOURNAL
         lines = _read(path)
         header = lines[0] if lines else None
-        if isinstance(header, Header) and header.depends_on == depends_on:
-            self._continue(lines)
-            # A line that was cut by a kill is dropped, so that the next one starts clean.
-            _rewrite(path, lines)
-            return path.open("ab")
         if isinstance(header, Header):
             names = {*header.depends_on, *depends_on}
             changed = sorted(name for name in names if header.depends_on.get(name) != depends_on.get(name))
+            if {*changed} <= {*may_change}:
+                self._continue(lines)
+                self.is_earlier = self.finished and bool(changed)
+                if not self.is_earlier:
+                    lines[0] = Header(depends_on=depends_on)
+                # A line that was cut by a kill is dropped, so that the next one starts clean.
+                _rewrite(path, lines)
+                return path.open("ab")
             self.notice = f"starting afresh: {', '.join(changed)} changed since the unfinished run"
         for folder in (self.folder / SCRATCH, self.folder / ANSWERS, *table_folders(self.folder)):
             shutil.rmtree(folder, ignore_errors=True)
+        self._forget_finishing()
         _rewrite(path, [Header(depends_on=depends_on)])
         return path.open("ab")
 
@@ -224,9 +273,14 @@ class Partial:
             elif isinstance(line, Done):
                 self.done[line.part.part] = line.part
         if not self.finished:
+            self._forget_finishing()
             self.done = {number: part for number, part in self.done.items() if self._is_whole(part)}
-        if self.finished or self.done:
-            self.notice = f"resuming: {len(self.done)} parts are done"
+        self.is_resumed = bool(self.done)
+
+    def _forget_finishing(self) -> None:
+        """Begin the own files of a run that grows anew."""
+        for folder in generation_folders(self.folder) if self._base is not None else ():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _is_whole(self, done: PartDone) -> bool:
         # The journal may come from anyone: a name in it must not lead out of the folder.
@@ -286,13 +340,26 @@ def _holder(lock: IO[bytes]) -> Holder | None:
 
 def tidy(run: Path) -> None:
     """Remove what a kill at the very last moment may have left in a finished run, where it can be removed."""
-    if is_unfinished(run / INSIDE):
-        shutil.rmtree(run / INSIDE, ignore_errors=True)
+    if is_remote(run):
+        return
+    inside = run / INSIDE
+    if is_unfinished(inside):
+        # Unless another process adds to the run right now.
+        with suppress(OSError, RunError), (inside / LOCK).open("ab") as lock:
+            if _is_locked(lock, 0):
+                clear_old(run)
     if is_unfinished(run):
         with suppress(OSError):
             # The lock goes last: without a mark the other would stay for ever.
             for name in (JOURNAL, LOCK):
                 (run / name).unlink(missing_ok=True)
+
+
+def _run_id(out: Path) -> str:
+    """The id of the run that is there by now."""
+    with suppress(RunError):
+        return Run.open(out).receipt.run_id
+    return ""
 
 
 def _read(path: Path) -> list[_Line]:
@@ -307,6 +374,12 @@ def _read(path: Path) -> list[_Line]:
         except msgspec.DecodeError:
             break
     return lines
+
+
+def write_journal(folder: Path, lines: list[_Line]) -> None:
+    """Make a folder that an unfinished run is gone on from."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _rewrite(folder / JOURNAL, lines)
 
 
 def _rewrite(path: Path, lines: list[_Line]) -> None:
@@ -328,10 +401,10 @@ _decoder = msgspec.json.Decoder(KeptAnswer)
 
 
 class AnswerFile:
-    """The answers of one part. Errors are not kept: what went wrong is tried again."""
+    """The answers of one part, by its content. Errors are not kept: what went wrong is tried again."""
 
-    def __init__(self, folder: Path, part: int) -> None:
-        self.path = answer_file(folder, part)
+    def __init__(self, folder: Path, content: str) -> None:
+        self.path = answer_file(folder, content)
         self._file: IO[bytes] | None = None
         self._lines: list[bytes] = []
         self._is_closed = False
@@ -400,6 +473,6 @@ def kept_answers(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in (folder / ANSWERS).glob("*"))
 
 
-def answer_file(folder: Path, part: int) -> Path:
-    """Where the answers of a part are kept while it is not finished."""
-    return folder / ANSWERS / f"{part:06d}.jsonl"
+def answer_file(folder: Path, content: str) -> Path:
+    """Where the answers of a part with this content are kept while it is not finished."""
+    return folder / ANSWERS / f"{content}.jsonl"

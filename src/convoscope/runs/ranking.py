@@ -9,7 +9,9 @@ squares of these shares are averaged within a family of metrics and then over fa
 weighs more than several a little wrong, and several waits do not outvote one wrong answer. A value that passes makes
 nothing rough, nor does what was not measured. Metrics that a user adds count where they have a target, or where a run
 has no metric of `ROUGHNESS`. Metrics that say the same count once: parts and variants are left to the metric
-itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. Where the
+itself, a derived figure to what it is made of; where there are only variants, the worst of them counts. What a judge
+says that is not calibrated is neither good nor bad: it decides nothing here, unless judges are trusted. Only where a
+run has nothing else, conversations are put in the order of such ratings, and no rating is a failure. Where the
 integration broke, a conversation says nothing about the agent: it comes last, and `Ranking.errors` lists it.
 
 It is an order, not a measurement: in a run where all is well, some conversation is still last.
@@ -17,7 +19,7 @@ It is an order, not a measurement: in a run where all is well, some conversation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +28,9 @@ from numpy.typing import NDArray
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, SHARE
 from convoscope.metrics.registry import PUBLISHED, parent_metric
-from convoscope.runs.database import CONVERSATION_SCORES, CONVERSATIONS, connect, dimension_column, quoted
+from convoscope.runs.database import CONVERSATIONS, connect, dimension_column, quoted
+from convoscope.runs.measured import measured_columns, rows_of, with_values
+from convoscope.runs.reliability import is_doubtful, reliability, speaking_judges
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import FigureTarget, kept_target
@@ -80,7 +84,7 @@ class Headline(NamedTuple):
     @property
     def condition(self) -> str:
         """Its rows, as SQL."""
-        return f"metric = {quoted(self.metric)} AND variant = {quoted(self.variant)} AND judge = {quoted(self.judge)}"
+        return rows_of(self.metric, self.variant, self.judge)
 
 
 Failure = Literal["", "mark", "target", "outcome"]
@@ -167,109 +171,31 @@ class Ranking(NamedTuple):
 
 
 def headlines(summary: Summary) -> list[Headline]:
-    """The metrics that say something of some conversation, one judge each; no parts, no published variants."""
+    """The metrics that say something of some conversation, one judge each; no parts, no published variants.
+
+    Of several judges one speaks: the panel; but people and calibrated judges before one that is not calibrated.
+    """
     over_groups = {declared.metric for declared in summary.declared if declared.observes == "group"}
-    by_key: dict[str, Headline] = {}
+    by_key: dict[str, list[Figure]] = {}
     names = {declared.name for declared in summary.declared}
     measured = {figure.key for figure in summary.metrics}
     for figure in summary.figures:
         if parent_metric(figure.metric, names) or figure.variant in PUBLISHED or figure.key not in measured:
             continue
-        headline = Headline(figure.metric, figure.variant, figure.judge, figure.unit, figure.better)
-        if not figure.reduction and headline.key not in over_groups:
-            # A panel comes after its judges, and speaks for them.
-            by_key[headline.key] = headline
-    return list(by_key.values())
+        if not figure.reduction and figure.key not in over_groups:
+            by_key.setdefault(figure.key, []).append(figure)
+    spoken = (_speaking(summary, figures) for figures in by_key.values())
+    return [Headline(one.metric, one.variant, one.judge, one.unit, one.better) for one in spoken]
 
 
-_AT_HAND = 200_000
-"""Rows of measured scores that are read once and kept; of more, each metric is read from the files by itself."""
-_MEASURED: dict[str, str] = {
-    "value": "value",
-    "score": "score",
-    "n": "coalesce(n, 0.0)",
-    "total": "coalesce(total, value)",
-    **{name: f"coalesce({name}, 0.0)" for name in ("numerator", "denominator", "tp", "fp", "fn")},
-}
-"""The columns of `conversation_scores` that figures are made of, as SQL."""
-MeasuredColumns = Mapping[str, NDArray[Any]]
-
-
-def measured_columns(run: Run, metric: str, variant: str, judge: str, columns: Sequence[str]) -> MeasuredColumns:
-    """What was measured of each conversation in one metric, by one judge: columns in the order of `number`."""
-    at_hand = _read_measured(run)
-    if at_hand is not None:
-        return at_hand.get((metric, variant, judge), _NO_COLUMNS)
-    where = Headline(metric, variant, judge, "", "").condition
-    with connect(run.folder) as connection:
-        constant = _constant_columns(connection, run, columns, where)
-        rows = _numpy(connection, run, [name for name in columns if name not in constant], f"AND {where}")
-        # A column that holds one value takes no room.
-        rows |= {name: np.broadcast_to(value, len(rows["number"])) for name, value in constant.items()}
-    # Parts are read in their order, and hold the conversations of a metric in theirs.
-    if (rows["number"][1:] < rows["number"][:-1]).any():
-        order = np.argsort(rows["number"], kind="stable")
-        rows = {name: column[order] for name, column in rows.items()}
-    return rows
-
-
-def _constant_columns(
-    connection: duckdb.DuckDBPyConnection, run: Run, columns: Sequence[str], where: str
-) -> dict[str, np.float64]:
-    """The columns that have the same value in all rows, and that value; not a number where they have none."""
-    asked = [f"min({sql})::DOUBLE, max({sql})::DOUBLE, count({sql})" for sql in map(_MEASURED.__getitem__, columns)]
-    source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured' AND {where}"
-    ((count, *ends),) = connection.execute(f"SELECT count(*), {', '.join(asked)} {source}").fetchall()
-    by_column = zip(columns, ends[::3], ends[1::3], ends[2::3], strict=True)
-    return {
-        name: np.float64(np.nan if low is None else low)
-        for name, low, high, known in by_column
-        if known in (0, count) and low == high
-    }
-
-
-def _numpy(
-    connection: duckdb.DuckDBPyConnection, run: Run, columns: Iterable[str], end: str, keys: str = ""
-) -> dict[str, NDArray[Any]]:
-    shown = "".join(f", ({_MEASURED[name]})::DOUBLE AS {name}" for name in columns)
-    source = f"FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
-    rows: dict[str, NDArray[Any]] = connection.execute(f"SELECT {keys} number{shown} {source} {end}").fetchnumpy()
-    for name in columns:
-        rows[name] = np.ma.filled(np.ma.asarray(rows[name]), np.nan)
-    return rows
-
-
-_NO_COLUMNS: MeasuredColumns = {"number": np.zeros(0, dtype=np.int64), **{name: np.zeros(0) for name in _MEASURED}}
-
-
-@cached_on_argument
-def _read_measured(run: Run) -> dict[tuple[str, ...], MeasuredColumns] | None:
-    """All that was measured, in one look at the files, by metric, variant and judge; None where that is much."""
-    if sum(figure.samples_measured for figure in run.summary.metrics if not figure.reduction) > _AT_HAND:
-        return None
-    keys = ("metric", "variant", "judge")
-    with connect(run.folder) as connection:
-        rows = _numpy(connection, run, _MEASURED, "ORDER BY ALL", f"{', '.join(keys)}, ")
-    number = np.asarray(rows["number"], dtype=np.int64)
-    names = [np.asarray(rows[key], dtype=object) for key in keys]
-    is_first = np.ones(len(number), dtype=np.bool_)
-    if len(number):
-        is_first[1:] = np.logical_or.reduce([name[1:] != name[:-1] for name in names])
-    starts = np.flatnonzero(is_first).tolist()
-    by_key: dict[tuple[str, ...], MeasuredColumns] = {}
-    for start, end in zip(starts, [*starts[1:], len(number)], strict=False):
-        part = {name: rows[name][start:end] for name in _MEASURED}
-        by_key[tuple(str(name[start]) for name in names)] = {"number": number[start:end], **part}
-    return by_key
-
-
-def with_values(connection: duckdb.DuckDBPyConnection, run: Run) -> set[tuple[str, ...]]:
-    """Metric, variant and judge of all that have a value anywhere: the others need not be looked for one by one."""
-    at_hand = _read_measured(run)
-    if at_hand is not None:
-        return set(at_hand)
-    query = f"SELECT DISTINCT metric, variant, judge FROM {run.table(CONVERSATION_SCORES)} WHERE status = 'measured'"
-    return set(connection.execute(query).fetchall())
+def _speaking(summary: Summary, figures: Sequence[Figure]) -> Figure:
+    """The figure that speaks for a metric. A panel comes after its judges."""
+    if len(figures) == 1:
+        return figures[0]
+    known = [(figure, reliability(summary, figure)) for figure in figures]
+    who = speaking_judges(known)
+    speaking = [(figure, one is None or one.is_reliable) for figure, one in known if figure.judge in who]
+    return max(enumerate(speaking), key=lambda pair: (pair[1][1], pair[0]))[1][0]
 
 
 @cached_on_argument
@@ -279,15 +205,7 @@ def rank(run: Run) -> Ranking:
     columns = headlines(run.summary)
     tally = _Tally(count, len(columns))
     with connect(run.folder) as connection:
-        valued = with_values(connection, run)
-        counts = _counting(run, columns, valued)
-        families: dict[str, dict[str, list[int]]] = {}
-        for code, headline in enumerate(columns):
-            if headline.better == NEITHER or headline[:3] not in valued or not counts(headline):
-                continue
-            if not _says_again(headline, run.summary, valued):
-                family = families.setdefault(run.summary.by_key[headline.key].family, {})
-                family.setdefault(headline.metric, []).append(code)
+        families = _counting(run, columns, with_values(run))
         marks = _Marks(connection, run)
         for metrics in families.values():
             # One metric after the other, so that no more than one is held at a time.
@@ -333,13 +251,33 @@ def rank(run: Run) -> Ranking:
     )
 
 
-def _counting(run: Run, columns: Sequence[Headline], valued: set[tuple[str, ...]]) -> Callable[[Headline], bool]:
-    """Which metrics count: those of `ROUGHNESS`, and those with a target; where a run has none of the first, all."""
-    if not any(one.key in ROUGHNESS and one[:3] in valued for one in columns):
-        return lambda _: True
-    asked = {kept_target(one).figure for one in run.receipt.config.get("targets", ())}
-    asked |= {declared.metric for declared in run.summary.declared if declared.target is not None}
-    return lambda headline: headline.key in ROUGHNESS or headline.key in asked
+def _counting(
+    run: Run, columns: Sequence[Headline], valued: set[tuple[str, str, str]]
+) -> Mapping[str, Mapping[str, Sequence[int]]]:
+    """The columns that count, by family and metric.
+
+    They are those of `ROUGHNESS`, and those with a target; where a run has none of the first, all. What judges say
+    that are not calibrated counts where there is nothing else.
+    """
+    able = [
+        (code, headline)
+        for code, headline in enumerate(columns)
+        if headline.better != NEITHER and headline[:3] in valued and not _says_again(headline, run.summary, valued)
+    ]
+    able = [pair for pair in able if not _is_doubtful(run, pair[1])] or able
+    if any(headline.key in ROUGHNESS for _, headline in able):
+        asked = {kept_target(one).figure for one in run.receipt.config.get("targets", ())}
+        asked |= {declared.metric for declared in run.summary.declared if declared.target is not None}
+        able = [pair for pair in able if pair[1].key in ROUGHNESS or pair[1].key in asked]
+    families: dict[str, dict[str, list[int]]] = {}
+    for code, headline in able:
+        family = families.setdefault(run.summary.by_key[headline.key].family, {})
+        family.setdefault(headline.metric, []).append(code)
+    return families
+
+
+def _is_doubtful(run: Run, headline: Headline) -> bool:
+    return not run.trusts_judges and is_doubtful(run.summary, headline.key, headline.judge)
 
 
 def _basis(run: Run, ended: _Endings, trials: Mapping[int, Trial]) -> Basis:
@@ -354,7 +292,7 @@ OUTCOME_METRIC = "outcome.success"
 """It says what the outcome says, which comes first anyway."""
 
 
-def _says_again(headline: Headline, summary: Summary, valued: set[tuple[str, ...]]) -> bool:
+def _says_again(headline: Headline, summary: Summary, valued: set[tuple[str, str, str]]) -> bool:
     """Whether others of the run say the same: the metric itself of a variant, or what a derived figure is made of."""
     if headline.key == OUTCOME_METRIC or (headline.variant and headline.metric in summary.by_key):
         return True
@@ -396,6 +334,8 @@ class _Marks:
         declared = self._run.summary.by_key[headline.key]
         failure = np.zeros(len(values), dtype=np.int8)
         held = np.zeros(len(values), dtype=np.bool_)
+        if _is_doubtful(self._run, headline):
+            return failure, held
         if declared.ten_points is not None:
             known = ~np.isnan(points)
             held |= known
@@ -553,9 +493,8 @@ def _ranked(run: Run, ranking: Ranking, numbers: Sequence[int]) -> list[RankedCo
 def names(run: Run, numbers: Sequence[int]) -> dict[int, str]:
     """The ids of some conversations, by number."""
     with connect(run.folder) as connection:
-        connection.register("wanted", {"number": np.asarray(numbers, dtype=np.int64)})
-        query = f"SELECT number, conversation FROM {run.table(CONVERSATIONS)} SEMI JOIN wanted USING (number)"
-        return dict(connection.execute(query).fetchall())
+        query = f"SELECT number, conversation FROM {run.tables.at(CONVERSATIONS, numbers)}"
+        return dict(connection.execute(query).fetchall()) if numbers else {}
 
 
 def _better(goodness: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -581,12 +520,22 @@ def extreme_values(
     run: Run, figure: Figure, direction: Literal["lowest", "highest"], limit: int
 ) -> list[ConversationValue]:
     """The conversations with the lowest or highest values in the metric of a figure, by the figure's judge."""
-    query = (
-        f"SELECT c.conversation, s.value FROM {run.table(CONVERSATION_SCORES)} s "
-        f"JOIN {run.table(CONVERSATIONS)} c USING (number) "
-        "WHERE s.metric = ? AND s.variant = ? AND s.judge = ? AND s.status = 'measured' "
-        f"ORDER BY s.value {'ASC' if direction == 'lowest' else 'DESC'}, number LIMIT {int(limit)}"
-    )
-    with connect(run.folder) as connection:
-        rows = connection.execute(query, [figure.metric, figure.variant, figure.judge]).fetchall()
-    return [ConversationValue(conversation, value) for conversation, value in rows]
+    rows = measured_columns(run, figure.metric, figure.variant, figure.judge, columns=("value",))
+    values = rows["value"]
+    chosen = least(values if direction == "lowest" else -values, limit)
+    numbers = rows["number"][chosen].tolist()
+    ids = names(run, numbers)
+    return [
+        ConversationValue(ids[number], value) for number, value in zip(numbers, values[chosen].tolist(), strict=True)
+    ]
+
+
+def least(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """The indices of the least values, the least first; of equal ones, the first."""
+    chosen = np.arange(len(values))
+    if 0 < count < len(values):
+        bound = np.partition(values, count - 1)[count - 1]
+        below = np.flatnonzero(values < bound)
+        chosen = np.concatenate((below, np.flatnonzero(values == bound)[: count - len(below)]))
+    ordered: NDArray[np.int64] = chosen[np.argsort(values[chosen], kind="stable")][:count]
+    return ordered

@@ -52,7 +52,21 @@ class Receipt(msgspec.Struct, kw_only=True):
     versions: dict[str, str]
     workers: int
     parts: list[int]
-    """How many conversations each part holds: a conversation's number counts those before it."""
+    """How many conversations each part holds; 0 where a part was replaced when the run grew."""
+    order: list[int] = []
+    """The numbers of the parts in the order of the input, which counts the conversations; empty if that is theirs."""
+    resources: list[str] = []
+    """The names of the types that metrics were handed."""
+    running: int = 0
+    """Conversations that went on when the logs were read: they are not in the run."""
+    kept: int = 0
+    """Conversations that are gone from the logs, and are in the run: `depends_on` does not speak of them."""
+    unanswered: int = 0
+    """Parts with scores that a judge did not give: the same command asks for them again."""
+    generation: int = 0
+    """How often the run has grown."""
+    objects: list[str] = []
+    """In an object store: the names of all objects that the run is read from. No two attempts to write share one."""
     timings: dict[str, float] = {}
     """Seconds of work by what they were spent on, over all workers."""
     audit: dict[str, int] = {}

@@ -6,6 +6,7 @@ import difflib
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,21 +29,28 @@ from convoscope.runs.database import (
     all_scores,
     check_folder,
     connect,
+    file_name,
 )
 from convoscope.runs.receipt import Receipt, now
 from convoscope.runs.summary import Summary
 from convoscope.scores.observation import MEASURED, Counts, Observation, Score
 from convoscope.scoring.session import HeldConversations
+from convoscope.storage import as_path, forget, is_remote, list_ahead, store_errors
 from convoscope.views.items import Subject
 
 if TYPE_CHECKING:
     from convoscope.runs.ranking import RankedConversation
+    from convoscope.runs.score_columns import ScoreColumns
     from convoscope.statistics.summary import Figure
 
 SUMMARY = "summary.json"
 RECEIPT = "receipt.json"
 READ_REPORT = "read-report.json"
 FLOWS = "flows.json"
+PARTS = "parts.json"
+LOOKS = "looks"
+OBJECTS = "objects.json"
+"""What the parts were read from, so that a run can grow."""
 PAGE = "report.html"
 SCORE_COLUMNS = (
     "conversation, metric, variant, subject_kind, subject, position, judge, repeat, status, value, "
@@ -118,11 +126,20 @@ class Run:
         Reports take them from here: `conversations.records` reads back only what is missing.
         """
 
-    def hold(self, conversations: HeldConversations | None) -> None:
-        """Keep the conversations of a run that was just made, until they were shown."""
+        self.columns: ScoreColumns | None = None
+        """The scores as columns, once they were asked for, or where this process has just made the run."""
+
+    def hold(self, conversations: HeldConversations | None, scores: ScoreColumns | None) -> None:
+        """Keep the conversations and scores of a run that was just made, until they were shown."""
+        self.columns = scores if scores is not None and scores.is_kept else None
         if conversations is not None and len(conversations.by_row) == sum(self.receipt.parts):
             firsts = self.tables.firsts
             self.held = {firsts[part] + row: one for (part, row), one in conversations.by_row.items()}
+
+    def let_go(self) -> None:
+        """What was kept to be shown."""
+        self.held.clear()
+        self.columns = None
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
@@ -136,10 +153,21 @@ class Run:
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> Run:
         """Open a run that `score` has written."""
-        path = Path(folder)
-        if not path.is_dir():
-            raise RunError(f"there is no run at {path}", hint="`convoscope runs list` lists the runs")
-        check_folder(path)
+        path = as_path(folder)
+        for how in (list_ahead, list_ahead, forget) if is_remote(path) else ():
+            # A run in a store may grow between the listing and the receipt; and a listing may be old.
+            with store_errors(path):
+                how(path)
+            with suppress(RunError):
+                return cls._open(path)
+        return cls._open(path)
+
+    @classmethod
+    def _open(cls, path: Path) -> Run:
+        with store_errors(path):
+            if not path.is_dir():
+                raise RunError(f"there is no run at {path}", hint="`convoscope runs list` lists the runs")
+            check_folder(path)
         try:
             receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)
         except FileNotFoundError:
@@ -150,21 +178,26 @@ class Run:
             if not isinstance(error, OSError) and b'"convoscope.receipt/1"' in (path / RECEIPT).read_bytes():
                 raise RunError(f"{path} is a run of an earlier version", hint="score the logs again") from None
             raise RunError(f"{path / RECEIPT} is damaged: {error}") from None
+        if receipt.order and sorted(receipt.order) != [at for at, count in enumerate(receipt.parts) if count]:
+            raise RunError(f"{path / RECEIPT} is damaged: its order does not fit its parts")
+        if not all(map(file_name, receipt.objects)):
+            raise RunError(f"{path / RECEIPT} is damaged: it names what is no object of a run")
         run = cls(path, receipt)
         run.tables.check()
         return run
 
     @property
     def name(self) -> str:
-        return Path(os.path.abspath(self.folder)).name
+        return self.folder.name if is_remote(self.folder) else Path(os.path.abspath(self.folder)).name
 
     @cached_property
     def summary(self) -> Summary:
         """What the run found: `metrics`, `groups`, `conversations`, and what was not measured."""
-        path = self.folder / SUMMARY
-        summary: Summary = _read_json(path, Summary)
+        path = self.tables.own(SUMMARY)
+        summary: Summary = read_json(path, Summary)
         try:
             fits = summary.is_whole and summary.conversations == sum(self.receipt.parts)
+            fits = fits and summary.input_hash == self.receipt.input_hash
         except ValueError:
             fits = False
         if not fits:
@@ -192,19 +225,19 @@ class Run:
     @cached_property
     def tables(self) -> Tables:
         """The tables of the run, as SQL names them."""
-        return Tables(self.folder, self.receipt.parts)
+        receipt = self.receipt
+        return Tables(self.folder, receipt.parts, receipt.order, receipt.generation, receipt.objects)
 
     @cached_property
     def read_report(self) -> ReadReport:
         """What reading the input did."""
-        return read_report(self.folder)
+        return read_report(self.tables.own(READ_REPORT))
 
     @cached_property
     def flows(self) -> dict[str, Flow]:
         """The declarations of flows, by name, as far as any were given; also of those that no conversation ran."""
-        if not (self.folder / FLOWS).is_file():
-            return {}
-        return {flow.name: flow for flow in _read_json(self.folder / FLOWS, list[Flow])}
+        path = self.tables.own(FLOWS)
+        return {flow.name: flow for flow in read_json(path, list[Flow])} if path.is_file() else {}
 
     def scores(self, metric: str | None = None, conversation: str | None = None, *, all: bool = False) -> ScoreTable:
         """The score rows in the order of conversations, of one metric or conversation if given.
@@ -220,10 +253,9 @@ class Run:
 
         def rows() -> Iterator[Score]:
             # Part by part: the conversations of one come before those of the next, and little is sorted at a time.
-            for part in range(len(self.receipt.parts)):
-                if self.receipt.parts[part]:
-                    for row in _rows(self.folder, query(part), values):
-                        yield score_of(row)
+            for part in self.tables.order:
+                for row in _rows(self.folder, query(part), values):
+                    yield score_of(row)
 
         return ScoreTable(self.folder, query(), values, rows)
 
@@ -278,6 +310,9 @@ class Run:
         """Mark the run as not to be relied on, and say why. Its numbers stay as they were."""
         if not reason.strip():
             raise RunError("an invalid run needs a reason", hint="say what is wrong with it")
+        there = read_json(self.folder / RECEIPT, Receipt)
+        if there.run_id != self.receipt.run_id:
+            raise RunError(f"{self.folder} has changed meanwhile", hint="run the same command again")
         self.receipt = msgspec.structs.replace(
             self.receipt, valid=False, invalid_reason=reason, invalidated_at=now(), superseded_by=superseded_by
         )
@@ -306,8 +341,8 @@ def named(conversation: Conversation, id: str) -> Conversation:
 
 def find_runs(folder: str | os.PathLike[str], damaged: list[RunError] | None = None) -> Iterator[Run]:
     """The runs in a folder, by name. One that cannot be read goes to `damaged`; without it, the error is raised."""
-    path = Path(folder)
-    for entry in sorted(path.iterdir()) if path.is_dir() else []:
+    path = as_path(folder)
+    for entry in sorted(path.iterdir(), key=str) if path.is_dir() else []:
         if (entry / RECEIPT).is_file():
             try:
                 run = Run.open(entry)
@@ -323,15 +358,19 @@ def find_runs(folder: str | os.PathLike[str], damaged: list[RunError] | None = N
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON that a person can read, whole or not at all."""
-    _write(path, msgspec.json.format(msgspec.json.encode(value), indent=2))
+    write_whole(path, msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def write_summary(path: Path, summary: Summary) -> None:
     """Write a summary with one figure a line, so that it is short, and two of them can be compared line by line."""
-    _write(path, "".join(_lines(msgspec.to_builtins(summary), "")).encode())
+    write_whole(path, "".join(_lines(msgspec.to_builtins(summary), "")).encode())
 
 
-def _write(path: Path, text: bytes) -> None:
+def write_whole(path: Path, text: bytes) -> None:
+    """Write a file, whole or not at all."""
+    if is_remote(path):  # an object is there whole or not at all
+        path.write_bytes(text)
+        return
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
     # What only its owner may read stays so.
@@ -363,13 +402,14 @@ def _lines(value: Any, indent: str) -> Iterator[str]:
     yield f"\n{indent}{last}"
 
 
-def read_report(folder: Path) -> ReadReport:
+def read_report(path: Path) -> ReadReport:
     """What reading the input of a run did."""
-    report: ReadReport = _read_json(folder / READ_REPORT, ReadReport)
+    report: ReadReport = read_json(path, ReadReport)
     return report
 
 
-def _read_json(path: Path, kind: Any) -> Any:
+def read_json(path: Path, kind: Any) -> Any:
+    """A file of a run, which must be what it should be."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError, RecursionError) as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from convoscope.errors import DeclarationError, UsageError
+from convoscope.errors import DeclarationError, UsageError, is_interrupt
 from convoscope.harmless import one_line
 from convoscope.metrics.registry import installed
 from convoscope.runs.database import (
@@ -89,6 +89,8 @@ def _answer(connection: duckdb.DuckDBPyConnection, sql: str, known: str, stopped
             rows += some
         return QueryResult(columns, rows)
     except duckdb.Error as error:
+        if is_interrupt(error):
+            raise
         raise UsageError(f"the query failed: {error}", hint=f"views: {known}") from None
 
 
@@ -104,7 +106,7 @@ def _shown(index: int, kind: str) -> str:
 
 def _files(run: Run) -> list[Path]:
     parts = [path for table in (*TABLES, *run.tables.side_tables()) for path in run.tables.files(table)]
-    return [*parts, run.folder / PROFILES, run.folder / RENAMED]
+    return [*parts, run.tables.own(PROFILES), run.tables.own(RENAMED)]
 
 
 def _select(connection: duckdb.DuckDBPyConnection, sql: str, known: str) -> str:
@@ -152,7 +154,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, runs: Sequence[Run], tab
             connection.execute(f'CREATE VIEW "{view}" AS {query_text}')
     for name in undeclared_tables(runs, _declared_views(tables)):
         _create_view(connection, name, [(run, table) for run in runs if (table := run.tables.table(name))])
-    _create_view(connection, "profiles", [(run, parquet(run.folder / PROFILES)) for run in runs])
+    _create_view(connection, "profiles", [(run, parquet(run.tables.own(PROFILES))) for run in runs])
     _create_table(connection, "metrics", _METRIC_COLUMNS, _declared(runs))
     _create_table(connection, "runs", _RUN_COLUMNS, [_run_row(run) for run in runs])
     connection.execute(_ASPECT_SCORES)
@@ -285,7 +287,7 @@ def write_combined(run: Run, tables: Sequence[SideTable]) -> None:
         if table.combine and run.tables.files(table.name):
             with connect(run.folder) as connection:
                 query_text = combined(table, "flow", run.table(table.name))
-                write_parquet(connection, query_text, run.folder / combined_file(table.name), "COMPRESSION zstd")
+                write_parquet(connection, query_text, run.tables.own(combined_file(table.name)), "COMPRESSION zstd")
 
 
 def combined_file(name: str) -> str:

@@ -18,6 +18,7 @@ from convoscope.metrics.registry import Declared
 from convoscope.metrics.semantic.findings import GOLD_LABELS
 from convoscope.runs.database import CONVERSATIONS, Tables, connect, connect_alone
 from convoscope.runs.score_arrays import EVERYTHING, MIN_GROUP, Arrays, Subset
+from convoscope.runs.score_columns import ScoreColumns
 from convoscope.runs.subjects import SubjectGroup, axis_of
 from convoscope.runs.summary import (
     SCHEMA,
@@ -46,22 +47,25 @@ def summarise(
     resources: frozenset[str] = frozenset(),
     label: LabelCounts | None = None,
     absent: int = 0,
+    rows: ScoreColumns | None = None,
 ) -> Summary:
     """Read the run's scores and reduce them, over all conversations and over each group.
 
-    `absent` are samples that have gold labels and no conversation.
+    `rows` are the scores, where the caller wants them afterwards. `absent` are samples that have gold labels and no
+    conversation.
     """
     planned = Profiles(metrics, resources)
     # What is small needs no database of its own that could spill to the disk.
     is_small = sum(tables.parts) <= SMALL_RUN
     opened = connect(tables.folder) if is_small else connect_alone(scratch, folders=[tables.folder])
     with opened as connection:
-        arrays = Arrays(connection, tables, metrics, {key: planned.with_key(key) for key in profiles})
+        known = {key: planned.with_key(key) for key in profiles}
+        arrays = Arrays(connection, tables, metrics, known, rows or ScoreColumns(tables))
         groups = _Groups(arrays, by)
         results: list[list[Figure]] = [[] for _ in range(1 + len(groups.whole))]
-        rows = [arrays.rows(subset) for subset in (EVERYTHING, *groups.whole)]
+        members = [arrays.rows(subset) for subset in (EVERYTHING, *groups.whole)]
         for declared in metrics:
-            for number, figure in _figures(arrays, declared, metrics, rows):
+            for number, figure in _figures(arrays, declared, metrics, members):
                 results[number].append(figure if number else counted_in(figure, declared, absent))
         named = {figure.key for figure in results[0] if figure.samples_measured}
         by_subject = [
@@ -90,7 +94,7 @@ def summarise(
                     metrics=_measured(result),
                     not_measured=not_measured([one for one in result if not one.samples_measured and one.key in named]),
                 )
-                for subset, chosen, result in zip(groups.whole, rows[1:], results[1:], strict=True)
+                for subset, chosen, result in zip(groups.whole, members[1:], results[1:], strict=True)
             ]
             + by_subject,
             small_groups=groups.small,

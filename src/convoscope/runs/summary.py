@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from convoscope.judging.calibrations import Agreement
-from convoscope.metrics.declaration import Better, Derived, Metric, Target, TenPoints
+from convoscope.judging.rubrics import Rubric, own_rubric
+from convoscope.metrics.declaration import LOWER, Better, Derived, Metric, Target, TenPoints
 from convoscope.metrics.registry import Declared, whole_metrics
 from convoscope.runs.judging import JudgingSummary
 from convoscope.scores.observation import COMPUTED, Status
@@ -92,6 +93,17 @@ class ReducedBy(msgspec.Struct, frozen=True, omit_defaults=True):
     across: str = MEAN_OF_CONVERSATIONS.name
 
 
+class OwnQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The question of a scorer of the user's own, and its scale of whole numbers."""
+
+    text: str
+    low: int
+    high: int
+    passes_at: float
+    is_raw: bool = True
+    """The value of a score is the rating itself."""
+
+
 class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A declaration as data."""
 
@@ -117,6 +129,23 @@ class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     importance: int = 2
     languages: list[str] = []
     """The languages whose words it reads; none where it reads no words, or any language's."""
+    asks: OwnQuestion | None = None
+    """Of a scorer of the user's own that a judge answers: what people are asked who label it."""
+
+    @property
+    def own_rubric(self) -> Rubric | None:
+        """What a scorer of the user's own asks; None of any other metric."""
+        if self.asks is None:
+            return None
+        return own_rubric(
+            self.metric,
+            (self.asks.low, self.asks.high),
+            self.asks.passes_at,
+            version=self.version,
+            text=self.asks.text,
+            is_raw=self.asks.is_raw,
+            is_lower_better=self.better == LOWER,
+        )
 
     @property
     def name(self) -> str:
@@ -272,7 +301,20 @@ def describe(declared: Declared) -> DeclaredMetric:
         label=declared.label,
         importance=declared.importance,
         languages=list(declared.languages),
+        asks=_own_question(declared),
     )
+
+
+_MOST_RATINGS = 100
+
+
+def _own_question(declared: Declared) -> OwnQuestion | None:
+    """None where people could not label it: the scale has no whole numbers, or too many."""
+    rubric = declared.rubric if isinstance(declared, Metric) else None
+    if rubric is None or rubric.low % 1 or rubric.high % 1 or rubric.high - rubric.low > _MOST_RATINGS:
+        return None
+    low, high = int(rubric.low), int(rubric.high)
+    return OwnQuestion(text=rubric.text, low=low, high=high, passes_at=rubric.passes_at, is_raw=rubric.is_raw)
 
 
 def json_schema() -> dict[str, Any]:

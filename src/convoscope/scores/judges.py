@@ -14,11 +14,33 @@ _ORDER: tuple[Kind, ...] = ("computed", "external", "human", "model")
 PANEL = "panel:"
 YES_NO_MARK = "+yesno"
 """Follows the model in the name of a judge that was asked yes/no questions."""
+ANNOTATOR_MARK = "+annotator"
+"""Follows the model in the name of a judge that looked for findings, which a metric then counted."""
+FUNCTION = "python/"
+"""Before the name of a judge that is a Python function."""
+VERSION_MARK = ":"
+"""Before the version that such a function states."""
 
 
 def is_panel(judge: str) -> bool:
     """Whether this is what several judges of one kind come to."""
     return judge.startswith(PANEL)
+
+
+def is_model_panel(judge: str) -> bool:
+    """Whether this is what several models come to."""
+    return is_panel(judge) and kind_of(judge) == "model"
+
+
+def is_nameless(judge: str) -> bool:
+    """Whether its name leaves open what it answers by: programs of others, and functions that state no version."""
+    name = judge.rpartition("@")[0]
+    return judge.startswith("external:") or (name.startswith(FUNCTION) and VERSION_MARK not in name)
+
+
+def is_annotator(judge: str) -> bool:
+    """Whether a language model found what was counted. It has no rubric: gold labels say how good it is."""
+    return judge.rpartition("@")[0].endswith(ANNOTATOR_MARK)
 
 
 def kind_of(judge: str) -> Kind:
@@ -27,6 +49,11 @@ def kind_of(judge: str) -> Kind:
         return "computed"
     first = judge.removeprefix(PANEL).partition(":")[0]
     return "human" if first == "human" else "external" if first == "external" else "model"
+
+
+def model_of(judge: str) -> str:
+    """`provider/model` of a judge's identity, in whichever form it was asked."""
+    return (judge.rpartition("@")[0] or judge).removesuffix(YES_NO_MARK).removesuffix(ANNOTATOR_MARK)
 
 
 def speaking_order(judge: str) -> tuple[int, bool, str]:

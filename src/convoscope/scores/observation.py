@@ -237,11 +237,12 @@ def ratio(
     denominator: float,
     *,
     empty: str = "nothing_to_observe",
+    judge: str = COMPUTED,
     details: Mapping[str, Any] | None = None,
 ) -> Observation:
     """numerator ÷ denominator; a zero denominator is not applicable, for the reason `empty`."""
     if denominator == 0:
-        return _without(subject_of(what), NOT_APPLICABLE, empty, "", COMPUTED)
+        return _without(subject_of(what), NOT_APPLICABLE, empty, "", judge)
     if type(what) is Subject:
         subject = what
         kind, id, position = subject
@@ -257,6 +258,7 @@ def ratio(
         and _TINY <= value <= _HUGE
         and _TINY <= above <= _HUGE
         and 0 < below <= _HUGE
+        and judge is COMPUTED
     ):
         observation = _copy(_MEASURED)
         _set(observation, "subject", subject)
@@ -267,7 +269,13 @@ def ratio(
             _set(observation, "details", details)
         return observation
     return Observation(
-        subject=subject, status=MEASURED, value=value, numerator=above, denominator=below, details=details
+        subject=subject,
+        status=MEASURED,
+        value=value,
+        numerator=above,
+        denominator=below,
+        details=details,
+        judge=judge,
     )
 
 

@@ -167,6 +167,8 @@ def _ratios(subjects: MeasuredSubjects) -> Floats:
 
 
 MEAN = Within("mean", _mean, lambda subjects: subjects.total / subjects.n)
+WHOLE_MEAN = Within("whole_mean", _mean, lambda subjects: subjects.total / subjects.n, whole=True)
+"""The mean, and nothing where the value of a subject is missing: that one may be the one that matters."""
 SUM = Within("sum", lambda measured: fsum(_values(measured)), lambda subjects: subjects.total)
 RATIO_WITHIN = Within("ratio", _ratio, _ratios, asks="ratio")
 """Σ numerators ÷ Σ denominators."""
@@ -273,7 +275,7 @@ def _home(reducer: Within | Across) -> str:
     return (reducer.reduce if isinstance(reducer, Within) else reducer.sums).__module__
 
 
-for _within in (MEAN, SUM, RATIO_WITHIN, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
+for _within in (MEAN, WHOLE_MEAN, SUM, RATIO_WITHIN, WHOLE_RATIO, COUNTS, MEDIAN, MAXIMUM, MINIMUM, LAST):
     register(_within)
 for _across in (MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, RATIO_OF_SUMS, SUM_OF_CONVERSATIONS, POOLED_COUNTS):
     register(_across)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 
 import msgspec
 
@@ -20,6 +19,7 @@ from convoscope.metrics.semantic.samples import Provided, labels_of
 from convoscope.resources.judge import judges_of
 from convoscope.resources.registry import JUDGE, Resource, made
 from convoscope.scoring.labels import conversations_of
+from convoscope.storage import as_path
 
 
 class ProvidedRule(msgspec.Struct, frozen=True):
@@ -71,19 +71,22 @@ def _may_hold_gold(item: Input) -> bool:
     if item.companions_of(gold.FORMAT) or item.reader != "convoscope":
         return bool(item.companions_of(gold.FORMAT))
     try:
-        with open_bytes(Path(item.path)) if item.data is None else BytesIO(item.data) as stream:
+        with open_bytes(as_path(item.path)) if item.data is None else BytesIO(item.data) as stream:
             return any(b'"gold"' in line for line in stream)
     except (OSError, EOFError, InputError):
         return True  # what is wrong with it is said when it is scored
 
 
-def annotator_for(name: str, resources: Mapping[str, Resource]) -> Annotator:
-    """The annotator of this name. The one that asks a judge gets the first that was named, of its own."""
+def annotator_for(name: str, resources: Mapping[str, Resource], max_concurrency: int = 1) -> Annotator:
+    """The annotator of this name. The one that asks a judge gets the first that was named, of its own.
+
+    It may be asked about so many conversations at a time.
+    """
     if name != ASKS_JUDGE:
         return annotator_named(name)
     if JUDGE not in resources:
         raise UsageError(f"--annotate {name}: no judge is named", hint="--judge openai:MODEL; nothing was sent")
-    # Only where a judge is asked.
+        # Only where a judge is asked.
     from convoscope.annotate.language_model import LanguageModelAnnotator
 
-    return LanguageModelAnnotator(judges_of(made(resources[JUDGE]))[0])
+    return LanguageModelAnnotator(judges_of(made(resources[JUDGE]))[0], max_concurrency)

@@ -7,6 +7,8 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, NamedTuple
 
+import msgspec
+
 from convoscope.conversation import Conversation
 from convoscope.judging.answers import UnusableAnswer
 from convoscope.judging.backends import BudgetSpent, JudgeFailed
@@ -242,10 +244,26 @@ def say(error: BaseException) -> str:
         return type(error).__name__
 
 
+def for_each_judge(observations: Sequence[Observation]) -> Sequence[Observation]:
+    """What is said of a subject without a judge counts for each judge: a turn that was not asked about is in its
+    denominator. A conversation as a whole is left as it is: one judge may have failed, and another not."""
+    judges = list(dict.fromkeys(one.judge for one in observations if one.judge != COMPUTED))
+    seen = {(one.judge, one.subject) for one in observations}
+    shared = {one.subject: one for one in observations if one.judge == COMPUTED and one.subject != WHOLE}
+    kept = [one for one in observations if one.subject not in shared or one.judge != COMPUTED]
+    return kept + [
+        msgspec.structs.replace(one, judge=judge)
+        for judge in judges
+        for one in shared.values()
+        if (judge, one.subject) not in seen
+    ]
+
+
 def reduce_one(declared: Declared, observations: Sequence[Observation], rule: PanelRule = MEDIAN) -> Evaluated:
     """The observations of one conversation, with those of the panel, and what they come to."""
     try:
         if len(observations) > 1 and any(one.judge != COMPUTED for one in observations):
+            observations = for_each_judge(observations)
             observations = (*observations, *panels(observations, declared, rule))
         return Evaluated(declared, observations, reduce_conversation(declared, observations))
     except Exception as error:  # a reducer that does not fit the scores, or a panel whose mean no number can hold

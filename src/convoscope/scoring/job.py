@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from convoscope.annotate.annotator import ASKS_JUDGE, Annotator
+from convoscope.audio import is_installed
+from convoscope.audio.resource import OpenedRecordings
 from convoscope.errors import DeclarationError, UsageError
 from convoscope.ingest.companions.dialogue_files import VenueTable, read_venues
-from convoscope.ingest.discover import FoundInput, find_inputs, size_of
+from convoscope.ingest.discover import FoundInput, Input, changed_at, find_inputs, size_of
+from convoscope.ingest.known_objects import KnownObject
+from convoscope.ingest.known_pieces import KnownParts, Surroundings, hash_of, hash_of_file
+from convoscope.ingest.looks import Looks
 from convoscope.ingest.read import MADE_IN_PYTHON, PathLike, from_objects
+from convoscope.ingest.report import FileRead
 from convoscope.ingest.split import Partition, cut
 from convoscope.metrics.declaration import Declaration, Derived, Metric
 from convoscope.metrics.needs import BY_DATA, NAMED, VENUES_TYPE, WHOLE_NAMES, GivenNames
 from convoscope.metrics.registry import Declared, is_shared, registered
-from convoscope.resources.registry import JUDGE, Resource, by_type, given
+from convoscope.resources.registry import JUDGE, RECOGNISER, RECORDING, Resource, by_type, given
 from convoscope.scores.side_tables import SideTable
 from convoscope.scoring.annotators import annotator_for
 from convoscope.scoring.engines import Engine
 from convoscope.scoring.partition import InputRule, PartDone, PartitionTask, Writer
 from convoscope.scoring.session import HeldConversations, Session
 from convoscope.scoring.settings import ScoreSettings, joint_metrics
+from convoscope.storage import as_path
 
 if TYPE_CHECKING:
     from convoscope.metrics.dialogue.venues import VenueDatabase
+
+BEING_WRITTEN = "is still being written"
+"""Why a file is not read yet."""
 
 
 class Chosen(NamedTuple):
@@ -68,10 +80,14 @@ def choose(
     metrics_from: Iterable[PathLike] = (),
     resources: Iterable[Any] = (),
     annotate: str | None = None,
+    *,
+    use_audio: bool = True,
+    fetch_audio: bool = False,
 ) -> Chosen:
     """The metrics that are meant, checked, and the resources for them: those of the user's code, and those given.
 
-    `annotate` is the annotator of the run: one of them asks a judge.
+    `annotate` is the annotator of the run: one of them asks a judge. Recordings are opened where a metric asks for
+    them, unless `use_audio` is false; `fetch_audio` allows addresses of other machines.
     """
     registry = registered(metrics_from)
     if isinstance(metrics, str):
@@ -84,10 +100,14 @@ def choose(
     if annotate == ASKS_JUDGE:
         wanted.add(JUDGE)
     handed_in = given(resources)
+    if any(RECOGNISER in one.types for one in handed_in):  # it writes down recordings, whatever is measured
+        wanted |= {RECOGNISER, RECORDING}
     is_any = handed_in or registry.resources
     others = [one for one in registry.declared.values() if isinstance(one, Metric)] if is_any else []
     known = {name for one in others for name in one.resources.values()}
     provided = {**by_type(handed_in, wanted, registry.resources, known), **_given_names(metrics, chosen)}
+    if use_audio and RECORDING in wanted and RECORDING not in provided and is_installed():
+        provided[RECORDING] = Resource((RECORDING,), OpenedRecordings(fetch=fetch_audio))
     return Chosen(chosen, provided, tuple(registry.tables.values()), registry.problems)
 
 
@@ -150,23 +170,35 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         scratch: Path,
         done: Mapping[int, PartDone],
         rules: Sequence[InputRule] = (),
+        known: KnownParts | None = None,
+        looks: Looks | None = None,
     ) -> Generator[PartDone, None, None]:
         """The parts that are not done, as they come. The caller adds them to `done`.
+
+        Of an input that grew, `known` are the parts that are there; it learns the order of all parts. `looks` keeps
+        what was seen at the first look.
 
         With a limit, no more are begun when those that are done from the first on have enough conversations.
         """
         settings = self.settings
 
         def waiting() -> Iterator[Partition]:
-            for partition in cut(self.input.inputs, self.input.report, scratch, settings.part_bytes):
+            for partition in cut(self.input.inputs, self.input.report, scratch, settings.part_bytes, known, looks):
+                if known is not None:
+                    known.order.append(partition.number)
                 if settings.limit is not None and _first_conversations(done) >= settings.limit:
                     return
-                if partition.number not in done:
+                if partition.number not in done and not partition.is_known:
                     yield partition
 
         # Of a small input, not all workers get a part.
-        workers = min(engine.workers, -(-self.bytes_total // settings.part_bytes))
-        in_flight = max(1, settings.max_concurrency // max(1, workers))
+        workers = max(1, min(engine.workers, -(-self.bytes_total // settings.part_bytes)))
+        asks = JUDGE in self.session.resources or any(
+            isinstance(one, Metric) and one.waits for one in self.chosen.metrics
+        )
+        if asks:
+            workers = min(workers, settings.max_concurrency)
+        in_flight = max(1, settings.max_concurrency // workers)
         work = PartitionTask(
             metrics=self.chosen.metrics,
             writer=writer,
@@ -174,24 +206,46 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             flows=self.input.flows,
             rules=rules,
             resources=self.session.resources,
+            surroundings=self.surroundings(rules),
+            most_partitions=workers if asks else None,
             seen=getattr(settings.progress, "seen", None),
         )
         self.session.max_concurrency = in_flight
         work.use(self.session)
         yield from engine.run(work, waiting())
 
+    def surroundings(self, rules: Sequence[InputRule]) -> Surroundings:
+        """What conversations depend on beside their own logs: rules, flow definitions, tables of venues, recordings."""
+        venues = [(one.domain, hash_of_file(as_path(one.path))) for one in self.input.venues]
+        common = hash_of((rules, venues, self.input.flows)) if rules or venues or self.input.flows else ""
+        return Surroundings(common, self.settings.reading.audio, by_content=RECORDING in self.session.resources)
+
 
 def plan_job(
-    source: Sequence[Any], chosen: Chosen, settings: ScoreSettings, second_look: Resource | None = None
+    source: Sequence[Any],
+    chosen: Chosen,
+    settings: ScoreSettings,
+    second_look: Resource | None = None,
+    known: Mapping[str, KnownObject] = {},
 ) -> Job:
-    """Find the inputs, in paths or in objects made in Python; nothing is read or asked yet."""
+    """Find the inputs, in paths or in objects made in Python; nothing is read or asked yet.
+
+    `known` are logs in a store that an earlier run read.
+    """
     annotator = None if settings.annotate is None else annotator_for(settings.annotate, chosen.resources)
     are_paths = bool(source) and isinstance(source[0], str | os.PathLike)
-    find = find_inputs if are_paths else from_objects
+    find = partial(find_inputs, known=known) if are_paths else from_objects
     discovered = find(source, format=settings.format, flows=settings.flows, readers_from=settings.readers_from)
     discovered.report.warnings.extend(chosen.problems)
+    if settings.ended_after:
+        discovered = discovered._replace(inputs=tuple(_ended_inputs(discovered, settings.ended_after)))
+    resources = chosen.resources_with(discovered.venues)
+    if RECOGNISER in resources:
+        from convoscope.audio.recognise import kept
+
+        resources = {**resources, RECOGNISER: kept(resources[RECOGNISER], use_cache=settings.judge_cache)}
     session = Session(
-        chosen.resources_with(discovered.venues),
+        resources,
         repeats=settings.repeats,
         panel=settings.panel_rule,
         second_look=second_look,
@@ -200,13 +254,23 @@ def plan_job(
     session.held = HeldConversations()
     return Job(
         settings=settings,
-        name=Path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,
+        name=as_path(source[0]).resolve().name if are_paths else MADE_IN_PYTHON,
         input=discovered,
         chosen=chosen,
         session=session,
         bytes_total=sum(map(size_of, discovered.inputs)),
         annotator=annotator,
     )
+
+
+def _ended_inputs(discovered: FoundInput, seconds: float) -> Iterator[Input]:
+    """The inputs without those that are one conversation, or one document, and were written to a moment ago."""
+    for item in discovered.inputs:
+        is_whole = item.grouping in ("file", "folder") or item.container == "document"
+        if item.data is None and is_whole and time() - changed_at(item) < seconds:
+            discovered.report.files[item.name] = FileRead(item.reader, item.why, skipped=BEING_WRITTEN)
+        else:
+            yield item
 
 
 def _first_conversations(done: Mapping[int, PartDone]) -> int:

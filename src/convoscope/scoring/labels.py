@@ -139,12 +139,18 @@ class LabelOfInput(NamedTuple):
     warning: str = ""
 
 
-def label_of_input(rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_bytes: int) -> LabelOfInput:
+NOT_YET = "no conversation has"
+
+
+def label_of_input(
+    rule: LabelRule, inputs: Sequence[Input], limit: int | None, part_bytes: int, *, may_come: bool = False
+) -> LabelOfInput:
     """Look at the values that a label has.
 
     Whether 0 and 1 are verdicts depends on all numbers of the run, so that without a mark the logs are read until
     another number is met. A field that no conversation has is refused, before anything is scored; so are a value that
-    no conversation has, and a field of which nothing says which value is good.
+    no conversation has, and a field of which nothing says which value is good. Where logs are followed, it may come
+    later: a rating is given after the talk.
     """
     values: Counter[str] = Counter()
     names, are_flags = dict[str, None](), False
@@ -162,10 +168,12 @@ def label_of_input(rule: LabelRule, inputs: Sequence[Input], limit: int | None, 
         number = as_number(value)
         if not rule.comparison and number is not None and number not in (0, 1):
             return _ranking_label(rule, number)
-    if not values:
-        raise UsageError(f"no conversation has a field {rule.field!r}", hint=fields_hint(rule.field, names))
-    if rule.comparison:
-        raise UsageError(f"no conversation has {rule.text!r}", hint=f"`{rule.field}` has {values_text(values)}")
+    if not values or rule.comparison:
+        missing = f"{NOT_YET} {rule.text!r}" if values else f"{NOT_YET} a field {rule.field!r}"
+        if may_come:
+            return LabelOfInput(rule, f"{missing} yet")
+        hint = f"`{rule.field}` has {values_text(values)}" if values else fields_hint(rule.field, names)
+        raise UsageError(missing, hint=hint)
     if are_flags and polarity(rule.field) in ("bad", "unclear"):
         raise _which_is_good(rule.field, values)
     return LabelOfInput(msgspec.structs.replace(rule, binary=True, letters=are_letters(values)))

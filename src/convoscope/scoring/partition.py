@@ -7,19 +7,23 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from time import perf_counter
+from functools import partial
+from pathlib import Path
+from time import perf_counter, time
 from typing import Any, Protocol
 
 import msgspec
 
-from convoscope.annotate.annotator import annotated
+from convoscope.annotate.annotator import Annotator, annotated, in_order
 from convoscope.conversation import Conversation, Flow, to_json
+from convoscope.ingest.known_pieces import PieceRead, Surroundings, hash_of_pieces, piece_read
 from convoscope.ingest.reader import registered as registered_readers
 from convoscope.ingest.report import Problem, ReadReport
 from convoscope.ingest.split import Partition, Read, read_partition
 from convoscope.metrics.registry import Declared
 from convoscope.metrics.registry import registered as registered_metrics
-from convoscope.resources.registry import Resource
+from convoscope.metrics.signatures import signature
+from convoscope.resources.registry import RECOGNISER, Resource
 from convoscope.scores.observation import cut
 from convoscope.scoring.annotators import ProvidedRule, annotator_for
 from convoscope.scoring.batch import Answers, Batch, MetricColumns
@@ -27,6 +31,8 @@ from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.profiles import Profile
 from convoscope.scoring.session import Session
 from convoscope.scoring.settings import ScoreSettings, joint_metrics
+from convoscope.user_code import content_hash
+from convoscope.views.background import background_of
 
 LARGEST = 128 * 1024 * 1024
 """Characters that a conversation may take as JSON: what is larger is too much for the reports that show it."""
@@ -64,12 +70,21 @@ class PartDone(msgspec.Struct, kw_only=True):
     """The keys of the profiles that its conversations have."""
     report: ReadReport
     timings: Timings
+    attempt: str = ""
+    """Its files have a name of this attempt, until the process that makes the run takes them."""
     flows: dict[str, Flow] = {}
     """The declarations of the flows that its conversations went through."""
+    pieces: tuple[PieceRead, ...] = ()
+    """What it was read from, by content: a run that grows keeps it as long as these stay as they were."""
+    running: int = 0
+    """Conversations that go on right now: they are not in it."""
 
 
 class PartWriter(Protocol):
-    """Keeps one part."""
+    """Keeps one part. Another worker may write the same part at the same time: one of them was thought to be lost."""
+
+    attempt: str
+    """A name that no other attempt to write a part has."""
 
     @property
     def answers(self) -> Answers:
@@ -88,8 +103,11 @@ class PartWriter(Protocol):
 class Writer(Protocol):
     """Keeps the parts of a run. It goes with the work, to another process or another machine."""
 
-    def part(self, number: int) -> PartWriter:
-        """The writer of the part of this number."""
+    def part(self, number: int, content: str) -> PartWriter:
+        """The writer of the part of this number; `content` is a hash of what it is read from."""
+
+    def sees(self) -> dict[str, str]:
+        """What all processes of a run must agree on, as this one sees it, by a name for a person."""
 
 
 InputRule = LabelRule | ProvidedRule
@@ -110,31 +128,31 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What was decided over the whole input, to be applied to each conversation."""
     resources: Mapping[str, Resource] = {}
     """What is handed to metrics that ask for a type, by the name of the type."""
+    surroundings: Surroundings = Surroundings()
+    """What conversations depend on beside their own logs."""
+    most_partitions: int | None = None
+    """How many partitions may be worked on at the same time, where more would ask a judge too much at once."""
     seen: Any = None
     """A number in memory that forked workers share: it grows with each conversation, for a progress bar."""
 
     def __call__(self, partition: Partition) -> PartDone:
-        annotator = annotator_for(self.settings.annotate, self.resources) if self.settings.annotate else None
+        named, most = self.settings.annotate, self.settings.max_concurrency
+        annotator = annotator_for(named, self.resources, most) if named else None
+        # Before anything is read: what changes meanwhile has another hash the next time.
+        pieces = partition.read or tuple(piece_read(one, self.surroundings) for one in partition.pieces)
         ending: Any = closing(annotator) if hasattr(annotator, "close") else nullcontext()
-        with closing(self.writer.part(partition.number)) as part_writer, _without_collecting(), ending:
+        with (
+            closing(self.writer.part(partition.number, hash_of_pieces(pieces))) as part_writer,
+            _without_collecting(),
+            ending,
+        ):
             part = _Part(partition.number, part_writer, self.metrics, self.session)
-            reads = read_partition(partition, part.report, self.settings.reading, self.flows)
-            left_out = 0
-            while True:
-                began = perf_counter()
-                read = next(reads, None)
-                part.timings.reading += perf_counter() - began
-                if read is None:
-                    break
-                if self.settings.limit is not None and len(part.batch) >= self.settings.limit:
-                    left_out += 1
-                    continue
-                if annotator is not None:
-                    with part.timings.of("annotating"):
-                        read = read._replace(conversation=annotated(read.conversation, annotator))
-                for rule in self.rules:
-                    read = read._replace(conversation=rule.applied(read.conversation))
-                part.add(read)
+            reads: Iterator[Read] = self._wanted(partition, part)
+            if annotator is not None:
+                annotate = partial(_annotated, annotator)
+                reads = in_order(annotator, annotate, reads, partial(part.timings.of, "annotating"))
+            for read in reads:
+                part.add(read._replace(conversation=self._with_rules(read.conversation)))
                 if self.seen is not None:
                     with self.seen:
                         self.seen.value += 1
@@ -144,13 +162,59 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 tables = part_writer.write(columns) if len(part.batch) else ()
         return PartDone(
             part=partition.number,
-            conversations=len(part.batch) + left_out,
+            conversations=len(part.batch) + part.left_out,
             tables=tables,
             profiles=tuple(sorted(part.profiles)),
+            attempt=part_writer.attempt,
             report=part.report,
             timings=part.timings,
             flows=part.flows,
+            pieces=pieces,
+            running=part.running,
         )
+
+    def _with_rules(self, conversation: Conversation) -> Conversation:
+        for rule in self.rules:
+            conversation = rule.applied(conversation)
+        return conversation
+
+    def _wanted(self, partition: Partition, part: _Part) -> Iterator[Read]:
+        """The conversations that count, each with what was heard in its recording; the others are counted."""
+        reads = read_partition(partition, part.report, self.settings.reading, self.flows)
+        grouping = {piece.index: piece.input.grouping for piece in partition.pieces}
+        taken = 0
+        while True:
+            began = perf_counter()
+            read = next(reads, None)
+            part.timings.reading += perf_counter() - began
+            if read is None:
+                return
+            if self.settings.limit is not None and taken - part.refused >= self.settings.limit:
+                part.left_out += 1
+            elif grouping.get(read.origin.input) == "key" and self._is_running(read.conversation):
+                part.running += 1
+                part.report.conversations -= 1
+            elif self._is_before(read.conversation):
+                part.report.conversations -= 1
+                part.report.ignore("conversation_before_since")
+            else:
+                taken += 1
+                if self.settings.use_audio and RECOGNISER in self.resources:
+                    read = read._replace(conversation=self.session.transcribed(read.conversation))
+                yield read
+
+    def _is_before(self, conversation: Conversation) -> bool:
+        """Whether it began before the first day that counts; one without a day counts."""
+        since = self.settings.since
+        return since is not None and background_of(conversation).kinds.get("day", since) < since
+
+    def _is_running(self, conversation: Conversation) -> bool:
+        """Whether something happened in it a moment ago, by its own times."""
+        if not self.settings.ended_after:
+            return False
+        clocks = {one.id for one in conversation.clocks if one.kind == "wall"} or {"wall"}
+        times = [one.time.at for one in conversation.timeline if one.time is not None and one.time.clock in clocks]
+        return max(times, default=0.0) > time() - self.settings.ended_after
 
     @property
     def session(self) -> Session:
@@ -165,6 +229,19 @@ class PartitionTask(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                 joint_metrics=joint_metrics(self.metrics, self.settings),
             )
         return session
+
+    def sees(self) -> dict[str, str]:
+        """What a worker must see as the process does that sends the work: code, folder, judges."""
+        own = {one.key: signature(one) for one in self.metrics}
+        named = [Path(name) for name in (*self.settings.metrics_from, *self.settings.readers_from)]
+        return {
+            **self.writer.sees(),
+            **{str(path): content_hash(path) for path in named if path.is_file()},
+            "the metrics": msgspec.json.encode(own, order="sorted").decode(),
+            **self.session.identities(),
+            # An environment variable may name another address there.
+            "the addresses of the judges": ", ".join(self.session.addresses()),
+        }
 
     def use(self, session: Session) -> None:
         """Score with what this process has already."""
@@ -182,8 +259,19 @@ def _restored(metrics_from: Sequence[str], readers_from: Sequence[str], fields: 
     return PartitionTask(**pickle.loads(fields))
 
 
+def _annotated(annotator: Annotator, read: Read) -> Read:
+    return read._replace(conversation=annotated(read.conversation, annotator))
+
+
 class _Part:
     """A part while it is being scored."""
+
+    left_out = 0
+    """Conversations beyond the limit."""
+    running = 0
+    """Conversations that go on right now."""
+    refused = 0
+    """Conversations that cannot be kept."""
 
     def __init__(self, number: int, writer: PartWriter, metrics: Sequence[Declared], session: Session) -> None:
         self._number = number
@@ -204,6 +292,7 @@ class _Part:
             if len(body) > LARGEST:
                 raise ValueError(f"as JSON it has {len(body):,} characters, more than {LARGEST:,}")
         except (ValueError, TypeError, RecursionError) as error:
+            self.refused += 1
             self.report.conversations -= 1
             self.report.problem(problem_of(conversation, f"cannot be kept: {cut(str(error))}"))
             return

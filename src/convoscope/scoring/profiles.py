@@ -14,8 +14,9 @@ import msgspec
 
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
-from convoscope.metrics.needs import DIALOGUE, Need
+from convoscope.metrics.needs import DIALOGUE, DIALOGUE_IN_SOUND, Need
 from convoscope.metrics.registry import Declared
+from convoscope.resources.registry import RECORDING
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
 from convoscope.statistics.summary import input_reason
 
@@ -75,7 +76,7 @@ class Profiles:
         self._derived = in_order(metrics)
         needs: dict[int, Need] = {}
         for _, metric in self._metrics:
-            needs.update((id(need), need) for need in (*DIALOGUE, *metric.needs) if need.present is not None)
+            needs.update((id(need), need) for need in _all_needs(metric) if need.present is not None)
         self._index_of = {key: index for index, key in enumerate(needs)}
         self._needs = list(needs.values())
         self._first = self._after((_NOT_ASKED,) * len(self._needs))
@@ -148,7 +149,7 @@ class Profiles:
         )
 
     def _first_unmet(self, declared: Metric, answers: tuple[int, ...]) -> tuple[Need | None, int]:
-        for need in (*DIALOGUE, *declared.needs):
+        for need in _all_needs(declared):
             if need.resource in self._resources:
                 continue
             index = self._index_of.get(id(need))
@@ -156,6 +157,12 @@ class Profiles:
             if answer != _MET:
                 return need, answer
         return None, _MET
+
+
+def _all_needs(declared: Metric) -> tuple[Need, ...]:
+    """A need of a dialogue first, then those of the metric."""
+    is_of_sound = set(declared.resources.values()) == {RECORDING}
+    return (*(DIALOGUE_IN_SOUND if is_of_sound else DIALOGUE), *declared.needs)
 
 
 def _has_inputs(figure: Derived, ready: Set[str]) -> bool:

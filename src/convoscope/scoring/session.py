@@ -15,7 +15,7 @@ from convoscope.errors import ConvoscopeError, UsageError
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.needs import WHOLE_NAMES
 from convoscope.resources.judge import AskedOnce, Judge, judges_of
-from convoscope.resources.registry import JUDGE, Resource, asked_by, made
+from convoscope.resources.registry import JUDGE, RECOGNISER, RECORDING, Resource, asked_by, made
 from convoscope.scores.observation import Observation
 from convoscope.scoring.evaluate import answered, say
 from convoscope.statistics.panels import MEDIAN, PanelRule, joined_repeats
@@ -110,6 +110,11 @@ class Session:
             )
         return identities
 
+    def addresses(self) -> list[str]:
+        """Where the judges of the session are asked, as far as they say so."""
+        judges = judges_of(self._make(self.resources[JUDGE])) if JUDGE in self.resources else ()
+        return [str(getattr(one, "address", "")) for one in judges]
+
     @property
     def second_look_identity(self) -> str:
         """What the answers of the second look depend on; empty where there is none."""
@@ -126,6 +131,21 @@ class Session:
     def made(self, resource: Resource) -> Any:
         """What a resource of the session made."""
         return self._make(resource)
+
+    def transcribed(self, conversation: Conversation) -> Conversation:
+        """A recording without a log, with the words that the run's recogniser hears; any other as it is."""
+        if RECOGNISER not in self.resources or RECORDING not in self.resources:
+            return conversation
+        from convoscope.audio.transcript import has_no_words, transcribed
+        from convoscope.resources.sound import RecordingError
+
+        if not has_no_words(conversation):
+            return conversation
+        recording, recogniser = (self._open(self.resources[name]) for name in (RECORDING, RECOGNISER))
+        try:
+            return self._loop.run(transcribed(conversation, recording, recogniser))
+        except RecordingError:  # metrics say what is wrong with it
+            return conversation
 
     def given(self, declared: Metric) -> Mapping[str, Any]:
         """The resources that a metric asks for, by parameter."""
@@ -188,7 +208,9 @@ class Session:
         rounds = await asyncio.gather(
             *(asyncio.gather(*(answered(declared, conversation, given) for given in repeats)) for repeats in voices)
         )
-        observations = [one for repeats in rounds for one in joined_repeats(repeats, declared)]
+        given = [one for repeats in rounds for one in joined_repeats(repeats, declared)]
+        # What no judge was asked about is said once, however many judges there are.
+        observations = list({(one.judge, one.subject, one.repeat): one for one in given}.values())
         # Where there are judges, that nothing came with the data is no news.
         return [one for one in observations if one.reason != "nothing_to_observe"] or observations[:1]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -15,12 +17,15 @@ from convoscope.ingest.read import PathLike
 from convoscope.ingest.settings import ReadSettings, read_settings
 from convoscope.ingest.split import PART_BYTES
 from convoscope.metrics.registry import Declared
+from convoscope.scores.judges import model_of
 from convoscope.scoring.session import DEFAULT_CONCURRENCY
-from convoscope.statistics.panels import MEDIAN, Aggregation, PanelRule, model_of
+from convoscope.statistics.panels import MEDIAN, Aggregation, PanelRule
 from convoscope.user_code import names
 
 if TYPE_CHECKING:
+    from convoscope.audio.recognise import RecogniserLike
     from convoscope.judging.named import JudgeLike, NamedJudges
+    from convoscope.resources.registry import Resource
     from convoscope.scoring.engines import Engine
 
 
@@ -34,6 +39,14 @@ class Progress(NamedTuple):
     bytes_total: int = 0
 
 
+def is_day(text: str) -> bool:
+    """Whether a text is a day, such as `2026-11-01`."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Score the conversations of some files or folders, or conversations made in Python, and keep the run.
 
@@ -44,26 +57,34 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     what metrics are handed, such as a judge: objects, or functions declared with `@convoscope.resource`.
     Metrics that wait have up to `max_concurrency` questions in flight. `out` is the
     folder of the run; without it, one under `runs/` that depends on input and settings. An attempt that
-    was cut short is continued, and a run that is there already and would come out the same is opened.
+    was cut short is continued, and a run that is there already and would come out the same is opened. One of
+    less input grows: only what is new is scored. With `prune`, what is gone from the logs leaves it; with `keep` it
+    stays. Where logs are being written, one that changed within `ended_after` seconds waits, and so does a
+    conversation with later events. `since` leaves out conversations that began before that day, such as
+    `2026-11-01`, by their own times; days are those of UTC.
     `readers_from` are Python files and modules whose readers are added to the installed ones.
     `turns` is the rule that turns are cut by, `exchange` or `eva`. `tool_failed` are patterns of tool results that
     mean failure, `speech_tools` the tools through which the agent speaks to the user, `session_gap` the hours of
     silence after which a session id is another conversation, `speakers` the labels of who is who, such as
-    `{"agent": "SPEAKER_01"}`. `flows` are files and folders of flow definitions,
+    `{"agent": "SPEAKER_01"}`. `audio` is the folder of the recordings, where they are not where the logs say;
+    without `use_audio` no recording is opened, and with `fetch_audio` those at `http` and `https` addresses are
+    fetched. `recogniser` names what writes down the sound, such as `faster-whisper:tiny.en`, or is an object
+    that does; with `judge_cache`, what it wrote is kept. `flows` are files and folders of flow definitions,
     in addition to those among the logs.
     `label` names a field of the record that is the user's own verdict, such as `reward`, or `csat >= 4` where it
     is a number: it decides what is done and what is lost, and leads ranking and pass^k.
     `annotate` names an annotator, such as `rules`: what it finds is kept with each conversation, and metrics see it.
     `judge` names models that are asked, or is a function or an object that answers; several are a panel, whose
     `panel` says how they come to one score, with `panel_weights` by judge and `require_consensus`. Each is asked
-    `repeats` times. `judge_form` is `scores`, or `yesno` for small models; `max_answer_tokens` cuts an answer, and
-    `timeout` is how many seconds one may take. With `joint_questions`, questions about an item that show the same go
-    together. `second_look` is a judge that is asked again
-    about a tenth of what was judged.
+    `repeats` times. `judge_audio` says whether the models take sound, where their names do not, and `send_audio` allows
+    to send them clips of recordings. `judge_form` is `scores`, or `yesno` for small models; `max_answer_tokens` cuts an
+    answer, and `timeout` is how many seconds one may take. With `joint_questions`, questions about an item that show
+    the same go together. `second_look` is a judge that is asked again about a tenth of what was judged.
     `targets`, such as `tools.success >= 90%`, are kept with the run; its reports hold the figures
     against them. A target on a figure of a judge that is not calibrated is undetermined, unless `trust_judge`;
     `calibration` is the file that says how far judges agree with people, `least_labels` and `least_kappa` are what
-    they need. `engine` does the work, by default `workers` processes on this machine.
+    they need. `engine` does the work, by default `workers` processes on this machine; `dask://HOST:8786`,
+    `ray://HOST:10001`, `dask://local` and `ray://local` are others.
     """
 
     metrics: str | Declared | Iterable[str | Declared] | None = None
@@ -81,6 +102,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     redact_patterns: str | Sequence[str] = ()
     judge_cache: bool = True
     judge_form: str = "scores"
+    judge_audio: bool | None = None
+    send_audio: bool = False
     joint_questions: bool = False
     max_answer_tokens: int | None = None
     timeout: float | None = None
@@ -93,9 +116,13 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     out: PathLike | None = None
     limit: int | None = None
     workers: int | None = None
-    engine: Engine | None = None
+    engine: Engine | str | None = None
     max_concurrency: int = DEFAULT_CONCURRENCY
     strict: bool = False
+    prune: bool = False
+    keep: bool = False
+    ended_after: float = 0.0
+    since: str | None = None
     by: Sequence[Sequence[str]] | None = None
     format: str | None = None
     readers_from: Iterable[PathLike] = ()
@@ -104,6 +131,10 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     speech_tools: str | Iterable[str] = ()
     session_gap: float | None = None
     speakers: GivenSpeakers = ()
+    audio: PathLike | None = None
+    use_audio: bool = True
+    recogniser: RecogniserLike | None = None
+    fetch_audio: bool = False
     flows: Iterable[PathLike | Flow] = ()
     label: str | None = None
     annotate: str | None = None
@@ -114,6 +145,10 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise UsageError(f"--limit must be at least 1, not {self.limit}")
+        if self.prune and self.keep:
+            raise UsageError("--keep leaves in the run what --prune takes out: name one of them")
+        if self.since is not None and not is_day(self.since):
+            raise UsageError(f"--since {self.since}: not a day", hint="write it like 2026-11-01")
         if self.max_concurrency < 1:
             raise UsageError(f"--max-concurrency must be at least 1, not {self.max_concurrency}")
         if self.repeats < 1:
@@ -129,7 +164,9 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def reading(self) -> ReadSettings:
         """How logs are read, checked."""
-        return read_settings(self.turns, self.tool_failed, self.speech_tools, self.session_gap, self.speakers)
+        return read_settings(
+            self.turns, self.tool_failed, self.speech_tools, self.session_gap, self.speakers, self.audio
+        )
 
     @property
     def judges(self) -> tuple[JudgeLike, ...]:
@@ -180,6 +217,8 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             redact_patterns=patterns,
             use_cache=self.judge_cache,
             form=self.judge_form,
+            audio=self.judge_audio,
+            send_audio=self.send_audio,
             max_answer_tokens=self.max_answer_tokens or MAX_ANSWER_TOKENS,
             seconds=self.timeout or SECONDS,
             max_questions=self.max_questions,
@@ -187,6 +226,15 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             rubrics=tuple(str(Path(folder).resolve()) for folder in self.rubrics),
         )
         return named_judges(self.judges, settings, self.second_look)
+
+    @property
+    def recognisers(self) -> tuple[Resource, ...]:
+        """The recogniser that was named, as a resource of the run."""
+        if self.recogniser is None:
+            return ()
+        from convoscope.audio.recognise import named_recogniser
+
+        return (named_recogniser(self.recogniser),)
 
     @property
     def groupings(self) -> list[list[str]] | None:
@@ -200,8 +248,10 @@ class ScoreSettings(msgspec.Struct, frozen=True, kw_only=True):
             metrics=None,
             metrics_from=_absolute(self.metrics_from),
             readers_from=_absolute(self.readers_from),
+            audio=None if self.audio is None else os.path.abspath(self.audio),
             resources=(),
             judge=(),
+            recogniser=None,
             second_look=None,
             engine=None,
             flows=(),

@@ -34,6 +34,11 @@ _CHUNK = 2_000_000
 _FIRST_DRAWS = 200
 
 
+def distinct(codes: Codes) -> int:
+    """How many different codes there are; -1 counts, too."""
+    return int(np.count_nonzero(np.bincount(codes + 1)))
+
+
 class ClusterSums(NamedTuple):
     """The sums of each cluster of one side that has any, by the ascending codes of the clusters."""
 

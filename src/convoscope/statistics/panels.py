@@ -13,7 +13,7 @@ import msgspec
 
 from convoscope.errors import UsageError, nearest_names
 from convoscope.metrics.declaration import LOWER, RATIO, SHARE, Derived, Metric
-from convoscope.scores.judges import PANEL, YES_NO_MARK, kind_of
+from convoscope.scores.judges import PANEL, kind_of, model_of
 from convoscope.scores.observation import (
     COMPUTED,
     MEASURED,
@@ -56,16 +56,21 @@ class Marks(NamedTuple):
 
 
 def marks_of(declared: Metric | Derived | None, observations: Sequence[Observation]) -> Marks | None:
-    """The marks of a metric: its ten points, else 0 to 1 with the mark of the rubric that its scores name."""
+    """The marks of a metric: its ten points, else its scale with the mark of the rubric that its scores name.
+
+    The scale is 0 to 1; of ratings in another unit, the one that its scores name.
+    """
     if declared is None:
         return None
-    given = next((mark for one in observations if (mark := (one.details or {}).get("passes_at")) is not None), None)
     ten = declared.ten
     if ten is not None and ten.of == "value" and ten.falls is None:
         return Marks(ten.zero, ten.ten, ten.zero + ten.passes_at / 10 * (ten.ten - ten.zero))
-    if declared.unit in (RATIO, SHARE):
-        return Marks(*((1.0, 0.0) if declared.better == LOWER else (0.0, 1.0)), given)
-    return None
+    named = next((details for one in observations if "passes_at" in (details := one.details or {})), {})
+    scale = (0.0, 1.0) if declared.unit in (RATIO, SHARE) else named.get("scale")
+    if not scale:
+        return None
+    low, high = scale
+    return Marks(*((high, low) if declared.better == LOWER else (low, high)), named.get("passes_at"))
 
 
 def joined_repeats(
@@ -226,11 +231,6 @@ def _combined(voices: Mapping[str, float], rule: PanelRule) -> float:
             if (whole := fsum(weights)) > 0:
                 return fsum(weight * value for weight, value in zip(weights, values, strict=True)) / whole
     return fsum(values) / len(values)
-
-
-def model_of(judge: str) -> str:
-    """`provider/model` of a judge's identity, in whichever form it was asked."""
-    return (judge.rpartition("@")[0] or judge).removesuffix(YES_NO_MARK)
 
 
 def panel_name(judges: Sequence[str], rule: PanelRule = MEDIAN) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -153,11 +154,19 @@ def is_bounded(unit: str, better: Better, sums: Sums) -> bool:
 
 
 def least_value(unit: str) -> float:
-    """The least value that a unit has: there is no wait of less than no time."""
-    return 0.0 if unit in _NEVER_NEGATIVE else -math.inf
+    """The least value that a unit has: there is no wait of less than no time, and no quality below 1 of 5."""
+    return _SCALES[unit][0] if unit in _SCALES else 0.0 if unit in _NEVER_NEGATIVE else -math.inf
 
 
-_NEVER_NEGATIVE = frozenset({SHARE, RATIO, COUNT, SECONDS, WORDS, "ms", "tokens", "errors per word"})
+def most_value(unit: str) -> float:
+    """The greatest value that a unit has: the end of its scale."""
+    return _SCALES[unit][1] if unit in _SCALES else math.inf
+
+
+_NEVER_NEGATIVE = frozenset(
+    {SHARE, RATIO, COUNT, SECONDS, WORDS, "ms", "tokens", "errors per word", "Hz", "per minute", "turns"}
+)
+_SCALES = {"of 5": (1.0, 5.0), "of 10": (0.0, 10.0)}
 
 
 class _Frame:
@@ -225,9 +234,9 @@ class _Frame:
         value = ratio_of(sums)
         if value is None:
             return self._empty(name, NOT_APPLICABLE, sums.empty)
-        interval = ratio_interval(
-            sums, self.clusters, bounded=self._is_bounded(sums), least=least_value(self.declared.unit)
-        )
+        least, most = least_value(self.declared.unit), most_value(self.declared.unit)
+        is_bounded = self._is_bounded(sums)
+        interval = ratio_interval(sums, self.clusters, bounded=is_bounded, least=least, most=most, value=value)
         return self._figure(name, value, interval, self._no_interval("no_spread"), bounds)
 
     def _is_bounded(self, sums: Sums) -> bool:
@@ -240,14 +249,19 @@ class _Frame:
     def _percentile(self, name: str, across: Percentile) -> Figure:
         if not self.count:
             return self._empty(name, *self.why)
-        subjects = self.table.subjects()
-        selected = self.measured[subjects.row]
-        values, clusters = subjects.value[selected], self.table.clusters[subjects.row[selected]]
+        values, clusters = self._pooled
         if across == MAXIMUM_OF_SUBJECTS:
             # What could still come lies above it, and no resampling of what came can say how far.
             return self._figure(name, float(values.max()), None, "extreme_value")
         interval = percentile_interval(values, clusters, across.q)
         return self._figure(name, percentile(values, across.q), interval, self._no_interval("too_few_values"))
+
+    @cached_property
+    def _pooled(self) -> tuple[Floats, Codes]:
+        """The values of all subjects, and their clusters."""
+        subjects = self.table.subjects()
+        selected = self.measured[subjects.row]
+        return subjects.value[selected], self.table.clusters[subjects.row[selected]]
 
     def _figure(
         self,
@@ -257,12 +271,14 @@ class _Frame:
         bare: str,
         bounds: tuple[float, float] | None = None,
     ) -> Figure:
-        sums = [total(self.columns.numerator), total(self.columns.denominator)]
+        ten = None
+        if self.declared.ten is not None and not name:
+            ten = ten_points(self.declared.ten, value, total(self.columns.numerator), total(self.columns.denominator))
         return self._make(
             name,
             status=MEASURED,
             value=value,
-            ten=None if name else ten_points(self.declared.ten, value, *sums),
+            ten=ten,
             interval=interval,
             interval_reason="" if interval else bare,
             bounds=bounds,
@@ -357,7 +373,8 @@ def _derived(
     if len(scored) > 1:
         clusters = np.arange(len(scored), dtype=np.int64)
         bounded = is_bounded(declared.unit, declared.better, sums)
-        interval = ratio_interval(sums, clusters, bounded=bounded, least=least_value(declared.unit))
+        least, most = least_value(declared.unit), most_value(declared.unit)
+        interval = ratio_interval(sums, clusters, bounded=bounded, least=least, most=most)
     skipped = len(values) - len(scored)
     inapplicable = skipped if status == NOT_APPLICABLE else 0
     return Figure(

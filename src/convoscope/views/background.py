@@ -175,7 +175,7 @@ def _inside(file: str) -> str:
 
 
 def _when(conversation: Conversation) -> dict[str, str]:
-    """The day, week and month that a conversation began in, by its own times or a field of its record."""
+    """The day (UTC), week and month that a conversation began in, by its own times or a field of its record."""
     began = next((conversation.common(event.time) for event in conversation.timeline if event.time is not None), 0.0)
     try:
         if began >= _EPOCH:
@@ -202,8 +202,17 @@ def _dated(extras: Mapping[str, Json]) -> date | None:
                 and _DATE.match(value)
                 and not _words()["beginnings"].isdisjoint(name_words(name))
             ):
-                return date.fromisoformat(value[:10])
+                return _utc_day(value)
     return None
+
+
+def _utc_day(text: str) -> date:
+    """The day of a text that begins with one: in UTC, as those of times are, where it says how far it is from there."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return date.fromisoformat(text[:10])
+    return (moment if moment.tzinfo is None else moment.astimezone(UTC)).date()
 
 
 _DATE = lazy_pattern(r"\d{4}-\d\d-\d\d")

@@ -46,10 +46,11 @@ _LONGEST_NAME = 40
 
 
 def is_call(conversation: Conversation) -> bool:
-    """It has speech: the pipeline is one of speech, or there are logs of a call, or sound."""
+    """It has speech: the pipeline is one of speech, or there are logs of a call, or sound, or only a recording."""
     if conversation.pipeline is not None:
         return conversation.pipeline != "text"
-    return bool(conversation.log) or conversation.contents.has_sound
+    is_bare = conversation.recording is not None and not conversation.utterances
+    return bool(conversation.log) or conversation.contents.has_sound or is_bare
 
 
 def is_phone_call(conversation: Conversation) -> bool:

@@ -198,11 +198,12 @@ _NOT_FOR_THE_AGENT = frozenset(("backchannel", "vocal_tic", "non_directed"))
 _QUESTION = ("?", "？", "؟", "՞", "፧")
 _AFTER_MARK = " \t\n\"'”’»)]}*_"
 _LEFT_WAITING = frozenset(("inactivity", "inactive", "silence", "idle", "timeout", "timed"))
-Reply = Literal["yes", "no", "ended", "unknown", "by_tool", "not_read"]
+Reply = Literal["yes", "no", "ended", "unknown", "by_tool", "not_read", "wordless"]
 """Whether the agent spoke before the user did again; at the end, whether a reply was still to come.
 
 `by_tool`: it did not, but called a tool that looks as if it spoke. `not_read`: the log has something of the agent
-there that could not be read.
+there that could not be read. `wordless`: no words are known of what the user said while the agent was speaking: it may
+have been a murmur.
 """
 _WORD = lazy_pattern(r"[^\W_]")
 
@@ -263,7 +264,8 @@ def user_turns(conversation: Conversation) -> list[UserTurn]:
         elif role == USER and event.manner not in _NOT_FOR_THE_AGENT:
             if utterances and not _goes_on(conversation, utterances[-1], event):
                 without[len(turns)] = calls
-                turns.append(UserTurn(tuple(utterances), "no", bool(calls)))
+                reply = "wordless" if _is_over_agent(conversation, utterances) else "no"
+                turns.append(UserTurn(tuple(utterances), reply, bool(calls)))
                 utterances = []
             if not utterances:
                 handed_over, failed, calls = False, False, []
@@ -313,6 +315,20 @@ def breakdown(conversation: Conversation) -> str:
         for utterance in conversation.utterances
     )
     return "" if has_spoken else "agent_never_spoke"
+
+
+def _is_over_agent(conversation: Conversation, utterances: list[Utterance]) -> bool:
+    """Whether sounds of the user without words all begin while the agent speaks."""
+    if any(one.meant().strip() or not one.segments for one in utterances):
+        return False
+    agent = [
+        span
+        for one in conversation.utterances
+        if conversation.roles[one.speaker] == ASSISTANT
+        for span in conversation.sounds(one)
+    ]
+    starts = [min(start for start, _ in conversation.sounds(one)) for one in utterances]
+    return all(any(begin <= start < end for begin, end in agent) for start in starts)
 
 
 def _has_content(utterance: Utterance) -> bool:
@@ -372,6 +388,7 @@ AT_END: dict[Reply, str] = {
     "unknown": "end_unknown",
     "by_tool": "may_speak_by_tool",
     "not_read": "reply_not_read",
+    "wordless": "words_unknown",
 }
 """Why the last turn of the user has no reply, as a reason code."""
 

@@ -17,6 +17,8 @@ from convoscope.errors import UsageError
 
 GOOD = {"topic_f1": 0.9, "risk_f1": 0.9, "risk_f1_weighted": 0.9, "action_accuracy": 0.9}
 
+CALIBRATED = {"judge": "openai/x@1", "calibration": "κ 0.81 (0.70 to 0.90), 60 labels"}
+
 
 def figure(value: float | None, **other: object) -> MetricResult:
     reason = "no_samples" if value is None else None
@@ -55,9 +57,27 @@ class TestTargets:
         assert check_targets(good(topic_f1=0.1, risk_f1=None)).outcome == "failed"
 
     def test_the_targets_are_those_of_the_mode_that_ran(self) -> None:
-        summary = {"faithfulness": figure(7.5), "coverage": figure(7.5), "clarity": figure(8.5)}
+        summary = {name: figure(8.5, **CALIBRATED) for name in ("faithfulness", "coverage", "clarity")}
         assert check_targets(result(summary, mode="summary")).outcome == "passed"
         assert check_targets(result(summary)).outcome == "undetermined"
+
+    @pytest.mark.parametrize("known", [{}, {"judge": "openai/x@1", "calibration": "not calibrated: κ 0.10"}])
+    def test_a_judge_that_is_not_calibrated_decides_nothing(self, known: dict[str, str]) -> None:
+        good, bad = figure(8.5, **known), figure(6.5, **known)
+        made = result({"faithfulness": good, "coverage": bad, "clarity": figure(8.5, **CALIBRATED)}, mode="summary")
+        faithful, covers, clear = check_targets(made).checks
+        assert (faithful.outcome, covers.outcome, clear.outcome) == ("undetermined", "undetermined", "passed")
+        assert faithful.reason.endswith("(--trust-judge decides it anyway)")
+        # 8.5 > 7 is met, 6.5 > 7 is not; both say on what they rest.
+        faithful, covers, clear = check_targets(made, trust_judge=True).checks
+        assert (faithful.outcome, covers.outcome, clear.outcome) == ("passed", "failed", "passed")
+        assert all("not calibrated" in one.reason for one in (faithful, covers))
+        assert clear.reason == "8.5000 > 8"
+
+    def test_nor_whether_a_result_got_worse(self) -> None:
+        before, now = (result({"clarity": figure(value)}, mode="summary") for value in (9.0, 5.0))
+        assert compare(now, before, 0.1).outcome == "undetermined"
+        assert compare(now, before, 0.1, trust_judge=True).outcome == "failed"
 
     def test_samples_that_failed_cannot_carry_it_over_the_target(self) -> None:
         metrics = {name: figure(value) for name, value in GOOD.items()}

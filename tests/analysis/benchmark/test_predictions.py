@@ -84,3 +84,10 @@ def test_findings_that_are_no_list_failed_for_both_readers(tmp_path: Path, shape
         read_prediction(path.read_bytes(), "a.json")
     (conversation,) = read([path])
     assert labels_of(conversation.annotations) == Labels(failed=frozenset({"topics", "risks", "actions"}))
+
+
+@pytest.mark.parametrize(("status", "is_partial"), [("partial", True), ("success", False), ("error", False)])
+def test_a_prediction_may_say_that_findings_are_missing(status: str, is_partial: bool) -> None:
+    held = {"topics": ["refund"], "risks": [], "actions": [], "extraction_status": {"topics": status}}
+    prediction = read_prediction(json.dumps(held).encode(), "a.json")
+    assert prediction.is_partial is is_partial

@@ -252,8 +252,10 @@ class TestRuns:
         assert folder() == first
         write_text(tmp_path / "logs" / "x.yaml", "{flow: x, states: {a: {required_slots: [city]}, b: }}")
         assert len({without, first, folder()}) == 3
-        with pytest.raises(convoscope.ConvoscopeError, match="holds another run"):
-            score("logs", metrics=METRICS, workers=1, out=first)
+        # With a folder that is named, the run grows: all is scored again by the new definition.
+        grown = score("logs", metrics=METRICS, workers=1, out=first)
+        assert (grown.folder / "summary.json").read_bytes() == (folder() / "summary.json").read_bytes()
+        assert next(iter(grown.flows.values())).states[0].required_slots == ("city",)
 
     def test_without_definitions_the_settings_are_as_ever(self, tmp_path: Path) -> None:
         path = log(tmp_path / "log.jsonl", walk("1", "a"))

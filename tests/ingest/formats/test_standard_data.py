@@ -50,6 +50,10 @@ class TestDetection:
             {"speaker": "user", "message": "Hello."},
             {"stt.transcript": "Hello.", "stt.confidence": 0.9},
             {"attributes": {"tts.input_text": "Hello."}},
+            # An id and a ground truth make no evaluation record of a voice log.
+            {"id": "7", "agent_task": "2 + 2?", "agent_response": "4", "ground_truth": "4"},
+            {"id": 7, "agent_response": "4", "ground_truth": {"sum": 4}},
+            {"id": "7", "question": "2 + 2?", "answer": "4", "ground_truth": "4"},
         ],
         ids="+".join,
     )
@@ -84,7 +88,7 @@ class TestDetection:
 
     def test_the_other_examples_stay_what_they_are(self) -> None:
         formats = {name: file.format for name, file in read(EXAMPLES).report.files.items() if file.conversations}
-        assert {name.split("/")[0] for name, format in formats.items() if format == FORMAT} == {FORMAT}
+        assert {name.split("/")[0] for name, format in formats.items() if format == FORMAT} == {FORMAT, "sound"}
         assert len({name.split("/")[0] for name in formats}) > 3
 
 

@@ -46,3 +46,17 @@ def test_only_a_conversation_with_something_odd_is_looked_at_closely(tmp_path: P
     told, by_type = read_all(tmp_path, 4_000_000, strict=True)
     assert (len(told) - 1, by_type) == (2, 1)
     assert [[note.code for note in notes] for _, _, notes in told[:-1]] == [[], ["event.mood"]]
+
+
+@pytest.mark.parametrize(
+    "more", ["", '{"conversation_id": "b", "timestamp": 1760000000.5, "event": "state_entered", "state": "s"}\n']
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_id_that_is_there_twice_is_noted(more: str, tmp_path: Path, *, strict: bool) -> None:
+    """Also where the log is one record, which is a document, too."""
+    twice = (
+        '{"conversation_id": "x", "timestamp": 1.0, "event": "state_entered", "state": "s", "conversation_id": "a"}\n'
+    )
+    (tmp_path / "log.jsonl").write_text(twice + more)
+    read, _ = read_all(tmp_path, 4_000_000, strict=strict)
+    assert "name_twice" in [note.code for note in read[0][2]]

@@ -117,6 +117,7 @@ def test_items_in_a_document_do_not() -> None:
         {"messages": [{"role": "user", "content": "Hello", "timestamp": 3.5, "name": "Ann", "id": "m1"}]},
         {"messages": [{"role": "tool", "content": "Error: not found", "name": "find"}]},
         {"messages": [{"role": "developer", "content": "You help."}]},
+        {"messages": [{"role": "assistant", "content": "Hello", "name": "Ann"}]},
     ],
 )
 def test_plain_chats_take_the_quick_way(more: dict[str, Any]) -> None:
@@ -158,6 +159,8 @@ def message(**facts: Any) -> dict[str, Any]:
         message(tool_calls=[{**CALL, "function": {"name": "find", "arguments": "{broken"}}]),
         message(tool_calls=[{**CALL, "function": {"name": "", "arguments": "{}"}}]),
         message(tool_calls=[without(CALL, "function")]),
+        message(tool_calls=[{**CALL, "function": {}}]),
+        {"messages": [{"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": {}}]}]},
     ],
 )
 def test_chats_that_need_more_go_to_the_tolerant_way(more: dict[str, Any]) -> None:
@@ -171,6 +174,14 @@ def test_a_list_of_tools_that_stands_there_twice_is_looked_at_twice(first: bytes
     read = read_lines("openai-chat")
     assert read([text], True) == read([text], False)
     assert read([json.dumps(CHAT).encode(), text], True) == read([json.dumps(CHAT).encode(), text], False)
+
+
+def test_an_id_that_is_there_twice_is_noted(tmp_path: Path) -> None:
+    text = b'{"conversation_id": true, ' + json.dumps(ITEM | {"conversation_id": "c1"}).encode()[1:]
+    (tmp_path / "items.jsonl").write_bytes(text)
+    stream = convoscope.read(tmp_path)
+    assert [one.id for one in stream] == ["c1"]
+    assert stream.report.repaired["name_twice"].count == 1
 
 
 def test_what_is_read_quickly_is_what_the_record_says(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from convoscope.statistics.differences import (
     Floats,
     cluster_sums,
     difference_interval,
+    distinct,
     permuted,
     pooled_degrees,
     probability,
@@ -303,14 +304,14 @@ def kinds_of(samples: ConversationArrays, rows: Rows, but: Collection[str]) -> I
         if name in left_out:
             continue
         dimension = samples.dimension(name)
-        if kept < MAX_DIMENSIONS and 2 <= len(np.unique(dimension.codes[rows])) <= MAX_VALUES:
+        if kept < MAX_DIMENSIONS and 2 <= distinct(dimension.codes[rows]) <= MAX_VALUES:
             kept += 1
             yield Kind(name, dimension.values, dimension.codes)
     count = int(np.count_nonzero(rows))
     for name, fact in samples.fields.items():
         if name in left_out or is_version(name.rpartition(".")[2]):
             continue
-        values = len(np.unique(fact.codes[rows]))
+        values = distinct(fact.codes[rows])
         if 2 <= values <= MAX_VALUES and values * LEAST_OF_A_VALUE <= count:
             yield Kind(name, fact.values, fact.codes, is_fact=True)
 

@@ -38,8 +38,9 @@ from convoscope.analysis.words import counted, cut_text, name_text, value_text
 from convoscope.metrics.declaration import AXES, HIGHER, NEITHER, SECONDS, SHARE
 from convoscope.metrics.registry import PUBLISHED, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.reliability import claims_nothing
 from convoscope.runs.summary import DeclaredMetric, Group, Summary
-from convoscope.statistics.differences import LEVEL, Codes, FigureSample, holm
+from convoscope.statistics.differences import LEVEL, Codes, FigureSample, distinct, holm
 from convoscope.statistics.intervals import Z
 from convoscope.statistics.summary import Figure
 from convoscope.views.background import is_version
@@ -112,7 +113,7 @@ class Versions(NamedTuple):
     """Each was tried on scenarios of its own: nothing can be compared."""
 
 
-def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
+def compare_versions(summary: Summary, samples: Samples, *, trust_judges: bool = False) -> Versions | None:
     """None where the run has no two versions."""
     pair = version_pair(summary)
     if pair is None:
@@ -126,11 +127,12 @@ def compare_versions(summary: Summary, samples: Samples) -> Versions | None:
     if _is_unshared(samples.scenarios, first, second):
         return Versions(name, before, after, unshared=True)
     clusters = clusters_of(samples, first, second)
-    users = [(one, len(np.unique(clusters[rows]))) for one, rows in ((before, first), (after, second))]
+    users = [(one, distinct(clusters[rows])) for one, rows in ((before, first), (after, second))]
     if (few_users := [one for one in users if one[1] < MIN_CLUSTERS]) and samples.users[first | second].max() >= 0:
         return Versions(name, before, after, few_users=tuple(few_users))
     names = version_names(samples.dimension_names)
-    compared = list(differences(compared_figures(summary, samples), samples, first, second, names, ROUNDS))
+    figures = compared_figures(summary, samples, trust_judges)
+    compared = list(differences(figures, samples, first, second, names, ROUNDS))
     kept = _claimed([one.p for one in compared])
     seeming = _claimed([one.raw.p for one in compared])
     claimed: list[Difference] = []
@@ -170,10 +172,17 @@ def order_key(value: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts)
 
 
-def compared_figures(summary: Summary, samples: Samples) -> list[tuple[Figure, DeclaredMetric]]:
-    """The figures that groups are compared in; no seconds where their unit is in doubt."""
+def compared_figures(summary: Summary, samples: Samples, trust_judges: bool) -> list[tuple[Figure, DeclaredMetric]]:
+    """The figures that groups are compared in.
+
+    No seconds where their unit is in doubt, and nothing of a judge that is not calibrated.
+    """
     are_two = wait_units(summary, samples).are_two
-    return [one for one in comparable(summary) if not (are_two and one[0].unit == SECONDS)]
+    return [
+        one
+        for one in comparable(summary)
+        if not (are_two and one[0].unit == SECONDS) and not claims_nothing(summary, one[0], trust_judges=trust_judges)
+    ]
 
 
 def comparable(summary: Summary) -> Iterator[tuple[Figure, DeclaredMetric]]:
@@ -207,7 +216,7 @@ def clusters_of(samples: ConversationArrays, first: Rows, second: Rows) -> Codes
     """What is independent between two sets. Few users who talk with both, such as tenants, are kinds, not clusters."""
     sides = [np.unique(samples.users[rows & (samples.users >= 0)]) for rows in (first, second)]
     shared = np.isin(samples.users, np.intersect1d(sides[0], sides[1]))
-    few = min(len(np.unique(samples.clusters[rows])) for rows in (first, second)) < MIN_CLUSTERS
+    few = min(distinct(samples.clusters[rows]) for rows in (first, second)) < MIN_CLUSTERS
     if few and min(np.mean(shared[first]), np.mean(shared[second])) >= SHARED_USERS:
         return np.arange(samples.count, dtype=np.int64)
     return samples.clusters
@@ -311,6 +320,9 @@ class Groups(NamedTuple):
     alike: str
 
 
+_Figures = Sequence[tuple[Figure, DeclaredMetric]]
+
+
 class _Look(NamedTuple):
     """One group in one figure, held against the rest."""
 
@@ -319,10 +331,13 @@ class _Look(NamedTuple):
     reference: str = "of the others"
 
 
-def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versions | None) -> Groups:
+def groups_apart(
+    summary: Summary, noun: Noun, samples: Samples, versions: Versions | None, *, trust_judges: bool = False
+) -> Groups:
     """Groups whose figure differs from that of the others, corrected by Holm; of two opposite groups only the worse."""
     versioned = _names_of_versions(summary, samples, versions)
-    looks = [*_of_conversations(summary, samples, versioned), *_of_subjects(summary, samples)]
+    figures = compared_figures(summary, samples, trust_judges)
+    looks = [*_of_conversations(summary, samples, versioned, figures), *_of_subjects(summary, samples, figures)]
     kept = _claimed([one.difference.p for one in looks])
     apart = [_apart(one, noun) for one, holds in zip(looks, kept, strict=True) if holds and one.difference.worse]
     if versions is not None:
@@ -338,7 +353,10 @@ def groups_apart(summary: Summary, noun: Noun, samples: Samples, versions: Versi
     first = {tuple(one.by.items()): one for one in reversed(apart)}  # of each group the surest difference
     shown = [one for one in apart if first[tuple(one.by.items())] is one]
     differs = {tuple(one.group.by.items()) for one, holds in zip(looks, kept, strict=True) if holds}
-    return Groups(tuple(shown[:MOST]), _others(summary, looks, {*first, *differs}, versioned, noun))
+    # The verdict says it of the versions already.
+    says_few = versions is None or not versions.too_few
+    others = _others(summary, looks, {*first, *differs}, versioned, noun, says_few=says_few)
+    return Groups(tuple(shown[:MOST]), others)
 
 
 def _names_of_versions(summary: Summary, samples: Samples, versions: Versions | None) -> set[str]:
@@ -350,18 +368,17 @@ def _names_of_versions(summary: Summary, samples: Samples, versions: Versions | 
     same = set()
     for name in names:
         other = samples.dimension(name).codes
-        pairs = len(np.unique(np.stack((codes, other)), axis=1).T)
-        if pairs == len(np.unique(codes)) == len(np.unique(other)):
+        pairs = len(np.unique((codes + 1) * (other.max() + 2) + other))
+        if pairs == distinct(codes) == distinct(other):
             same.add(name)
     return same
 
 
-def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iterator[_Look]:
+def _of_conversations(summary: Summary, samples: Samples, but: Set[str], figures: _Figures) -> Iterator[_Look]:
     """Groups of conversations, each against all others that have a value of these dimensions.
 
     Where the mix of other dimensions differs, the group is compared within them.
     """
-    figures = compared_figures(summary, samples)
     for group in summary.groups:
         if any(name in AXES for name in group.by) or not but.isdisjoint(group.by) or "scenario_id" in group.by:
             continue
@@ -376,9 +393,9 @@ def _of_conversations(summary: Summary, samples: Samples, but: Set[str]) -> Iter
             yield _Look(group, difference)
 
 
-def _of_subjects(summary: Summary, samples: Samples) -> Iterator[_Look]:
+def _of_subjects(summary: Summary, samples: Samples, figures: _Figures) -> Iterator[_Look]:
     """Groups of topics, slots and the like, by their own figures, against the figure of all; states have a screen."""
-    whole = {name_text(figure): (figure, declared) for figure, declared in compared_figures(summary, samples)}
+    whole = {name_text(figure): (figure, declared) for figure, declared in figures}
     for group in summary.groups:
         if not any(name in AXES for name in group.by) or "state" in group.by:
             continue
@@ -478,7 +495,9 @@ def within_text(difference: Difference) -> str:
 _By = tuple[tuple[str, str], ...]
 
 
-def _others(summary: Summary, looks: Sequence[_Look], unlike: Set[_By], versioned: Set[str], noun: Noun) -> str:
+def _others(
+    summary: Summary, looks: Sequence[_Look], unlike: Set[_By], versioned: Set[str], noun: Noun, *, says_few: bool
+) -> str:
     """Which groups are known to be alike in the figure that matters most, which are open, which are too few."""
     alike: dict[str, None] = {}
     unclear: dict[str, dict[str, None]] = {"No clear difference yet": {}}
@@ -506,7 +525,7 @@ def _others(summary: Summary, looks: Sequence[_Look], unlike: Set[_By], versione
     parts = [
         f"Like the others in {label}: {_listed(alike)}." if alike else "",
         *(f"{why}: {_listed(names)}." for why, names in unclear.items() if names),
-        f"Too few to compare: {_listed(few)}." if few else "",
+        f"Too few to compare: {_listed(few)}." if few and says_few else "",
     ]
     return " ".join(filter(None, parts))
 

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import msgspec
 
 from convoscope.analysis.answer.model import KeyFigure, Noun, Verdict, metric_label
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, target_text
-from convoscope.analysis.words import counted, name_text, value_text
+from convoscope.analysis.words import counted, name_text, unrounded_text, value_text
 from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
 from convoscope.metrics.registry import PUBLISHED, parent_metric
+from convoscope.runs.reliability import JudgeReliability, claims_nothing, judged_figures, reliability, speaking_judges
 from convoscope.runs.summary import DeclaredMetric, Summary
-from convoscope.scores.judges import PANEL
+from convoscope.scores.judges import PANEL, is_annotator, model_of
 from convoscope.statistics.summary import Figure
 
 MOST = 8
@@ -79,6 +79,8 @@ class _Candidate(NamedTuple):
     notable: bool
     named: bool
     """A target names it."""
+    claims_nothing: bool = False
+    """A judge that is not calibrated says so, or one that left out many verdicts."""
 
     @property
     def spotless(self) -> bool:
@@ -100,17 +102,16 @@ def chosen_figures(
 ) -> ChosenFigures:
     """At most eight: all that is bad, then what has a target, then the most important.
 
-    What a judge says that is not calibrated is neither good nor bad, unless judges are trusted.
+    What a judge says that is not calibrated is neither good nor bad, unless judges are trusted. It comes last.
     """
     targets = {check.name: check for check in checks}
-    judged = {} if trust_judges else {name_text(one): reliability(summary, one) for one in summary.figures}
-    doubtful = {name for name, one in judged.items() if one is not None and not one.is_reliable}
+    doubtful = {name_text(one) for one in summary.figures if claims_nothing(summary, one, trust_judges=trust_judges)}
     candidates = _without_twins(list(_candidates(summary, targets, doubtful)))
     must = [one for one in candidates if one.named or one.notable or (one.bad and not one.is_minor)]
     must.sort(key=lambda one: (not one.bad, -one.importance, -one.weight))
     kept = must[:MOST]
     kept += _filled(kept, [one for one in candidates if one not in must and not one.bad], MOST - len(kept))
-    kept.sort(key=lambda one: (-one.importance, not one.bad, -one.weight))
+    kept.sort(key=lambda one: (one.claims_nothing, -one.importance, not one.bad, -one.weight))
     hidden = [one for one in candidates if one.bad and one not in kept]
     figures = tuple(
         _with_judge(_with_inferred(_key_figure(one, targets, noun, summary.clusters), summary), one.figure, summary)
@@ -125,7 +126,10 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
     What is spotless gives way to what is not, but for what matters little; few values come after many. Nothing is left
     out because its values are few.
     """
-    ordered = sorted(others, key=lambda one: (one.spotless or one.is_minor, one.figure.n < LEAST_N, -one.weight))
+    ordered = sorted(
+        others,
+        key=lambda one: (one.claims_nothing, one.spotless or one.is_minor, one.figure.n < LEAST_N, -one.weight),
+    )
     families: dict[str, int] = {}
     taken = [twin_of(candidate.figure.key) for candidate in kept]
     for candidate in ordered:
@@ -170,9 +174,7 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
         declared = summary.by_key.get(figure.key)
         if declared is not None and figure.value is not None:
             measured.append((figure, declared))
-    # A panel speaks for its judges.
-    panels = {figure.key for figure, _ in measured if figure.judge.startswith(PANEL)}
-    measured = [pair for pair in measured if pair[0].key not in panels or pair[0].judge.startswith(PANEL)]
+    measured = list(_speaking(measured, summary, targets))
     values = {declared.metric for _, declared in measured}
     bad = {
         figure.key
@@ -180,24 +182,37 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
         if not figure.reduction and name_text(figure) not in doubtful and _is_bad(figure, declared, targets)
     }
     for figure, declared in measured:
-        named = name_text(figure) in targets
-        if named:
-            yield _candidate(figure, declared, targets, named=True)
+        name = name_text(figure)
+        if name in targets:
+            yield _candidate(figure, declared, targets, doubtful, named=True)
             continue
         if figure.reduction or figure.variant in PUBLISHED or declared.observes == "group":
             continue
         wholes = _wholes(declared, known, values)
         if figure.better == NEITHER:
-            if not wholes and _is_notable(figure, declared):
-                yield _candidate(figure, declared, targets, notable=True)
+            if not wholes and name not in doubtful and _is_notable(figure, declared):
+                yield _candidate(figure, declared, targets, doubtful, notable=True)
         elif not wholes:
             slow = slowest.get(figure.key) if figure.unit == SECONDS else None
             is_shown = slow is not None and figure.key not in bad and name_text(slow) not in targets
             shown = slow if slow is not None and is_shown else figure
-            made = _candidate(shown, declared, targets)
-            yield made._replace(bad=False) if name_text(shown) in doubtful else made
+            yield _candidate(shown, declared, targets, doubtful)
         elif figure.key in bad and bad.isdisjoint(wholes):
-            yield _candidate(figure, declared, targets)
+            yield _candidate(figure, declared, targets, doubtful)
+
+
+def _speaking(
+    measured: Sequence[tuple[Figure, DeclaredMetric]], summary: Summary, targets: Collection[str]
+) -> Iterator[tuple[Figure, DeclaredMetric]]:
+    """Without the judges that a panel speaks for, and without a panel that is not calibrated where a judge of it is."""
+    judged: dict[str, list[tuple[Figure, JudgeReliability | None]]] = {}
+    for figure, _ in measured:
+        if not figure.judge.startswith("(") and not figure.reduction:
+            judged.setdefault(figure.key, []).append((figure, reliability(summary, figure)))
+    speaking = {key: speaking_judges(pairs) for key, pairs in judged.items() if len(pairs) > 1}
+    for figure, declared in measured:
+        if figure.key not in speaking or figure.judge in speaking[figure.key] or name_text(figure) in targets:
+            yield figure, declared
 
 
 def _wholes(declared: DeclaredMetric, known: Iterable[str], measured: set[str]) -> set[str]:
@@ -211,13 +226,17 @@ def _candidate(
     figure: Figure,
     declared: DeclaredMetric,
     targets: dict[str, Check],
+    doubtful: Collection[str],
     *,
     named: bool = False,
     notable: bool = False,
 ) -> _Candidate:
     importance = declared.importance + (TARGET_COUNTS if named else 0)
     weight = importance * math.sqrt(_coverage(figure))
-    return _Candidate(figure, declared, weight, _is_bad(figure, declared, targets), notable, named)
+    # A target decides by itself what is sure enough.
+    is_doubtful = name_text(figure) in doubtful
+    bad = _is_bad(figure, declared, targets) and (named or not is_doubtful)
+    return _Candidate(figure, declared, weight, bad, notable, named, is_doubtful)
 
 
 def _is_bad(figure: Figure, declared: DeclaredMetric, targets: dict[str, Check]) -> bool:
@@ -255,7 +274,7 @@ def _more_bad(hidden: Sequence[_Candidate], summary: Summary, noun: Noun) -> str
     for candidate in hidden:
         whole = _whole_label(candidate, summary, noun)
         own = f"{_label(candidate, noun)} {value_text(candidate.figure.value, candidate.figure.unit)}"
-        shown[f"{counted(parts[whole], 'part')} of {whole}" if whole else own] = None
+        shown[f"{parts[whole]:,} parts of {whole}" if whole and parts[whole] > 1 else own] = None
     rest = f" and {len(shown) - NAMED:,} others" if len(shown) > NAMED else ""
     return f"{counted(len(shown), 'more bad figure')}: {', '.join(list(shown)[:NAMED])}{rest}"
 
@@ -295,7 +314,7 @@ def _key_figure(candidate: _Candidate, targets: dict[str, Check], noun: Noun, ki
         target="" if check is None else target_text(check.target, figure.unit),
         verdict="" if check is None else _verdict(check),
         met=None if check is None else check.label == "met",
-        passes=None if mark is None or figure.ten is None else figure.ten >= mark.passes_at,
+        passes=None if mark is None or figure.ten is None or candidate.claims_nothing else figure.ten >= mark.passes_at,
         bad=candidate.bad,
         remark=", ".join(filter(None, (_held(candidate, check), few_clusters(figure, kind, noun)))),
     )
@@ -310,16 +329,26 @@ def _with_judge(figure: KeyFigure, source: Figure, summary: Summary) -> KeyFigur
     return msgspec.structs.replace(figure, judge=judged.judge, calibration=judged.text, remark=remark)
 
 
-def judge_lines(figures: Sequence[KeyFigure]) -> Iterator[str]:
-    """For each judge, what is known of how far it agrees with people in the figures of an answer."""
+def judge_lines(figures: Sequence[KeyFigure], summary: Summary) -> Iterator[str]:
+    """What is known of how far judges agree with people: of those behind the figures of an answer, and of all."""
     models: dict[str, dict[str, list[str]]] = {}
     for figure in figures:
-        if figure.judge and figure.calibration:
+        if figure.judge and figure.calibration not in ("", NOT_CALIBRATED):
             model = "a panel" if figure.judge.startswith(PANEL) else figure.judge.partition("@")[0]
             texts = models.setdefault(model, {})
             texts.setdefault(figure.calibration, []).append(figure.label)
     for model, texts in models.items():
         yield f"judged by {model}, " + "; ".join(f"{text}: {', '.join(labels)}" for text, labels in texts.items())
+    judged = judged_figures(summary)
+    for judge, number in Counter(figure.judge for figure, _ in judged if is_annotator(figure.judge)).items():
+        figures_text = f"{counted(number, 'figure')} of what {model_of(judge)} found"
+        yield f"{figures_text}, {NOT_CALIBRATED}: gold labels beside the logs compare it with people"
+    judged = [pair for pair in judged if not is_annotator(pair[0].judge)]
+    good = sum(known.is_reliable for _, known in judged)
+    if good < len(judged):
+        count = counted(len(judged), "judged figure")
+        calibrated = f"{good:,} calibrated" if good else "not calibrated" if len(judged) == 1 else "none calibrated"
+        yield f"{count}, {calibrated}: `convoscope judge calibrate` compares judges with people"
 
 
 def _with_inferred(figure: KeyFigure, summary: Summary) -> KeyFigure:
@@ -333,22 +362,35 @@ def _with_inferred(figure: KeyFigure, summary: Summary) -> KeyFigure:
 
 
 def _held(candidate: _Candidate, check: Check | None) -> str:
-    """What a figure without a target is held against: its pass mark, or one half."""
+    """What a figure is held against: its pass mark, or one half; of one with a target, its digits where they matter."""
     figure, mark = candidate.figure, candidate.declared.ten_points
     if check is not None:
+        return _exact(figure, check.target.value)
+    if candidate.claims_nothing:
         return ""
     if candidate.notable:
         return "notable"
     if mark is not None and figure.ten is not None and figure.ten < mark.passes_at:
-        return mark_text(mark, figure.unit, figure.better)
+        exact = _exact(figure, value_at_mark(mark))
+        return ", ".join(filter(None, (mark_text(mark, figure.unit, figure.better), exact)))
     return "bad" if candidate.bad else ""
+
+
+def _exact(figure: Figure, mark: float) -> str:
+    """More digits, where rounding makes the value look like the mark that it is held against."""
+    exact = unrounded_text(figure.value or 0.0, mark, figure.unit)
+    return "" if exact == value_text(figure.value or 0.0, figure.unit) else f"more exactly {exact}"
+
+
+def value_at_mark(mark: TenPoints) -> float:
+    """The value that is worth as many points as pass."""
+    return mark.zero + mark.passes_at / 10 * (mark.ten - mark.zero)
 
 
 def mark_text(mark: TenPoints, unit: str, better: str) -> str:
     """`longer than its limit of 1.76 s`, `below its mark of 70.0 %`: a value that does not pass, by its direction."""
     known = mark.of == "value" and mark.falls is None
-    value = mark.zero + mark.passes_at / 10 * (mark.ten - mark.zero)
-    of = f" of {value_text(value, unit)}" if known else ""
+    of = f" of {value_text(value_at_mark(mark), unit)}" if known else ""
     if better == LOWER:
         return f"{'longer than' if unit == SECONDS else 'above'} its limit{of}"
     return f"below its mark{of}"

@@ -25,20 +25,39 @@ from convoscope.analysis.answer.causes import (
     cause_of,
 )
 from convoscope.analysis.answer.differences import compare_versions, groups_apart
-from convoscope.analysis.answer.figures import chosen_figures, judge_lines, mark_text
-from convoscope.analysis.answer.model import Answer, Cause, Evidence, Noun, Outcomes, WorstConversation, metric_label
+from convoscope.analysis.answer.figures import chosen_figures, judge_lines, mark_text, value_at_mark
+from convoscope.analysis.answer.model import (
+    Answer,
+    Cause,
+    Evidence,
+    JudgeOpinion,
+    Noun,
+    Outcomes,
+    WorstConversation,
+    metric_label,
+)
 from convoscope.analysis.answer.notes import hint_of, notes_on, unread_languages, without_doubtful
-from convoscope.analysis.answer.samples import Samples
+from convoscope.analysis.answer.opinions import worst_opinions
+from convoscope.analysis.answer.samples import samples_of
 from convoscope.analysis.answer.verdict import endings_of, make_verdict, undecided_label
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, GivenTarget, run_checks
-from convoscope.analysis.words import ORDERS, counted, cut_text, reading_text, reason_text, trial_text, value_text
+from convoscope.analysis.words import (
+    ORDERS,
+    counted,
+    cut_text,
+    reading_text,
+    reason_text,
+    trial_text,
+    unrounded_text,
+    value_text,
+)
 from convoscope.conversation import USER, Conversation, from_json
 from convoscope.conversation.flow import ESCALATIONS
 from convoscope.conversation.lazy import cached_on_argument
 from convoscope.runs.conversations import first_conversations
 from convoscope.runs.database import CONVERSATIONS, connect
 from convoscope.runs.ranking import RankedConversation, RankedMetric, Ranking, names, rank
+from convoscope.runs.reliability import is_doubtful
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.views.end_reasons import HANDED_OVER, handed_over_by
@@ -79,9 +98,10 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
     checks = [check for check in checks if not check.by]
     # It holds conversations for a moment, and goes before the arrays are there.
     hint = hint_of(run, noun, knows_outcomes=bool(outcomes.known))
-    samples = Samples(run)
-    versions = compare_versions(summary, samples)
-    figures = chosen_figures(summary, checks, noun, trust_judges=run.trusts_judges)
+    samples = samples_of(run)
+    trusted = run.trusts_judges
+    versions = compare_versions(summary, samples, trust_judges=trusted)
+    figures = chosen_figures(summary, checks, noun, trust_judges=trusted)
     notes = notes_on(run, figures.figures, samples, noun)
     return Answer(
         noun=noun,
@@ -96,16 +116,17 @@ def _made(run: Run, checks: Sequence[Check]) -> Answer:
             endings_of(run),
             undecided_label(run),
             names_field=bool(hint.label),
+            is_heard=any(one.key.startswith("audio.") for one in summary.metrics),
         ),
         outcomes=outcomes,
         figures=without_doubtful(figures.figures, notes),
         more_bad=figures.more_bad,
-        notes=(*judge_lines(figures.figures), *notes.lines),
+        notes=(*judge_lines(figures.figures, summary), *notes.lines),
         causes=tuple(telling),
         remaining=tuple(one for one in causes if one not in telling),
         order=ORDERS[ranking.basis],
         worst=tuple(_worst(run, ranking, lost)),
-        groups=(groups := groups_apart(summary, noun, samples, versions)).apart,
+        groups=(groups := groups_apart(summary, noun, samples, versions, trust_judges=trusted)).apart,
         alike=groups.alike,
         not_measured=_not_measured(summary),
         reading=reading_text(run.read_report),
@@ -158,7 +179,7 @@ def _look_at_lost(run: Run, numbers: Sequence[int] | NDArray[np.int64]) -> list[
                     id,
                     finding,
                     conversation.dimensions.get("flow", ""),
-                    _lost_in(conversation) if conversation.contents.has_states else "",
+                    lost_in(conversation) if conversation.contents.has_states else "",
                     terminal_of(conversation) == "escalation" or bool(handed_over_by(conversation)),
                     _seconds(conversation, finding.event),
                     _quote(conversation, finding.event),
@@ -166,7 +187,7 @@ def _look_at_lost(run: Run, numbers: Sequence[int] | NDArray[np.int64]) -> list[
     return [by_number[number] for number in numbers]
 
 
-def _lost_in(conversation: Conversation) -> str:
+def lost_in(conversation: Conversation) -> str:
     """The state that it ended in; where that is an escalation, the last one before it."""
     walked = walk(conversation)
     if terminal_of(conversation) != "escalation":
@@ -215,11 +236,22 @@ def _causes(run: Run, lost: Sequence[LostConversation], noun: Noun) -> list[Caus
     for conversation in lost:
         by_cause.setdefault(conversation.finding[:2], []).append(conversation)
     rest = RestOfRun(run)
-    causes = [_cause(rule, subject, members, noun, rest) for (rule, subject), members in by_cause.items()]
+    opinions = worst_opinions(run, (members[0].number for members in by_cause.values()), noun)
+    causes = [
+        _cause(rule, subject, members, noun, rest, opinions.get(members[0].number))
+        for (rule, subject), members in by_cause.items()
+    ]
     return sorted(causes, key=lambda one: (one.rule == NONE, -one.lost, one.rule, one.subject))
 
 
-def _cause(rule: str, subject: str, members: Sequence[LostConversation], noun: Noun, rest: RestOfRun) -> Cause:
+def _cause(
+    rule: str,
+    subject: str,
+    members: Sequence[LostConversation],
+    noun: Noun,
+    rest: RestOfRun,
+    opinion: JudgeOpinion | None,
+) -> Cause:
     (flow, state), most = Counter((one.flow, one.state) for one in members).most_common(1)[0]
     first = members[0]
     return Cause(
@@ -228,6 +260,7 @@ def _cause(rule: str, subject: str, members: Sequence[LostConversation], noun: N
         sentence=_sentence(rule, subject, noun),
         evidence=_evidence(rule, subject, members, noun, rest),
         quote=_example_words(first),
+        opinion=opinion,
         lost=len(members),
         example=Evidence(conversation=first.id, number=first.number, event=first.finding.event, seconds=first.seconds),
         flow=flow,
@@ -322,7 +355,7 @@ def rank_reasons(
     ranking, noun = rank(run), noun_of(run)
     symptoms = {one.number: one for one in (_look_at_lost(run, numbers) if lost is None else lost)}
     reasons: dict[int, RankReasons] = {}
-    text_of = cache(partial(reason_of, run.summary, noun=noun))
+    text_of = cache(partial(reason_of, run.summary, noun=noun, trust_judges=run.trusts_judges))
     for number, because in zip(numbers, ranking.because(numbers), strict=True):
         symptom = symptoms.get(number)
         texts: list[str] = []
@@ -350,27 +383,23 @@ def rank_texts(run: Run, ranked: Sequence[RankedConversation], most: int = 2) ->
     return texts
 
 
-def reason_of(summary: Summary, behind: RankedMetric, noun: Noun) -> str:
+def reason_of(summary: Summary, behind: RankedMetric, noun: Noun, *, trust_judges: bool = False) -> str:
     """In what a conversation failed, or is behind others, in plain words."""
     headline = behind.headline
     declared = summary.by_key.get(headline.key)
     label = headline.key if declared is None else metric_label(declared, noun)
     value = value_text(behind.value, headline.unit)
+    if not trust_judges and is_doubtful(summary, headline.key, headline.judge):
+        return f"{label} {value}, by a judge that is not calibrated"
     if behind.failure == "mark" and declared is not None and declared.ten_points is not None:
-        mark = mark_text(declared.ten_points, headline.unit, headline.better)
-        return f"{label} {value}, {mark}{_by_judge(summary, headline.key)}"
+        mark = declared.ten_points
+        value = unrounded_text(behind.value, value_at_mark(mark), headline.unit)
+        return f"{label} {value}, {mark_text(mark, headline.unit, headline.better)}"
     if behind.failure == "target":
-        return f"{label} {value}, misses its target{_by_judge(summary, headline.key)}"
+        return f"{label} {value}, misses its target"
     if behind.failure:
         return f"{label} {value}, the worst there is"
     return f"{label} {value}, worse than {round(behind.share * behind.measured):,} of {behind.measured:,}"
-
-
-def _by_judge(summary: Summary, key: str) -> str:
-    """That a verdict rests on a judge that is not calibrated; nothing where it does not."""
-    judged = [reliability(summary, figure) for figure in summary.figures if figure.key == key]
-    doubt = any(one is not None and not one.is_reliable for one in judged)
-    return " by a judge that is not calibrated" if doubt else ""
 
 
 def _not_measured(summary: Summary) -> str:

@@ -124,6 +124,36 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Since the conversation began."""
 
 
+class JudgeOpinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a judge says of one conversation: its words, which are not checked, and who it is."""
+
+    judge: str
+    calibration: str
+    """How far it agrees with people: `not calibrated`, `κ 0.61 (0.48 to 0.72), 69 labels`."""
+    of: str
+    """What it rated."""
+    rating: str
+    """`1 of 3`."""
+    where: str = ""
+    """`turn 3`, of a rating that is not of the whole conversation."""
+    reason: str = ""
+    quote: str = ""
+    """The words of the conversation that it rests on."""
+
+    @property
+    def text(self) -> str:
+        """`judge openai/tiny, not calibrated, gives 1 of 3 (faithfulness): “No source.” It quotes “The fee is …”`"""
+        words = [f"“{self.reason}”"] if self.reason else []
+        words += [f"It quotes “{self.quote}”"] if self.quote else []
+        return f"{self.lead}: {' '.join(words)}"
+
+    @property
+    def lead(self) -> str:
+        """Who says it, how far they can be believed, and what they rate."""
+        what = f"{self.of}, {self.where}" if self.where else self.of
+        return f"judge {self.judge}, {self.calibration}, gives {self.rating} ({what})"
+
+
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What lost conversations have in common. Every lost conversation is under one of them."""
 
@@ -137,6 +167,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line with a number: of these conversations, against the rest where that is known."""
     quote: str = ""
     """The user's own words in the example, or what the agent heard in their place."""
+    opinion: JudgeOpinion | None = None
+    """What a judge says of the example."""
     lost: int
     example: Evidence | None = None
     flow: str = ""

@@ -12,6 +12,7 @@ import numpy as np
 from convoscope.analysis.answer.model import KeyFigure, Noun
 from convoscope.analysis.answer.samples import WAIT, Samples, wait_units
 from convoscope.analysis.words import counted, cut_text, name_text, percent_text
+from convoscope.conversation.lazy import cached_on_argument
 from convoscope.metrics.declaration import SECONDS
 from convoscope.metrics.latency.response import CLOCKS_DISAGREE
 from convoscope.runs.conversations import first_conversations
@@ -38,6 +39,16 @@ LEAST_SHIFTED = 3
 MOST_SHIFTED = 0.8
 MAX_ID = 40
 _BACKWARDS = "time_runs_backwards"
+_LISTENS = "no_recogniser"
+"""What a metric needs that hears words: without languages of its own, it has those of the recogniser."""
+_OF_ANY_SPEECH = ("audio.speech_share", "audio.longest_silence")
+"""They are measured of every recording with speech; the speakers need not be known."""
+_WITHOUT_SPEECH = {
+    "recording_silent": "the recording is silent",
+    "too_little_speech": "the recording holds less than 3 s of speech",
+    "recording_empty": "the recording is empty",
+    "recording_not_readable": "the recording cannot be read",
+}
 
 
 class AnswerNotes(NamedTuple):
@@ -56,7 +67,7 @@ def notes_on(run: Run, figures: Sequence[KeyFigure], samples: Samples, noun: Nou
         units = [f"{where} waits are about 1,000 times as long as in the others: their times may be in milliseconds."]
     waits = [] if units else _waits(run, noun)
     giants = (*_giant(run.summary, figures, samples, noun), *_giant_user(samples, noun))
-    return AnswerNotes((*clocks, *units, *waits, *giants), bool(units))
+    return AnswerNotes((*_sound(run.summary, noun), *clocks, *units, *waits, *giants), bool(units))
 
 
 def without_doubtful(figures: Sequence[KeyFigure], notes: AnswerNotes) -> tuple[KeyFigure, ...]:
@@ -81,6 +92,18 @@ def _clocks(run: Run, noun: Noun) -> Iterator[str]:
         yield f"{where} the times of user and agent disagree {detail}: waits are not measured there."
     if count := wait.skipped_reasons.get(_BACKWARDS):
         yield f"In {count:,} of {total} replies are dated before what they answer: waits are not measured there."
+
+
+def _sound(summary: Summary, noun: Noun) -> Iterator[str]:
+    """Recordings without speech, or that cannot be read."""
+    figures = (one for one in summary.metrics if one.key in _OF_ANY_SPEECH and not one.reduction)
+    without = (one for one in summary.not_measured if not set(_OF_ANY_SPEECH).isdisjoint(one.metrics))
+    entry = next(figures, None) or next(without, None)
+    if entry is not None:
+        for reason, words in _WITHOUT_SPEECH.items():
+            if count := entry.skipped_reasons.get(reason):
+                where = f"In {count:,} of {counted(entry.samples_total, noun)} {words}"
+                yield f"{where if entry.samples_total > 1 else words.capitalize()}: nothing is measured of its sound."
 
 
 def _waits(run: Run, noun: Noun) -> Iterator[str]:
@@ -171,21 +194,35 @@ class Hint(NamedTuple):
 
 def hint_of(run: Run, noun: Noun, *, knows_outcomes: bool) -> Hint:
     """The tool that the agent may speak by, and the field that looks like the outcome where none is known."""
-    by_tool = _replies_by_tool(run)
-    if knows_outcomes and not by_tool:
+    if knows_outcomes and not _replies_by_tool(run):
         return Hint()
+    looks = _first_looks(run)
+    first = looks.seen < run.summary.conversations
+    label = "" if knows_outcomes else best_proposal(looks.search.proposals(noun, first=first))
+    return Hint(_speech_words(looks.tools, noun), label)
+
+
+class _FirstLooks(NamedTuple):
+    """What was seen in the first conversations: how many they are, their fields, the tools that may speak."""
+
+    seen: int
+    search: LabelSearch
+    tools: Counter[str]
+
+
+@cached_on_argument
+def _first_looks(run: Run) -> _FirstLooks:
     search, seen, tools = LabelSearch(), 0, Counter[str]()
+    by_tool = _replies_by_tool(run)
     for conversation in first_conversations(run, MOST_CONVERSATIONS):
         seen += 1
-        if not knows_outcomes:
-            search.see(conversation)
+        search.see(conversation)
         if by_tool:
             tools.update({call.name for call in conversation.tool_calls if may_speak(call)})
-    first = seen < run.summary.conversations
-    label = "" if knows_outcomes else best_proposal(search.proposals(noun, first=first))
-    return Hint(_speech_words(tools, noun), label)
+    return _FirstLooks(seen, search, tools)
 
 
+@cached_on_argument
 def _replies_by_tool(run: Run) -> bool:
     """Whether turns are without a reply, and a tool looks as if it gave one."""
     reason = AT_END["by_tool"]
@@ -212,12 +249,15 @@ def unread_languages(summary: Summary, noun: Noun) -> str:
     without |= {figure.key: figure.skipped_reasons for figure in summary.metrics if not figure.reduction}
     for key, reasons in without.items():
         if count := reasons.get(LANGUAGE_NOT_SUPPORTED):
-            unread[tuple(summary.by_key[key].languages)].append(count)
+            declared = summary.by_key[key]
+            of_recogniser = (_LISTENS,) if _LISTENS in declared.needs else ()
+            unread[tuple(declared.languages) or of_recogniser].append(count)
         if count := reasons.get(LANGUAGE_UNKNOWN):
             unknown.append(count)
     parts = []
     for languages, counts in sorted(unread.items(), key=lambda one: -len(one[0])):
         which = f"not in {_names(languages)}" if languages else "written without blanks between words"
+        which = "in a language that the recogniser does not know" if languages == (_LISTENS,) else which
         is_are = "is" if max(counts) == 1 else "are"
         parts.append(f"{max(counts):,} of {counted(summary.conversations, noun)} {is_are} {which}: {_left_out(counts)}")
     if unknown:

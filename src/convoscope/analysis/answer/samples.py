@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -11,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.conversation import DIMENSIONS, Conversation, from_json
-from convoscope.runs.database import CONVERSATIONS, SCORES, connect, dimension_column, further_dimensions, quoted
-from convoscope.runs.ranking import measured_columns
+from convoscope.conversation.lazy import cached_on_argument
+from convoscope.runs.database import CONVERSATIONS, SCORES, connect, quoted
+from convoscope.runs.dimensions import Dimension, Dimensions
+from convoscope.runs.measured import measured_columns
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.scores.reducers import ACROSS, Sums
 from convoscope.statistics.differences import Codes, FigureSample, Floats
-from convoscope.statistics.intervals import Columns
 from convoscope.statistics.summary import Figure, is_bounded, least_value
 from convoscope.text.folding import comparable
 from convoscope.views.background import NO, YES
@@ -31,15 +33,8 @@ MAX_FIELDS = 200
 MAX_VALUES = 40
 """A fact of more values is no kind of conversations."""
 NO_VALUE = "none"
-_MOST_KEPT = 2_000_000
+_MOST_KEPT = 3_000_000
 """Pairs of numbers of samples that are in memory at the same time, about."""
-
-
-class Dimension(NamedTuple):
-    """The values of a dimension, and for each conversation the index of its value; -1 for none."""
-
-    values: list[str]
-    codes: Codes
 
 
 class SubjectValues(NamedTuple):
@@ -51,7 +46,7 @@ class SubjectValues(NamedTuple):
 
 class _FactColumn(NamedTuple):
     index_of: dict[str, int]
-    codes: Codes
+    codes: NDArray[np.int8]
 
 
 def _values(index_of: Mapping[str, int]) -> list[str]:
@@ -59,6 +54,39 @@ def _values(index_of: Mapping[str, int]) -> list[str]:
 
 
 _decode = msgspec.json.Decoder(dict[str, str]).decode
+
+
+@cached_on_argument
+def _fields_of(run: Run) -> dict[str, _FactColumn]:
+    """The fields of the records of a run that have few values, one byte for each conversation; read once."""
+    columns: dict[str, _FactColumn] = {}
+    count = run.summary.conversations
+    with connect(run.folder) as connection:
+        rows = connection.execute(
+            f"SELECT number, facts FROM {run.table(CONVERSATIONS)} WHERE facts IS NOT NULL ORDER BY number"
+        )
+        while batch := rows.fetchmany(5000):
+            _add_fields(columns, batch, count)
+    return {name: column for name, column in columns.items() if len(column.index_of) <= MAX_VALUES}
+
+
+def _add_fields(columns: dict[str, _FactColumn], rows: Sequence[tuple[int, str]], count: int) -> None:
+    """Many conversations say the same, such as their day: each text is decoded once."""
+    numbers, texts = zip(*rows, strict=True)
+    index_of = {text: index for index, text in enumerate(dict.fromkeys(texts))}
+    codes: dict[str, list[int]] = {}
+    for index, text in enumerate(index_of):
+        for name, value in _decode(text).items():
+            column = columns.get(name)
+            if column is None and len(columns) < MAX_FIELDS:
+                column = columns[name] = _FactColumn({NO_VALUE: 0}, np.zeros(count, dtype=np.int8))
+            if column is not None and len(column.index_of) <= MAX_VALUES:
+                if name not in codes:
+                    codes[name] = [0] * len(index_of)
+                codes[name][index] = column.index_of.setdefault(value, len(column.index_of))
+    here, which = np.array(numbers), np.array([index_of[text] for text in texts])
+    for name, own in codes.items():
+        columns[name].codes[here] = np.array(own, dtype=np.int8)[which]
 
 
 class ConversationArrays(Protocol):
@@ -115,59 +143,31 @@ class Samples(ConversationArrays):
         self._connection: duckdb.DuckDBPyConnection = connect(run.folder)
         self.count = run.summary.conversations
         # No cache of methods: that would point back at this object, whose arrays are large, and keep it alive.
-        self._dimensions: dict[str, Dimension] = {}
+        self._dimensions = Dimensions(self._connection, run.table(CONVERSATIONS), self.count, np.int64)
         self._samples: dict[tuple[str, ...], FigureSample | None] = {}
 
     @cached_property
     def user_names(self) -> Dimension:
         """Who talks with the agent, as the records say."""
-        return self._coded("user_id")
+        return self._dimensions.column("user_id")
 
     @cached_property
     def fields(self) -> dict[str, Dimension]:
         """Fields of the records that have few values; conversations without one have the value `none`."""
-        columns: dict[str, _FactColumn] = {}
-        rows = self._connection.execute(
-            f"SELECT number, facts FROM {self._run.table(CONVERSATIONS)} WHERE facts IS NOT NULL ORDER BY number"
-        )
-        while batch := rows.fetchmany(5000):
-            for number, text in batch:
-                for name, value in _decode(text).items():
-                    column = columns.get(name)
-                    if column is None and len(columns) < MAX_FIELDS:
-                        column = columns[name] = _FactColumn({NO_VALUE: 0}, np.zeros(self.count, dtype=np.int64))
-                    if column is not None and len(column.index_of) <= MAX_VALUES:
-                        column.codes[number] = column.index_of.setdefault(value, len(column.index_of))
-        few = {name: column for name, column in columns.items() if len(column.index_of) <= MAX_VALUES}
         known = set(self.dimension_names)
-        return {name: Dimension(_values(one.index_of), one.codes) for name, one in few.items() if name not in known}
+        return {
+            name: Dimension(_values(one.index_of), one.codes.astype(np.int64))
+            for name, one in _fields_of(self._run).items()
+            if name not in known
+        }
 
     @cached_property
     def dimension_names(self) -> list[str]:
         """Every dimension that some conversation has."""
-        further = sorted(further_dimensions(self._connection, self._run.table(CONVERSATIONS)))
-        return [*DIMENSIONS, *[name for name in further if name not in DIMENSIONS][:MAX_DIMENSIONS]]
-
-    @property
-    def _none(self) -> Codes:
-        """No value for any conversation; it takes no memory."""
-        return np.broadcast_to(np.int64(-1), self.count)
+        return [*DIMENSIONS, *sorted(self._dimensions.names.difference(DIMENSIONS))[:MAX_DIMENSIONS]]
 
     def dimension(self, name: str) -> Dimension:
-        if name not in self._dimensions:
-            self._dimensions[name] = self._coded(dimension_column(name))
-        return self._dimensions[name]
-
-    def _coded(self, column: str) -> Dimension:
-        rows = self._connection.execute(
-            f"SELECT number, {column} AS v FROM {self._run.table(CONVERSATIONS)} WHERE v IS NOT NULL"
-        ).fetchnumpy()
-        if not len(rows["number"]):
-            return Dimension([], self._none)
-        values, indices = np.unique(np.asarray(rows["v"], dtype=object).astype(str), return_inverse=True)
-        codes = np.full(self.count, -1, dtype=np.int64)
-        codes[np.asarray(rows["number"], dtype=np.int64)] = indices
-        return Dimension(values.tolist(), codes)
+        return self._dimensions.of(name)
 
     def sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         key = (metric, variant, judge, across)
@@ -181,9 +181,11 @@ class Samples(ConversationArrays):
     def _read_sample(self, metric: str, variant: str, judge: str, across: str) -> FigureSample | None:
         if across not in ACROSS:
             return None
-        rows = measured_columns(self._run, metric, variant, judge, Columns._fields)
+        reducer = ACROSS[across]
+        rows = measured_columns(self._run, metric, variant, judge, reducer.combines)
         number = np.asarray(rows["number"], dtype=np.int64)
-        sums = ACROSS[across].sums(Columns(*(rows[name] for name in Columns._fields)))
+        # Only what the reducer says that it combines.
+        sums = reducer.sums(SimpleNamespace(**{name: rows[name] for name in reducer.combines}))
         above, below = np.zeros(self.count), np.zeros(self.count)
         above[number], below[number] = sums[0].above, sums[0].below
         return FigureSample(above, below)
@@ -266,6 +268,12 @@ class Samples(ConversationArrays):
         query = f"SELECT number, conversation FROM {self._run.table(CONVERSATIONS)} WHERE number IN ({wanted})"
         by_number = dict(self._connection.execute(query).fetchall())
         return [by_number[one] for one in numbers]
+
+
+@cached_on_argument
+def samples_of(run: Run) -> Samples:
+    """The conversations of a run as arrays, read once for all who ask while the run is open."""
+    return Samples(run)
 
 
 def opening_of(conversation: Conversation) -> str:

@@ -120,14 +120,16 @@ def handed_over_words(outcomes: Outcomes) -> str:
     return f"; {outcomes.handed_over:,} of {base:,} {_are(outcomes.handed_over)} handed over to a person{judged}"
 
 
-def no_dialogue_clauses(outcomes: Outcomes, noun: Noun) -> Iterator[Clause]:
-    """How many conversations have no dialogue, in one sentence."""
+def no_dialogue_clauses(outcomes: Outcomes, noun: Noun, *, is_heard: bool = False) -> Iterator[Clause]:
+    """How many conversations have no dialogue, in one sentence. `is_heard`: sound was measured."""
     total = outcomes.total
     if not outcomes.no_dialogue:
         return
     if outcomes.no_user_speech == total:
-        lead = f"None of the {counted(total, noun)} has a word of the user"
-        yield Clause(lead=lead, rest=", so nothing is measured.")
+        none = f"None of the {counted(total, noun)} has a" if total > 1 else f"The {noun} has no"
+        yield Clause(
+            lead=f"{none} word of the user", rest=f", so {'only sound' if is_heard else 'nothing'} is measured."
+        )
         return
     who = "caller" if noun == "call" else "user"
     of = f" of {counted(total, noun)}"
@@ -139,8 +141,9 @@ def no_dialogue_clauses(outcomes: Outcomes, noun: Noun) -> Iterator[Clause]:
             parts.append(f"{count:,}{'' if parts else of} reached {words}")
     are = _are(outcomes.no_dialogue)
     is_short = len(parts) == 1 and not outcomes.no_user_speech
+    but_sound = " but those of sound" if is_heard and outcomes.no_user_speech else ""
     apart = f" and {are}" if is_short else f"; {'it' if outcomes.no_dialogue == 1 else 'they'} {are}"
-    yield Clause(lead="; ".join(parts), rest=f"{apart} left out of all averages.")
+    yield Clause(lead="; ".join(parts), rest=f"{apart} left out of all averages{but_sound}.")
 
 
 def _are(count: int) -> str:
@@ -181,12 +184,13 @@ def make_verdict(
     undecided: UndecidedLabel | None = None,
     *,
     names_field: bool = False,
+    is_heard: bool = False,
 ) -> tuple[Clause, ...]:
     """How good, where it breaks, what differs between versions; and how many logs are no conversations.
 
-    `names_field`: a field that may be the outcome is proposed as the label.
+    `names_field`: a field that may be the outcome is proposed as the label. `is_heard`: sound was measured.
     """
-    clauses = list(no_dialogue_clauses(outcomes, noun))
+    clauses = list(no_dialogue_clauses(outcomes, noun, is_heard=is_heard))
     if undecided is not None and undecided.values:
         clauses.insert(0, undecided_clause(undecided, noun))
     if outcomes.no_dialogue < outcomes.total:

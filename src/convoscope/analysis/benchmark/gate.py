@@ -6,10 +6,23 @@ import numpy as np
 from msgspec.structs import replace
 
 from convoscope.analysis.answer.comparison import interval_of, paired, redrawn
-from convoscope.analysis.benchmark.result import BenchmarkResult, MetricResult
-from convoscope.analysis.gate import Gate, GateCheck, GateFigure, Limit, NotWorse, SampleDifference, evaluate, gate_of
+from convoscope.analysis.benchmark.result import POINTS, SUMMARY, BenchmarkResult, MetricResult
+from convoscope.analysis.gate import (
+    UNDETERMINED,
+    Gate,
+    GateCheck,
+    GateFigure,
+    Limit,
+    NotWorse,
+    SampleDifference,
+    doubt_text,
+    evaluate,
+    gate_of,
+)
 from convoscope.errors import UsageError
+from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, LOWER, Better, Target
+from convoscope.metrics.semantic.summaries import NO_REFERENCE
 from convoscope.statistics.differences import FigureSample
 
 ROUNDS = 20_000
@@ -40,31 +53,69 @@ def better_of(metric: str) -> Better:
     return HIGHER if _LOWER.isdisjoint(metric.lower().split("_")) else LOWER
 
 
-def check_targets(result: BenchmarkResult) -> Gate:
-    """Whether a result reaches the targets of the mode that ran."""
+def check_targets(result: BenchmarkResult, *, trust_judge: bool = False) -> Gate:
+    """Whether a result reaches the targets of the mode that ran.
+
+    What a judge says that is not calibrated decides nothing, unless judges are trusted.
+    """
     targets = TARGETS.get((result.track, result.mode), {})
     if not result.valid:
         return gate_of([], f"the result is marked invalid: {result.invalid_reason}")
-    checks = [_reached(name, target, result.metrics.get(name)) for name, target in targets.items()]
-    if not result.samples_skipped:
+    checks = [
+        _judged(_reached(name, target, result.metrics.get(name)), result, trust_judge=trust_judge)
+        for name, target in targets.items()
+    ]
+    if not result.samples_skipped or result.mode == SUMMARY:  # summaries need no gold labels
         return gate_of(checks)
     total = result.samples_evaluated + result.samples_failed + result.samples_skipped
     return gate_of(checks, f"{result.samples_skipped} of {total} samples have no usable gold labels")
 
 
 def _reached(name: str, target: Target, figure: MetricResult | None) -> GateCheck:
-    verdict = evaluate(_gate_figure(figure), Limit(target))
+    verdict = evaluate(_gate_figure(figure)._replace(caveat=_without_reference(figure)), Limit(target))
     value = None if figure is None else figure.value
     return GateCheck(name, verdict.outcome, value, target.value, verdict.reason)
+
+
+def _judged(check: GateCheck, result: BenchmarkResult, *, trust_judge: bool) -> GateCheck:
+    """The check, which a judge that is not calibrated decides only where judges are trusted."""
+    doubt = judge_doubt(result, check.metric, trust_judge=trust_judge)
+    if not doubt or check.outcome == UNDETERMINED:
+        return check
+    if trust_judge:
+        return replace(check, reason=f"{check.reason}, but {doubt}")
+    return replace(check, outcome=UNDETERMINED, reason=doubt)
+
+
+def judge_doubt(result: BenchmarkResult, name: str, *, trust_judge: bool = False) -> str:
+    """Why the judge behind a figure cannot decide it, or what trust overrides; empty where it can decide."""
+    figure = result.metrics.get(name)
+    if result.mode != SUMMARY or figure is None or figure.value is None or figure.is_calibrated:
+        return ""
+    own = ", and wrote the summaries itself" if result.judged_own_words else ""
+    who = f"the judge {figure.judge}" if figure.judge else "the judge"
+    return doubt_text(f"{who} is {figure.calibration or NOT_CALIBRATED}{own}", trust_judge)
 
 
 def _gate_figure(figure: MetricResult | None) -> GateFigure:
     if figure is None or figure.value is None:
         return GateFigure(None, f"unmeasured: {'it is not in the result' if figure is None else figure.reason}")
-    return GateFigure(figure.value, worst_case=figure.worst_case)
+    shown = GateFigure(figure.value, worst_case=figure.worst_case)
+    return shown._replace(if_lost="had they 0 points") if figure.unit == POINTS else shown
 
 
-def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: float) -> Gate:
+def _without_reference(figure: MetricResult | None) -> str:
+    """`2 of 7 samples have no reference summary`: why it cannot pass, though nothing failed. Else empty."""
+    missing = 0 if figure is None else figure.skipped_reasons.get(NO_REFERENCE, 0)
+    if figure is None or not missing:
+        return ""
+    total = figure.samples_measured + figure.samples_skipped
+    return f"{missing} of {total} samples {'has' if missing == 1 else 'have'} no reference summary"
+
+
+def compare(
+    current: BenchmarkResult, baseline: BenchmarkResult, threshold: float, *, trust_judge: bool = False
+) -> Gate:
     """Whether no figure of the baseline got worse by more than a share of it."""
     for name in ("track", "mode", "dataset", "split"):
         now, before = getattr(current, name), getattr(baseline, name)
@@ -82,7 +133,11 @@ def compare(current: BenchmarkResult, baseline: BenchmarkResult, threshold: floa
     names = [name for name, figure in baseline.metrics.items() if figure.value is not None]
     checks = [
         replace(
-            regression(name, current.metrics.get(name), baseline.metrics[name], threshold),
+            _judged(
+                regression(name, current.metrics.get(name), baseline.metrics[name], threshold),
+                current,
+                trust_judge=trust_judge,
+            ),
             by_sample=sample_difference(name, current, baseline),
         )
         for name in names

@@ -7,7 +7,7 @@ building conversations: a benchmark scores labels, and there may be very many.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from convoscope.analysis.benchmark.datasets import read_file, without_folder
-from convoscope.annotate.annotator import Annotator, NotAnnotated, annotations_of, failure_of
-from convoscope.conversation import Conversation
-from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, RISKS, SEVERITY, SKIPPED, TOPICS
+from convoscope.analysis.words import counted
+from convoscope.annotate.annotator import Annotator, NotAnnotated, annotations_of, failure_of, in_order
+from convoscope.conversation import Annotations, Conversation
+from convoscope.conversation.annotations import ACTIONS, BROKEN, FAMILIES, PARTIAL, RISKS, SEVERITY, SKIPPED, TOPICS
 from convoscope.errors import InputError
 from convoscope.ingest.annotation_shapes import (
     AnnotationPart,
@@ -51,6 +52,8 @@ class SemanticPrediction(NamedTuple):
     annotator: str
     annotators: int = 1
     """How many there are in the file; this is the one that was named, else the first."""
+    is_partial: bool = False
+    """It says of a family that findings are missing."""
 
 
 def gold_labels(gold: GoldFile) -> Labels:
@@ -115,8 +118,9 @@ def read_prediction(
             raise NotAnnotated(FAILED, str(where))
     makers = [_maker(part.value) for part in parts]
     chosen = next((maker for maker in makers if model in maker), makers[0])
-    labels = _labels([part for part, maker in zip(parts, makers, strict=True) if maker == chosen], min_confidence)
-    return SemanticPrediction(labels, *chosen, len(set(makers)))
+    own_parts = [part for part, maker in zip(parts, makers, strict=True) if maker == chosen]
+    is_partial = any(PARTIAL in statuses(part.value).values() for part in own_parts)
+    return SemanticPrediction(_labels(own_parts, min_confidence), *chosen, len(set(makers)), is_partial)
 
 
 _OF_TRANSCRIPT = frozenset(("annotations", "chunks"))
@@ -185,6 +189,8 @@ class PredictionFolder:
         self.makers: set[str] = set()
         self.several = 0
         """Samples with findings of several annotators."""
+        self.partial = 0
+        """Samples whose annotator says that findings are missing."""
         self._names = frozenset(os.listdir(folder))
 
     def __call__(self, sample: str) -> Labels:
@@ -195,7 +201,7 @@ class PredictionFolder:
         except FileNotFoundError:
             raise NotAnnotated(NO_PREDICTION, f"{name}: there is no prediction") from None
         except OSError as error:
-            raise NotAnnotated(UNREADABLE_PREDICTION, f"{name}: {error.strerror}") from None
+            raise NotAnnotated(UNREADABLE_PREDICTION, f"{name}: {error.strerror or error}") from None
         self.hashes[sample] = sha256(data).hexdigest()
         try:
             prediction = read_prediction(data, name, self.min_confidence, self.model)
@@ -203,7 +209,16 @@ class PredictionFolder:
             raise NotAnnotated(UNREADABLE_PREDICTION, str(error)) from None
         self.makers.add(prediction.model or prediction.annotator)
         self.several += prediction.annotators > 1
+        self.partial += prediction.is_partial
         return prediction.labels
+
+    def each(self, samples: Iterable[str]) -> Iterator[Labels | NotAnnotated]:
+        """The labels of some samples, or why there are none."""
+        for sample in samples:
+            try:
+                yield self(sample)
+            except NotAnnotated as error:
+                yield error
 
     def samples(self, known: Collection[str]) -> Iterator[str]:
         """The samples that have a prediction and are not among those known."""
@@ -223,10 +238,13 @@ class PredictionFolder:
     @property
     def notes(self) -> list[str]:
         """What a reader of the result should know."""
-        if not self.several:
-            return []
-        which = f"that of {self.model}, else the first," if self.model else "the first"
-        return [f"{self.several} predictions are of several annotators: {which} was scored; --model names another"]
+        notes = []
+        if self.several:
+            which = f"that of {self.model}, else the first," if self.model else "the first"
+            notes = [f"{self.several} predictions are of several annotators: {which} was scored; --model names another"]
+        if self.partial:
+            notes.append(f"{counted(self.partial, 'prediction')} marked as partial: findings are missing")
+        return notes
 
 
 def sample_conversation(folder: Path, sample: str, hashes: dict[str, str] | None = None) -> Conversation:
@@ -258,15 +276,59 @@ class TranscriptFolder:
         self.min_confidence = min_confidence
         self.hashes: dict[str, str] = {}
         """Of the transcripts: with the annotator's identity they say what was predicted."""
-        self.notes: list[str] = []
+        self._taken: list[tuple[int, int]] = []
+        """Tokens in and out of each transcript that a model answered about."""
+        self._failed = 0
+        """Of these, the transcripts without a usable answer."""
+        self.partial = 0
+        """Transcripts of which the annotator left out findings."""
+        self._dropped = 0
+        """These findings: the words that they quote are not in the transcript."""
 
-    def __call__(self, sample: str) -> Labels:
-        conversation = sample_conversation(self.folder, sample, self.hashes)
-        annotations = annotations_of(conversation, self.annotator)
-        if (failure := failure_of(annotations)) is not None:
-            raise NotAnnotated(*failure)
-        return labels_of([annotations], min_confidence=self.min_confidence)
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the result should know."""
+        notes = []
+        if self._taken:
+            tokens_in, tokens_out = map(sum, zip(*self._taken, strict=True))
+            of = counted(len(self._taken), "transcript")
+            of += f", {self._failed:,} of them without a usable answer" if self._failed else ""
+            notes = [f"the model took {tokens_in:,} tokens in and {tokens_out:,} out for {of}"]
+        if self._dropped:
+            of = f"{counted(self._dropped, 'finding')} of {counted(self.partial, 'transcript')}"
+            notes.append(f"{of} left out: what they quote is not in the transcript")
+        return notes
+
+    def each(self, samples: Iterable[str]) -> Iterator[Labels | NotAnnotated]:
+        """The labels of some samples, or why there are none."""
+        for made in in_order(self.annotator, self._annotations, map(self._transcript, samples)):
+            yield made if isinstance(made, NotAnnotated) else self._labels(made)
+
+    def _transcript(self, sample: str) -> Conversation | NotAnnotated:
+        try:
+            return sample_conversation(self.folder, sample, self.hashes)
+        except NotAnnotated as error:
+            return error
+
+    def _annotations(self, conversation: Conversation | NotAnnotated) -> Annotations | NotAnnotated:
+        if isinstance(conversation, NotAnnotated):
+            return conversation
+        return annotations_of(conversation, self.annotator)
+
+    def _labels(self, annotations: Annotations) -> Labels | NotAnnotated:
+        failure, extras = failure_of(annotations), annotations.extras
+        if {"input_tokens", "output_tokens"} <= extras.keys():
+            self._taken.append((extras["input_tokens"], extras["output_tokens"]))
+            self._failed += failure is not None
+        dropped = extras.get("dropped")
+        self._dropped += dropped if isinstance(dropped, int) else 0
+        self.partial += bool(dropped) or PARTIAL in annotations.extraction.values()
+        return (
+            labels_of([annotations], min_confidence=self.min_confidence) if failure is None else NotAnnotated(*failure)
+        )
 
     def config(self, model: str | None) -> dict[str, Any]:
         """Who predicted, for the receipt."""
-        return {"annotator": self.annotator.identity, "model": model or self.annotator.name, "backend": "local"}
+        identity = self.annotator.identity
+        backend = "judge" if identity.startswith("judge/") else "local"
+        return {"annotator": identity, "model": model or self.annotator.name, "backend": backend}

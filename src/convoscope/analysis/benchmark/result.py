@@ -16,15 +16,19 @@ from msgspec import UNSET, UnsetType
 
 from convoscope.analysis.benchmark.agreement import LabelAgreement
 from convoscope.errors import InputError, RunError
+from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import Better
 from convoscope.runs.receipt import canonical_hash, now
 from convoscope.runs.run import write_json
+from convoscope.scores.judges import model_of
 from convoscope.scores.reducers import Sums
 from convoscope.statistics.intervals import Interval, ratio_interval, total
 
 SCHEMA = "convoscope.benchmark/1"
 NO_SAMPLES = "no_samples"
 TAGS, SUMMARY = "tags", "summary"
+POINTS = "0-10"
+"""The unit of what a judge rates."""
 
 
 class BenchmarkRequest(NamedTuple):
@@ -64,11 +68,20 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     fn: float | None = None
     interval: Interval | None = None
     worst_case: float | None = None
-    """The value if every failed sample had found nothing; None where it is unknown, or none failed."""
+    """The value if every failed sample had found nothing, or had no points; None if it is unknown, or none failed."""
+    judge: str | None = None
+    """Who rated, where a judge did."""
+    calibration: str | None = None
+    """How far this judge agrees with people: `κ 0.61 (0.48 to 0.72), 69 labels`, or `not calibrated`."""
 
     def __post_init__(self) -> None:
         if (self.value is None) == (self.reason is None):
             raise ValueError("a figure has a value, or the reason why it has none")
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether a judge rated that agrees with people well enough."""
+        return bool(self.calibration) and not str(self.calibration).startswith(NOT_CALIBRATED)
 
 
 class FailedSample(msgspec.Struct, frozen=True):
@@ -200,6 +213,12 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[FailedSample] = []
     sample_results: list[SampleResult] = []
 
+    @property
+    def judged_own_words(self) -> bool:
+        """The model that rated the summaries also wrote them."""
+        judge, maker = (str(self.receipt.config.get(name) or "") for name in ("judge", "model"))
+        return bool(judge) and model_of(judge) == model_of(maker)
+
 
 class Tally(NamedTuple):
     """Why samples have no value."""
@@ -243,6 +262,7 @@ def ratio_result(
     lost: Lost | None = None,
     bounded: bool = True,
     least: float = -math.inf,
+    most: float = math.inf,
     **fields: Any,
 ) -> MetricResult:
     """Σ above ÷ Σ below over samples, with its interval, and what it would be with the samples that failed."""
@@ -251,7 +271,7 @@ def ratio_result(
     interval = None
     if kept.sum() > 1:
         filled = sums._replace(above=sums.above[kept], below=sums.below[kept])
-        interval = ratio_interval(filled, np.arange(kept.sum()), bounded=bounded, least=least)
+        interval = ratio_interval(filled, np.arange(kept.sum()), bounded=bounded, least=least, most=most)
     worst = (above + lost.above) / (below + lost.below) if lost is not None and below else None
     value = above / below if below else None
     return metric_result(value, measured, sums.empty, tally, interval=interval, worst_case=worst, **fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from convoscope.analysis.benchmark.audio import score_files
 from convoscope.analysis.benchmark.datasets import (
@@ -30,7 +31,8 @@ from convoscope.annotate.annotator import Annotator, annotator_named
 from convoscope.annotate.language_model import LanguageModelAnnotator
 from convoscope.errors import UsageError
 from convoscope.ingest.companions.gold_files import TRANSCRIPTS, transcript_segments
-from convoscope.judging.names import language_model
+from convoscope.judging.calibrations import Agreement
+from convoscope.judging.names import KEYS, language_model
 from convoscope.resources.judge import Judge
 
 MODES = (TAGS, SUMMARY)
@@ -40,9 +42,15 @@ MODELS = (RULES,)
 
 
 def run_benchmark(
-    request: BenchmarkRequest, judge: Judge | None = None, writer: Judge | None = None
+    request: BenchmarkRequest,
+    judge: Judge | None = None,
+    writer: Judge | None = None,
+    calibrations: Sequence[Agreement] = (),
 ) -> BenchmarkResult:
-    """The result of a benchmark. `judge` rates summaries, `writer` is the model that writes them or annotates."""
+    """The result of a benchmark. `judge` rates summaries, `writer` is the model that writes them or annotates.
+
+    `calibrations` say how far judges agree with people.
+    """
     if request.track not in TRACKS:
         raise UsageError(f"there is no track {request.track!r}", hint=f"there is {', '.join(TRACKS)}")
     if request.mode not in MODES:
@@ -59,7 +67,7 @@ def run_benchmark(
     transcripts = request.transcripts or (staged if staged.is_dir() else None)
     if request.mode == SUMMARY:
         if judge is not None:
-            return score_summaries(request, dataset, samples, judge, writer, transcripts or staged)
+            return score_summaries(request, dataset, samples, judge, writer, transcripts or staged, calibrations)
         if request.predictions is None:
             model_named(request.model)
         return _unmeasured_summary(request, samples)
@@ -106,7 +114,8 @@ def model_named(model: str | None) -> str:
         raise UsageError(f"{MODEL_VARIABLE} names the language model {name!r}", hint=hint)
     if name not in MODELS:
         source = "--model" if model else MODEL_VARIABLE
-        hint = f"there is {', '.join(MODELS)}; give what another model found with --predictions"
+        named = " or ".join(f"--model {provider}:{name}" for provider in KEYS)
+        hint = f"a language model: {named}; without one: {RULES}; --predictions: what another program found"
         raise UsageError(f"{source}: the model {name!r} cannot be run", hint=hint)
     return name
 

@@ -72,7 +72,7 @@ def score_semantic(
 
     `transcripts` is the folder that says which segments there are, for gold that cites one.
     """
-    attempts: list[tuple[str, Labels, Labels, str]] = []
+    labelled: dict[str, Labels] = {}
     skipped: list[FailedSample] = []
     gold_hashes: dict[str, str] = {}
     folder = f"{dataset.references}/"
@@ -89,12 +89,13 @@ def score_semantic(
         if checked.gold is None:
             skipped.append(FailedSample(sample, INVALID_GOLD, str(checked.errors[0])))
             continue
-        gold, failure = gold_labels(checked.gold), ""
-        try:
-            predicted = predict(sample)
-        except NotAnnotated as error:
-            predicted, failure = Labels(failed=frozenset(FAMILIES), failure=error.reason), str(error)
-        attempts.append((sample, gold, predicted, failure))
+        labelled[sample] = gold_labels(checked.gold)
+    attempts: list[tuple[str, Labels, Labels, str]] = []
+    for (sample, gold), made in zip(labelled.items(), predict.each(labelled), strict=True):
+        if isinstance(made, NotAnnotated):
+            attempts.append((sample, gold, Labels(failed=frozenset(FAMILIES), failure=made.reason), str(made)))
+        else:
+            attempts.append((sample, gold, made, ""))
     # What an annotator provides is decided over all samples: one that lacks it failed, it did not find nothing.
     provided = Provided([predicted for _, _, predicted, _ in attempts])
     run = of_one_run([predicted for _, _, predicted, _ in attempts], provided)
@@ -113,7 +114,7 @@ def score_semantic(
         request,
         len(samples),
         metrics=semantic_metrics(scored, request.threshold, Counter(sample.reason for sample in skipped)),
-        coverage=_coverage(len(samples), scored),
+        coverage={**_coverage(len(samples), scored), "samples_partial": predict.partial},
         config={
             "threshold": str(request.threshold),
             "min_confidence": request.min_confidence,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -16,6 +17,7 @@ from msgspec import UNSET
 from convoscope.analysis.benchmark.datasets import BenchmarkDataset, read_file
 from convoscope.analysis.benchmark.labels import NO_PREDICTION, UNREADABLE_PREDICTION, sample_conversation
 from convoscope.analysis.benchmark.result import (
+    POINTS,
     BenchmarkRequest,
     BenchmarkResult,
     FailedSample,
@@ -29,10 +31,12 @@ from convoscope.analysis.benchmark.result import (
 )
 from convoscope.annotate.annotator import NotAnnotated
 from convoscope.conversation import Annotations, Conversation
+from convoscope.judging.calibrations import NOT_CALIBRATED, Agreement
 from convoscope.judging.questions import fenced_lines
 from convoscope.judging.rubrics import rubric_named
-from convoscope.metrics.semantic.summaries import MEASURES, band, transcript_lines
+from convoscope.metrics.semantic.summaries import BANDS, MEASURES, NO_REFERENCE, band, transcript_lines
 from convoscope.resources.judge import Judge, close
+from convoscope.scores.judges import model_of
 from convoscope.scores.observation import ERROR, Observation, unmeasured
 from convoscope.scores.reducers import Sums
 from convoscope.views.items import WHOLE
@@ -68,8 +72,12 @@ def score_summaries(
     judge: Judge,
     writer: Judge | None,
     transcripts: Path,
+    calibrations: Sequence[Agreement] = (),
 ) -> BenchmarkResult:
-    """Rate the summary of each sample: from a file of predictions, or written by a model that was named for it."""
+    """Rate the summary of each sample: from a file of predictions, or written by a model that was named for it.
+
+    `calibrations` say how far judges agree with people.
+    """
 
     async def asked() -> list[_Judged]:
         try:
@@ -83,51 +91,70 @@ def score_summaries(
     judged = asyncio.run(asked())
     failed = [one.failed for one in judged if one.failed is not None]
     maker = "files" if writer is None else writer.identity
-    hashes = {name: rubric_named(f"summary_{name}", getattr(judge, "rubric_folders", ())).hash for name in MEASURES}
-    notes = ["the judge wrote the summaries itself: models rate their own words kindly"] * (
-        writer is not None and writer.identity == judge.identity
-    )
+    rubrics = {name: rubric_named(f"summary_{name}", getattr(judge, "rubric_folders", ())) for name in MEASURES}
+    own = writer is not None and model_of(writer.identity) == model_of(judge.identity)
     return make_result(
         request,
         len(samples),
-        metrics={name: _figure(name, judged) for name in MEASURES},
+        metrics={
+            name: _judged_by(_figure(name, judged), name, rubric.judge(judge.identity), calibrations)
+            for name, rubric in rubrics.items()
+        },
         coverage={
             "samples_total": len(samples),
             "samples_with_summaries": sum(bool(one.text) for one in judged),
             "samples_with_reference_summaries": len(source.references),
         },
-        config={"model": maker, "backend": "judge", "judge": judge.identity, "rubrics": hashes},
+        config={
+            "model": maker,
+            "backend": "judge",
+            "judge": judge.identity,
+            "rubrics": {name: rubric.hash for name, rubric in rubrics.items()},
+        },
         gold_hashes=source.references,
         prediction_hashes=source.hashes,
         failed=failed,
-        notes=notes,
+        notes=["the judge wrote the summaries itself: models rate their own words kindly"] * own,
         sample_results=[_result(one) for one in judged],
     )
 
 
 def _figure(name: str, judged: Sequence[_Judged]) -> MetricResult:
-    """The mean over the samples that have a score. In the worst case the others would have 0."""
+    """The mean over the samples that have a score. In the worst case those that failed would have 0.
+
+    A sample without a reference did not fail: there is nothing to compare its summary with.
+    """
     values: list[float] = []
-    reasons: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     for sample in judged:
         verdict = sample.verdicts.get(name)
         if verdict is not None and verdict.value is not None:
             values.append(verdict.value)
+        elif verdict is not None and verdict.reason == NO_REFERENCE:
+            skipped[NO_REFERENCE] += 1
         else:
-            reasons[
+            failures[
                 verdict.reason if verdict is not None else sample.failed.reason if sample.failed else "not_judged"
             ] += 1
     scores = np.array(values, float)
     return ratio_result(
         Sums("", scores, np.ones(len(scores)), "nothing_measured"),
         len(values),
-        Tally(reasons, failures=reasons),
-        lost=Lost(0.0, float(reasons.total())) if reasons else None,
+        Tally(failures, skipped, failures),
+        lost=Lost(0.0, float(failures.total())) if failures else None,
         bounded=False,
-        least=0.0,
+        least=float(BANDS[-1][0]),
+        most=float(BANDS[0][0]),
         average="macro",
-        unit="0-10",
+        unit=POINTS,
     )
+
+
+def _judged_by(figure: MetricResult, name: str, judge: str, calibrations: Sequence[Agreement]) -> MetricResult:
+    """The figure with its judge, and what is known of how far this judge agrees with people."""
+    known = (one.text for one in calibrations if (one.metric, one.judge) == (f"summary.{name}", judge))
+    return msgspec.structs.replace(figure, judge=judge, calibration=next(known, NOT_CALIBRATED))
 
 
 def _result(sample: _Judged) -> SampleResult:
@@ -232,15 +259,15 @@ class _Samples:
             return ""
         data = read_file(str(path))
         self.references[sample] = sha256(data).hexdigest()
-        return data.decode("utf-8", "replace").strip()
+        return data.decode("utf-8-sig", "replace").strip()
 
 
 def _text_of(data: bytes, name: str) -> str:
     """The summary in a file: all of a text, `summary` of JSON or of its `annotations.semantic`."""
     try:
         if name.endswith(".txt"):
-            return data.decode("utf-8").strip()
-        held: Any = msgspec.json.decode(data)
+            return data.decode("utf-8-sig").strip()
+        held: Any = msgspec.json.decode(data.removeprefix(BOM_UTF8))
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
         raise NotAnnotated(UNREADABLE_PREDICTION, f"{name}: {error}") from None
     holders = [held]

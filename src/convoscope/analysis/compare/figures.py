@@ -32,11 +32,11 @@ from convoscope.analysis.answer.samples import Samples, SubjectValues, wait_unit
 from convoscope.analysis.compare.model import ComparedFigure, Finding
 from convoscope.analysis.compare.sides import ComparedSet, ComparedSets
 from convoscope.analysis.compare.words import amount_text, needs_text
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.words import name_text, percent_text, reason_text
 from convoscope.metrics.declaration import NEITHER, SECONDS, SHARE
 from convoscope.metrics.registry import PUBLISHED, installed, parent_metric
 from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.reliability import reliability
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.judges import PANEL
 from convoscope.statistics.differences import (
@@ -245,7 +245,7 @@ def _compared(
 
 def _each(sample: FigureSample, clusters: Codes, rows: Rows) -> float:
     inside = clusters[rows & (sample.below > 0)]
-    return len(inside) / max(1, len(np.unique(inside)))
+    return len(inside) / max(1, int(np.count_nonzero(np.bincount(inside))))
 
 
 def _doubt_of_slowest(mean: _Compared | None, candidate: _Candidate, baseline: ComparedSet, later: ComparedSet) -> str:

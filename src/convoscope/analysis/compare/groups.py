@@ -27,6 +27,7 @@ from convoscope.analysis.compare.words import change_text, values_text
 from convoscope.analysis.words import cut_text, percent_text
 from convoscope.metrics.declaration import AXES
 from convoscope.runs.ranking import OUTCOME_METRIC
+from convoscope.runs.reliability import claims_nothing
 from convoscope.statistics.differences import LEVEL, DifferenceInterval, holm, wald
 from convoscope.views.background import WHEN, is_kind
 
@@ -94,7 +95,9 @@ def _of_dimensions(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet
     figures = [
         one
         for one in comparable(sets.summary)
-        if _is_measured(one[0].key, baseline, later) and not (sets.other_labels and one[0].key == OUTCOME_METRIC)
+        if _is_measured(one[0].key, baseline, later)
+        and not (sets.other_labels and one[0].key == OUTCOME_METRIC)
+        and not claims_nothing(later.run.summary, one[0], trust_judges=later.run.trusts_judges)
     ]
     named = [name for name in samples.dimension_names if name not in but]
     named += [name for name in samples.fields if name not in but and is_kind(name)]
@@ -131,6 +134,8 @@ def _of_subjects(sets: ComparedSets, baseline: ComparedSet, later: ComparedSet) 
         for figure in group.metrics:
             declared = later.run.summary.by_key[figure.key]
             if figure.reduction or figure.better == "neither" or declared.importance < 4:
+                continue
+            if claims_nothing(later.run.summary, figure, trust_judges=later.run.trusts_judges):
                 continue
             sample = samples.of_subject(figure, axis[0], group.by[axis[0]])
             if "flow" in group.by:

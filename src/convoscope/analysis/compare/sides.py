@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convoscope.analysis.answer.comparison import LEAST_PAIRED, MIN_CLUSTERS, Rows
-from convoscope.analysis.answer.samples import NO_VALUE, ConversationArrays, Dimension, Samples, SubjectValues
+from convoscope.analysis.answer.samples import (
+    NO_VALUE,
+    ConversationArrays,
+    Samples,
+    SubjectValues,
+    samples_of,
+)
 from convoscope.analysis.compare.model import Side
 from convoscope.errors import UsageError, nearest_names
+from convoscope.runs.dimensions import Dimension
 from convoscope.runs.run import Run
 from convoscope.runs.summary import Group, Summary
 from convoscope.statistics.differences import Codes, FigureSample
@@ -194,7 +201,7 @@ def sets_of_runs(runs: Sequence[Run], given: Sequence[str] = ()) -> ComparedSets
         names = [str(run.folder) for run in runs]
     if len(set(names)) < len(names):
         raise UsageError(f"{names[0]} is named twice", hint="name two different runs")
-    samples = JoinedSamples([Samples(run) for run in runs])
+    samples = JoinedSamples([samples_of(run) for run in runs])
     number = np.arange(samples.count)
     sets = []
     for run, name, start in zip(runs, names, samples.starts, strict=True):
@@ -208,7 +215,7 @@ def sets_by_dimension(
     run: Run, by: str, wanted: Sequence[str] = (), order: Callable[[str], object] = str
 ) -> ComparedSets:
     """The groups of one run by a dimension, in their order, or those that are wanted, in theirs."""
-    samples = Samples(run)
+    samples = samples_of(run)
     known = [*samples.dimension_names, *samples.fields]
     if by not in known:
         near = nearest_names(by, known)

@@ -190,7 +190,7 @@ class StateTable:
 
     def combined(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """The rows of each state combined: one row for each flow and state."""
-        file = self._alone.folder / combined_file(STATE_TABLE.name) if self._alone is not None else None
+        file = self._alone.tables.own(combined_file(STATE_TABLE.name)) if self._alone is not None else None
         if file is None or not file.exists():
             return connection.execute(combined(STATE_TABLE, "flow", "s"))
         flow = f"coalesce(flow, {quoted(NO_FLOW)})"

@@ -45,16 +45,17 @@ from convoscope.analysis.history.series import (
     version_dimension,
 )
 from convoscope.analysis.history.words import breaks_of, day_text, make_changes, make_verdict
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, figure_name, run_checks, target_text
 from convoscope.analysis.words import percent_text
 from convoscope.errors import UsageError
 from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, NEITHER
+from convoscope.runs.reliability import reliability
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.statistics.differences import Codes
 from convoscope.statistics.sequences import LEVEL, MIN_NIGHTS, LevelChange, Marks
+from convoscope.storage import as_path
 
 NEW_SHARE = 0.05
 """Of the conversations of a night: from so many on, a version is there."""
@@ -73,7 +74,7 @@ def make_history(
     if by not in ("", "day"):
         raise UsageError(f"a history is by run or by day, not by {by!r}", hint="--by day")
     given = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
-    paths = [Path(one) for one in given]
+    paths = [as_path(one) for one in given]
     read = find_nights(paths, by_day=by == "day")
     last = read.nights[-1].run
     checks = {figure_name(one.figure): one for one in run_checks(last, targets) if not one.by}

@@ -9,10 +9,11 @@ import numpy as np
 
 from convoscope.analysis.answer.differences import comparable, version_names
 from convoscope.analysis.answer.figures import TWINS
-from convoscope.analysis.answer.samples import Dimension, Samples, wait_units
+from convoscope.analysis.answer.samples import Samples, wait_units
 from convoscope.analysis.history.nights import Rows, RunNight
 from convoscope.metrics.declaration import SECONDS
 from convoscope.runs.database import SCORES, connect, quoted
+from convoscope.runs.dimensions import Dimension
 from convoscope.runs.ranking import OUTCOME_METRIC
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
@@ -21,7 +22,7 @@ from convoscope.scores.observation import MEASURED
 from convoscope.scores.reducers import ACROSS, Sums
 from convoscope.statistics.differences import Codes, FigureSample, Floats
 from convoscope.statistics.intervals import Interval, percentile, percentile_interval, ratio_interval
-from convoscope.statistics.summary import Figure, is_bounded, least_value
+from convoscope.statistics.summary import Figure, is_bounded, least_value, most_value
 
 PERCENTILES = {"p50": 50.0, "p95": 95.0}
 """Of waits, which have long tails: the middle and the slowest, and no mean."""
@@ -255,7 +256,8 @@ def _ratio(
         return None
     sums = Sums("", above, below)
     bounded = is_bounded(declared.unit, declared.better, sums)
-    interval = ratio_interval(sums, clusters[chosen], bounded=bounded, least=least_value(declared.unit))
+    least, most = least_value(declared.unit), most_value(declared.unit)
+    interval = ratio_interval(sums, clusters[chosen], bounded=bounded, least=least, most=most)
     n = int(below.sum()) if declared.reduce.across != "mean_of_conversations" else len(chosen)
     value = float(above.sum() / below.sum())
     return FigureNight(value, interval, n, len(chosen), identity, clusters[chosen], above, below, chosen)

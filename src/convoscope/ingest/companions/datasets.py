@@ -17,7 +17,8 @@ from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.record import as_list, as_object
 from convoscope.ingest.report import Notes
 
-_SIGNS = ("user_goal", "ground_truth", "user_config", "expected_scenario_db", "starting_utterances")
+_SIGNS = ("user_goal", "user_config", "expected_scenario_db", "starting_utterances")
+_OF_ITEMS = ("agent_task", "agent_response")
 _AGENT_KEYS = ("agent", "agent_config", "agent_configuration", "agent_override")
 _RULES = ("rules", "expected_changes", "change_rules")
 _KEPT = ("scenario_context", "category", "subflow_in_depth")
@@ -77,8 +78,14 @@ def attach(conversation: Conversation, content: DatasetFiles, notes: Notes) -> C
 
 
 def is_record(value: Any) -> bool:
-    """An evaluation record: an id, and what the user wants or what should come of it."""
-    return isinstance(value, dict) and isinstance(value.get("id"), str | int) and any(key in value for key in _SIGNS)
+    """An evaluation record: an id, and what the user wants or what should come of it.
+
+    An evaluation item, which needs no call, has a task or an answer of the agent, and its ground truth is a text.
+    """
+    if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_ITEMS):
+        return False
+    has_sign = any(key in value for key in _SIGNS) or isinstance(value.get("ground_truth"), dict)
+    return isinstance(value.get("id"), str | int) and has_sign
 
 
 def is_config(value: Any) -> bool:

@@ -19,6 +19,7 @@ from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.record import as_list, as_object, as_text
 from convoscope.ingest.report import FileRead, Notes, ReadReport
+from convoscope.storage import as_path
 
 _ACTS = ("dialog_act", "dialogue_acts")
 _READERS = ("multiwoz", "sgd")
@@ -175,7 +176,7 @@ class VenueTables(Companion):
         del is_named
         domain = _domain(path)
         first = self._by_domain.setdefault(domain, VenueTable(domain, str(path.resolve())))
-        if files.whole(Path(first.path)) != files.whole(path):
+        if files.whole(as_path(first.path)) != files.whole(path):
             raise InputError(
                 f"holds other venues of {domain} than {first.path}",
                 file=name,
@@ -197,7 +198,7 @@ def _domain(path: Path) -> str:
 
 def read_venues(tables: Sequence[VenueTable]) -> Mapping[str, Any]:
     """The records of each domain, as the files have them."""
-    return {table.domain: files.json_document(Path(table.path)) for table in tables}
+    return {table.domain: files.json_document(as_path(table.path)) for table in tables}
 
 
 # Rules of booking.

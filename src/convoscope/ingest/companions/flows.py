@@ -21,6 +21,7 @@ from convoscope.ingest.io.json import BadJson, decode, repeated_name
 from convoscope.ingest.io.yaml import plain, yaml_documents
 from convoscope.ingest.reader import Attach, Companion, Detection, Sample
 from convoscope.ingest.report import FileRead, Notes, Problem, ReadReport
+from convoscope.storage import as_path
 from convoscope.text.folding import folded_name
 
 PathLike = str | os.PathLike[str]
@@ -46,7 +47,7 @@ class FlowDefinitions(Companion):
             if isinstance(source, Flow):
                 _add(self._given, source, "a flow made in Python")
             elif isinstance(source, str | os.PathLike):
-                self._give(Path(source), os.fspath(source))
+                self._give(as_path(source), os.fspath(source))
             else:
                 raise UsageError(f"a {type(source).__name__} is not a flow definition", hint="give paths, or flows")
 
@@ -150,7 +151,9 @@ def read_flow_file(path: Path, name: str = "") -> FlowFile:
     try:
         return flows_of(_values(path), file=name, stem=_stem(path.name))
     except OSError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", file=name, hint="check its permissions") from None
+        raise InputError(
+            f"cannot be opened: {error.strerror or error}", file=name, hint="check its permissions"
+        ) from None
     except InputError as error:
         error.file = error.file or name
         raise

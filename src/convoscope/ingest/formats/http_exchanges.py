@@ -15,7 +15,7 @@ from convoscope.ingest.kits.exchanges import (
     usage_in,
 )
 from convoscope.ingest.kits.shapes import signature
-from convoscope.ingest.kits.spans import Span, seconds
+from convoscope.ingest.kits.spans import LoggedSpan, seconds
 from convoscope.ingest.kits.streams import is_stream, stream_events
 from convoscope.ingest.kits.traces import KNOWN, Logged, LoggedCall, TraceReader
 from convoscope.ingest.reader import RecordGroup
@@ -43,16 +43,16 @@ class HttpExchangesReader(TraceReader):
     joins_histories = False
     no_calls = "its requests ask a model for vectors, counts or pictures, not for an answer"
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return "asked" in span.attributes or "other" in span.attributes
 
-    def spans(self, value: Any) -> Iterable[Span]:
+    def spans(self, value: Any) -> Iterable[LoggedSpan]:
         for number, exchange in enumerate(_exchanges(value)):
             request, response = as_object(exchange.get("request")), as_object(exchange.get("response"))
             asked, answer = _body(request, "body", "postData"), _body(response, "body", "content")
             address = as_text(request.get("uri", request.get("url")))
             if _OTHER.search(address) and "model" in f"{address}{list(as_object(asked))}":
-                yield Span(id=str(number), name=address, attributes={"other": exchange})
+                yield LoggedSpan(id=str(number), name=address, attributes={"other": exchange})
                 continue
             if not is_model_request(asked) and not (_TALK.search(address) and request_messages(asked)):
                 continue
@@ -61,7 +61,7 @@ class HttpExchangesReader(TraceReader):
             status = as_object(response.get("status")).get("code", response.get("status"))
             refused = f"HTTP status {status}" if isinstance(status, int) and status >= 400 else ""
             failed = ": ".join(filter(None, (refused, _failure(answer))))
-            yield Span(
+            yield LoggedSpan(
                 id=str(number),
                 name=address,
                 start=started,
@@ -70,7 +70,7 @@ class HttpExchangesReader(TraceReader):
                 error=failed,
             )
 
-    def spans_of(self, group: RecordGroup) -> list[Span]:
+    def spans_of(self, group: RecordGroup) -> list[LoggedSpan]:
         spans = [span for record in group.records for span in self.spans(record.value)]
         chats = [span for span in spans if "asked" in span.attributes]
         for span, number in zip(chats, _chains(chats), strict=True):
@@ -79,7 +79,7 @@ class HttpExchangesReader(TraceReader):
             span.trace = f"{group.name}#other" if "other" in span.attributes else span.trace
         return spans
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         if "asked" not in span.attributes:
             return None
         asked, answer = as_object(span.attributes["asked"]), span.attributes["answer"]
@@ -111,7 +111,7 @@ def _exchanges(value: Any) -> Iterator[JsonObject]:
     yield from map(as_object, as_list(listed))
 
 
-def _chains(spans: Iterable[Span]) -> Iterator[int]:
+def _chains(spans: Iterable[LoggedSpan]) -> Iterator[int]:
     """Which conversation each exchange is of: the one whose latest answer it repeats, or most messages; else a new one.
 
     A request that repeats the first words and no answer starts over, unless nothing was answered yet.

@@ -9,7 +9,7 @@ from convoscope.conversation import Label
 from convoscope.ingest.kits.exchanges import numbers_in
 from convoscope.ingest.kits.payloads import answered_messages, given_messages, tools_given, unquoted
 from convoscope.ingest.kits.shapes import embedded
-from convoscope.ingest.kits.spans import Span, seconds
+from convoscope.ingest.kits.spans import LoggedSpan, seconds
 from convoscope.ingest.kits.traces import (
     Logged,
     LoggedCall,
@@ -48,13 +48,13 @@ class LangfuseReader(TraceReader):
     confidence = 0.95
     sessions = ("sessionId",)
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return bool(span.attributes)
 
-    def agent(self, span: Span) -> str:
+    def agent(self, span: LoggedSpan) -> str:
         return span.name if span.text("type") == "AGENT" else ""
 
-    def spans(self, value: Any) -> Iterable[Span]:
+    def spans(self, value: Any) -> Iterable[LoggedSpan]:
         record = as_object(value)
         for name in ("data", "traces", "items"):
             if isinstance(record.get(name), list) and not is_observation(record):
@@ -81,7 +81,7 @@ class LangfuseReader(TraceReader):
                 whole = {"traceId": trace.get("id"), "type": "TRACE", "observations": None, _WHOLE: True}
                 yield _span({**trace, **whole}, trace)
 
-    def spans_of(self, group: RecordGroup) -> list[Span]:
+    def spans_of(self, group: RecordGroup) -> list[LoggedSpan]:
         """All spans; one that is named like a tool that a model called is a tool, whatever its type says."""
         spans = super().spans_of(group)
         observed = {span.trace: span for span in reversed(spans) if _WHOLE not in span.attributes}
@@ -99,13 +99,13 @@ class LangfuseReader(TraceReader):
                     span.attributes = {**span.attributes, "type": "TOOL"}
         return spans
 
-    def is_apart(self, span: Span) -> bool:
+    def is_apart(self, span: LoggedSpan) -> bool:
         return span.text("type").upper() in ("EVALUATOR", "GUARDRAIL")
 
-    def whole(self, span: Span) -> tuple[Any, Any]:
+    def whole(self, span: LoggedSpan) -> tuple[Any, Any]:
         return unquoted(embedded(span.attributes.get("input"))), unquoted(embedded(span.attributes.get("output")))
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         kind = span.text("type").upper()
         given, answer = self.whole(span)
         if kind == "TOOL":
@@ -124,7 +124,7 @@ class LangfuseReader(TraceReader):
             is_measured=kind == "GENERATION",
         )
 
-    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+    def labels(self, spans: Sequence[LoggedSpan]) -> Iterator[Label]:
         seen: set[str] = set()
         for span in spans:
             for score in map(as_object, as_list(span.attributes.get("scores"))):
@@ -169,13 +169,13 @@ def is_observation(value: Any) -> bool:
     return has_trace and isinstance(value.get("type"), str) and ("startTime" in value or "start_time" in value)
 
 
-def _span(value: JsonObject, trace: JsonObject) -> Span:
+def _span(value: JsonObject, trace: JsonObject) -> LoggedSpan:
     level = as_text(value.get("level"))
     extra = {
         "sessionId": value.get("sessionId") or trace.get("sessionId"),
         "user.id": value.get("userId") or trace.get("userId"),
     }
-    return Span(
+    return LoggedSpan(
         trace=as_text(value.get("traceId", value.get("trace_id"))),
         id=as_text(value.get("id")),
         parent=as_text(value.get("parentObservationId", value.get("parent_observation_id"))),
@@ -189,21 +189,21 @@ def _span(value: JsonObject, trace: JsonObject) -> Span:
     )
 
 
-def _take_over(span: Span, whole: Span) -> None:
+def _take_over(span: LoggedSpan, whole: LoggedSpan) -> None:
     """The first observation of a trace takes over what only the trace says: its session, its user, its scores."""
     named = {name: whole.attributes.get(name) for name in ("sessionId", "user.id")}
     scores = [*as_list(span.attributes.get("scores")), *as_list(whole.attributes.get("scores"))]
     span.attributes = {**span.attributes, **filled(named), "scores": scores}
 
 
-def _tool_run(span: Span, given: Any, answer: Any) -> ToolRun:
+def _tool_run(span: LoggedSpan, given: Any, answer: Any) -> ToolRun:
     """A tool that ran; what it gave back may be written as a message."""
     inner = as_object(given).get("input", given) if set(as_object(given)) == {"input"} else given
     name = span.name.removeprefix("execute_tool ")
     return with_result_message(ToolRun(name=name, arguments=inner, result=answer, error=span.error))
 
 
-def _usage(span: Span) -> JsonObject:
+def _usage(span: LoggedSpan) -> JsonObject:
     """Tokens, costs and times; a table has a column for each."""
     usage = numbers_in(as_object(span.first("usageDetails", "usage")), _TOKENS)
     cost = numbers_in(as_object(span.first("costDetails")), {"cost": ("total",)})

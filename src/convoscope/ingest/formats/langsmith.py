@@ -9,7 +9,7 @@ from convoscope.conversation import Label
 from convoscope.ingest.kits.exchanges import TOKENS, numbers_in
 from convoscope.ingest.kits.payloads import answered_messages, given_messages, tools_given
 from convoscope.ingest.kits.shapes import embedded
-from convoscope.ingest.kits.spans import Span, seconds
+from convoscope.ingest.kits.spans import LoggedSpan, seconds
 from convoscope.ingest.kits.traces import (
     Logged,
     LoggedCall,
@@ -35,20 +35,20 @@ class LangSmithReader(TraceReader):
     confidence = 0.95
     sessions = ("session_id", "thread_id", "conversation_id")
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return span.text("run_type") in _KINDS
 
-    def spans(self, value: Any) -> Iterable[Span]:
+    def spans(self, value: Any) -> Iterable[LoggedSpan]:
         return _joined(_runs(value))
 
-    def spans_of(self, group: RecordGroup) -> list[Span]:
+    def spans_of(self, group: RecordGroup) -> list[LoggedSpan]:
         # The two halves of a run may be in two records.
         return list(_joined(span.attributes for record in group.records for span in self._read(record.value)))
 
-    def whole(self, span: Span) -> tuple[Any, Any]:
+    def whole(self, span: LoggedSpan) -> tuple[Any, Any]:
         return span.attributes.get("inputs"), span.attributes.get("outputs")
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         kind = span.text("run_type")
         inputs, outputs = as_object(span.attributes.get("inputs")), as_object(span.attributes.get("outputs"))
         if kind == "tool":
@@ -67,7 +67,7 @@ class LangSmithReader(TraceReader):
             usage=_usage(outputs, span),
         )
 
-    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+    def labels(self, spans: Sequence[LoggedSpan]) -> Iterator[Label]:
         for span in spans:
             for name, held in as_object(span.attributes.get("feedback_stats")).items():
                 value = as_number(as_object(held).get("avg"))
@@ -92,7 +92,7 @@ def _runs(value: Any) -> Iterator[JsonObject]:
         yield from _runs(as_list(record.get("child_runs")))
 
 
-def _joined(runs: Iterable[JsonObject]) -> Iterator[Span]:
+def _joined(runs: Iterable[JsonObject]) -> Iterator[LoggedSpan]:
     """Runs, with what came later put over what came first; a patch without an id has the same place in the order."""
     whole: dict[str, JsonObject] = {}
     for row in runs:
@@ -103,7 +103,7 @@ def _joined(runs: Iterable[JsonObject]) -> Iterator[Span]:
         metadata = as_object(as_object(run.get("extra")).get("metadata"))
         threads = {name: metadata.get(name) for name in ("session_id", "thread_id", "conversation_id")}
         order = as_text(run.get("dotted_order"))
-        yield Span(
+        yield LoggedSpan(
             trace=as_text(run.get("trace_id")) or as_text(run.get("id")),
             id=as_text(run.get("id")) or order.rpartition("Z")[2],
             parent=as_text(run.get("parent_run_id")),
@@ -115,7 +115,7 @@ def _joined(runs: Iterable[JsonObject]) -> Iterator[Span]:
         )
 
 
-def _metadata(span: Span) -> JsonObject:
+def _metadata(span: LoggedSpan) -> JsonObject:
     return as_object(as_object(span.attributes.get("extra")).get("metadata"))
 
 
@@ -123,7 +123,7 @@ def _inner(value: JsonObject, *names: str) -> Any:
     return next((value[name] for name in names if name in value), value)
 
 
-def _usage(outputs: JsonObject, span: Span) -> JsonObject:
+def _usage(outputs: JsonObject, span: LoggedSpan) -> JsonObject:
     """Tokens that the answer counts, else those of the run; costs, and the time to the first word."""
     generations = as_list(outputs.get("generations"))
     while generations and isinstance(generations[0], list):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.spans import LoggedSpan
 from convoscope.ingest.kits.trace_steps import Logged, LoggedCall, ToolRun
 from convoscope.ingest.record import as_list, as_number, as_object
 
@@ -14,11 +14,11 @@ CUT_OFF = "convoscope.cut_off"
 """Marks a span below a turn of the agent that the user interrupted."""
 
 
-def is_livekit(span: Span) -> bool:
+def is_livekit(span: LoggedSpan) -> bool:
     return any(name.startswith(PREFIX) for name in span.attributes)
 
 
-def livekit_step(span: Span, logged: Logged | None) -> Logged | None:
+def livekit_step(span: LoggedSpan, logged: Logged | None) -> Logged | None:
     """What a span logs; `logged` is what its attributes of the general conventions say."""
     tool = span.text(*_names("function_tool.name"))
     if tool:
@@ -47,7 +47,7 @@ def livekit_step(span: Span, logged: Logged | None) -> Logged | None:
     return logged
 
 
-def mark_interrupted(spans: Sequence[Span]) -> None:
+def mark_interrupted(spans: Sequence[LoggedSpan]) -> None:
     """Mark the spans below a turn of the agent that was interrupted."""
     parents = {span.id: span for span in spans if span.id}
     for span in spans:

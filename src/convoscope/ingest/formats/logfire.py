@@ -5,7 +5,7 @@ from __future__ import annotations
 from convoscope.ingest.formats.otel_genai import OTelGenAIReader
 from convoscope.ingest.kits.exchanges import request_messages, usage_in
 from convoscope.ingest.kits.shapes import embedded, plain_messages
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.spans import LoggedSpan
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, ToolRun
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
 
@@ -17,10 +17,10 @@ class LogfireReader(OTelGenAIReader):
     title = "Logfire"
     confidence = 0.94
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return any(name.startswith("logfire.") for name in span.attributes)
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         template = span.text("logfire.msg_template")
         if template.startswith("Function: "):  # OpenAI's agents
             name = span.text("name") or span.name.removeprefix("Function: ")
@@ -43,7 +43,7 @@ class LogfireReader(OTelGenAIReader):
         return call
 
 
-def _response(span: Span) -> list[JsonObject]:
+def _response(span: LoggedSpan) -> list[JsonObject]:
     """The answer: a message, or what a stream came to."""
     data = as_object(span.first("response_data"))
     message = embedded(data.get("message"))

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Label
 from convoscope.ingest.kits.exchanges import request_messages, response_messages, usage_in
 from convoscope.ingest.kits.shapes import by_prefix, embedded, plain_messages
-from convoscope.ingest.kits.spans import Span, spans_in, unflattened
+from convoscope.ingest.kits.spans import LoggedSpan, spans_in, unflattened
 from convoscope.ingest.kits.traces import Handoff, Logged, LoggedCall, Lookup, ToolRun, TraceReader, chunks_of, usage_of
 from convoscope.ingest.record import JsonObject, as_object, as_text
 
@@ -31,23 +31,23 @@ class OpenInferenceReader(TraceReader):
     title = "OpenInference"
     confidence = 0.92
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return KIND in span.attributes
 
-    def spans(self, value: Any) -> Iterable[Span]:
+    def spans(self, value: Any) -> Iterable[LoggedSpan]:
         for span in spans_in(value):
             span.attributes = {name: held for name, held in span.attributes.items() if held != _HIDDEN}
             yield span
 
-    def is_apart(self, span: Span) -> bool:
+    def is_apart(self, span: LoggedSpan) -> bool:
         return span.text(KIND) in ("EVALUATOR", "GUARDRAIL")
 
-    def whole(self, span: Span) -> tuple[Any, Any]:
+    def whole(self, span: LoggedSpan) -> tuple[Any, Any]:
         return (
             (span.first(_VALUES[0]), span.first(_VALUES[1])) if span.text(KIND) in ("AGENT", "CHAIN") else (None, None)
         )
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         kind = span.text(KIND)
         if kind == "TOOL":
             is_handoff = span.name.startswith("handoff to ") and "tool.name" not in span.attributes
@@ -62,7 +62,7 @@ class OpenInferenceReader(TraceReader):
             return None
         return self.model_call(span)
 
-    def model_call(self, span: Span) -> LoggedCall:
+    def model_call(self, span: LoggedSpan) -> LoggedCall:
         inputs = plain_messages(_messages(span, "llm.input_messages"))
         outputs = plain_messages(_messages(span, "llm.output_messages"), "assistant")
         transcript = span.text("output.audio.transcript")
@@ -80,7 +80,7 @@ class OpenInferenceReader(TraceReader):
             is_cut_off=span.text("llm.finish_reason") == "cancelled",
         )
 
-    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+    def labels(self, spans: Sequence[LoggedSpan]) -> Iterator[Label]:
         for span in spans:
             for prefix in ("annotations", "session.annotations", "trace.annotations"):
                 for held in unflattened(span.attributes, prefix):
@@ -97,13 +97,13 @@ class OpenInferenceReader(TraceReader):
                         )
 
 
-def _is_speech_service(span: Span) -> bool:
+def _is_speech_service(span: LoggedSpan) -> bool:
     """Pipecat logs its recogniser and its voice as models, too."""
     first = "llm.input_messages.0.message.name"
     return span.name in ("pipecat.stt", "pipecat.tts") or span.text(first) == "stt_text"
 
 
-def _tool(span: Span) -> ToolRun:
+def _tool(span: LoggedSpan) -> ToolRun:
     return ToolRun(
         name=span.text("tool.name", "tool_call.function.name") or span.name,
         call_id=span.text("tool_call.id"),
@@ -113,13 +113,13 @@ def _tool(span: Span) -> ToolRun:
     )
 
 
-def _listed(span: Span, prefix: str) -> Any:
+def _listed(span: LoggedSpan, prefix: str) -> Any:
     """A list of an attribute: as it is, or one attribute for each of its values."""
     listed = embedded(span.attributes.get(prefix))
     return listed if isinstance(listed, list) else unflattened(span.attributes, prefix)
 
 
-def _messages(span: Span, prefix: str) -> list[Any]:
+def _messages(span: LoggedSpan, prefix: str) -> list[Any]:
     messages: list[Any] = []
     for entry in _listed(span, prefix):
         held = as_object(entry)
@@ -133,7 +133,7 @@ def _nested(held: JsonObject) -> JsonObject:
     return {name.removeprefix("message."): value for name, value in held.items() if value is not None}
 
 
-def _plain_values(span: Span) -> tuple[list[JsonObject], list[JsonObject]]:
+def _plain_values(span: LoggedSpan) -> tuple[list[JsonObject], list[JsonObject]]:
     """What a span of a model was given and gave: a request and a response, messages, or texts."""
     given, answer = (span.first(name) for name in _VALUES)
     inputs = request_messages(given) or plain_messages(given)
@@ -142,7 +142,7 @@ def _plain_values(span: Span) -> tuple[list[JsonObject], list[JsonObject]]:
     return inputs, by_prefix(answer) or outputs if isinstance(answer, str) else outputs
 
 
-def _tools(span: Span) -> list[Any] | None:
+def _tools(span: LoggedSpan) -> list[Any] | None:
     matched = [
         embedded(as_object(as_object(entry).get("tool", entry)).get("json_schema"))
         for entry in _listed(span, "llm.tools")

@@ -8,7 +8,7 @@ from typing import Any
 from convoscope.conversation import Label
 from convoscope.ingest.formats.livekit_spans import PREFIX, is_livekit, livekit_step, mark_interrupted
 from convoscope.ingest.kits.genai import USAGE, answered, sent, tool_run
-from convoscope.ingest.kits.spans import Span, unflattened
+from convoscope.ingest.kits.spans import LoggedSpan, unflattened
 from convoscope.ingest.kits.traces import (
     Handoff,
     Logged,
@@ -40,18 +40,18 @@ class OTelGenAIReader(TraceReader):
             return Detection(0.2, "spans of OpenTelemetry, none of them of a model", "file")
         return claim
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return any(name.startswith(("gen_ai.", PREFIX)) for name in span.attributes)
 
-    def spans_of(self, group: RecordGroup) -> list[Span]:
+    def spans_of(self, group: RecordGroup) -> list[LoggedSpan]:
         spans = super().spans_of(group)
         mark_interrupted(spans)
         return spans
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         return livekit_step(span, self.generic_step(span)) if is_livekit(span) else self.generic_step(span)
 
-    def generic_step(self, span: Span) -> Logged | None:
+    def generic_step(self, span: LoggedSpan) -> Logged | None:
         """What a span logs by the general conventions."""
         operation = span.text("gen_ai.operation.name", "llm.request.type")
         kind = span.text("traceloop.span.kind")
@@ -77,12 +77,12 @@ class OTelGenAIReader(TraceReader):
             is_measured=is_call,
         )
 
-    def whole(self, span: Span) -> tuple[Any, Any]:
+    def whole(self, span: LoggedSpan) -> tuple[Any, Any]:
         names = (("traceloop.entity.input", "inputs"), ("traceloop.entity.output", "outputs"))
         given, answer = (as_object(span.first(name)).get(held) for name, held in names)
         return given, answer
 
-    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+    def labels(self, spans: Sequence[LoggedSpan]) -> Iterator[Label]:
         """Evaluations that are events of a span, or records of a log."""
         for span in spans:
             for event in span.events:

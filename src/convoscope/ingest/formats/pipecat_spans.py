@@ -5,7 +5,7 @@ from __future__ import annotations
 from convoscope.ingest.formats.openinference import OpenInferenceReader
 from convoscope.ingest.kits.genai import USAGE, sent
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.spans import LoggedSpan
 from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
 from convoscope.ingest.reader import RecordGroup
 from convoscope.ingest.record import as_list
@@ -23,11 +23,11 @@ class PipecatSpansReader(OpenInferenceReader):
     sessions = ("conversation.id", *TraceReader.sessions)
     pipeline = "cascade"
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         is_pipecat = span.name.startswith("pipecat.") or span.text("service.name").endswith("Service#0")
         return is_pipecat or (span.name in ("stt", "llm", "tts", "turn") and "metrics.ttfb" in span.attributes)
 
-    def spans_of(self, group: RecordGroup) -> list[Span]:
+    def spans_of(self, group: RecordGroup) -> list[LoggedSpan]:
         spans = super().spans_of(group)
         cut = {span.id for span in spans if any(span.attributes.get(name) is True for name in _INTERRUPTED)}
         for span in spans:
@@ -35,7 +35,7 @@ class PipecatSpansReader(OpenInferenceReader):
                 span.attributes[_CUT] = True
         return spans
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         name = span.name.removeprefix("pipecat.")
         if name == "stt" and span.text("transcript", "text"):
             words = plain_messages(span.text("transcript", "text"), "user")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from convoscope.ingest.kits.genai import USAGE
 from convoscope.ingest.kits.payloads import unquoted
 from convoscope.ingest.kits.shapes import plain_messages
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.spans import LoggedSpan
 from convoscope.ingest.kits.traces import Logged, LoggedCall, ToolRun, TraceReader, usage_of
 from convoscope.ingest.record import JsonObject, as_list, as_number, as_object
 
@@ -23,10 +23,10 @@ class VercelAIReader(TraceReader):
     title = "the Vercel AI SDK"
     confidence = 0.93
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         return any(name in span.attributes for name in ("ai.operationId", "ai.prompt.messages", "ai.toolCall.name"))
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         if "ai.toolCall.name" in span.attributes:
             return ToolRun(
                 name=span.text("ai.toolCall.name"),
@@ -50,12 +50,12 @@ class VercelAIReader(TraceReader):
         )
 
 
-def _measured(span: Span) -> JsonObject:
+def _measured(span: LoggedSpan) -> JsonObject:
     first = as_number(span.first("ai.response.msToFirstChunk", "ai.stream.msToFirstChunk"))
     return usage_of(span, _USAGE) | ({} if first is None else {"ttft": first / 1000})
 
 
-def _reply(span: Span) -> list[JsonObject]:
+def _reply(span: LoggedSpan) -> list[JsonObject]:
     names = ("ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
     text = next((span.attributes[name] for name in names if span.attributes.get(name)), None)
     called = as_list(span.first("ai.response.toolCalls", "ai.result.toolCalls"))

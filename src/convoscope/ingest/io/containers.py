@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple, TypeVar, cast
 
 from convoscope.errors import InputError
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.storage import StoreError, is_remote, open_binary
 
 _Content = TypeVar("_Content")
 
@@ -58,16 +59,17 @@ def open_bytes(path: Path) -> IO[bytes]:
     """The file's text as UTF-8 bytes, unpacked. Compression is recognised by content, not by name."""
     head = _magic(path)
     if head.startswith(_GZIP):
-        return cast("IO[bytes]", gzip.GzipFile(path, "rb"))
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=open_binary(path)) if is_remote(path) else gzip.GzipFile(path))
     if head.startswith(_ZSTD):
         try:
             from compression import zstd  # type: ignore[import-not-found, unused-ignore] # Python 3.14
         except ImportError:
             from backports import zstd
-        return cast("IO[bytes]", zstd.ZstdFile(path))
+        return cast("IO[bytes]", zstd.ZstdFile(open_binary(path) if is_remote(path) else path))
     if head.startswith(_UTF16):
-        return cast("IO[bytes]", _Recoded(path.open(encoding="utf-16", errors="replace", newline="")))
-    return path.open("rb")
+        text = io.TextIOWrapper(open_binary(path), encoding="utf-16", errors="replace", newline="")
+        return cast("IO[bytes]", _Recoded(text))
+    return open_binary(path)
 
 
 def unpacked_name(name: str) -> str:
@@ -84,7 +86,7 @@ def is_plain(path: Path) -> bool:
 
 
 def _magic(path: Path) -> bytes:
-    with path.open("rb") as stream:
+    with open_binary(path) as stream:
         return stream.read(4)
 
 
@@ -116,6 +118,8 @@ def read_block(stream: IO[bytes], size: int) -> tuple[bytes, str]:
             block: bytes = stream.read1(min(size - have, step))  # type: ignore[attr-defined]
         except EOFError:
             return b"".join(parts), "the compressed file is cut off"
+        except StoreError:
+            raise
         except Exception as error:  # each decompressor has an error class of its own
             return b"".join(parts), f"the file is damaged: {error}"
         if not block:
@@ -143,8 +147,8 @@ def head_of(path: Path, size: int) -> bytes:
 
 def whole(path: Path) -> bytes:
     """All of the text, up to the size that one record may have."""
-    with path.open("rb") as plain:
-        about = os.fstat(plain.fileno())
+    with open_binary(path) as plain:
+        about = path.stat() if is_remote(path) else os.fstat(plain.fileno())
         fits = stat.S_ISREG(about.st_mode) and about.st_size <= MAX_RECORD_BYTES
         # Asked for the most that may be there, Python makes room for all of that first.
         block, broken = plain.read(-1 if fits else MAX_RECORD_BYTES + 1), ""
@@ -187,9 +191,12 @@ def line_ranges(path: Path, size: int) -> Iterator[ByteRange]:
         yield from ranges_of_lines(stream, size, plain=is_plain(path))
 
 
-def ranges_of_lines(stream: IO[bytes], size: int, *, plain: bool) -> Iterator[ByteRange]:
-    """The same of an open stream; where it is `plain`, ranges say where to read and hold no bytes."""
-    line, start, unfinished = 1, 0, b""
+def ranges_of_lines(stream: IO[bytes], size: int, *, plain: bool, begun: bytes = b"") -> Iterator[ByteRange]:
+    """The same of an open stream; where it is `plain`, ranges say where to read and hold no bytes.
+
+    `begun` is what was already read of the first line.
+    """
+    line, start, unfinished = 1, 0, begun
     while True:
         block, broken = read_block(stream, size)
         data = unfinished + block

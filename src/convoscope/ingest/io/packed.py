@@ -23,6 +23,7 @@ from convoscope.ingest.io.containers import (
     whole,
 )
 from convoscope.ingest.io.yaml import yaml_documents
+from convoscope.storage import open_binary
 
 MEMBER, CONTENT = "member", "content"
 """Of a record of an archive: the name of the member, and its value."""
@@ -51,7 +52,7 @@ def zip_ranges(path: Path, size: int) -> Iterator[ByteRange]:
 
 def _members(path: Path) -> Iterator[bytes | BrokenEnd]:
     try:
-        with zipfile.ZipFile(path) as archive, path.open("rb") as stream:
+        with open_binary(path) as stream, zipfile.ZipFile(stream) as archive:
             for info in archive.infolist()[:_MOST_MEMBERS]:
                 if info.filename.lower().endswith(".json"):
                     content = _unpacked(info, stream)

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from convoscope.errors import InputError
+from convoscope.errors import InputError, is_interrupt, raised_inside
 from convoscope.harmless import is_utf8
 from convoscope.ingest.io import containers as files
 from convoscope.ingest.io.containers import ByteRange
 from convoscope.ingest.io.json import BadJson, decode
+from convoscope.storage import HINT, StoreError, open_binary, register_store
 
 if TYPE_CHECKING:
     import duckdb
@@ -96,7 +97,7 @@ def _parquet_rows_or_end(path: Path) -> Iterator[bytes | files.BrokenEnd]:
 
 def is_parquet(path: Path) -> bool:
     """Recognised by its first bytes."""
-    with path.open("rb") as stream:
+    with open_binary(path) as stream:
         return stream.read(4) == _PARQUET
 
 
@@ -288,12 +289,17 @@ def _parquet_rows(path: Path, clause: str = "") -> Iterator[bytes]:
             for setting in ("enable_progress_bar", "autoinstall_known_extensions", "autoload_known_extensions"):
                 connection.execute(f"SET {setting} = false")
             connection.execute("SET threads = 1")
+            register_store(connection, path)
             connection.execute(f"SET memory_limit = '{_MEMORY_MB}MB'")
             result = connection.execute(f"SELECT CAST(to_json(row) AS VARCHAR) FROM {table} AS row {clause}")
             while rows := result.fetchmany(_FETCH_ROWS):
                 for (text,) in rows:
                     yield text.encode("utf-8", "surrogatepass")
     except duckdb.Error as error:
+        if is_interrupt(error):
+            raise
+        if reason := raised_inside(error):
+            raise StoreError(f"{path}: {reason[:300]}", hint=HINT) from None
         raise _unreadable(path, error) from None
 
 
@@ -302,7 +308,7 @@ def _unreadable(path: Path, error: duckdb.Error) -> InputError:
     import duckdb
 
     size = len(_PARQUET)
-    with path.open("rb") as stream:
+    with open_binary(path) as stream:
         ends = stream.seek(0, os.SEEK_END) > size and stream.seek(-size, os.SEEK_END) >= 0 and stream.read() == _PARQUET
     if not ends:
         hint = "copy or download it again, or have it written again"

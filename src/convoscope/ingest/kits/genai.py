@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages
-from convoscope.ingest.kits.spans import Span, SpanEvent, unflattened
+from convoscope.ingest.kits.spans import LoggedSpan, SpanEvent, unflattened
 from convoscope.ingest.kits.trace_steps import ToolRun
 from convoscope.ingest.kits.traces import with_result_message
 from convoscope.ingest.record import JsonObject, as_list, as_object, as_text
@@ -30,7 +30,7 @@ _EVENT_ROLES = {
 }
 
 
-def tool_run(span: Span) -> ToolRun:
+def tool_run(span: LoggedSpan) -> ToolRun:
     """A tool that ran, by any generation of its attributes."""
     given = span.first("gen_ai.tool.call.arguments", "traceloop.entity.input", "tool_arguments", "input.value", "input")
     result = span.first("gen_ai.tool.call.result", "traceloop.entity.output", "tool_response", "output.value", "output")
@@ -54,11 +54,11 @@ def tool_run(span: Span) -> ToolRun:
     return run if run.call_id else with_result_message(run)
 
 
-def _failed(span: Span) -> bool:
+def _failed(span: LoggedSpan) -> bool:
     return span.text("gen_ai.tool.status", "gen_ai.task.status") in ("error", "failure")
 
 
-def sent(span: Span) -> list[JsonObject]:
+def sent(span: LoggedSpan) -> list[JsonObject]:
     """The messages that a model was sent."""
     instructions = span.first("gen_ai.system_instructions")
     if isinstance(instructions, list):  # parts of one message
@@ -74,7 +74,7 @@ def sent(span: Span) -> list[JsonObject]:
     return messages
 
 
-def answered(span: Span) -> list[JsonObject]:
+def answered(span: LoggedSpan) -> list[JsonObject]:
     """The messages that a model answered with."""
     given = span.first("gen_ai.output.messages", "gen_ai.completion")
     flat = unflattened(span.attributes, "gen_ai.completion")
@@ -91,7 +91,7 @@ def _flat_answer(entry: JsonObject) -> JsonObject:
     return {"role": "assistant", **entry}
 
 
-def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
+def _from_events(span: LoggedSpan, *, outputs: bool) -> list[JsonObject]:
     """Messages of the generation that logs each as an event of the span."""
     messages: list[JsonObject] = []
     for event in (*span.events, *_events_attribute(span, outputs=outputs)):
@@ -115,7 +115,7 @@ def _from_events(span: Span, *, outputs: bool) -> list[JsonObject]:
     return messages
 
 
-def _events_attribute(span: Span, *, outputs: bool) -> Iterator[SpanEvent]:
+def _events_attribute(span: LoggedSpan, *, outputs: bool) -> Iterator[SpanEvent]:
     """Events as a list in an attribute, where the answer is the last message of the assistant."""
     listed = [as_object(entry) for entry in as_list(span.first("events", "all_messages_events", "gen_ai.events"))]
     names = [as_text(entry.get("event.name")) for entry in listed]

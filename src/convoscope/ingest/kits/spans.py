@@ -33,7 +33,7 @@ class SpanEvent(msgspec.Struct, frozen=True):
     at: float | None = None
 
 
-class Span(msgspec.Struct, kw_only=True):
+class LoggedSpan(msgspec.Struct, kw_only=True):
     """One step of a trace. Times are seconds since 1970, or from any start."""
 
     trace: str = ""
@@ -65,7 +65,7 @@ class Span(msgspec.Struct, kw_only=True):
         return next((text for name in names if (text := as_text(self.attributes.get(name)))), "")
 
 
-def spans_in(value: Any, depth: int = 0, around: tuple[JsonObject, ...] = ()) -> Iterator[Span]:
+def spans_in(value: Any, depth: int = 0, around: tuple[JsonObject, ...] = ()) -> Iterator[LoggedSpan]:
     """The spans of a record: of OTLP JSON, of protobuf as JSON, of console exporters, or rows of a table."""
     if depth > _DEEPEST:
         return
@@ -87,7 +87,7 @@ def spans_in(value: Any, depth: int = 0, around: tuple[JsonObject, ...] = ()) ->
         for name in _CHILDREN:
             yield from spans_in(as_list(value.get(name)), depth + 1)
     elif any(name.startswith(_BARE) for name in value):
-        yield Span(attributes=_flat(value), raw=(value, *around))  # the attributes of a span alone
+        yield LoggedSpan(attributes=_flat(value), raw=(value, *around))  # the attributes of a span alone
     else:
         inner = [name for name in _LISTS if isinstance(value.get(name), list | dict)]
         around = (*around, _without(value, *inner))
@@ -130,7 +130,7 @@ _SPANS = _Signal(
 _LOGS = _Signal(("resourceLogs", "resource_logs"), ("scopeLogs", "scope_logs"), ("logRecords", "log_records"))
 
 
-def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...], kind: _Signal) -> Iterator[Span]:
+def _otlp_batch(batch: JsonObject, around: tuple[JsonObject, ...], kind: _Signal) -> Iterator[LoggedSpan]:
     resource = attributes_of(as_object(batch.get("resource")).get(_ATTRIBUTES))
     scopes = [scope for name in kind.scopes for scope in as_list(batch.get(name))]
     around = (*around, _without(batch, *kind.scopes))
@@ -145,7 +145,7 @@ def _is_log(value: JsonObject) -> bool:
     return "severity_number" in value and "body" in value and ("span_id" in value or "event_name" in value)
 
 
-def _log(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
+def _log(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> LoggedSpan:
     """A record of a log as a span that holds one event; `with_logs` puts the event into the span that it is about."""
     span = _span(value, resource, around)
     span.start = span.end = seconds(value, (*_LOGGED_AT, "timestamp"))
@@ -157,11 +157,11 @@ def _log(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]
     return span
 
 
-def with_logs(spans: Iterable[Span]) -> list[Span]:
+def with_logs(spans: Iterable[LoggedSpan]) -> list[LoggedSpan]:
     """Spans, with the records of logs as their events. Records about a span that is not there become one."""
-    whole: dict[tuple[str, str], Span] = {}
-    merged: list[Span] = []
-    logs: list[Span] = []
+    whole: dict[tuple[str, str], LoggedSpan] = {}
+    merged: list[LoggedSpan] = []
+    logs: list[LoggedSpan] = []
     for span in spans:
         if span.is_log:
             logs.append(span)
@@ -182,14 +182,14 @@ def with_logs(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> Span:
+def _span(value: JsonObject, resource: JsonObject, around: tuple[JsonObject, ...]) -> LoggedSpan:
     context = _context(value)
     parent = as_object(value.get("parent")) or as_object(value.get("parentSpanContext"))
     attributes = attributes_of(value.get(_ATTRIBUTES))
     for name, entry in value.items():
         if name.startswith("attributes.") and entry is not None:
             attributes |= _flat({name.removeprefix("attributes."): entry})
-    return Span(
+    return LoggedSpan(
         trace=_id(context, "traceId", "trace_id", "context.trace_id"),
         id=_id(context, "spanId", "span_id", "context.span_id") or (_id(value, "id") if "traceId" in value else ""),
         parent=_id(parent, "spanId", "span_id") or _id(value, *_PARENTS),

@@ -6,21 +6,24 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from convoscope.conversation import SYSTEM
 from convoscope.ingest.kits.shapes import signature
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.spans import LoggedSpan
 from convoscope.ingest.kits.trace_steps import Logged, LoggedCall, ToolRun, in_time, says
 from convoscope.ingest.record import JsonObject, as_text
 
 
 def joined_by_history(
-    traces: Mapping[str, list[Span]], logged: Mapping[int, Logged], sessions: Collection[str], users: Sequence[str]
-) -> dict[str, list[Span]]:
+    traces: Mapping[str, list[LoggedSpan]],
+    logged: Mapping[int, Logged],
+    sessions: Collection[str],
+    users: Sequence[str],
+) -> dict[str, list[LoggedSpan]]:
     """The spans of each conversation. `sessions` are names that a log gives: these are not joined with others.
 
     A trace goes on from another one if its first call begins with the messages of that one, and with its answer. Each
     trace is gone on from once: two users may begin alike. A tool that ran in a trace of its own belongs to its call.
     """
     history = _Histories()
-    joined: dict[str, list[Span]] = {}
+    joined: dict[str, list[LoggedSpan]] = {}
     alone: list[str] = []
     for name in sorted(traces, key=lambda name: _start(traces[name])):
         spans = traces[name]
@@ -41,7 +44,7 @@ def joined_by_history(
     return {name: joined[name] for name in traces if name in joined}
 
 
-def _start(spans: Sequence[Span]) -> float:
+def _start(spans: Sequence[LoggedSpan]) -> float:
     return min((span.start for span in spans if span.start is not None), default=0.0)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from convoscope.conversation import SYSTEM
 from convoscope.ingest.kits.shapes import signature
-from convoscope.ingest.kits.spans import Span
+from convoscope.ingest.kits.spans import LoggedSpan
 from convoscope.ingest.record import JsonObject
 
 
@@ -65,14 +65,14 @@ Logged = LoggedCall | ToolRun | Lookup | Handoff
 class TraceStep(NamedTuple):
     """What a span logs, and by which agent."""
 
-    span: Span
+    span: LoggedSpan
     logged: Logged
     agent: str
     is_inside: bool
     """It happened inside of a tool or a check: the agent works for another one."""
 
 
-def in_time(spans: Iterable[Span]) -> list[Span]:
+def in_time(spans: Iterable[LoggedSpan]) -> list[LoggedSpan]:
     """By start; a span without a time stays behind the one before it."""
     latest, timed = float("-inf"), []
     for index, span in enumerate(spans):
@@ -82,10 +82,10 @@ def in_time(spans: Iterable[Span]) -> list[Span]:
 
 
 def steps_of(
-    spans: Sequence[Span],
+    spans: Sequence[LoggedSpan],
     logged: Mapping[int, Logged],
-    agent_of: Callable[[Span], str],
-    is_apart: Callable[[Span], bool],
+    agent_of: Callable[[LoggedSpan], str],
+    is_apart: Callable[[LoggedSpan], bool],
 ) -> list[TraceStep]:
     """What the spans log, by time. A call that wraps another call is left out: the inner one says the same.
 
@@ -116,7 +116,7 @@ def steps_of(
     return [step for step in steps if id(step.span) not in inner]
 
 
-def _ancestors(span: Span, by_id: dict[str, Span]) -> Iterator[Span]:
+def _ancestors(span: LoggedSpan, by_id: dict[str, LoggedSpan]) -> Iterator[LoggedSpan]:
     seen = {span.id}
     while (parent := by_id.get(span.parent)) is not None and parent.id not in seen:
         seen.add(parent.id)
@@ -131,9 +131,9 @@ def says(logged: Logged) -> bool:
     return any(message["role"] != SYSTEM for message in (*logged.inputs, *logged.outputs))
 
 
-def echoes(spans: Sequence[Span], logged: Mapping[int, Logged]) -> list[Span]:
+def echoes(spans: Sequence[LoggedSpan], logged: Mapping[int, Logged]) -> list[LoggedSpan]:
     """Calls that another span of another trace logs too: with the answer, or at the same time with the same answer."""
-    alike: dict[str, list[tuple[Span, LoggedCall]]] = {}
+    alike: dict[str, list[tuple[LoggedSpan, LoggedCall]]] = {}
     for span in spans:
         call = logged.get(id(span))
         if isinstance(call, LoggedCall) and call.inputs and not span.error:
@@ -141,9 +141,9 @@ def echoes(spans: Sequence[Span], logged: Mapping[int, Logged]) -> list[Span]:
     return [span for same in alike.values() if len(same) > 1 for span in _echoes_of_one(same)]
 
 
-def _echoes_of_one(same: list[tuple[Span, LoggedCall]]) -> Iterator[Span]:
+def _echoes_of_one(same: list[tuple[LoggedSpan, LoggedCall]]) -> Iterator[LoggedSpan]:
     """Of calls that were sent the same: those without an answer that another has; of those that overlap, the longer."""
-    answered: dict[str, list[tuple[float, Span]]] = {}
+    answered: dict[str, list[tuple[float, LoggedSpan]]] = {}
     traces = {span.trace for span, call in same if call.outputs}
     for span, call in same:
         if call.outputs:
@@ -152,8 +152,8 @@ def _echoes_of_one(same: list[tuple[Span, LoggedCall]]) -> Iterator[Span]:
         elif traces - {span.trace}:
             yield span
     for entries in answered.values():
-        open_spans: list[Span] = []
-        twice: dict[int, Span] = {}
+        open_spans: list[LoggedSpan] = []
+        twice: dict[int, LoggedSpan] = {}
         for start, span in sorted(entries, key=lambda entry: entry[0]):
             open_spans = [other for other in open_spans if other.end is not None and other.end >= start]
             for other in open_spans:
@@ -164,7 +164,7 @@ def _echoes_of_one(same: list[tuple[Span, LoggedCall]]) -> Iterator[Span]:
         yield from twice.values()
 
 
-def _length(span: Span) -> float:
+def _length(span: LoggedSpan) -> float:
     return 0.0 if span.start is None or span.end is None else span.end - span.start
 
 

@@ -17,7 +17,7 @@ from convoscope.errors import InputError
 from convoscope.ingest.kits.leftovers import Leftovers
 from convoscope.ingest.kits.messages import read_tools
 from convoscope.ingest.kits.shapes import embedded, is_message, plain_messages, said_in
-from convoscope.ingest.kits.spans import Span, spans_in, with_logs
+from convoscope.ingest.kits.spans import LoggedSpan, spans_in, with_logs
 from convoscope.ingest.kits.trace_histories import joined_by_history
 from convoscope.ingest.kits.trace_steps import (
     Handoff,
@@ -90,40 +90,40 @@ class TraceReader(Reader):
     no_calls = "none of its spans is a call of a model that answers"
     """Why there is no message, where no span is a call of a model."""
 
-    def knows(self, span: Span) -> bool:
+    def knows(self, span: LoggedSpan) -> bool:
         """Is this span of my convention?"""
         raise NotImplementedError
 
-    def logged(self, span: Span) -> Logged | None:
+    def logged(self, span: LoggedSpan) -> Logged | None:
         """What a span logs; None for one that says nothing of its own."""
         raise NotImplementedError
 
-    def agent(self, span: Span) -> str:
+    def agent(self, span: LoggedSpan) -> str:
         """The agent that a span is about; "" where it is not about one."""
         return span.text("gen_ai.agent.name", "agent.name", "agent_name", "graph.node.id", "crewai.agent.role")
 
-    def is_apart(self, span: Span) -> bool:
+    def is_apart(self, span: LoggedSpan) -> bool:
         """Is what happens below this span no talk with the user: a check, a verdict?"""
         del span
         return False
 
-    def whole(self, span: Span) -> tuple[Any, Any]:
+    def whole(self, span: LoggedSpan) -> tuple[Any, Any]:
         """What went into a span and what came out, of whatever kind it is; None where it does not say it."""
         del span
         return None, None
 
-    def spans(self, value: Any) -> Iterable[Span]:
+    def spans(self, value: Any) -> Iterable[LoggedSpan]:
         """The spans of a record."""
         return spans_in(value)
 
-    def spans_of(self, group: RecordGroup) -> list[Span]:
+    def spans_of(self, group: RecordGroup) -> list[LoggedSpan]:
         """The spans of all records."""
         return with_logs(span for record in group.records for span in self._read(record.value))
 
-    def _read(self, value: Any) -> Iterable[Span]:
+    def _read(self, value: Any) -> Iterable[LoggedSpan]:
         """The spans of a record, also of one that `parts` made."""
         held = as_object(value).get(_PART)
-        return self.spans(value) if held is None else msgspec.convert(held, list[Span])
+        return self.spans(value) if held is None else msgspec.convert(held, list[LoggedSpan])
 
     def part_keys(self, group: RecordGroup) -> Iterator[Sequence[str]]:
         for name, spans in self._by_session(group).items():
@@ -134,11 +134,11 @@ class TraceReader(Reader):
             if name in keys:
                 yield name, {_PART: msgspec.to_builtins(spans)}
 
-    def _by_session(self, group: RecordGroup) -> dict[str, list[Span]]:
+    def _by_session(self, group: RecordGroup) -> dict[str, list[LoggedSpan]]:
         spans = [span for record in group.records for span in self.spans(record.value)]
         return _by_session(spans, self.sessions)
 
-    def labels(self, spans: Sequence[Span]) -> Iterator[Label]:
+    def labels(self, spans: Sequence[LoggedSpan]) -> Iterator[Label]:
         """Verdicts that came with the trace."""
         del spans
         yield from ()
@@ -149,12 +149,12 @@ class TraceReader(Reader):
                 return Detection(self.confidence, f"spans of {self.title}: {span.name[:60]!r}", "file")
         return None
 
-    def _spans_of_sample(self, sample: Sample) -> Iterable[Span]:
+    def _spans_of_sample(self, sample: Sample) -> Iterable[LoggedSpan]:
         if type(self).spans is not TraceReader.spans:
             return (span for value in sample.values for span in self.spans(value))
         if "spans" not in sample.shared:
             sample.shared["spans"] = [span for value in sample.values for span in spans_in(value)]
-        return cast(list[Span], sample.shared["spans"])
+        return cast(list[LoggedSpan], sample.shared["spans"])
 
     def build(self, group: RecordGroup, notes: Notes) -> Iterator[Conversation]:
         spans = _once(self.spans_of(group), notes)
@@ -193,7 +193,7 @@ class TraceReader(Reader):
                 notes.refuse(_no_content(of_session, steps, name, self))
         leftovers.note_rest(record.value for record in group.records)
 
-    def _steps(self, spans: Sequence[Span], logged: Mapping[int, Logged], notes: Notes) -> list[TraceStep]:
+    def _steps(self, spans: Sequence[LoggedSpan], logged: Mapping[int, Logged], notes: Notes) -> list[TraceStep]:
         """The steps of a session; where no call of a model says anything, what the first spans were given and gave."""
         steps = steps_of(spans, logged, self.agent, self.is_apart)
         if any(isinstance(step.logged, LoggedCall) and says(step.logged) for step in steps):
@@ -212,7 +212,7 @@ class TraceReader(Reader):
         return steps_of(spans, {**logged, **whole}, self.agent, self.is_apart) if whole else steps
 
     def _conversation(
-        self, id: str, spans: Sequence[Span], steps: Sequence[TraceStep], group: RecordGroup, notes: Notes
+        self, id: str, spans: Sequence[LoggedSpan], steps: Sequence[TraceStep], group: RecordGroup, notes: Notes
     ) -> Conversation:
         timeline = TraceTimeline(notes)
         for step, is_end in moments(steps):
@@ -257,12 +257,12 @@ class TraceReader(Reader):
         )
 
 
-def _raw(spans: Sequence[Span]) -> Iterable[JsonObject]:
+def _raw(spans: Sequence[LoggedSpan]) -> Iterable[JsonObject]:
     """What the spans were written as, and into, each once."""
     return {id(value): value for span in spans for value in span.raw or (span.attributes,)}.values()
 
 
-def _is_session(name: str, spans: Sequence[Span], names: Sequence[str]) -> bool:
+def _is_session(name: str, spans: Sequence[LoggedSpan], names: Sequence[str]) -> bool:
     """Whether a name is that of a session, in which a user may come back days later."""
     of_sessions = [attribute for attribute in names if "session" in attribute.casefold()]
     return any(span.text(*of_sessions) == name for span in spans) if name else False
@@ -274,17 +274,17 @@ def _pipeline(calls: Sequence[LoggedCall]) -> Pipeline:
     return "s2s" if any(call.outputs for call in spoken) else "cascade" if spoken else "text"
 
 
-def _roots(spans: Sequence[Span]) -> dict[str, str]:
+def _roots(spans: Sequence[LoggedSpan]) -> dict[str, str]:
     """By trace, its first span: scores of the conversation go back to it."""
     ids = {span.id for span in spans}
     tops = [span for span in in_time(spans) if span.trace and span.id and span.parent not in ids]
     return {span.trace: span.id for span in reversed(tops)}
 
 
-def _once(spans: Sequence[Span], notes: Notes) -> list[Span]:
+def _once(spans: Sequence[LoggedSpan], notes: Notes) -> list[LoggedSpan]:
     """Spans without those that an export holds twice: the same id, and the same in everything."""
-    kept: list[Span] = []
-    by_id: dict[tuple[str, str], list[Span]] = {}
+    kept: list[LoggedSpan] = []
+    by_id: dict[tuple[str, str], list[LoggedSpan]] = {}
     for span in spans:
         same = by_id.setdefault((span.trace, span.id), [])
         if span.id and any(span.raw[:1] == other.raw[:1] and span.attributes == other.attributes for other in same):
@@ -295,16 +295,16 @@ def _once(spans: Sequence[Span], notes: Notes) -> list[Span]:
     return kept
 
 
-def _by_session(spans: Sequence[Span], names: Sequence[str]) -> dict[str, list[Span]]:
+def _by_session(spans: Sequence[LoggedSpan], names: Sequence[str]) -> dict[str, list[LoggedSpan]]:
     """Spans of one session, else of one trace; a session that any span of a trace names holds the whole trace."""
     session_of = {span.trace: session for span in spans if (session := span.text(*names))}
-    groups: dict[str, list[Span]] = {}
+    groups: dict[str, list[LoggedSpan]] = {}
     for span in spans:
         groups.setdefault(session_of.get(span.trace) or span.trace, []).append(span)
     return groups
 
 
-def _no_content(spans: Sequence[Span], steps: Sequence[TraceStep], id: str, reader: TraceReader) -> InputError:
+def _no_content(spans: Sequence[LoggedSpan], steps: Sequence[TraceStep], id: str, reader: TraceReader) -> InputError:
     calls = sum(isinstance(step.logged, LoggedCall) for step in steps)
     what = f"{calls} calls of models" if calls else f"{len(spans)} spans"
     hint = reader.no_content if calls else reader.no_calls
@@ -326,7 +326,7 @@ def with_result_message(run: ToolRun) -> ToolRun:
     return run
 
 
-def usage_of(span: Span, names: Mapping[str, Sequence[str]]) -> JsonObject:
+def usage_of(span: LoggedSpan, names: Mapping[str, Sequence[str]]) -> JsonObject:
     """Numbers of a span under the names of component metrics."""
     matched = {name: span.first(*attributes) for name, attributes in names.items()}
     return {

@@ -159,7 +159,9 @@ def load_mapping(path: Path) -> MappingFile:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be opened: {error.strerror}", file=str(path), hint="name a TOML file") from None
+        raise InputError(
+            f"cannot be opened: {error.strerror or error}", file=str(path), hint="name a TOML file"
+        ) from None
     return MappingFile(parse_mapping(data, str(path)), path.name, hashlib.sha256(data).hexdigest())
 
 

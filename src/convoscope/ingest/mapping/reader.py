@@ -61,6 +61,7 @@ from convoscope.ingest.mapping.transcripts import transcript_messages
 from convoscope.ingest.reader import Detection, Reader, Record, RecordGroup, Sample
 from convoscope.ingest.record import ROLES, JsonObject, answer_of, as_number, as_text, filled, in_order, number_in
 from convoscope.ingest.report import FILE_IS_ONE, Notes
+from convoscope.storage import only_here
 
 _PREDICTED = dict(zip(("domain", "intent", "state", "requested", "act", "response"), FIELDS, strict=True))
 """The fields of a prediction, by the keys that say where they are."""
@@ -502,4 +503,5 @@ def _rest(record: Any, ways: Sequence[Way | None]) -> JsonObject:
 
 def mapped_reader(source: str) -> MappedReader:
     """The reader of a mapping in a TOML file."""
+    only_here(source, "--map")
     return MappedReader(load_mapping(Path(source)))

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from convoscope.conversation import Conversation
 from convoscope.conversation.turns import Turn
 from convoscope.judging.questions import GIVEN, MissingField, ShownLine, question_of
@@ -23,23 +21,39 @@ from convoscope.metrics.dialogue.frames import (
     predicted_replies,
     rules_of,
 )
-from convoscope.metrics.judged_calls import RubricAnswer, answer_to
+from convoscope.metrics.judged_calls import RubricAnswer, answer_to, quoted_score
+from convoscope.metrics.needs import NAMED, Need
 from convoscope.resources.judge import Judge
-from convoscope.scores.observation import Observation, not_applicable, unmeasured
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, not_applicable, unmeasured
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, MEAN_OF_SUBJECTS, Reduce
 
 LOWEST, HIGHEST = 1, 5
 RUBRIC = "response_quality"
 _BEFORE = -2
 """Instead of a turn: what came before the reply."""
+_PREDICTED = Need(
+    "no_predictions",
+    "frames of origin predicted",
+    "predictions beside the annotated dialogues: their own replies are those of people",
+    lambda conversation: has_predictions(conversation) or not has_truth(conversation),
+)
+_ASKED_FOR = Need(
+    "not_named",
+    "frames of origin predicted",
+    "predicted replies; or its name in --metrics, for each turn is a question",
+    lambda conversation: predicted_replies(conversation) is not None,
+    resource=NAMED,
+    status_if_missing=NOT_APPLICABLE,
+)
 
 
 @metric(
     "dialogue.response_quality",
-    version=3,
+    version=8,
     observes=TURN,
     unit="points",
     better=HIGHER,
+    needs=(_PREDICTED, _ASKED_FOR),
     reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
     also={"micro": MEAN_OF_SUBJECTS},
     component=WHOLE_SYSTEM,
@@ -52,28 +66,31 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
 
     It rates correctness, completeness, clarity and whether rules are kept, by its rubric. It sees what was said before,
     what the user wants as far as that is annotated, and the rules: the agent's instructions, and those of booking.
-    Where a system predicts the replies of a dialogue that others held, the predicted reply is judged; a turn without
-    one is unmeasured, and the judge is not asked. A verdict off the scale is unmeasured, never 0. A turn without words
-    on both sides is not applicable.
+    Where a system predicts the replies of a dialogue that others held, the predicted reply is judged; a turn
+    without one, or with an empty one, is unmeasured, and the judge is not asked. In an agent's own log its own
+    reply is judged, if the metric is named. A verdict off the scale is unmeasured, never 0, and so is one below 5
+    that quotes nothing of the reply. A turn without words on both sides is not applicable.
 
     >>> quality_score('Good. {"score": 4}'), quality_score({"score": 9})
     (4.0, None)
     """
     predicted = predicted_replies(conversation)
-    rubric = rubric_named(RUBRIC, getattr(judge, "rubric_folders", ()))
+    # The value is the rating, whatever a rubric of the user says.
+    rubric = rubric_named(RUBRIC, getattr(judge, "rubric_folders", ()))._replace(is_raw=True)
+    who = rubric.judge(judge.identity)
     shown = _Shown(conversation)
     for turn in conversation.turns:
         reply = turn.assistant_text if predicted is None else predicted.get(turn.id)
         if not turn.user_text or reply == "":
-            yield not_applicable(turn, "no_exchange")
+            yield not_applicable(turn, "no_exchange", judge=who)
         elif reply is None:
-            yield unmeasured(turn, "not_predicted")
+            yield unmeasured(turn, "not_predicted", judge=who)
         else:
             asked = question_of(rubric, shown.fields(turn, reply), "reply")
             if isinstance(asked, MissingField):
-                yield unmeasured(turn, f"no_{asked.name}")
+                yield unmeasured(turn, f"no_{asked.name}", judge=who)
             elif turn.id in asked.withheld:
-                yield unmeasured(turn, "addresses_judge", "the judge did not see this turn")
+                yield unmeasured(turn, "addresses_judge", "the judge did not see this turn", judge=who)
             else:
                 answer = await answer_to(rubric, asked, judge, turn)
                 yield answer if isinstance(answer, Observation) else _score(answer, turn)
@@ -81,15 +98,12 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
 
 
 def _score(answer: RubricAnswer, turn: Turn) -> Observation:
-    """The score of an answer in points. Words that it gives as its reason have to be in the reply."""
+    """The score of an answer in points."""
     given = answer.verdict.answer
-    score, quote = quality_score(given), given.get("quote") or ""
+    score = quality_score(given)
     if score is None:
         return unmeasured(turn, "verdict_unusable", judge=answer.rubric.judge(answer.verdict.judge))
-    if not isinstance(quote, str) or (quote.strip() and not answer.question.has_quote(quote)):
-        return answer.unfounded(turn, str(quote))
-    details = {"quote": quote, "reasoning": given.get("reasoning") or given.get("reason") or ""}
-    return msgspec.structs.replace(answer.scored(turn, score, details), value=score)
+    return quoted_score(answer, turn, score, given.get("reasoning") or given.get("reason") or "")
 
 
 class _Shown:

@@ -68,7 +68,7 @@ _asked = asking("humanness", _rating, _labelled, "")
 
 @metric(
     "flow.humanness",
-    version=2,
+    version=4,
     label="sounds like a person",
     importance=4,
     observes=CONVERSATION,

@@ -13,6 +13,7 @@ from convoscope.metrics.needs import TIMES, USER_SPEECH
 from convoscope.metrics.perturbations import EMPTY_AGENT, EQUAL_TIMES, SKEWED_CLOCKS
 from convoscope.metrics.voice.call import (
     CALL,
+    LOGGED_SOUND,
     assistant_spoke,
     inapplicable,
     turn_ids,
@@ -88,14 +89,17 @@ def _runs_backwards(wait: Observation | float) -> bool:
     return isinstance(wait, Observation) and wait.reason in ("time_runs_backwards", "agent_interrupted")
 
 
-@_timed_wait("voice.response_speed", version=3, label="wait for a reply, by the log", importance=7, needs=(CALL,))
+@_timed_wait(
+    "voice.response_speed", version=4, label="wait for a reply, by the log", importance=7, needs=(CALL, LOGGED_SOUND)
+)
 def response_speed(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, as the call's own log has it?
 
     Per turn: the latency that the log states, else the one that the sound gives, from the end of the
     user's speech to the start of the reply, however long. What cannot be is unmeasured: a wait below 0, one
     that is longer than the call, and waits that are all exactly 0. A turn without a reply has no wait and is
-    unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable.
+    unmeasured: `agent.unanswered_turns` counts it; of a user who left it is not applicable. A recording without a log
+    is not applicable: its waits are in `timing.response_latency`.
 
     >>> call = example("0-1 user: Hi.", "2-3 assistant: Hi.", "4-5 user: And?", "tool: find", "7-8 assistant: Yes.")
     >>> value(response_speed, call)  # 1 s and 2 s
@@ -105,7 +109,7 @@ def response_speed(conversation: Conversation) -> Iterator[Observation]:
     yield from without_zeros(list(_waits(conversation, context, context.latency_assistant_turns, _source(context))))
 
 
-@_timed_wait("voice.response_speed", variant="eva", version=2, needs=(CALL,))
+@_timed_wait("voice.response_speed", variant="eva", version=3, needs=(CALL, LOGGED_SOUND))
 def response_speed_eva(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer, where it answers within 1000 s?
 
@@ -149,7 +153,7 @@ def response_speed_by_sound(conversation: Conversation) -> Iterator[Observation]
     yield from without_zeros(list(_waits(conversation, context, context.sound_latency_assistant_turns, "sound")))
 
 
-@_timed_wait("voice.response_speed.with_tool_calls", version=3, needs=(CALL,))
+@_timed_wait("voice.response_speed.with_tool_calls", version=4, needs=(CALL, LOGGED_SOUND))
 def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns in which it calls a tool?
 
@@ -163,7 +167,7 @@ def response_speed_with_tool_calls(conversation: Conversation) -> Iterator[Obser
     yield from _only(conversation, lambda turn: turn in tools, "no_tool_calls")
 
 
-@_timed_wait("voice.response_speed.no_tool_calls", version=3, needs=(CALL,))
+@_timed_wait("voice.response_speed.no_tool_calls", version=4, needs=(CALL, LOGGED_SOUND))
 def response_speed_without_tool_calls(conversation: Conversation) -> Iterator[Observation]:
     """How fast does the agent answer in turns without a tool call?
 

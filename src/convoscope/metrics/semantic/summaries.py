@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-import msgspec
-
-from convoscope.conversation import Conversation
+from convoscope.annotate.annotator import judge_behind
+from convoscope.conversation import Annotations, Conversation
 from convoscope.judging.questions import MissingField, ShownLine, question_of
 from convoscope.judging.rubrics import rubric_named
 from convoscope.metrics.declaration import CONVERSATION, HIGHER, Metric, TenPoints, metric
-from convoscope.metrics.judged_calls import answer_to
+from convoscope.metrics.judged_calls import answer_to, quoted_score
 from convoscope.metrics.needs import Need
 from convoscope.resources.judge import Judge
+from convoscope.scores.judges import model_of
 from convoscope.scores.observation import Observation, unmeasured
 from convoscope.views.items import WHOLE
 
 BANDS = ((10, "excellent"), (7, "good"), (4, "acceptable"), (1, "poor"), (0, "failed"))
 """The lowest score of each band, and its name."""
+NO_REFERENCE = "no_reference_summary"
 MEASURES = ("faithfulness", "coverage", "clarity")
 _SHOWN, _SUMMARY = -2, 1
 """Instead of turns: what a summary is compared with, and the summary."""
+_LONGEST = 1000
+"""Characters of a summary that are kept with its score."""
 
 
 def band(score: float) -> str:
@@ -43,9 +46,15 @@ def transcript_lines(conversation: Conversation) -> list[ShownLine]:
     ]
 
 
+def _holder(conversation: Conversation, origin: str) -> Annotations | None:
+    """The first annotations with a summary."""
+    held = (one for one in conversation.annotations if one.origin == origin)
+    return next((one for one in held if one.summary and one.summary.strip()), None)
+
+
 def _summary(conversation: Conversation, origin: str) -> str:
-    texts = (one.summary for one in conversation.annotations if one.origin == origin and one.summary)
-    return next((text.strip() for text in texts if text.strip()), "")
+    held = _holder(conversation, origin)
+    return "" if held is None or held.summary is None else held.summary.strip()
 
 
 def _has_words(conversation: Conversation) -> bool:
@@ -60,7 +69,7 @@ _MADE = Need(
 )
 _WORDS = Need("no_transcript", "timeline.utterance", "a conversation with words", _has_words)
 _REFERENCE = Need(
-    "no_reference_summary",
+    NO_REFERENCE,
     "annotations.summary",
     "a reference: `summary` of annotations with the origin `gold`",
     lambda conversation: bool(_summary(conversation, "gold")),
@@ -68,14 +77,15 @@ _REFERENCE = Need(
 
 
 async def _judged(name: str, conversation: Conversation, judge: Judge) -> Observation:
-    rubric = rubric_named(f"summary_{name}", getattr(judge, "rubric_folders", ()))
+    # The value is the rating, whatever a rubric of the user says.
+    rubric = rubric_named(f"summary_{name}", getattr(judge, "rubric_folders", ()))._replace(is_raw=True)
     reference = _summary(conversation, "gold")
     fields: dict[str, Sequence[ShownLine]] = {
         "transcript": transcript_lines(conversation),
         "reference": [ShownLine(_SHOWN, "reference", reference)] if reference else [],
         "summary": [ShownLine(_SUMMARY, "summary", _summary(conversation, "predicted"))],
     }
-    asked = question_of(rubric, fields, "summary")
+    asked = question_of(rubric, fields, "summary", also_quoted=("reference",) if name == "coverage" else ())
     if isinstance(asked, MissingField):
         return unmeasured(WHOLE, f"no_{asked.name}", judge=rubric.judge(judge.identity))
     if asked.withheld:
@@ -84,12 +94,11 @@ async def _judged(name: str, conversation: Conversation, judge: Judge) -> Observ
     answer = await answer_to(rubric, asked, judge)
     if isinstance(answer, Observation):
         return answer
-    given = answer.verdict.answer
-    quote, score = given.get("quote") or "", given["score"]
-    if quote.strip() and not asked.has_quote(quote):
-        return answer.unfounded(WHOLE, quote)
-    details = {"quote": quote, "reasoning": given.get("reasoning") or "", "band": band(score)}
-    return msgspec.structs.replace(answer.scored(WHOLE, score, details), value=float(score))
+    given, made = answer.verdict.answer, _summary(conversation, "predicted")
+    # Models rate their own words kindly: a reader of the score should know.
+    is_own = model_of(judge_behind(_holder(conversation, "predicted"))) == model_of(judge.identity)
+    details = {"band": band(given["score"]), "summary": made[:_LONGEST], **({"own_words": True} if is_own else {})}
+    return quoted_score(answer, WHOLE, given["score"], given.get("reasoning") or "", **details)
 
 
 def _declared(name: str, question: str, needs: Sequence[Need], rule: str) -> Metric:
@@ -99,7 +108,7 @@ def _declared(name: str, question: str, needs: Sequence[Need], rule: str) -> Met
     verdict.__doc__ = f"""{question}
 
     {rule} A judge rates the summary from 0 to 10 by its rubric: 10 excellent, 7 to 9 good, 4 to 6 acceptable, 1 to 3
-    poor, 0 failed; the details name the band. An answer off the scale, or one that quotes words which are not in the
+    poor, 0 failed; the details name the band. An answer off the scale, or one below 10 that quotes no words of the
     summary, is unmeasured.
 
     >>> band(8)
@@ -107,7 +116,7 @@ def _declared(name: str, question: str, needs: Sequence[Need], rule: str) -> Met
     """
     return metric(
         f"summary.{name}",
-        version=1,
+        version=5,
         observes=CONVERSATION,
         unit="of 10",
         better=HIGHER,

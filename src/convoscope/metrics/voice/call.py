@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 from typing import Any, TypeGuard
 
+from convoscope.audio.reader import FORMAT
 from convoscope.conversation import Conversation
 from convoscope.metrics.needs import Need, in_timeline
 from convoscope.scores.observation import NOT_APPLICABLE, Observation, in_turn, not_applicable, unmeasured
@@ -35,6 +36,14 @@ SOUND = Need(
     field="timeline.utterance.segments",
     unlock="when the sound of each utterance began and ended",
     present=in_timeline("has_sound"),
+)
+
+LOGGED_SOUND = Need(
+    "times_from_sound",
+    "clocks.source",
+    "the log of the call: the times of a bare recording are those of its sound",
+    lambda conversation: conversation.source.format != FORMAT,
+    status_if_missing=NOT_APPLICABLE,
 )
 
 

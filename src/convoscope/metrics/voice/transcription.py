@@ -180,7 +180,7 @@ _wer_metric = partial(
 )
 
 
-@_wer_metric("voice.stt_wer", version=3, label="word error rate", importance=7)
+@_wer_metric("voice.stt_wer", version=4, label="word error rate", importance=7)
 def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong?
 
@@ -199,7 +199,7 @@ def stt_wer(conversation: Conversation) -> Iterator[Observation]:
     yield from _wrong_words(conversation)
 
 
-@_wer_metric("voice.stt_wer", variant="eva", version=2)
+@_wer_metric("voice.stt_wer", variant="eva", version=3)
 def stt_wer_eva(conversation: Conversation) -> Iterator[Observation]:
     """How many of the user's words does the recogniser get wrong, in the turns up to the last that it wrote?
 
@@ -250,7 +250,7 @@ def _part(kind: str, question: str) -> Metric:
     >>> value("voice.stt_wer.{kind}_rate", example(spoken, "2-3 assistant: Thanks."))
     0.25
     """
-    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=3)(part)
+    return _wer_metric(f"voice.stt_wer.{kind}_rate", version=4)(part)
 
 
 substitution_rate = _part("substitution", "How many of the user's words does the recogniser take for others?")
@@ -308,7 +308,7 @@ _english = partial(
 )
 
 
-@_english("voice.key_entities", version=3, label="names and numbers right", importance=7)
+@_english("voice.key_entities", version=4, label="names and numbers right", importance=7)
 def key_entities(conversation: Conversation) -> Iterator[Observation]:
     """What share of the names, codes, times and amounts does the recogniser get right?
 
@@ -326,7 +326,7 @@ def key_entities(conversation: Conversation) -> Iterator[Observation]:
     yield from _share(conversation, None, detailed=True)
 
 
-@_english("voice.key_entities", variant="eva", version=2)
+@_english("voice.key_entities", variant="eva", version=3)
 def key_entities_eva(conversation: Conversation) -> Iterator[Observation]:
     """What share of the facts does the recogniser get right, in the turns up to the last that it wrote?
 
@@ -393,7 +393,7 @@ def _of_kind(name: str) -> Metric:
     >>> value("voice.key_entities.{name}", example(spoken, "2-3 assistant: Thanks."))
     1.0
     """
-    return _english(f"voice.key_entities.{name}", version=3)(of_kind)
+    return _english(f"voice.key_entities.{name}", version=4)(of_kind)
 
 
 names = _of_kind("name")

@@ -3,6 +3,8 @@ let sheet;
 let at = 0;
 let before = null;
 let labels = new Map();
+// Digits of a rating that may go on: 1 on a scale to 10.
+let typed = "";
 
 const keyOf = (row) => JSON.stringify([row.conversation, row.turn, row.rubric]);
 const labelOf = (row) => labels.get(keyOf(row)) || { notes: "" };
@@ -21,6 +23,7 @@ function recall() {
 
 function rate(rating) {
   const row = sheet.rows[at];
+  typed = "";
   if (!row) return;
   labels.set(keyOf(row), { ...labelOf(row), rating, at: new Date().toISOString() });
   remember();
@@ -33,6 +36,7 @@ function rate(rating) {
 
 function undo() {
   if (before === null) return;
+  typed = "";
   labels.delete(keyOf(sheet.rows[before]));
   at = before;
   before = null;
@@ -40,7 +44,16 @@ function undo() {
   draw();
 }
 
+function type(row, key) {
+  const begun = sheet.rubrics[row.rubric].ratings.map(String).filter((one) => one.startsWith(typed + key));
+  if (!begun.length) return;
+  typed += key;
+  if (begun.length === 1 && begun[0] === typed) rate(Number(typed));
+  else draw();
+}
+
 function step(by) {
+  typed = "";
   at = Math.max(0, Math.min(sheet.rows.length, at + by));
   draw();
 }
@@ -65,7 +78,8 @@ function draw() {
 function questionOf(row) {
   const rubric = sheet.rubrics[row.rubric];
   const label = labelOf(row);
-  const button = (rating) => node("button", { type: "button", class: rating >= rubric.passes_at ? "g" : "b", "aria-pressed": String(label.rating === rating), onclick: () => rate(rating) }, `${rating >= rubric.passes_at ? "✓" : "✕"} ${rating} `, node("kbd", {}, rating));
+  const goesOn = (text) => rubric.ratings.some((one) => String(one) !== text && String(one).startsWith(text));
+  const button = (rating) => node("button", { type: "button", class: rating >= rubric.passes_at ? "g" : "b", "aria-pressed": String(label.rating === rating), onclick: () => rate(rating) }, `${rating >= rubric.passes_at ? "✓" : "✕"} ${rating} `, node("kbd", {}, goesOn(String(rating)) ? `${rating} ↵` : rating));
   const notes = node("textarea", { rows: "2", id: "notes", "aria-label": "Notes", placeholder: "Notes (n), if any" });
   notes.value = label.notes;
   notes.addEventListener("input", () => { labels.set(keyOf(row), { ...labelOf(row), notes: notes.value }); remember(); });
@@ -75,9 +89,10 @@ function questionOf(row) {
   });
   return node("div", { class: "lbl" },
     node("div", { class: "card" },
-      node("div", { class: "ask" }, node("h1", {}, rubric.question), node("p", { class: "mut" }, row.turn === "" ? "Rate the whole conversation. " : "Rate the turn that is marked. ", rubric.criteria)),
-      node("div", { class: "words", tabindex: "0", role: "region", "aria-label": "The conversation" }, lines),
-      node("div", { class: "rate" }, node("div", { class: "keys1" }, rubric.ratings.map(button), node("button", { type: "button", onclick: () => step(1) }, "Skip ", node("kbd", {}, "s"))), notes)),
+      node("div", { class: "ask" }, node("h1", {}, rubric.question), node("p", { class: "mut" }, row.shown ? "Rate what is shown. " : row.turn === "" ? "Rate the whole conversation. " : "Rate the turn that is marked. ", rubric.criteria)),
+      node("div", { class: "words", tabindex: "0", role: "region", "aria-label": row.shown ? "What is rated" : "The conversation" }, row.shown ? node("pre", { class: "text", dir: "auto" }, row.shown) : lines),
+      node("div", { class: "rate" }, node("div", { class: "keys1" }, rubric.ratings.map(button), node("button", { type: "button", onclick: () => step(1) }, "Skip ", node("kbd", {}, "s"))),
+        typed !== "" ? node("p", { class: "mut" }, `${typed} … Enter rates ${typed}, another digit goes on, Esc leaves it.`) : null, notes)),
     node("aside", { class: "card", "aria-label": "About this question" },
       node("h2", {}, "This conversation"),
       node("p", { class: "mut" }, node("bdi", { class: "mono" }, row.conversation)),
@@ -88,7 +103,7 @@ function questionOf(row) {
       node("h2", {}, "How to rate"), node("p", { class: "dim" }, `${rubric.title}, version ${rubric.version}; from ${rubric.passes_at} on it passes`),
       rubric.text.map(([name, text]) => node("p", { class: "rub" }, name ? [node("b", {}, name), " "] : null, text)),
       node("h2", {}, "Keys"),
-      node("dl", { class: "keys" }, [[rubric.ratings.join(" "), "rate"], ["s", "skip: I cannot say"], ["← →", "previous, next"], ["u", "undo"], ["n", "notes; Esc leaves them"]].map(([key, words]) => [node("dt", {}, node("kbd", {}, key)), node("dd", {}, words)]))));
+      node("dl", { class: "keys" }, [[rubric.ratings.join(" "), rubric.ratings.some((one) => goesOn(String(one))) ? "rate; Enter where the number may go on" : "rate"], ["s", "skip: I cannot say"], ["← →", "previous, next"], ["u", "undo"], ["n", "notes; Esc leaves them"]].map(([key, words]) => [node("dt", {}, node("kbd", {}, key)), node("dd", {}, words)]))));
 }
 
 function beforeOf() {
@@ -132,8 +147,9 @@ function press(event) {
     return;
   }
   const row = sheet.rows[at];
-  const rating = row && sheet.rubrics[row.rubric].ratings.find((one) => String(one) === event.key);
-  if (rating !== undefined) rate(rating);
+  if (row && /^\d$/.test(event.key)) type(row, event.key);
+  else if (row && event.key === "Enter" && typed !== "" && sheet.rubrics[row.rubric].ratings.map(String).includes(typed)) rate(Number(typed));
+  else if (event.key === "Escape" && typed !== "") step(0);
   else if (event.key === "ArrowRight" || event.key === "s") step(1);
   else if (event.key === "ArrowLeft") step(-1);
   else if (event.key === "u") undo();

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +18,11 @@ from convoscope.analysis.labelling import SheetRow
 from convoscope.analysis.run_labels import COLUMNS, safe_cell
 from convoscope.analysis.words import cut_text
 from convoscope.conversation import Conversation
+from convoscope.judging.item_questions import ANCHORS
 from convoscope.judging.rubrics import Rubric
 from convoscope.metrics.registry import known
 from convoscope.report.files import write_text
+from convoscope.report.label.shown import shown_texts
 from convoscope.report.page.page import fill_page, fold, page_file
 from convoscope.runs.receipt import canonical_hash
 from convoscope.runs.run import Run
@@ -38,6 +40,8 @@ _FOR_PEOPLE = {
     "heard": "as the agent got them",
     "spoken": "The agent's words are as the log has them.",
     "language": "as you see",
+    "anchors": ANCHORS,
+    "criteria": "(those that are shown)",
 }
 """What a person is shown where a judge gets what the log says."""
 
@@ -77,6 +81,8 @@ class LabelRow(msgspec.Struct, frozen=True, kw_only=True):
     rubric: str
     chosen: str
     verdicts: str
+    shown: str
+    """What the judge is shown, where that is more than the conversation. Then it stands for it."""
     about: list[tuple[str, str]]
     """What the rubric shows beside the words: role, instructions, what the recogniser wrote."""
 
@@ -100,12 +106,12 @@ class SheetFiles(NamedTuple):
     page: Path
 
 
-def write_sheet(run: Run, rows: Sequence[SheetRow], folder: Path) -> SheetFiles:
-    """Write the sheet of some rows into a folder, as CSV and as a page."""
+def write_sheet(run: Run, rows: Sequence[SheetRow], folder: Path, rubrics: tuple[str, ...] = ()) -> SheetFiles:
+    """Write the sheet of some rows into a folder, as CSV and as a page; `rubrics` are folders of the user's."""
     folder.mkdir(parents=True, exist_ok=True)
     files = SheetFiles(folder / CSV_NAME, folder / PAGE_NAME)
     write_text(files.csv, _table(rows))
-    write_text(files.page, label_page(run, rows))
+    write_text(files.page, label_page(run, rows, rubrics))
     return files
 
 
@@ -119,26 +125,25 @@ def _table(rows: Sequence[SheetRow]) -> str:
     return output.getvalue()
 
 
-def label_page(run: Run, rows: Sequence[SheetRow]) -> str:
+def label_page(run: Run, rows: Sequence[SheetRow], rubrics: tuple[str, ...] = ()) -> str:
     """The page with everything in it."""
-    calls: dict[str, list[CallText]] = {}
-    shown: list[LabelRow] = []
-    contexts: dict[str, MetricContext] = {}
-    for row in rows:
-        if row.conversation not in contexts:
-            conversation = run.conversation(row.conversation)
-            contexts[row.conversation] = metric_context(conversation)
-            calls[row.conversation] = list(_lines(conversation, contexts[row.conversation]))
-        shown.append(
-            LabelRow(
-                conversation=row.conversation,
-                turn=row.turn,
-                rubric=row.rubric.name,
-                chosen=row.chosen,
-                verdicts=row.verdicts,
-                about=list(_about(row, contexts[row.conversation])),
-            )
+    conversations = {row.conversation: run.conversation(row.conversation) for row in rows}
+    contexts = {id: metric_context(conversation) for id, conversation in conversations.items()}
+    asked = {(row.conversation, row.rubric.name): row.rubric for row in rows}
+    texts = {key: shown_texts(rubric, conversations[key[0]], rubrics) for key, rubric in asked.items()}
+    shown = [
+        LabelRow(
+            conversation=row.conversation,
+            turn=row.turn,
+            rubric=row.rubric.name,
+            chosen=row.chosen,
+            verdicts=row.verdicts,
+            shown=_text(_of_row(texts[row.conversation, row.rubric.name], row.turn)),
+            about=list(_about(row, contexts[row.conversation])),
         )
+        for row in rows
+    ]
+    calls = {id: list(_lines(conversations[id], context)) for id, context in contexts.items()}
     data = LabelData(
         run=run.name,
         id=canonical_hash([run.receipt.run_id, [(row.conversation, row.turn, row.rubric.hash) for row in rows]]),
@@ -158,12 +163,17 @@ def label_page(run: Run, rows: Sequence[SheetRow]) -> str:
     )
 
 
+def _of_row(texts: Mapping[str, str], turn: str) -> str:
+    """The text of a turn or an item; of a conversation with one item a label does not name it."""
+    return texts.get(turn, next(iter(texts.values()), "") if not turn else "")
+
+
 def _file(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _rubric(rubric: Rubric) -> LabelRubric:
-    text, _ = rubric.filled(_FOR_PEOPLE)
+    text, _ = rubric.filled({**_FOR_PEOPLE, **rubric.marks})
     paragraphs = [" ".join(paragraph.split()) for paragraph in _PARAGRAPH.split(text) if paragraph.strip()]
     criteria = next((paragraph for paragraph in paragraphs if paragraph.startswith(_RATINGS)), "")
     declared = known(rubric.measures)
@@ -172,11 +182,19 @@ def _rubric(rubric: Rubric) -> LabelRubric:
         version=rubric.version,
         title=rubric.title,
         question=declared.question if declared is not None else rubric.title,
-        criteria=criteria.removeprefix(_RATINGS).strip(),
+        criteria=criteria.removeprefix(_RATINGS).strip() or _share(rubric),
         text=[_paragraph(paragraph) for paragraph in paragraphs if paragraph != criteria],
-        ratings=list(range(rubric.low, rubric.high + 1)),
+        ratings=rubric.ratings,
         passes_at=rubric.passes_at,
         speaker="user" if "user_turns" in rubric.required else "agent",
+    )
+
+
+def _share(rubric: Rubric) -> str:
+    """What 0 and 1 mean where a judge lists, and its value is a share."""
+    is_share = "items" in rubric.schema.get("properties", ()) and (rubric.low, rubric.high) == (0, 1)
+    return (
+        f"1: {rubric.passes_at:.0%} or more of what there is to find is as it should be. 0: less." if is_share else ""
     )
 
 

@@ -28,6 +28,8 @@ async function callScreen(id, second) {
   const article = node("article", { "aria-label": id }, ...head, lanesOf(call, place), node("div", { class: "conv" }, turns, scoresOf(call)));
   const wanted = second === undefined ? -1 : second.startsWith("event-") ? (call.lines || []).findIndex((line) => line.seq === Number(second.slice(6))) : lineAt(call, Number(second));
   drawLines(turns, call, place, wanted < 0 ? 0 : Math.floor(wanted / WINDOW) * WINDOW);
+  if (player) hearFrom(article, place);
+  if (player && wanted >= 0 && call.lines[wanted].at !== undefined) player.seek(call.lines[wanted].at);
   requestAnimationFrame(() => { if (wanted >= 0) aim(wanted); });
   return [article];
 }
@@ -70,7 +72,7 @@ function drawLines(turns, call, place, from) {
     from ? jump(from - WINDOW, `Lines ${number(from - WINDOW + 1)} to ${number(from)}`) : null,
     ...part.map((line, at) => lineOf(line, from + at, place)),
     lines.length > from + WINDOW ? jump(from + WINDOW, `Lines ${number(from + WINDOW + 1)} to ${number(Math.min(lines.length, from + 2 * WINDOW))} of ${number(lines.length)}`) : null,
-    lines.length ? null : node("p", { class: "mut" }, "Nothing was said."),
+    lines.length ? null : node("p", { class: "mut" }, "No words are known."),
   ].filter(Boolean));
 }
 
@@ -87,9 +89,12 @@ function lineOf(line, at, place) {
   return node("div", { class: `tu ${line.role === "assistant" ? "ag" : ""}`, id },
     line.clock ? node("a", { class: "tm", href: linkTo(place, line.at) }, line.clock) : node("span", { class: "tm" }),
     node("bdi", { class: "wh" }, line.who),
-    node("div", {}, readings.map((reading, number) => readingOf(reading, number, readings.length, evidence)), readings.length ? null : node("p", { class: "dim" }, "no words in the log"), chipsOf(line.chips),
+    node("div", {}, readings.map((reading, number) => readingOf(reading, number, readings.length, evidence)), readings.length ? null : node("p", { class: "dim" }, "no words in the log"), threeOf(line.three), chipsOf(line.chips),
       (line.facts || []).length ? fold("also in the log", () => pairs(line.facts), { class: "small" }) : null));
 }
+
+// What was meant, what was spoken, what was heard: only where names, codes, amounts or dates differ.
+const threeOf = (three) => (three && three.rows ? node("div", { class: "three" }, three.rows.map(([name, pieces]) => node("p", {}, node("span", { class: "dim" }, name), node("span", { dir: "auto" }, pieces.map(([tone, text]) => (tone ? node("span", { class: tone }, text) : text))))), node("p", { class: "sum" }, bdi(three.sum))) : null);
 
 const chipsOf = (chips) => ((chips || []).length ? node("p", { class: "chs" }, chips.map(([text, bad = true, behind = []]) => node("span", { class: `chip ${bad ? "bad" : ""}`, tabindex: behind.length ? "0" : null, "data-tip": behind.join("\n") || null }, bad ? "✕ " : "", bdi(text)))) : null);
 
@@ -109,50 +114,11 @@ function marked(text, evidence) {
   return [text.slice(0, at), node("mark", {}, hit), text.slice(at + hit.length)];
 }
 
-// ------------------------------------------------------------------ lanes
-
-function lanesOf(call, place, still) {
-  const { timeline, silences = [], caption } = call;
-  if (!timeline) return node("p", { class: "meta" }, caption);
-  const { length } = timeline;
-  const scale = (seconds) => (length ? (100 * seconds) / length : 0);
-  const failed = new Set(call.failed || []);
-  const rows = timeline.lanes.map((lane) => {
-    const track = node("div", { class: "lane" });
-    const spans = lane.spans || [];
-    const lostSpan = spans.filter((span) => span.label === call.lost_in).pop();
-    const put = (start, end, style, label, tip, second) => {
-      const bar = node("i", { class: style, "data-tip": tip }, label || "");
-      bar.style.left = `${Math.min(99.6, scale(start))}%`;
-      bar.style.width = `${Math.max(0.3, Math.min(100, scale(end)) - Math.min(99.6, scale(start)))}%`;
-      if (second !== undefined && !still) bar.addEventListener("click", () => aim(lineAt(call, second)));
-      track.append(bar);
-    };
-    const style = { tools: "tk", states: "st" }[lane.kind] || (lane.role === "assistant" ? "a" : "u");
-    for (const span of spans.slice(0, 300)) {
-      const end = span.end === undefined ? span.start : span.end;
-      const bad = failed.has(span.seq);
-      const lost = lane.kind === "states" && call.lost_in && span === lostSpan;
-      put(span.start, lane.kind === "states" && span.end === undefined ? length : end, `${style} ${bad || lost ? "x" : ""}`, scale(end - span.start) > 6 || lane.kind === "states" ? span.label : "", `${lane.name}${span.label ? ` ${span.label}` : ""}: ${span.start.toFixed(1)}${end > span.start ? ` to ${end.toFixed(1)}` : ""} s${bad ? ", failed" : lost ? ", lost here" : ""}`, span.start);
-    }
-    if (lane.role === "assistant") for (const over of (timeline.overlaps || []).slice(0, 200)) put(over.start, over.end, "ov", "", `both speak for ${(over.end - over.start).toFixed(1)} s`, over.start);
-    if (lane.kind === "speaker") for (const [start, end, owes, text] of silences.filter((one) => one[2] === lane.role).slice(0, 100)) put(start, end, "si", scale(end - start) > 4 ? node("span", {}, text) : "", `${text} of silence`, start);
-    return [node("span", { class: "ln" }, bdi(lane.name)), track];
-  });
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => { const seconds = part * length; const at = node("span", {}, `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`); at.style.left = `${100 * part}%`; return at; });
-  const tracks = timeline.tracks || [];
-  const wide = node("div", { class: "lanes" }, rows, node("span", {}), node("div", { class: "axis" }, length ? ticks : null));
-  wide.style.minWidth = `${Math.min(4000, 2.6 * length)}px`;
-  return node("figure", { class: "card tl", "aria-label": `Timeline: ${caption}` },
-    node("figcaption", {}, node("span", {}, caption), node("span", { class: "dim" }, tracks.length ? `recorded: ${tracks.slice(0, 2).join(", ")}; the sound is not in this page` : "no recording in the log: drawn from the times of speech")),
-    node("div", { class: "sc", tabindex: "0", role: "region", "aria-label": "Lanes" }, wide));
-}
-
 // ------------------------------------------------------------------ scores
 
 // What annotators found, each with the utterances that tell it.
 function findingsOf({ findings = [], lines = [] }) {
-  const jump = ([seq, name]) => node("button", { type: "button", class: "btn mono", onclick: () => aim(lines.findIndex((line) => line.kind === "words" && line.seq === seq)) }, name);
+  const jump = ([seq, name]) => node("button", { type: "button", class: "btn mono", onclick: () => listenTo(lines.findIndex((line) => line.kind === "words" && line.seq === seq)) }, name);
   return [...new Set(findings.map((one) => one.by))].map((by) => {
     const own = findings.filter((one) => one.by === by);
     const row = ({ text, is_open, places = [] }) => node("li", {}, node("span", { class: is_open ? "bad" : "" }, is_open ? "✕ " : "", bdi(text)), places.length ? places.slice(0, 6).map(jump) : node("span", { class: "dim" }, "no place given"), places.length > 6 ? node("span", { class: "dim" }, `and ${number(places.length - 6)} more`) : null);
@@ -177,7 +143,7 @@ function dotsOf(dots, mark, tone) {
 
 function judgedOf({ judged, lines = [] }) {
   if (!judged) return null;
-  const jump = (seq) => aim(lines.findIndex((line) => (line.kind === "words" || line.kind === "tool") && line.seq === seq));
+  const jump = (seq) => listenTo(lines.findIndex((line) => (line.kind === "words" || line.kind === "tool") && line.seq === seq));
   const quote = (one) => [
     one.text ? (one.seq >= 0 ? node("button", { type: "button", class: "quo", onclick: () => jump(one.seq) }, "“", bdi(one.text), "” ", node("span", { class: "mono" }, one.where || "")) : node("p", { class: "quo" }, "“", bdi(one.text), "”")) : null,
     one.reason ? node("p", { class: "mut" }, one.judge ? node("b", {}, bdi(one.judge), ": ") : null, bdi(one.reason)) : null];
@@ -203,11 +169,11 @@ function scoresOf(call) {
   return node("aside", { class: "card scs", "aria-label": "Scores" },
     judgedOf(call),
     findingsOf(call),
-    node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : "No score is bad"),
+    node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : fine.length ? "No score is bad" : "No score has a value"),
     bad.slice(0, 7).map(score),
     bad.length > 7 ? fold(`${number(bad.length - 7)} more ${verb(bad.length - 7)} bad`, many(bad.slice(7))) : null,
     fine.length ? fold(`${number(fine.length)} ${verb(fine.length)} fine`, many(fine)) : null,
-    silent.length ? fold([`${number(silent.length)} ${verb(silent.length)} silent`, node("span", { class: "dim" }, call.silent_line)], many(silent)) : null,
+    silent.length ? fold([`${number(silent.length)} ${silent.length === 1 ? "has" : "have"} no value`, node("span", { class: "dim" }, call.silent_line)], many(silent)) : null,
     notes.length ? fold(counted(notes.length, "reading note"), () => node("ul", { class: "mut" }, notes.slice(0, 100).map((note) => node("li", {}, bdi(note))), notes.length > 100 ? node("li", {}, `and ${number(notes.length - 100)} more`) : null)) : null,
     about.length ? fold(`About this ${facts.noun}`, () => pairs(about)) : null,
     context.map(([name, text]) => fold(bdi(name), () => node("pre", { dir: "auto" }, text))));

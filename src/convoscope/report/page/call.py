@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from convoscope.analysis.answer import RankReasons, metric_label, sentence_start
 from convoscope.analysis.answer.model import Noun
-from convoscope.analysis.judges import has_judges
-from convoscope.analysis.words import FAILED, counted, cut_text, reason_text, seconds_text
+from convoscope.analysis.words import FAILED, counted, cut_text, key_text, reason_text, seconds_text
 from convoscope.harmless import one_line
-from convoscope.metrics.declaration import CONVERSATION, SHARE
-from convoscope.report.speech_lanes import SpeechLanes, clock_text
+from convoscope.metrics.declaration import CONVERSATION, LOWER, SHARE
+from convoscope.report.page.marks import MOMENTS
+from convoscope.report.page.words import OF_ENTITIES, TextBlock
+from convoscope.report.speech_lanes import LaneSpan, SpeechLanes, clock_text
 from convoscope.report.story import (
     NO_RESULT,
     Mark,
@@ -28,22 +31,29 @@ from convoscope.report.story import (
 from convoscope.report.text_diff import TextVersion
 from convoscope.runs.conversations import KeptConversation
 from convoscope.runs.ranking import OUTCOME_METRIC, RankedMetric
+from convoscope.runs.reliability import has_judges
 from convoscope.runs.summary import Summary
-from convoscope.scores.observation import ERROR, MEASURED
+from convoscope.scores.observation import COMPUTED, ERROR, MEASURED
 
 if TYPE_CHECKING:
     from convoscope.report.judged import JudgedCall, JudgedMaker
+    from convoscope.report.page.sound import CallSound, SoundMaker
 
 SILENCE = 2.0
 """Seconds from which on a silence is worth a line."""
+NEAR = 0.5
+"""Seconds by which a log may date the end of an utterance after the silence in the sound."""
 TENTH = 0.9
 """A value is among the worst tenth where so many did better."""
 ALL, NONE = "100.0 %", "0.0 %"
 LONGEST = 120
 """Characters of a title, a chip or a name."""
 REASONS = 3
+_CHANNEL = re.compile(r"channel \d+")
+"""What the reader of recordings calls a speaker."""
 _MANNER = ("cut off by", "manner")
 REPORT = "component_metric"
+_TEXTS = {"meant", "spoken", "heard", "differs", "words", "by"}
 _MACHINERY = frozenset((REPORT, "state_exited", "guard_evaluated", "slot_filled", "retrieval", "marker"))
 
 
@@ -78,6 +88,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     bad: bool = False
     chips: tuple[Chip, ...] = ()
     fields: tuple[StoryFact, ...] = ()
+    three: TextBlock | None = None
 
 
 class ScoreLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"fields": "facts"}):
@@ -90,7 +101,7 @@ class ScoreLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class Silence(msgspec.Struct, frozen=True, array_like=True):
-    """A span without speech, and the role of who owes the answer."""
+    """A span without speech, and the role of who owes the answer; "" where it is unknown."""
 
     start: float
     end: float
@@ -125,6 +136,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeline: SpeechLanes | None = None
     caption: str = ""
     silences: tuple[Silence, ...] = ()
+    sound: CallSound | None = None
     failed: tuple[int, ...] = ()
     """Events whose spans are drawn as failed."""
     lines: tuple[Line, ...] = ()
@@ -159,7 +171,10 @@ def judged_maker(summary: Summary, trust_judges: bool) -> JudgedMaker | None:
 class CallMaker:
     """Makes the conversations of one page."""
 
-    def __init__(self, summary: Summary, noun: Noun, *, trust_judges: bool = False) -> None:
+    def __init__(
+        self, summary: Summary, noun: Noun, *, trust_judges: bool = False, sounds: SoundMaker | None = None
+    ) -> None:
+        self._sounds = sounds
         self.stories = StoryMaker(summary, only_bad=True)
         self._judged = judged_maker(summary, trust_judges)
         self._noun = noun
@@ -170,14 +185,22 @@ class CallMaker:
         """One conversation of the run."""
         story = self.stories.story(record)
         lanes = story.timeline
+        heard = self._sounds.silences(record) if self._sounds is not None else None
+        if lanes is not None and heard is not None:
+            lanes = msgspec.structs.replace(lanes, gaps=heard, is_heard=True)
         silences = tuple(_silences(lanes))
         entries = story.entries
-        bad, fine, silent = self._scores(story, rank.because)
+        gaps = [LaneSpan(one.start, one.end) for one in silences]
+        words = self._sounds.words(record) if self._sounds is not None else {}
+        counts = self._sounds.chips(record) if self._sounds is not None else {}
+        starts = self._sounds.starts(record) if self._sounds is not None else {}
+        bad, fine, silent = self._scores(story, rank.because, self._below_mark(record), self._marked(record))
         judged = self._judged.of(record, story) if self._judged is not None else None
         reasons = Counter(line.note.partition(": ")[0] for line in silent).most_common()
         # A result is shown with its call.
         answered = {result.seq: call for call, result in record.conversation.tool_results.items()}
         shown = None if rank.why.event is None else answered.get(rank.why.event, rank.why.event)
+        lines = _with_silences(self._lines(story, rank.why, shown), silences, starts)
         meta = [_short(f"{name} {value}") for name, value in story.dimensions.items()]
         if lanes is not None and lanes.length:
             meta.append(clock_text(lanes.length))
@@ -185,7 +208,7 @@ class CallMaker:
             title=_title(record, rank),
             meta=", ".join(meta),
             lost_in=rank.why.lost_in,
-            reasons=tuple(_reasons(rank.why)),
+            reasons=(*_reasons(rank.why), *self._sound_reasons(record)),
             timeline=lanes
             and msgspec.structs.replace(
                 lanes,
@@ -193,8 +216,9 @@ class CallMaker:
             ),
             caption=lanes.caption if lanes else "Nothing that was said or done has a time, so there is no timeline.",
             silences=silences,
+            sound=self._sounds.of(record, lanes, gaps) if self._sounds is not None else None,
             failed=tuple(entry.seq for entry in entries if entry.bad and entry.kind != "utterance"),
-            lines=tuple(_with_quotes(self._lines(story, silences, rank.why, shown), judged)),
+            lines=tuple(_with_words(_with_quotes(lines, judged), words, counts)),
             judged=judged,
             findings=tuple(_finding_lines(story.findings, entries)),
             bad=bad,
@@ -206,6 +230,11 @@ class CallMaker:
             context=story.context,
         )
 
+    def _sound_reasons(self, record: KeptConversation) -> Iterator[Reason]:
+        remarks = self._sounds.reasons(record) if self._sounds is not None else ()
+        for at, text in islice(remarks, REASONS):
+            yield Reason(sentence_start(text), at, "" if at is None else clock_text(at))
+
     def _label(self, metric: str) -> str:
         if metric not in self._labels:
             declared = self._declared.get(metric)
@@ -215,7 +244,7 @@ class CallMaker:
 
     def _who(self, name: str, role: str) -> str:
         """Who speaks; a speaker without a name of their own has the usual name of the role."""
-        if name not in ("assistant", "agent", "user", "caller", "customer"):
+        if name not in ("assistant", "agent", "user", "caller", "customer") and not _CHANNEL.fullmatch(name):
             return name
         return {"assistant": "Agent", "user": "Caller" if self._noun == "call" else "User"}.get(role, name)
 
@@ -227,9 +256,8 @@ class CallMaker:
 
     # ------------------------------------------------------------------ line by line
 
-    def _lines(self, story: Story, silences: Sequence[Silence], why: RankReasons, shown: int | None) -> Iterator[Line]:
+    def _lines(self, story: Story, why: RankReasons, shown: int | None) -> Iterator[Line]:
         """The lines of the transcript; `shown` is the event that shows the first of the reasons."""
-        waiting = list(silences)
         findings = by_seq(story.findings)
         entered = [entry for entry in story.entries if entry.kind == "state_entered"]
         lost = next((entry.seq for entry in reversed(entered) if entry.title == why.lost_in), -1)
@@ -249,8 +277,6 @@ class CallMaker:
                     continue
                 yield from _machinery(machinery)
                 machinery = []
-                while waiting and entry.at is not None and waiting[0].end <= entry.at + 0.05:
-                    yield Line(kind="silence", at=waiting[0].start, title=f"{waiting.pop(0).text} of silence")
                 if entry.kind == "state_entered":
                     is_lost = entry.seq == lost
                     note = "lost here" if is_lost else ""
@@ -258,7 +284,7 @@ class CallMaker:
                     continue
                 bad = [mark for mark in (*(turn.marks if [entry.seq] == last else ()), *entry.marks) if mark.bad]
                 chips = [Chip(_short(why.reasons[0]))] if entry.seq == shown and why.reasons else []
-                chips += [self._chip(mark) for mark in bad]
+                chips += [self._chip(mark) for mark in bad if self._sounds is None or mark.metric not in OF_ENTITIES]
                 if entry.kind == "utterance":
                     yield self._utterance(entry, chips, findings.get(entry.seq, ()))
                 else:
@@ -292,13 +318,39 @@ class CallMaker:
     def _chip(self, mark: Mark) -> Chip:
         text = mark.text if mark.status == MEASURED else f"{mark.status}: {mark.text}"
         name = self._label(mark.metric) + (f" [{mark.judge}]" if mark.judge else "")
-        evidence = tuple(f"{fact.name}: {cut_text(fact.text, 300)}" for fact in mark.evidence)
+        evidence = tuple(f"{fact.name}: {cut_text(fact.text, 300)}" for fact in _shown(mark.evidence))
         # That something happened needs no share.
         return Chip(_short(name if text == ALL else f"{name}: {'no' if text == NONE else text}"), True, evidence)
 
     # ------------------------------------------------------------------ scores
 
-    def _scores(self, story: Story, because: Sequence[RankedMetric]) -> tuple[tuple[ScoreLine, ...], ...]:
+    def _below_mark(self, record: KeptConversation) -> set[str]:
+        """What misses its pass mark, whether or not the order of the conversations looks at it."""
+        return {
+            reduced.key
+            for reduced in record.reduced
+            if reduced.judge == COMPUTED
+            and reduced.ten is not None
+            and (declared := self._declared.get(reduced.key)) is not None
+            and declared.ten_points is not None
+            and reduced.ten < declared.ten_points.passes_at
+        }
+
+    def _marked(self, record: KeptConversation) -> set[str]:
+        """What the lanes show as something that should not be there."""
+        return {
+            key
+            for score in record.scores
+            if score.observation.value
+            and isinstance(score.observation.details, Mapping)
+            and score.observation.details.get(MOMENTS)
+            and (declared := self._declared.get(key := key_text(score.metric, score.variant))) is not None
+            and declared.better == LOWER
+        }
+
+    def _scores(
+        self, story: Story, because: Sequence[RankedMetric], below_mark: Set[str], marked: Set[str]
+    ) -> tuple[tuple[ScoreLine, ...], ...]:
         """The scores of the whole: bad, fine, silent. In what it is furthest behind comes first."""
         behind = {one.headline.key: one for one in because if one.failure or one.share >= TENTH}
         lines: dict[str, list[ScoreLine]] = {"bad": [], "fine": [], "silent": []}
@@ -310,15 +362,34 @@ class CallMaker:
         for mark in sorted(marks, key=lambda mark: ranks.get(mark.metric, len(ranks))):
             ranked = behind.get(mark.metric) if not mark.subject else None
             is_silent = mark.status not in (MEASURED, ERROR)
+            misses = mark.status == MEASURED and mark.metric in below_mark and not mark.subject and not mark.judge
+            note = FAILED["mark"] if misses else "" if mark.status == MEASURED else mark.text
             label = self._label(mark.metric)
             line = ScoreLine(
                 label=f"{mark.subject}: {label}" if mark.subject else label,
                 value=self._value(mark) if mark.status == MEASURED else "·" if is_silent else "error",
-                note=_compared(ranked) if ranked is not None else "" if mark.status == MEASURED else mark.text,
-                fields=(*mark.evidence, *((StoryFact("judge", mark.judge),) if mark.judge else ())),
+                note=_compared(ranked) if ranked is not None else note,
+                fields=(*_shown(mark.evidence), *((StoryFact("judge", mark.judge),) if mark.judge else ())),
             )
-            lines["silent" if is_silent else "bad" if mark.bad or ranked is not None else "fine"].append(line)
+            is_bad = mark.bad or misses or ranked is not None or (mark.metric in marked and not mark.subject)
+            lines["silent" if is_silent else "bad" if is_bad else "fine"].append(line)
         return tuple(map(tuple, lines.values()))
+
+
+def _with_silences(lines: Iterable[Line], silences: Sequence[Silence], starts: Mapping[int, float]) -> Iterator[Line]:
+    """The lines, with each silence before what ends it; `starts` says when turns begin in the sound.
+
+    A log may date a turn a little before its sound: a turn that begins in the second half of a silence ends it.
+    """
+    waiting = list(silences)
+    for line in lines:
+        begins = starts.get(line.seq, line.at)
+        while waiting and begins is not None:
+            start, end = waiting[0].start, waiting[0].end
+            if begins < ((start + end) / 2 if line.kind == "words" else end - 0.05):
+                break
+            yield Line(kind="silence", at=start, title=f"{waiting.pop(0).text} of silence")
+        yield line
 
 
 def _with_quotes(lines: Iterable[Line], judged: JudgedCall | None) -> Iterator[Line]:
@@ -335,6 +406,27 @@ def _with_quotes(lines: Iterable[Line], judged: JudgedCall | None) -> Iterator[L
         texts = quoted.get(line.seq, {}) if line.kind in ("words", "tool") else {}
         chips = [Chip(name, is_bad, tuple(dict.fromkeys(words))) for (name, is_bad), words in texts.items()]
         yield msgspec.structs.replace(line, chips=(*line.chips, *chips)) if chips else line
+
+
+def _shown(evidence: Sequence[StoryFact]) -> list[StoryFact]:
+    """Evidence without what the page draws: moments on the lanes, the texts of an utterance beside it."""
+    drawn = {"moments"} | (_TEXTS if any(fact.name == "differs" for fact in evidence) else set())
+    return [fact for fact in evidence if fact.name not in drawn]
+
+
+def _with_words(
+    lines: Iterable[Line],
+    words: Mapping[int, Callable[[str], TextBlock | None]],
+    counts: Mapping[int, Sequence[tuple[str, bool]]],
+) -> Iterator[Line]:
+    """The lines, with what became of their words on the way."""
+    for line in lines:
+        if line.kind == "words" and line.seq in words:
+            shown = "".join(piece.text for piece in line.readings[0].pieces) if line.readings else ""
+            chips = (*line.chips, *(Chip(text, is_bad) for text, is_bad in counts.get(line.seq, ())))
+            yield msgspec.structs.replace(line, three=words[line.seq](shown), chips=chips)
+        else:
+            yield line
 
 
 def _compared(behind: RankedMetric) -> str:
@@ -371,12 +463,19 @@ def _silences(lanes: SpeechLanes | None) -> Iterator[Silence]:
     """Long spans without speech. Who did not speak last owes the answer; while a tool runs, the agent does."""
     if lanes is None:
         return
-    ends = {span.end: lane.role for lane in lanes.lanes if lane.kind == "speaker" for span in lane.spans}
+    ends = sorted(
+        (span.end, lane.role)
+        for lane in lanes.lanes
+        if lane.kind == "speaker"
+        for span in lane.spans
+        if span.end is not None
+    )
     tools = [span for lane in lanes.lanes if lane.kind == "tools" for span in lane.spans]
     for gap in lanes.gaps:
         if gap.end is not None and gap.length >= SILENCE:
             waits = any(tool.start < gap.end and (tool.end or tool.start) > gap.start for tool in tools)
-            owes = "user" if ends.get(gap.start) == "assistant" and not waits else "assistant"
+            before = next((role for end, role in reversed(ends) if end <= gap.start + NEAR), "")
+            owes = "assistant" if waits else {"assistant": "user", "user": "assistant"}.get(before, "")
             yield Silence(gap.start, gap.end, owes, seconds_text(gap.length))
 
 

@@ -21,6 +21,7 @@ function figuresScreen(name) {
   const head = ["figure", "value", "95 % interval", "from to", "n", "coverage", "better"];
   return [
     node("div", { class: "head" }, node("h1", {}, `${counted(figures.measured, "metric")} measured`), figures.unmeasured ? node("span", { class: "dim" }, `${number(figures.unmeasured)} could not be`) : null),
+    metricsSwitch("metrics"),
     node("div", { class: "tbar" }, node("label", { class: "search" }, search, node("kbd", {}, "/")), node("div", { class: "seg" }, buttons)),
     node("div", { class: `split2 ${chosen ? "open" : ""}` },
       node("div", { class: "card" }, node("table", { class: "tbl" }, node("thead", {}, node("tr", {}, head.map((word, place) => node("th", { scope: "col", class: ["", "n", "", "n ft2", "n", "n", "n ft2"][place] }, word)))), body)),
@@ -56,7 +57,7 @@ function fillFigures(body, chosen) {
 function figureRow(row, chosen) {
   const value = row.reason ? dot(row.reason) : row.value;
   return node("tr", { class: `r ${chosen ? "sel" : ""} ${row.same ? "twin" : ""}`, onclick: (event) => { if (!event.target.closest("a, .na")) location.hash = `#/metrics/${encodeURIComponent(row.name)}`; } },
-    node("th", { scope: "row", class: "lab" }, node("a", { href: `#/metrics/${encodeURIComponent(row.name)}`, "aria-current": chosen ? "true" : null }, bdi(row.label)), row.same ? node("span", { class: "dim same" }, `= ${row.same}`) : node("bdi", { class: "mono" }, row.name)),
+    node("th", { scope: "row", class: "lab" }, node("a", { href: `#/metrics/${encodeURIComponent(row.name)}`, "aria-current": chosen ? "true" : null }, bdi(row.label)), row.same ? node("span", { class: "dim same" }, `= ${row.same}`) : node("bdi", { class: "mono" }, row.name), row.calibration ? [" ", node("span", { class: "chip" }, row.calibration)] : null),
     node("td", { class: `n v ${TONES[row.verdict] || ""}` }, node("b", {}, value)),
     node("td", { class: "iv" }, intervalBar(row.bar, row.verdict)),
     node("td", { class: "n ft2" }, row.interval_reason ? dot(row.interval_reason) : row.interval),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
 import msgspec
+import numpy as np
 
 from convoscope.analysis.answer import metric_label
 from convoscope.analysis.answer.figures import SLOWEST
 from convoscope.analysis.answer.model import Noun
 from convoscope.analysis.gate import UNDETERMINED
-from convoscope.analysis.judges import reliability
 from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import (
     coverage_text,
@@ -25,13 +26,13 @@ from convoscope.analysis.words import (
 )
 from convoscope.metrics.declaration import HIGHER, LOWER, RATIO, SECONDS, SHARE, Target
 from convoscope.report.run_tables import interval_and_clusters, sections, visible_figures
-from convoscope.runs.database import CONVERSATION_SCORES, connect
 from convoscope.runs.distributions import Histogram, histograms
-from convoscope.runs.ranking import headlines
+from convoscope.runs.measured import measured_columns, with_values
+from convoscope.runs.ranking import headlines, least, names
+from convoscope.runs.reliability import calibration_mark, claims_nothing, reliability
 from convoscope.runs.run import Run
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.runs.targets import group_text
-from convoscope.scores.observation import MEASURED
 from convoscope.statistics.summary import Figure
 
 
@@ -182,6 +183,8 @@ class FigureRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`met`, `missed`, `undetermined`, or `missed, too close`: the exit code counts it, and another sample may not."""
     judged: str = ""
     """Who judged it, and how far they agree with people."""
+    calibration: str = ""
+    """`calibrated` or `not calibrated`, of what a judge says."""
     same: str = ""
     """The figure that has the same value in every conversation."""
     points: str = ""
@@ -224,6 +227,7 @@ class FigureData:
         for check in checked:
             self.checks.setdefault(check.name, []).append(check)
         self.worst = _worst(run)
+        self._trust = run.trusts_judges
         self._twins = _twins(run)
         self._first_of: dict[tuple[int, str], str] = {}
         self._subjects = {one.observes for one in run.summary.declared}
@@ -238,7 +242,12 @@ class FigureData:
         histogram = self.histograms.get(figure.key)
         if histogram is None:
             return None
-        return spread(histogram, figure, [one.target for one in self.checks.get(name_text(figure), ())])
+        # What decides nothing colours nothing.
+        checks = [] if self._claims_nothing(figure) else self.checks.get(name_text(figure), ())
+        return spread(histogram, figure, [one.target for one in checks])
+
+    def _claims_nothing(self, figure: Figure) -> bool:
+        return claims_nothing(self.summary, figure, trust_judges=self._trust)
 
     def bar(self, figure: Figure) -> ScaledInterval | None:
         targets = [one.target for one in self.checks.get(name_text(figure), ())]
@@ -269,10 +278,11 @@ class FigureData:
             target=", ".join(target_text(one.target, figure.unit) for one in checks),
             verdict=next((one for one in _GRAVEST if one in outcomes), ""),
             same=self._same(figure),
-            points=points_text(figure.ten, declared),
+            points=points_text(figure.ten, None if self._claims_nothing(figure) else declared),
             question=declared.question if declared else "",
             skipped=reasons_text(figure, observes),
             judged=self._judged(figure),
+            calibration=calibration_mark(self.summary, figure),
             spread=self.spread(figure),
             groups=list(self._by_group(name)),
             worst=[] if figure.reduction else self.worst.get(figure.key, []),
@@ -380,36 +390,27 @@ def figure_label(figure: Figure, declared: DeclaredMetric | None, noun: Noun) ->
 
 def _twins(run: Run) -> dict[tuple[str, str, str], int]:
     """Metrics whose values are the same in every conversation, by what they have in common; constants are no twins."""
-    with connect(run.folder) as connection:
-        rows = connection.execute(f"""
-            SELECT metric, variant, judge, sum(hash(concat(number, ':', value))::HUGEINT)::VARCHAR AS values,
-                   count(*) AS n
-            FROM {run.table(CONVERSATION_SCORES)} WHERE status = '{MEASURED}'
-            GROUP BY ALL HAVING min(value) < max(value) ORDER BY ALL
-        """).fetchall()
-    groups: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
-    for metric, variant, judge, values, n in rows:
-        groups.setdefault((values, n), []).append((metric, variant, judge))
-    shared = [names for names in groups.values() if len(names) > 1]
+    alike: dict[tuple[str, int], list[tuple[str, str, str]]] = {}
+    for name in sorted(with_values(run)):
+        rows = measured_columns(run, *name, columns=("value",))
+        number, value = rows["number"], np.ascontiguousarray(rows["value"])
+        if value.min() < value.max():
+            content = hashlib.blake2b(number.tobytes())
+            content.update(value.tobytes())
+            alike.setdefault((content.hexdigest(), len(number)), []).append(name)
+    shared = [names for names in alike.values() if len(names) > 1]
     return {name: number for number, names in enumerate(shared) for name in names}
 
 
 def _worst(run: Run) -> dict[str, list[Example]]:
-    """Of each metric with a direction, the conversations with the worst values, from one look at all scores."""
-    with connect(run.folder) as connection:
-        rows = connection.execute(f"""
-            SELECT metric, variant, judge,
-                   min(struct_pack(rank := value, number, conversation, value), {WORST}) AS low,
-                   min(struct_pack(rank := -value, number, conversation, value), {WORST}) AS high
-            FROM {run.table(CONVERSATION_SCORES)} WHERE status = '{MEASURED}' GROUP BY ALL
-        """).fetchall()
-    extremes = {(metric, variant, judge): (low, high) for metric, variant, judge, low, high in rows}
-    worst: dict[str, list[Example]] = {}
+    """Of each metric with a direction, the conversations with the worst values."""
+    examples: dict[str, list[tuple[int, str]]] = {}
     for headline in headlines(run.summary):
-        if headline.better in _BETTER and headline[:3] in extremes:
-            low, high = extremes[headline[:3]]
-            examples = low if headline.better == HIGHER else high
-            worst[headline.key] = [
-                Example(one["conversation"], value_text(one["value"], headline.unit)) for one in examples
-            ]
-    return worst
+        if headline.better in _BETTER:
+            rows = measured_columns(run, *headline[:3], columns=("value",))
+            number, value = rows["number"], rows["value"]
+            worst = least(value if headline.better == HIGHER else -value, WORST)
+            texts = [value_text(one, headline.unit) for one in value[worst].tolist()]
+            examples[headline.key] = list(zip(number[worst].tolist(), texts, strict=True))
+    ids = names(run, [number for rows in examples.values() for number, _ in rows])
+    return {key: [Example(ids[number], text) for number, text in rows] for key, rows in examples.items() if rows}

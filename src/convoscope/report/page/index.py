@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -23,10 +24,11 @@ from convoscope.runs.database import (
     PROFILES,
     connect,
     dimension_column,
-    further_dimensions,
+    known_dimensions,
     parquet,
     quoted,
 )
+from convoscope.runs.measured import measured_columns
 from convoscope.runs.ranking import Headline, Ranking
 from convoscope.runs.run import Run
 from convoscope.scores.observation import COMPUTED, MEASURED
@@ -188,7 +190,7 @@ def make_index(run: Run, data: ListData, ranking: Ranking, numbers: Sequence[int
         rows = connection.execute(
             f"SELECT conversation, profile FROM {run.table(CONVERSATIONS)} JOIN wanted USING (number) ORDER BY position"
         ).fetchall()
-        cells = _Cells(connection, run, [row[1] for row in rows], data.columns)
+        cells = _Cells(connection, run, numbers, [row[1] for row in rows], data.columns)
         columns = _lengths(connection, run) if len(numbers) <= MAX_TIMED else []
         for headline in data.columns:
             label = metric_label(run.summary.by_key[headline.key], data.noun)
@@ -256,21 +258,24 @@ def _dimensions(run: Run, listed: Sequence[int]) -> Iterator[ListFacet]:
     """Our own dimensions first, then those of the log, by name. Of more conversations than are listed, the values are
     counted, not kept."""
     values: dict[str, dict[int, str]] = {}
-    own = ", ".join(f'"{name}"' for name in DIMENSIONS)
     source = run.table(CONVERSATIONS)
     with connect(run.folder) as connection:
+        names = known_dimensions(connection, source)
+        own = [name for name in DIMENSIONS if name in names]
         connection.register("wanted", _placed(listed))
-        query = f"SELECT number, dimensions, {own} FROM {source} SEMI JOIN wanted USING (number)"
+        columns = ", ".join(["number", "dimensions", *own])
+        query = f"SELECT {columns} FROM {source} SEMI JOIN wanted USING (number)"
         for number, *row in connection.execute(query).fetchall():
-            for name, value in _dimensions_of(row):
+            for name, value in _dimensions_of(own, row):
                 values.setdefault(name, {})[number] = value
         all_are_listed = len(listed) == run.summary.conversations
-        names = set(values) if all_are_listed else further_dimensions(connection, source)
         # Versions say most; scenarios are many.
         first = ("agent", "model", "flow")
         last = ("scenario_id", "trial")
         usual = (*first, *(name for name in DIMENSIONS if name not in (*first, *last)))
         for name in (*usual, *sorted(names - set(DIMENSIONS)), *last):
+            if name not in names:
+                continue
             known = values.get(name, {})
             counts, others = (None, 0) if all_are_listed else _counts(connection, source, name, known)
             title = name.replace("_", " ").capitalize()
@@ -296,9 +301,9 @@ def _counts(
     return counts, distinct - len(counts)
 
 
-def _dimensions_of(row: Sequence[Any]) -> Iterator[tuple[str, str]]:
+def _dimensions_of(names: Sequence[str], row: Sequence[Any]) -> Iterator[tuple[str, str]]:
     further, *own = row
-    yield from ((name, str(value)) for name, value in zip(DIMENSIONS, own, strict=True) if value is not None)
+    yield from ((name, str(value)) for name, value in zip(names, own, strict=True) if value is not None)
     if further:
         yield from msgspec.json.decode(further).items()
 
@@ -353,24 +358,27 @@ class _Cells:
     """What each metric says of each conversation of the list; the rows of `wanted` say which these are."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, run: Run, profiles: Sequence[str], headlines: Sequence[Headline]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        run: Run,
+        numbers: Sequence[int],
+        profiles: Sequence[str],
+        headlines: Sequence[Headline],
     ) -> None:
-        self._profiles = profiles
+        self._run, self._profiles = run, profiles
+        self._numbers = np.asarray(numbers, dtype=np.int64)
         metrics = ", ".join(quoted(one.metric) for one in headlines) or "''"
+        profiles = parquet(run.tables.own(PROFILES))
         rows = connection.execute(
-            f"SELECT profile, metric, variant, reason FROM {parquet(run.folder / PROFILES)} WHERE metric IN ({metrics})"
+            f"SELECT profile, metric, variant, reason FROM {profiles} WHERE metric IN ({metrics})"
         ).fetchall()
         self._absent = {tuple(row[:3]): row[3] for row in rows}
-        self._values: dict[tuple[str, ...], dict[int, float]] = {}
         self._reasons: dict[tuple[str, ...], dict[int, str]] = {}
-        for metric, variant, judge, position, status, value, reason in connection.execute(
-            "SELECT metric, variant, judge, position, status, value, reason "
-            f"FROM {run.table(CONVERSATION_SCORES)} JOIN wanted USING (number) WHERE metric IN ({metrics})"
+        for metric, variant, judge, position, reason in connection.execute(
+            f"SELECT metric, variant, judge, position, reason FROM {run.table(CONVERSATION_SCORES)} "
+            f"JOIN wanted USING (number) WHERE metric IN ({metrics}) AND status <> {quoted(MEASURED)}"
         ).fetchall():
-            if status == MEASURED:
-                self._values.setdefault((metric, variant, judge), {})[position] = value
-            else:
-                self._reasons.setdefault((metric, variant, judge), {})[position] = reason or "not_scored"
+            self._reasons.setdefault((metric, variant, judge), {})[position] = reason or "not_scored"
 
     def of(self, headline: Headline, label: str, bad: list[int]) -> IndexColumn:
         missing = [self._absent.get((one, headline.metric, headline.variant), "not_scored") for one in self._profiles]
@@ -378,19 +386,21 @@ class _Cells:
         for judge in (COMPUTED, headline.judge):
             for position, reason in self._reasons.get((headline.metric, headline.variant, judge), {}).items():
                 missing[position] = reason
-        values = self._values.get(headline[:3], {})
-        ordered = sorted(set(values.values()))
-        code = {value: position for position, value in enumerate(ordered)}
-        reasons = list(dict.fromkeys(reason for position, reason in enumerate(missing) if position not in values))
+        rows = measured_columns(self._run, *headline[:3], columns=("value",))
+        at = np.searchsorted(rows["number"], self._numbers)
+        has_value = np.zeros(len(at), dtype=np.bool_)
+        inside = at < len(rows["number"])
+        has_value[inside] = rows["number"][at[inside]] == self._numbers[inside]
+        ordered, index = np.unique(rows["value"][at[has_value]] + 0.0, return_inverse=True)
+        reasons = list(dict.fromkeys(compress(missing, ~has_value)))
         absent = {reason: -1 - position for position, reason in enumerate(reasons)}
+        codes = np.array([absent.get(reason, 0) for reason in missing], dtype=np.int64)
+        codes[has_value] = index
         return IndexColumn(
             name=headline.key,
             label=label,
-            texts=[value_text(value, headline.unit) for value in ordered],
-            codes=[
-                code[values[position]] if position in values else absent[reason]
-                for position, reason in enumerate(missing)
-            ],
+            texts=[value_text(value, headline.unit) for value in ordered.tolist()],
+            codes=codes.tolist(),
             reasons=[reason_text(reason) for reason in reasons],
             bad=bad,
         )

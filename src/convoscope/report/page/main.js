@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ where we are
 
-const TITLES = { overview: "Overview", metrics: "Metrics", breaks: "Where it breaks", calls: "", compare: "Compare" };
-const screens = () => ["overview", "metrics", facts.breaks.flow || (facts.breaks.groups || []).length || facts.breaks.alike || (facts.breaks.panels || []).length ? "breaks" : null, "calls", facts.compare ? "compare" : null].filter(Boolean);
+const TITLES = { overview: "Overview", metrics: "Metrics", judges: "Judges", breaks: "Where it breaks", calls: "", compare: "Compare", live: "Live" };
+const screens = () => ["overview", "metrics", facts.breaks.flow || (facts.breaks.groups || []).length || facts.breaks.alike || (facts.breaks.panels || []).length ? "breaks" : null, "calls", facts.compare ? "compare" : null, facts.live ? "live" : null].filter(Boolean);
 let step = 0;
 let left = "";
 
@@ -13,19 +13,27 @@ async function route() {
   const [path, query = ""] = hash.slice(2).split(/\?(.*)/s);
   const [screen, ...rest] = path.split("/").map(decoded);
   const alone = facts.total === 1 && !hash ? index.ids[0] : undefined;
-  const name = alone !== undefined ? "call" : screen === "call" ? "call" : screens().includes(screen) ? screen : hash ? "overview" : facts.opens || "overview";
+  const name = alone !== undefined ? "call" : screen === "call" ? "call" : screens().includes(screen) || (screen === "judges" && facts.judges) ? screen : hash ? "overview" : facts.opens || "overview";
+  // A time of the call that is open: the recording goes there, and the call stays as it is.
+  if (name === "call" && player && rest[1] !== undefined && $("content").dataset.screen === "call" && index.ids[opened.place] === rest[0] && opened.place >= 0 && !rest[1].startsWith("event-")) {
+    aim(lineAt(opened.call, Number(rest[1])));
+    player.seek(Number(rest[1]));
+    return;
+  }
+  closePlayer();
   const parts = name === "call" ? await callScreen(alone === undefined ? rest[0] || "" : alone, rest[1])
     : name === "compare" ? await compareScreen(rest[0], query)
-    : { overview: overviewScreen, metrics: () => figuresScreen(rest[0]), breaks: () => breaksScreen(rest[0], rest[1], query), calls: () => callsScreen(query) }[name]();
+    : { overview: overviewScreen, metrics: () => figuresScreen(rest[0]), judges: judgesScreen, breaks: () => breaksScreen(rest[0], rest[1], query), calls: () => callsScreen(query), live: liveScreen }[name]();
   if (mine !== step) return;
   const main = $("content");
   const same = main.dataset.screen === name && name !== "call" && name !== "compare";
   main.dataset.screen = name;
   main.className = name === "calls" || (name === "compare" && rest[0]) ? "wide" : "";
   main.replaceChildren(...parts.flat(Infinity).filter(Boolean));
-  tabs(name === "call" ? "calls" : name);
+  tabs({ call: "calls", judges: "metrics" }[name] || name);
   document.title = name === "call" ? `${decoded(rest[0] || alone || "")} · ${facts.name}` : title;
   if (name === "calls") refreshList();
+  if (facts.live && $("age")) refreshLive();
   if (name === "breaks") seeChosen();
   if (name === "metrics" && rest[0] && innerWidth >= 1180) main.querySelector("tr.sel")?.scrollIntoView({ block: "nearest" });
   else if (!same || name === "overview") { if (!(name === "call" && rest[1])) scrollTo(0, 0); }
@@ -46,7 +54,8 @@ function tabs(current) {
 }
 
 function keys(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  // AltGr writes [ and ] on many keyboards.
+  if ((event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph")) return;
   const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
   if (typing && event.key === "Escape") { event.target.blur(); return; }
   if (typing) return;
@@ -54,7 +63,8 @@ function keys(event) {
   const press = (id) => { const target = $(id); if (target) { event.preventDefault(); location.hash = target.getAttribute("href"); } };
   if (event.key === "?") { $("keys").showModal(); }
   else if ($("keys").open) return;
-  else if (/^[1-46]$/.test(event.key)) { const name = ["overview", "metrics", "breaks", "calls", "", "compare"][event.key - 1]; if (screens().includes(name)) location.hash = name === "calls" ? filterHash() : `#/${name}`; }
+  else if (screen === "call" && player && player.key(event)) event.preventDefault();
+  else if (/^[1-467]$/.test(event.key)) { const name = ["overview", "metrics", "breaks", "calls", "", "compare", "live"][event.key - 1]; if (screens().includes(name)) location.hash = name === "calls" ? filterHash() : `#/${name}`; }
   else if (event.key === "5" && index.ids.length) location.hash = linkTo(opened.place < 0 ? 0 : opened.place);
   else if (event.key === "/") {
     event.preventDefault();
@@ -67,7 +77,7 @@ function keys(event) {
   else if (/^(call|compare)$/.test(screen) && event.key === "j") press("next");
   else if (/^(call|compare)$/.test(screen) && event.key === "k") press("previous");
   else if (/^(call|compare)$/.test(screen) && event.key === "Escape") press("back");
-  else if (screen === "metrics" && event.key === "Escape") location.hash = "#/metrics";
+  else if (/^(metrics|judges)$/.test(screen) && event.key === "Escape") location.hash = "#/metrics";
   else if (screen === "breaks" && event.key === "Escape") location.hash = "#/overview";
 }
 
@@ -80,6 +90,7 @@ async function start() {
   facts = all;
   ({ index } = listing);
   full = new Set(listing.full);
+  news = facts.live;
   bounds = words;
   $("run").textContent = facts.name;
   $("help").addEventListener("click", () => $("keys").showModal());
@@ -93,6 +104,7 @@ async function start() {
   });
   addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
   await route();
+  followLogs();
   document.documentElement.dataset.ready = "yes";
 }
 

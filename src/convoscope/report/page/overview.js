@@ -48,7 +48,7 @@ function card(one) {
     node("span", { class: "row" }, node("span", { class: `big ${TONES[shown.verdict] || (shown.bad ? "bad" : "")}` }, one.value, one.unit ? node("small", {}, ` ${one.unit}`) : null), spreadOf(shown.spread)),
     intervalBar(shown.bar, shown.verdict),
     node("span", { class: "f" }, node("span", {}, one.interval || "no interval"), node("span", {}, `n ${one.n}`, one.coverage ? node("b", {}, `, ${one.coverage} covered`) : null)),
-    node("span", { class: "t" }, node("span", { class: shown.target ? "" : "src" }, last), button));
+    node("span", { class: "t" }, node("span", { class: shown.target || one.remark ? "" : "src" }, last), button));
 }
 
 function triedOf(cards) {
@@ -68,6 +68,14 @@ function triedOf(cards) {
   return node("p", { class: "card tried", "aria-live": "polite" }, node("b", {}, `${counted(options.length, "target")} tried`), node("code", {}, text), copy);
 }
 
+// The words of a judge, under its name, each apart from ours; they lead to the conversation that they are about.
+function opinionOf({ opinion, example }) {
+  if (!opinion) return null;
+  const [lead, reason, quote] = opinion;
+  const words = [bdi(lead), ": ", reason ? ["“", bdi(reason), "” "] : null, quote ? ["It quotes “", bdi(quote), "”"] : null];
+  return node("p", { class: "ev" }, example ? node("a", { href: example }, words) : words);
+}
+
 function causesOf(causes, remaining, rough, rest) {
   const title = causes.length || remaining.length ? "Where it breaks" : rough.length ? (facts.order.startsWith("trials") ? "Where trials disagree" : "What was slow or rough") : "";
   if (!title && !rest.nothing_lost) return null;
@@ -78,11 +86,11 @@ function causesOf(causes, remaining, rough, rest) {
     const version = ([name, text, length, worse]) => { const made = node("i", { class: worse ? "worse" : "" }); made.style.width = `${length}%`; return [bdi(name), node("span", { class: "tr" }, made), node("span", { class: worse ? "n bad" : "n" }, text)]; };
     return node("li", { class: "cause" }, node("span", { class: "rk" }, String(place + 1)),
       node("div", { class: "lost" }, node("b", {}, number(one.lost)), " lost", node("div", { class: "bar" }, bar)),
-      node("div", {}, node("p", { class: "s" }, bdi(one.sentence)), one.evidence || quote ? node("p", { class: "ev" }, one.evidence ? bdi(one.evidence) : null, " ", quote) : null),
+      node("div", {}, node("p", { class: "s" }, bdi(one.sentence)), one.evidence || quote ? node("p", { class: "ev" }, one.evidence ? bdi(one.evidence) : null, " ", quote) : null, opinionOf(one)),
       (one.versions || []).length ? node("div", { class: "vs", role: "group", "aria-label": "Lost of those that came there, by version" }, one.versions.map(version)) : node("span", {}),
       node("div", { class: "go" }, node("a", { class: "btn", href: one.href }, one.calls), one.state ? node("a", { class: "btn", href: one.state }, "State") : null));
   });
-  const others = remaining.map((one) => node("li", { class: "cause rest" }, node("span", { class: "rk" }), node("span", {}, `${number(one.lost)} lost`), node("span", {}, bdi(one.sentence)), node("div", { class: "go" }, node("a", { href: one.href }, "Show them"))));
+  const others = remaining.map((one) => node("li", { class: "cause rest" }, node("span", { class: "rk" }), node("span", {}, `${number(one.lost)} lost`), node("span", {}, bdi(one.sentence), opinionOf(one)), node("div", { class: "go" }, node("a", { href: one.href }, "Show them"))));
   const roughRows = rough.map((one) => { const place = index.ids.indexOf(one.conversation); return node("li", {}, place < 0 ? [bdi(one.conversation), " ", one.reason] : callRow(place, one.reason)); });
   return node("section", { "aria-label": title || "Where it breaks" },
     rest.nothing_lost ? node("p", { class: "meta" }, rest.nothing_lost) : null,

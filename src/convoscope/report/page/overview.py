@@ -118,6 +118,8 @@ class CauseRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     quote: str = ""
     example: str = ""
     """Where the quote is."""
+    opinion: list[str] = []
+    """What a judge says of the example: who it is and what it rates, its reason, what it quotes."""
     versions: list[VersionShare] = []
     href: str
     calls: str
@@ -275,12 +277,14 @@ def _card(figure: KeyFigure, data: FigureData, figures: Mapping[str, Figure]) ->
 def _cause(
     cause: Cause, noun: str, most: int, links: Mapping[tuple[str, str], str], shares: CauseShares | None
 ) -> CauseRow:
+    opinion = cause.opinion
     return CauseRow(
         lost=cause.lost,
         share=round(100 * cause.lost / most, 2),
         sentence=sentence_start(cause.sentence),
         evidence=f"{sentence_start(cause.evidence)}." if cause.evidence else "",
         quote=cause.quote,
+        opinion=[] if opinion is None else [sentence_start(opinion.lead), opinion.reason, opinion.quote],
         versions=[] if shares is None else shares.of(cause),
         example=call_link(cause.example.conversation, cause.example.seconds) if cause.example else "",
         href=f"#/calls?{urlencode({'cause': cause_key(cause)})}",

@@ -33,6 +33,7 @@ from convoscope.analysis.compare.model import RunComparison
 from convoscope.analysis.targets import Check, GivenTarget, run_checks
 from convoscope.analysis.words import counted, folder_text
 from convoscope.errors import UsageError
+from convoscope.harmless import clean_json
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.report.files import write_text
 from convoscope.report.page.call import CallMaker, CallRank
@@ -40,14 +41,18 @@ from convoscope.report.page.compare import CompareScreen, compare_screen, paired
 from convoscope.report.page.figures import FigureData, FiguresScreen, calls_link, dimension_key, figures_screen
 from convoscope.report.page.index import ENDED, MAX_LISTED, Index, ListData, ending_of, list_data, make_index
 from convoscope.report.page.overview import Overview, overview
+from convoscope.report.page.sound import LINKED, AudioOptions, SoundMaker, sound_maker
 from convoscope.report.panels import PagePanel, panels
 from convoscope.runs.audit import NO_FLOW
 from convoscope.runs.conversations import records
 from convoscope.runs.ranking import Ranking, rank
+from convoscope.runs.reliability import has_judges
 from convoscope.runs.run import PAGE, Run
+from convoscope.storage import as_path
 
 if TYPE_CHECKING:
     from convoscope.report.page.flow_screen import Flows, FlowScreen
+    from convoscope.report.page.judges import JudgesScreen
 
 _MB = 1_000_000
 _MAX_ONE = 2 * _MB
@@ -69,7 +74,9 @@ class Packed(NamedTuple):
     bounds: list[str]
 
 
-def pack(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> Packed:
+def pack(
+    run: Run, data: ListData, ranking: Ranking, wanted: int, room: int, sounds: SoundMaker | None = None
+) -> Packed:
     """The list first, in at most half of the room; then the worst conversations that fit."""
     total = len(ranking.order)
     listed = min(MAX_LISTED, total)
@@ -82,7 +89,7 @@ def pack(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> 
     wanted = min(wanted, total)
     # The list also says which are here in full: room for all that were asked for.
     folded = _index(index, range(min(wanted, listed)))
-    stories = _fill(run, data, ranking, min(wanted, listed), room - len(folded) - _WORDS)
+    stories = _fill(run, data, ranking, min(wanted, listed), room - len(folded) - _WORDS, sounds)
     folded = _index(index, list(stories))
     return Packed(folded, stories, listed, _bounds(data.noun, total, listed, len(stories)))
 
@@ -91,10 +98,12 @@ def _index(index: Index, full: Sequence[int]) -> str:
     return fold(msgspec.json.encode({"index": index, "full": list(full)}))
 
 
-def _fill(run: Run, data: ListData, ranking: Ranking, wanted: int, room: int) -> dict[int, str]:
+def _fill(
+    run: Run, data: ListData, ranking: Ranking, wanted: int, room: int, sounds: SoundMaker | None
+) -> dict[int, str]:
     stories: dict[int, str] = {}
     unfolded = _MAX_UNFOLDED
-    calls = CallMaker(run.summary, data.noun, trust_judges=run.trusts_judges)
+    calls = CallMaker(run.summary, data.noun, trust_judges=run.trusts_judges, sounds=sounds)
     for position, record in enumerate(records(run, ranking.order[:wanted].tolist(), calls.stories)):
         number = record.number
         rank = CallRank(data.outcomes[number], data.why[number], ranking.because([number])[0])
@@ -128,7 +137,22 @@ def fold(body: bytes) -> str:
 MAX_CONVERSATIONS = 400
 MAX_MB = 5.0
 NO_STATES = "These logs name no states. Events of states, or `state` in each turn, would draw the flow."
-_SCRIPTS = ("core", "overview", "figures", "breaks", "calls", "call", "compare", "main")
+_COMMENTS_AND_INDENTS = re.compile(r"^ *(?://.*\n|/\*.*\*/\n)?", re.MULTILINE)
+"""Lines that are only a comment, and what lines begin with: each page would carry them."""
+_SCRIPTS = (
+    "core",
+    "overview",
+    "figures",
+    "judges",
+    "breaks",
+    "calls",
+    "call",
+    "lanes",
+    "sound",
+    "compare",
+    "live",
+    "main",
+)
 _NOTHING = Packed("", {}, 0, [])
 
 
@@ -140,6 +164,10 @@ class Written(NamedTuple):
     conversations: int
     in_full: int
     listed: int
+    notes: tuple[str, ...] = ()
+    """Recordings that were not copied, or not put into the page."""
+    copies: frozenset[str] = frozenset()
+    """The names of the copies of recordings that it plays."""
 
 
 class GroupRow(msgspec.Struct, frozen=True):
@@ -162,6 +190,52 @@ class Breaks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     panels: tuple[PagePanel, ...] = ()
 
 
+class LiveCall(msgspec.Struct, frozen=True):
+    """A conversation that ended within the last hour."""
+
+    at: float
+    """Seconds since 1970, when it came."""
+    word: str
+    id: str
+    text: str
+    agent: str
+    length: str
+
+
+class LivePage(msgspec.Struct, frozen=True, kw_only=True):
+    """What is new in logs that are followed. The page has it, and looks for it again beside itself, in `NEWS`."""
+
+    written: float
+    """Seconds since 1970, as `newest`, when a log was last written to."""
+    newest: float
+    every: float
+    """Seconds between two looks."""
+    stalled: float
+    """Seconds without a new line after which the page says so."""
+    logs: str = ""
+    run: str = ""
+    """The id of the run: another one has other figures than the page."""
+    total: int = 0
+    running: int = 0
+    """Conversations that go on: they are not counted."""
+    answer: str = ""
+    """What the last hour came to."""
+    targets: list[str] = []
+    """Those that the whole run misses."""
+    calls: list[LiveCall] = []
+    """The newest first."""
+
+
+NEWS = "live.html"
+
+
+def write_news(folder: Path, live: LivePage) -> None:
+    """Write what is new beside the page of a run, for pages that are open."""
+    js = page_file("news.js")
+    news = msgspec.json.encode(live).decode()
+    write_text(folder / NEWS, fill_page(page_file("news.html"), "", js, news=clean_json(news)))
+
+
 class PageData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"folder": "place"}):
     """Everything that the page shows but the list and the conversations."""
 
@@ -175,8 +249,10 @@ class PageData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     figures: FiguresScreen
     breaks: Breaks
     compare: CompareScreen | None = None
+    judges: JudgesScreen | None = None
     opens: str = ""
     """The screen that is shown first; else the overview."""
+    live: LivePage | None = None
 
 
 def write_page(
@@ -186,14 +262,21 @@ def write_page(
     conversations: int = MAX_CONVERSATIONS,
     max_mb: float = MAX_MB,
     targets: Sequence[GivenTarget] = (),
+    live: LivePage | None = None,
+    with_audio: bool = False,
+    embed_audio: bool = False,
+    use_audio: bool = True,
 ) -> Written:
     """Write the page of a run, into the run if `out` is not given.
 
     At most the worst `conversations` are in it in full, and fewer where the file would grow beyond
-    `max_mb`; the page says which.
+    `max_mb`; the page says which. Recordings are linked; `with_audio` copies them into the run, and `embed_audio`
+    puts those that fit into the page, the worst conversations first. Without `use_audio` no recording is opened.
+    The page of logs that are followed has a screen for what is new: `live`.
     """
-    path = Path(out) if out is not None else run.folder / PAGE
-    return _write(run, path, conversations, max_mb, targets, compare_versions_of(run), [run])
+    path = as_path(out) if out is not None else run.folder / PAGE
+    sound = AudioOptions(with_audio, embed_audio, use_audio)
+    return _write(run, path, conversations, max_mb, targets, compare_versions_of(run), [run], sound=sound, live=live)
 
 
 def write_compare_page(
@@ -208,7 +291,7 @@ def write_compare_page(
 
     Of the first run, the conversations that were fixed or broke are in it, as many as fit into a third of the room.
     """
-    return _write(runs[-1], Path(out), conversations, max_mb, (), comparison, runs, opens="compare")
+    return _write(runs[-1], as_path(out), conversations, max_mb, (), comparison, runs, opens="compare")
 
 
 def _write(
@@ -220,6 +303,8 @@ def _write(
     comparison: RunComparison | None,
     runs: Sequence[Run],
     opens: str = "",
+    sound: AudioOptions = LINKED,
+    live: LivePage | None = None,
 ) -> Written:
     if conversations < 0:
         raise UsageError(f"--conversations must be at least 0, not {conversations}")
@@ -255,18 +340,21 @@ def _write(
             panels=panels(run),
         ),
         compare=compare_screen(comparison, runs, base) if comparison is not None else None,
+        judges=find_judges(run, answer),
         opens=opens,
+        live=live,
     )
     folded = fold(msgspec.json.encode(data))
-    room -= len(_render(answer, data, folded, _NOTHING, base).encode())
-    packed = pack(run, listing, ranking, conversations, room)
-    markup = _render(answer, data, folded, packed, base)
+    sounds = sound_maker(run, path, answer.noun, sound)
+    room -= len(_render(answer, data, folded, _NOTHING, base, sounds).encode())
+    packed = pack(run, listing, ranking, conversations, room, sounds)
+    markup = _render(answer, data, folded, packed, base, sounds)
     size = len(markup.encode())
-    if size > max_mb * _MB:
+    if size > max_mb * _MB + sounds.letters:
         needed = f"without a conversation it takes {size / _MB:.2f} MB"
         raise UsageError(f"the page does not fit into {max_mb:g} MB", hint=f"{needed}; raise --max-mb")
     write_text(path, markup)
-    return Written(path, size, len(ranking.order), len(packed.stories), packed.listed)
+    return Written(path, size, len(ranking.order), len(packed.stories), packed.listed, sounds.notes, sounds.copies)
 
 
 def find_flows(
@@ -278,6 +366,15 @@ def find_flows(
     from convoscope.report.page.flow_screen import flow_screen
 
     return flow_screen(run, answer, ranking, lost, checks)
+
+
+def find_judges(run: Run, answer: Answer) -> JudgesScreen | None:
+    """What the page says of judges. Most runs have none, and need no module for them."""
+    if not has_judges(run.summary):
+        return None
+    from convoscope.report.page.judges import judges_screen
+
+    return judges_screen(run, answer.noun, folder_text(run))
 
 
 def _group(group: GroupApart, answer: Answer, links: Mapping[tuple[str, str], str], facets: Set[str]) -> GroupRow:
@@ -312,7 +409,9 @@ def _baseline_stories(comparison: RunComparison | None, runs: Sequence[Run], mos
     return {index: by_number[number] for index, number in enumerate(numbers) if number in by_number}
 
 
-def _render(answer: Answer, data: PageData, folded: str, packed: Packed, base: Mapping[int, str]) -> str:
+def _render(
+    answer: Answer, data: PageData, folded: str, packed: Packed, base: Mapping[int, str], sounds: SoundMaker
+) -> str:
     # All scripts as one, in a scope of its own.
     js = '"use strict";\n(() => {\n' + "".join(page_file(f"{name}.js") for name in _SCRIPTS) + "})();\n"
     return fill_page(
@@ -320,6 +419,9 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed, base: M
         page_file("page.css"),
         js,
         title=f"{data.name}: {counted(data.total, data.noun)} · Convoscope",
+        media=sounds.sources,
+        # A page that is opened from a disk is not "itself" to every browser.
+        frames="'self' file:" if data.live is not None else "",
         headline=answer.headline,
         place=data.folder,
         facts=folded,
@@ -328,7 +430,7 @@ def _render(answer: Answer, data: PageData, folded: str, packed: Packed, base: M
         stories=Markup(
             "\n".join(
                 f'<script type="text/plain" id="{name}-{position}">{story}</script>'
-                for name, stories in (("story", packed.stories), ("base", base))
+                for name, stories in (("story", packed.stories), ("base", base), ("sound", sounds.blocks))
                 for position, story in stories.items()
             )
         ),
@@ -339,9 +441,12 @@ class Markup(str):
     """Text that is put into a page as it is."""
 
 
-def fill_page(template: str, css: str, js: str, **parts: str) -> str:
-    """A page of its parts, which are escaped, with a policy that allows its own script and style only."""
-    whole = {"policy": escape(_policy(css, js)), "css": css, "js": js}
+def fill_page(template: str, css: str, js: str, media: str = "", frames: str = "", **parts: str) -> str:
+    """A page of its parts, which are escaped.
+
+    Its policy allows its own script and style, sound from `media`, and frames from `frames`.
+    """
+    whole = {"policy": escape(_policy(css, js, media, frames)), "css": css, "js": js}
     whole |= {name: part if isinstance(part, Markup) else escape(part) for name, part in parts.items()}
     # In one pass: what is put in is not looked at again.
     text = re.sub(r"@(\w+)@", lambda match: whole[match[1]], template)
@@ -352,13 +457,19 @@ def fill_page(template: str, css: str, js: str, **parts: str) -> str:
 @cache
 def page_file(name: str) -> str:
     """A file of the page's shell."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return text if name.endswith(".html") else _COMMENTS_AND_INDENTS.sub("", text)
 
 
-def _policy(css: str, js: str) -> str:
-    """What the page may do: run its own script and style. No network, no frame, no form, no markup from text."""
+def _policy(css: str, js: str, media: str, frames: str) -> str:
+    """What the page may do: run its own script and style. No network, no form, no markup from text.
+
+    A page with recordings may play what is beside it, or in it; nothing from elsewhere. The page of logs that are
+    followed may look for news beside it, in a frame.
+    """
     script, style = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (js, css))
     return (
         f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; img-src data:; "
+        f"{f'media-src {media}; ' if media else ''}{f'frame-src {frames}; ' if frames else ''}"
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )

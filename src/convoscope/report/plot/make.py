@@ -17,6 +17,7 @@ from convoscope.runs.run import Run
 from convoscope.runs.summary import Summary
 from convoscope.runs.targets import figure_names, find_figure
 from convoscope.statistics.summary import Figure
+from convoscope.storage import as_path
 
 STATES = "states"
 SCALE = 2
@@ -38,7 +39,7 @@ class Plot:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an .svg, or a .png where `convoscope[png]` is installed."""
-        file = Path(path)
+        file = as_path(path)
         if check_ending(file) == ".svg":
             write_text(file, self.svg)
         else:

@@ -26,6 +26,11 @@ from convoscope.text.spoken.vocabulary import (
 )
 from convoscope.text.spoken.written import NO_MAILBOX, TOP_LEVEL
 
+_KINDS = {
+    **dict.fromkeys(("name", "place"), "name"),
+    **dict.fromkeys(("confirmation_code", "flight_number", "seat", "airport_code", "phone", "email"), "code"),
+    **dict.fromkeys(("date", "time"), "date"),
+}
 _WORD = lazy_pattern(r"[^\W_]+(?:['’][^\W_]+)*")
 _ANY_DIGIT = lazy_pattern(r"[0-9]")
 _JOINS = lazy_pattern(r"[\s-]*|\s*(?:\.\.\.|…)\s*")
@@ -40,6 +45,11 @@ _AREA, _AREA_END = (" (", "("), (") ", ")", ")-")
 """Around the area code of a phone number."""
 _AHEAD = 5
 """Words behind a radio word in which another letter is looked for."""
+
+
+def kind_of(type: str) -> str:
+    """What a person is shown for the type of a fact: name, code, date or amount."""
+    return _KINDS.get(type, "amount")
 
 
 class Words:

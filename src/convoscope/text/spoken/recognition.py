@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
 from convoscope.text.patterns import lazy_pattern
-from convoscope.text.spoken.entities import SpokenEntity, entities
+from convoscope.text.spoken.entities import SpokenEntity, entities, kind_of
+from convoscope.text.spoken.fact_order import FactSite, inside, is_inside, nearby_words, out_of_order, sites
 from convoscope.text.spoken.normal import normalise
+from convoscope.text.spoken.short_forms import DECIMALS
 from convoscope.text.spoken.vocabulary import CURRENCIES, ORDINALS
 
 _UNITS = frozenset(CURRENCIES.values())
@@ -48,10 +50,19 @@ class FactCheck(NamedTuple):
 
 
 class SpokenFact(NamedTuple):
-    """Something said, and how far into the turn: 0 at its beginning, 1 at its end."""
+    """A fact of a text, where it is, and the ways in which it may be said, the likeliest first."""
 
-    text: str
-    position: float
+    start: int
+    end: int
+    ways: tuple[str, ...]
+    sort: str
+    """Only facts of one sort are taken for each other."""
+
+
+def spoken_fact(entity: SpokenEntity, *ways: str) -> SpokenFact:
+    """A fact that may also be said in other ways than its canonical one."""
+    sort = entity.type if entity.type in ("date", "time") else kind_of(entity.type)
+    return SpokenFact(*entity.span, (entity.canonical, *ways), f"{sort} {_has_figures(entity.canonical)}")
 
 
 class _Form(NamedTuple):
@@ -62,7 +73,7 @@ class _Form(NamedTuple):
 
 
 _Pair = tuple[float, int, int, int, int]
-"""How far two are from each other, which of those said and of those found they are, and where both are in a row."""
+"""How far two are from each other, which of those said and of those matches they are, and where both are in a row."""
 _Candidate = tuple[str, int, int]
 """Parts put together, the first token of them, and the one behind the last."""
 
@@ -93,28 +104,93 @@ class FactChecker:
                 return RecognisedFact(correct=True, instead=None)
         return RecognisedFact(correct=False, instead=self._closest(intended, _forms(intended), range(len(self._parts))))
 
-    def check_all(self, spoken: Sequence[SpokenFact]) -> list[RecognisedFact]:
-        """Look for the facts of one turn, each with its position between 0, the beginning, and 1, the end.
+    def check_all(self, intended: str, spoken: Sequence[SpokenFact]) -> list[RecognisedFact]:
+        """Look for the facts of one turn, each between the words around it.
 
-        Where a fact was said more often than it was heard, those are right that are nearest to it.
+        One that is heard elsewhere moved there with the words around it, or another one was said for it.
         """
-        verdicts: dict[int, RecognisedFact] = {}
-        alike: dict[_Form, list[int]] = {}
-        forms = [_forms(fact.text) for fact in spoken]
-        for number, fact_forms in enumerate(forms):
-            for form in fact_forms[:1]:
-                alike.setdefault(form, []).append(number)
-        for form, numbers in alike.items():
-            spans = list(self._spans(form))
-            for number, indices in _nearest([spoken[number].position for number in numbers], spans, len(self._parts)):
-                self._taken.update(indices)
-                verdicts[numbers[number]] = RecognisedFact(correct=True, instead=None)
+        forms = [[form for way in fact.ways for form in _forms(way)[:1]] for fact in spoken]
+        sites = self._sites(intended, spoken)
+        spans = self._paired(forms, sites, [fact.start / len(intended) for fact in spoken])
+        swapped = dict(self._swapped(spoken, sites, spans))
+        for number in swapped:
+            self._taken.difference_update(spans[number] or ())
+        verdicts = []
         for number, fact in enumerate(spoken):
-            if number not in verdicts:
-                middle = int(fact.position * len(self._parts))
+            instead = swapped.get(number)
+            if spans[number] is None:
+                middle = int(fact.start / len(intended) * len(self._parts))
                 around = range(max(middle - _FAR, 0), min(middle + _FAR, len(self._parts)))
-                verdicts[number] = RecognisedFact(False, self._closest(fact.text, forms[number], around))
-        return [verdicts[number] for number in range(len(spoken))]
+                instead = self._closest(fact.ways[0], forms[number], around)
+            verdicts.append(RecognisedFact(spans[number] is not None and number not in swapped, instead))
+        return verdicts
+
+    def _sites(self, intended: str, spoken: Sequence[SpokenFact]) -> list[FactSite]:
+        parts, owned, done = list[str](), list[range](), 0
+        for fact in spoken:
+            parts += filter(None, map(_part, normalise(intended[done : fact.start])))
+            first = len(parts)
+            parts += filter(None, map(_part, normalise(fact.ways[0])))
+            owned.append(range(first, len(parts)))
+            done = fact.end
+        parts += filter(None, map(_part, normalise(intended[done:])))
+        return sites(parts, owned, self._parts)
+
+    def _paired(
+        self, forms: Sequence[Sequence[_Form]], sites: Sequence[FactSite], positions: Sequence[float]
+    ) -> list[range | None]:
+        """For each fact the span where it was heard: where it should be, else the nearest one that is left."""
+        spans: list[range | None] = [None] * len(forms)
+        alike: dict[_Form, list[int]] = {}
+        for number, ways in enumerate(forms):
+            for form in ways[:1]:
+                alike.setdefault(form, []).append(number)
+        everywhere = range(len(self._parts))
+        for form, numbers in alike.items():
+            matches = list(self._spans(form))
+            by_window = [(window, [*group]) for window, group in groupby(numbers, lambda one: sites[one].window)]
+            for window, group in [*by_window, (everywhere, numbers)]:
+                left = [number for number in group if spans[number] is None]
+                free = [span for span in inside(matches, window) if self._taken.isdisjoint(span)]
+                for index, span in _nearest([positions[number] for number in left], free, len(self._parts)):
+                    spans[left[index]] = self._take(span)
+        for number, ways in enumerate(forms):
+            if spans[number] is None:
+                matches = [span for form in ways[1:] for span in self._spans(form)]
+                here = [span for span in matches if is_inside(span, sites[number].window)]
+                for span in [*here, *matches][:1]:
+                    spans[number] = self._take(span)
+        return spans
+
+    def _take(self, span: range) -> range:
+        self._taken.update(span)
+        return span
+
+    def _swapped(
+        self, spoken: Sequence[SpokenFact], sites: Sequence[FactSite], spans: Sequence[range | None]
+    ) -> Iterator[tuple[int, str]]:
+        """The facts that are heard elsewhere, with what is heard between the words that were around them."""
+        suspects = out_of_order(spans)
+        suspects |= {n for n, span in enumerate(spans) if span is not None and not is_inside(span, sites[n].window)}
+        if not suspects:
+            return
+        known = {index for span in spans for index in span or ()}
+        others: dict[str, list[range]] = {}
+        for number in suspects:
+            others.setdefault(spoken[number].sort, []).append(spans[number] or range(0))
+        for same in others.values():
+            same.sort(key=lambda span: span.start)
+        indices = [index for index, part in enumerate(self._parts) if _has_figures(part) and index not in known]
+        figures = [range(index, index + 1) for index in indices]
+        for number in sorted(suspects):
+            span, words, window = spans[number] or range(0), sites[number].words, sites[number].window
+            same_sort = inside(others[spoken[number].sort], window)
+            unknown = inside(figures, window) if _has_figures(spoken[number].ways[0]) else []
+            best = words.alike(nearby_words(self._parts, span, known))
+            for other in (*same_sort, *unknown):
+                if other != span and words.alike(nearby_words(self._parts, other, known)) > best:
+                    yield number, " ".join(self._tokens[other.start : other.stop + bool(self._unit(other.stop))])
+                    break
 
     def _spans(self, form: _Form) -> Iterator[range]:
         """The spans of free tokens whose letters and digits, put together, are those wanted."""
@@ -171,8 +247,7 @@ class FactChecker:
 def check_entities(intended: str, heard: str) -> tuple[FactCheck, ...]:
     """The facts of a turn as intended, each with whether it is in the turn as heard."""
     named = entities(intended)
-    spoken = [SpokenFact(entity.canonical, entity.start / len(intended)) for entity in named]
-    return tuple(map(FactCheck, named, FactChecker(heard).check_all(spoken)))
+    return tuple(map(FactCheck, named, FactChecker(heard).check_all(intended, [*map(spoken_fact, named)])))
 
 
 def check_fact(intended: str, heard: str) -> RecognisedFact:
@@ -181,7 +256,7 @@ def check_fact(intended: str, heard: str) -> RecognisedFact:
 
 
 def _nearest(positions: list[float], spans: list[range], length: int) -> list[tuple[int, range]]:
-    """Pairs of what was said and what was found; where too little was found, the nearest ones."""
+    """Pairs of what was said and what was matches; where too little was matches, the nearest ones."""
     if len(spans) >= len(positions):
         return list(enumerate(spans[: len(positions)]))
     chosen: list[tuple[int, range]] = []
@@ -212,7 +287,7 @@ def _nearest(positions: list[float], spans: list[range], length: int) -> list[tu
 
 
 def _pair(row: Sequence[tuple[float, int, int]], first: int, second: int) -> _Pair | None:
-    """Two of a row as a pair; None where both were said or both were found."""
+    """Two of a row as a pair; None where both were said or both were matches."""
     (here, *first_ids), (there, *second_ids) = row[first], row[second]
     number, order = map(max, first_ids, second_ids)
     return None if number < 0 or order < 0 else (there - here, number, order, first, second)
@@ -229,13 +304,17 @@ def _forms(intended: str) -> list[_Form]:
     return [form for form in forms if form.text]
 
 
+def _has_figures(text: str) -> bool:
+    return any(map(str.isdigit, text))
+
+
 def _part(token: str) -> str:
     """What of a token is compared: no currency, no signs but those of a mailbox, no ending of an ordinal."""
     if token.isalpha() and token not in _NOT_PLAIN:
         return token
     if token in _SILENT:
         return ""
-    if "@" in token:
+    if "@" in token or token in DECIMALS:  # 1/2 is not 12
         return token
     if token in ORDINALS:
         return str(ORDINALS[token])

@@ -33,6 +33,8 @@ ORDINAL_WORDS = {value: word for word, value in UNIT_ORDINALS.items()}
 MONTHS = listed("january february march april may june july august september october november december")
 MONTH_SHORT = {month[:3]: month for month in MONTHS if month != "may"} | {"sept": "september"}
 
+WEEKDAYS = listed("monday tuesday wednesday thursday friday saturday sunday")
+
 NATO = {
     word: word[0]
     for word in listed(

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from convoscope.text.patterns import lazy_pattern
+from convoscope.text.spoken.short_forms import plain_fractions
 from convoscope.text.spoken.vocabulary import DIGITS, MONTHS, NATO, SIGNS, SMALL, listed
 
 TOP_LEVEL = frozenset(
@@ -184,7 +185,7 @@ def _folded(match: re.Match[str]) -> str:
 
 def _scrubbed(text: str) -> str:
     """Compatible letters folded, lowered where lowering changes the length, other signs blank."""
-    text = _FOREIGN.sub(_folded, unicodedata.normalize("NFKC", text))
+    text = _FOREIGN.sub(_folded, unicodedata.normalize("NFKC", plain_fractions(text)))
     text = unicodedata.normalize("NFKC", "".join(one if one.isascii() else one.casefold() for one in text))
     return "".join(
         one if one.isascii() or one.isalnum() or one in SIGNS or unicodedata.category(one)[0] == "M" else " "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from convoscope.conversation import Agent, Conversation, Expected, ExpectedToolCall, Json, Marker, Outcome, Source
@@ -19,7 +20,9 @@ from convoscope.ingest.ids import (
     is_session_row,
     kept_apart,
     names_conversation,
+    record_id,
     row_id,
+    times_of,
     unread_ids,
 )
 from convoscope.ingest.io.json import BadJson, decode
@@ -215,15 +218,22 @@ class OpenAIReader(Reader):
         roles = [role_of(one) if isinstance(one, dict) else "" for one in messages]
         metadata = fields.get("metadata")
         by_record = conversation_id(fields) or (conversation_id(metadata) if isinstance(metadata, dict) else None)
-        id = by_record or fields.text(*RECORD_IDS)
+        id = by_record or record_id(fields) or ""
         is_one_call = not by_record and (is_call(value) or is_id_of_call(id))
+        apart = kept_apart(fields, metadata)
+        is_of_session = is_session(fields) or (not conversation_id(fields) and is_session(as_object(metadata)))
+        read = map(moment, times_of(fields, metadata))
         return CallHistory(
             messages=[message_signature(one) for one in messages],
             by_agent=[role == "assistant" for role in roles],
             by_user=[role == "user" for role in roles],
             conversation="" if is_one_call else id,
             call=id if is_one_call else "",
-            apart=kept_apart(fields, metadata),
+            apart=apart.owners,
+            labels=apart.labels,
+            times=[_timed(one).at for one in messages],
+            at=tuple(map(str, times_of(fields, metadata, of_talk=True))) if is_of_session else None,
+            written=max((one.at for one in read if one is not None), default=-inf),
             is_call=is_one_call,
             entries=messages,
         )

@@ -44,7 +44,7 @@ _Empty = Annotated[list[Any], msgspec.Meta(max_length=0)]
 class Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The function of a tool call."""
 
-    name: _Word = ""
+    name: str = ""
     arguments: Any = None
 
 
@@ -123,9 +123,9 @@ def conversation_of(chat: Chat, raw: RawRecord, notes: Notes, format: str) -> Co
             return None  # it may be written newest first
     model, truth = chat.model, chat.ground_truth
     agent = agent_of(talk.participants.values(), notes) if talk.has_names else ""
-    dims = {"agent": agent} if agent else {}
-    if model:
-        dims["model"] = model
+    dims = {"model": model} if model else {}
+    if agent:
+        dims["agent"] = agent
     return Conversation(
         id=chat.conversation_id or chat.id or raw.name,
         dimensions=dims,
@@ -250,6 +250,8 @@ def _text(content: str, role: str) -> Text:
 
 def _call(call: TypedToolCall, seq: int, time: Time | None, id: str) -> ToolCall:
     function = call.function
+    if not function.name:
+        raise _Odd
     arguments = function.arguments
     if type(arguments) is str:
         arguments = _decode(arguments) if arguments.strip() else None

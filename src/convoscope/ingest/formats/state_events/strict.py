@@ -118,6 +118,9 @@ class NotStrict(Exception):
 
 def strict_conversation(lines: Lines, format: str) -> Conversation:
     """Raises `NotStrict`, or an error of the decoder, where a line has to be looked at more closely."""
+    # An id that is there twice is noted.
+    if any(text.count(b'"conversation_id"') != 1 for text in lines.texts):
+        raise NotStrict
     stream = _Stream(lines)
     stream.go()
     if not stream.is_whole:

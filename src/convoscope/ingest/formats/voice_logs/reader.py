@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import wave
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,6 +43,7 @@ from convoscope.ingest.io import containers as files
 from convoscope.ingest.reader import Detection, FolderSample, Reader, RecordGroup, Sample
 from convoscope.ingest.record import as_number, as_object, number_in
 from convoscope.ingest.report import Notes
+from convoscope.storage import file_names, open_binary
 
 Content = TypeVar("Content")
 
@@ -76,8 +76,7 @@ class CallFolder:
 
     def __init__(self, path: Path, notes: Notes) -> None:
         self.path, self.notes = path, notes
-        with os.scandir(path) as entries:
-            self._names = {entry.name for entry in entries if _is_file(entry)}
+        self._names = file_names(path)
         self.result: dict[str, Any] = {}
         held = self.file(RESULT)
         result = None if held is None else read_document(held, notes)
@@ -116,13 +115,6 @@ class CallFolder:
         return None if path is None else read_document(path, self.notes)
 
 
-def _is_file(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_file()
-    except OSError:  # a link that leads to itself, say
-        return Path(entry.path).is_file()
-
-
 def unpacked_name(name: str) -> str:
     """The name of a file without the ending of its packing."""
     return next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
@@ -139,7 +131,7 @@ def base_name(path: str) -> str:
 def track(path: Path, channels: tuple[str, ...]) -> Track:
     """A recording, with what its header says."""
     try:
-        with wave.open(str(path), "rb") as sound:
+        with open_binary(path) as stream, wave.open(stream, "rb") as sound:
             rate = sound.getframerate()
             return Track(
                 path=path.name,

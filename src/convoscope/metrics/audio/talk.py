@@ -1,0 +1,253 @@
+"""What a recording says by itself: how long there is speech, silence and overlap, and who has the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+
+from convoscope.audio.against_log import Spans, are_separate, joined, shared, total
+from convoscope.audio.call_comparison import without_speech
+from convoscope.audio.reader import FORMAT, SILENT, SPEECH
+from convoscope.audio.speakers import LEAST_SPEECH
+from convoscope.conversation import ASSISTANT, USER, Conversation, Marker
+from convoscope.metrics.declaration import CONVERSATION, LOWER, NEITHER, SECONDS, SHARE, metric
+from convoscope.metrics.needs import Need
+from convoscope.resources.sound import CONTRADICTION, RecordedTrack, Recording, RecordingError
+from convoscope.scores.observation import NOT_APPLICABLE, Observation, measured, not_applicable, ratio, unmeasured
+from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS, RATIO_OF_SUMS, RATIO_WITHIN, Reduce
+
+LEAST_OVERLAP = 0.2
+"""Seconds. A shorter overlap is counted, and not shown."""
+LEAST_SILENCE = 2.0
+"""Seconds. A shorter silence is counted, and not shown."""
+MOST_MOMENTS = 200
+
+
+def _is_bare(conversation: Conversation) -> bool:
+    """A recording without a log: reading it was listening to it, so what it holds is known before it is scored."""
+    return conversation.source.format == FORMAT
+
+
+def _speech_of(conversation: Conversation) -> float:
+    spans = [span for one in conversation.utterances for span in conversation.sounds(one)]
+    marks = [one.time for one in conversation.timeline if type(one) is Marker and one.name == SPEECH]
+    return total(spans) + sum(time.until - time.at for time in marks if time is not None and time.until is not None)
+
+
+NOT_SILENT = Need(
+    SILENT,
+    "recording",
+    "a recording that is louder than −60 dBFS somewhere",
+    lambda conversation: (
+        not (
+            _is_bare(conversation) and conversation.recording is not None and conversation.recording.extras.get(SILENT)
+        )
+    ),
+)
+SOME_SPEECH = Need(
+    "too_little_speech",
+    "recording",
+    f"{LEAST_SPEECH:g} seconds of speech",
+    lambda conversation: not _is_bare(conversation) or _speech_of(conversation) >= LEAST_SPEECH,
+    status_if_missing=NOT_APPLICABLE,
+)
+HEARD = (NOT_SILENT, SOME_SPEECH)
+TWO_TRACKS = Need(
+    "speakers_unknown",
+    "recording.tracks",
+    "a recording with a channel for each side",
+    lambda conversation: not _is_bare(conversation) or bool(conversation.participants),
+)
+SIDES = Need(
+    "speakers_unknown",
+    "participants.role",
+    "who is on which channel: --speaker agent=LABEL --speaker user=LABEL",
+    lambda conversation: {USER, ASSISTANT} <= set(conversation.roles.values()),
+)
+
+
+def side(role: str) -> tuple[Need, ...]:
+    """What a metric of one side needs: speech, and to know whose it is."""
+    label = {ASSISTANT: "agent"}.get(role, role)
+    known = Need(
+        "speakers_unknown",
+        "participants.role",
+        f"who is on which channel: --speaker {label}=LABEL",
+        lambda conversation: not _is_bare(conversation) or role in conversation.roles.values(),
+    )
+    return (*HEARD, known)
+
+
+_share = partial(
+    metric,
+    version=3,
+    observes=CONVERSATION,
+    unit=SHARE,
+    better=NEITHER,
+    reduce=Reduce(RATIO_WITHIN, RATIO_OF_SUMS),
+    sensitive_to=(),
+)
+
+
+@_share("audio.speech_share", needs=HEARD, label="share of the recording with speech", importance=2)
+def speech_share(conversation: Conversation, recording: Recording) -> Observation:
+    """In what share of the recording does someone speak?
+
+    Seconds of speech ÷ seconds of the recording, by voice activity. It does not matter who speaks. A recording with
+    less than 3 s of speech is not applicable.
+
+    >>> value(speech_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
+    'no_recording'
+    """
+    tracks = _tracks(conversation, recording)
+    if isinstance(tracks, Observation):
+        return tracks
+    return ratio(conversation, round(total(_all_speech(tracks)), 3), round(_length(tracks), 3))
+
+
+@metric(
+    "audio.longest_silence",
+    version=3,
+    label="longest silence",
+    importance=4,
+    observes=CONVERSATION,
+    unit=SECONDS,
+    better=LOWER,
+    needs=HEARD,
+    reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
+    sensitive_to=(),
+)
+def longest_silence(conversation: Conversation, recording: Recording) -> Observation:
+    """How long is the longest silence?
+
+    The longest time in which no one speaks, by voice activity, from the beginning of the recording to its end. The
+    details have all that last 2 s or longer. Music and ringing are no speech. A recording with less than 3 s of speech
+    is not applicable.
+
+    >>> value(longest_silence, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
+    'no_recording'
+    """
+    tracks = _tracks(conversation, recording)
+    if isinstance(tracks, Observation):
+        return tracks
+    speech = _all_speech(tracks)
+    begin = _begin(tracks)
+    edges = [(begin, begin), *speech, (begin + _length(tracks),) * 2]
+    gaps = [(before[1], after[0]) for before, after in pairwise(edges)]
+    shown = sorted((gap for gap in gaps if gap[1] - gap[0] >= LEAST_SILENCE), key=lambda gap: gap[0] - gap[1])
+    moments = []
+    for start, end in sorted(shown[:MOST_MOMENTS]):
+        last = end == edges[-1][0]
+        kind = "before the first word" if start == begin else "after the last word" if last else "between words"
+        text = f"{end - start:.1f} s without speech, {kind}"
+        moments.append({"start": start, "end": end, "kind": "silence", "text": text})
+    longest = max(end - start for start, end in gaps)
+    return measured(conversation, max(0.0, round(longest, 3)), details={"moments": moments} if moments else None)
+
+
+@_share("audio.overlap_share", needs=(*HEARD, TWO_TRACKS), label="share of speech in which both speak", importance=3)
+def overlap_share(conversation: Conversation, recording: Recording) -> Observation:
+    """In what share of the speech do two sides speak at once?
+
+    Seconds in which there is speech on two tracks ÷ seconds with speech, by voice activity. It needs a track for each
+    side, and not who is who. An echo of one track on another is left out. Where most speech of one track is still on
+    another too, the tracks are not separate: unmeasured.
+
+    >>> value(overlap_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
+    'no_recording'
+    """
+    sides = _sides(conversation, recording)
+    if isinstance(sides, Observation):
+        return sides
+    spans = [joined(track, 0.0) for track in sides]
+    both = joined(
+        [span for index, one in enumerate(spans) for other in spans[index + 1 :] for span in shared(one, other)], 0.0
+    )
+    moments = [
+        {"start": start, "end": end, "kind": "overlap", "text": f"both speak for {end - start:.1f} s"}
+        for start, end in both
+        if end - start >= LEAST_OVERLAP
+    ]
+    speech = joined([span for one in spans for span in one], 0.0)
+    return ratio(
+        conversation,
+        round(total(both), 3),
+        round(total(speech), 3),
+        details={"moments": moments[:MOST_MOMENTS]} if moments else None,
+    )
+
+
+@_share("audio.agent_talk_share", needs=(*HEARD, SIDES), label="agent's share of the speech", importance=3)
+def agent_talk_share(conversation: Conversation, recording: Recording) -> Observation:
+    """What share of the speech is the agent's?
+
+    Seconds of speech on the agent's track ÷ the sum of those on the agent's and on the user's, by voice activity. It
+    needs a track for each side, and who is who.
+
+    >>> value(agent_talk_share, example("0-1 user: Are you open?", "2-3 assistant: Until six."))
+    'no_recording'
+    """
+    sides = _sides(conversation, recording)
+    if isinstance(sides, Observation):
+        return sides
+    by_role = _by_role(_in_common_time(recording.tracks(conversation)))
+    if not {ASSISTANT, USER} <= by_role.keys():
+        is_doubtful = any(track.basis == "contradicted" for track in recording.tracks(conversation))
+        return unmeasured(
+            conversation, "speakers_unknown", CONTRADICTION if is_doubtful else "which channel is the agent's"
+        )
+    agent, user = total(by_role[ASSISTANT]), total(by_role[USER])
+    return ratio(conversation, round(agent, 3), round(agent + user, 3))
+
+
+def _tracks(conversation: Conversation, recording: Recording) -> Sequence[RecordedTrack] | Observation:
+    """The tracks of a recording with some speech, or why nothing is measured."""
+    try:
+        tracks = recording.tracks(conversation)
+        refusal = without_speech(tracks)
+    except RecordingError as error:
+        return unmeasured(conversation, error.reason, error.detail)
+    if refusal is None:
+        return tracks
+    explain = unmeasured if refusal.applies else not_applicable
+    return explain(conversation, refusal.reason, refusal.detail)
+
+
+def _sides(conversation: Conversation, recording: Recording) -> list[Spans] | Observation:
+    """The speech of each of several tracks, each with its own speaker."""
+    tracks = _tracks(conversation, recording)
+    if isinstance(tracks, Observation):
+        return tracks
+    if len(tracks) < 2:
+        return unmeasured(conversation, "speakers_unknown", "all speak on one channel")
+    spans = [spans for _, spans in _in_common_time(tracks)]
+    if not are_separate(spans):
+        return unmeasured(conversation, "channels_not_separate")
+    return spans
+
+
+def _in_common_time(tracks: Sequence[RecordedTrack]) -> list[tuple[RecordedTrack, Spans]]:
+    return [
+        (track, [(start + (track.offset or 0.0), end + (track.offset or 0.0)) for start, end in track.speech()])
+        for track in tracks
+    ]
+
+
+def _by_role(tracks: Sequence[tuple[RecordedTrack, Spans]]) -> Mapping[str, list[tuple[float, float]]]:
+    roles: dict[str, list[tuple[float, float]]] = {}
+    for track, spans in tracks:
+        roles.setdefault(track.role, []).extend(spans)
+    return {role: joined(spans, 0.0) for role, spans in roles.items()}
+
+
+def _all_speech(tracks: Sequence[RecordedTrack]) -> list[tuple[float, float]]:
+    return joined([span for _, spans in _in_common_time(tracks) for span in spans], 0.0)
+
+
+def _begin(tracks: Sequence[RecordedTrack]) -> float:
+    return min(track.offset or 0.0 for track in tracks)
+
+
+def _length(tracks: Sequence[RecordedTrack]) -> float:
+    return max((track.offset or 0.0) + track.seconds for track in tracks) - _begin(tracks)

@@ -1,0 +1,133 @@
+"""The recording of a conversation is found: as the log says, beside the log, or in the folder that the user names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import convoscope
+from convoscope.conversation import Conversation
+from convoscope.errors import UsageError
+from support.logs import CHAT
+
+
+def log(folder: Path, *records: Any, name: str = "calls.jsonl") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return path
+
+
+def item(id: str, **fields: Any) -> dict[str, Any]:
+    turns = [{"speaker": "user", "message": "hello"}, {"speaker": "assistant", "message": "hi"}]
+    asked = {"conversation_id": id, "agent_task": "hello", "agent_response": "hi"}
+    return {**asked, "conversation_context": {"turns": turns}, **fields}
+
+
+def touch(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"")
+    return str(path)
+
+
+def paths(conversation: Conversation) -> list[str]:
+    return [track.path for track in conversation.recording.tracks] if conversation.recording else []
+
+
+def only(path: Path, **settings: Any) -> Conversation:
+    (conversation,) = convoscope.read(path, **settings)
+    return conversation
+
+
+def test_beside_the_log_by_the_id_of_the_conversation(tmp_path: Path) -> None:
+    beside = touch(tmp_path / "call-7.flac")
+    touch(tmp_path / "call-70.wav")
+    stream = convoscope.read(log(tmp_path, {"id": "call-7", **CHAT}, {"id": "call-8", **CHAT}))
+    first, second = stream
+    assert paths(first) == [beside]
+    assert second.recording is None
+    assert stream.report.inferred["recording_by_id"].count == 1  # only the name says that they belong together
+
+
+def test_as_the_log_says_it(tmp_path: Path) -> None:
+    inside, outside = touch(tmp_path / "logs/audio/a.wav"), touch(tmp_path / "elsewhere/b.wav")
+    file = log(
+        tmp_path / "logs",
+        item("one", metadata={"local_audio_path": "audio/a.wav"}),
+        item("two", metadata={"local_audio_path": outside}),
+        item("three", metadata={"local_audio_path": "/gone/c.wav"}),
+        item("four", raw_complete_audio={"audio_url": f"file://{outside}"}),
+        item("five", raw_complete_audio={"audio_url": "https://127.0.0.1:1/x/e.wav?signature=1"}),
+    )
+    found = {one.id: paths(one) for one in convoscope.read(file)}
+    assert found == {"one": [inside], "two": [outside], "three": ["/gone/c.wav"], "four": [outside], "five": [""]}
+
+
+def test_a_recording_that_was_moved_is_found_by_its_name(tmp_path: Path) -> None:
+    moved, fetched = touch(tmp_path / "c.wav"), touch(tmp_path / "e.wav")
+    file = log(
+        tmp_path,
+        item("three", metadata={"local_audio_path": "C:\\calls\\c.wav"}),
+        item("five", raw_complete_audio={"audio_url": "https://127.0.0.1:1/x/e.wav?signature=1"}),
+    )
+    assert [paths(one) for one in convoscope.read(file)] == [[moved], [fetched]]
+
+
+def test_the_folder_that_the_user_names_counts_first(tmp_path: Path) -> None:
+    touch(tmp_path / "logs/one.wav")
+    deep = touch(tmp_path / "audio/2026/one.wav")
+    named = touch(tmp_path / "audio/x.wav")
+    file = log(tmp_path / "logs", item("one"), item("two", metadata={"local_audio_path": "/gone/x.wav"}))
+    first, second = convoscope.read(file, audio=tmp_path / "audio")
+    assert paths(first) == [deep]
+    assert paths(second) == [named]
+    with pytest.raises(UsageError, match="no such folder"):
+        convoscope.read(file, audio=tmp_path / "missing")
+
+
+def test_of_two_files_of_one_name_none_is_guessed(tmp_path: Path) -> None:
+    """Platforms write CALL/recording.wav: the folder says whose it is, and where it does not, no file is taken."""
+    one, two = touch(tmp_path / "audio/one/recording.wav"), touch(tmp_path / "audio/two/recording.wav")
+    touch(tmp_path / "audio/a/five.wav")
+    touch(tmp_path / "audio/b/five.wav")
+    six = touch(tmp_path / "audio/c/six.flac")
+    touch(tmp_path / "audio/c/six.wav")  # the same call in another format
+    file = log(
+        tmp_path / "logs",
+        item("first", metadata={"local_audio_path": "/gone/one/recording.wav"}),
+        item("second", raw_complete_audio={"audio_url": "https://127.0.0.1:1/two/recording.wav?signature=1"}),
+        item("third", metadata={"local_audio_path": "/gone/three/recording.wav"}),
+        item("fourth", metadata={"local_audio_path": "recording.wav"}),
+        item("five"),
+        item("six"),
+    )
+    stream = convoscope.read(file, audio=tmp_path / "audio")
+    found = {conversation.id: paths(conversation) for conversation in stream}
+    assert found["first"] == [one]
+    assert found["second"] == [two]
+    assert found["third"] == ["/gone/three/recording.wav"]
+    assert found["fourth"] == ["recording.wav"]
+    assert found["five"] == []
+    assert found["six"] == [six]
+    # The third, the fourth, and five.
+    assert stream.report.set_aside["recording_ambiguous"].count == 3
+
+
+def test_records_of_several_files_find_theirs(tmp_path: Path) -> None:
+    # Traces are brought together by key: by then no record is in its own folder any more.
+    example = Path(__file__).parents[2] / "examples/openinference"
+    [source] = [path for path in example.iterdir() if path.suffix in (".json", ".jsonl")][:1]
+    ids = [one.id for one in convoscope.read(source)]
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    beside = touch(tmp_path / f"{ids[0]}.wav")
+    found = {one.id: paths(one) for one in convoscope.read(tmp_path / source.name)}
+    assert found == {id: [beside] if id == ids[0] else [] for id in ids}
+
+
+def test_an_id_is_no_path(tmp_path: Path) -> None:
+    touch(tmp_path / "secret.wav")
+    conversation = only(log(tmp_path / "logs", {"id": "../secret", **CHAT}))
+    assert conversation.recording is None

@@ -1,0 +1,98 @@
+"""What a recording says by itself, on tracks whose speech is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from convoscope.conversation import Conversation, Participant
+from convoscope.metrics.audio.talk import agent_talk_share, longest_silence, overlap_share, speech_share
+from convoscope.metrics.declaration import Metric
+from convoscope.resources.sound import RecordingError
+from convoscope.scores.observation import Observation
+from support.tracks import GivenRecording, GivenTrack
+
+CALL = Conversation(id="call", participants=(Participant("u", "user"), Participant("a", "assistant")))
+AGENT = [(1.0, 5.0), (10.0, 16.0)]
+USER = [(6.0, 9.0), (15.0, 16.5)]
+SIDES = (GivenTrack("u", "user", USER, 20.0), GivenTrack("a", "assistant", AGENT, 20.0))
+MIXED = (GivenTrack("", "", [(1.0, 5.0), (6.0, 9.0), (10.0, 16.5)], 20.0),)
+UNKNOWN = (GivenTrack("", "", USER, 20.0), GivenTrack("", "", AGENT, 20.0))
+
+
+def observed(metric: Metric, tracks: Sequence[GivenTrack]) -> Observation:
+    [observation] = metric(CALL, recording=GivenRecording(tracks))
+    return observation
+
+
+@pytest.mark.parametrize("tracks", [SIDES, MIXED, UNKNOWN])
+def test_speech_and_silence_need_no_sides(tracks: Sequence[GivenTrack]) -> None:
+    # Speech from 1 to 5, from 6 to 9 and from 10 to 16.5: 13.5 of 20 s.
+    assert observed(speech_share, tracks).value == pytest.approx(13.5 / 20)
+    silence = observed(longest_silence, tracks)
+    # The end: from 16.5 to 20.
+    assert silence.value == pytest.approx(3.5)
+    assert silence.details == {
+        "moments": [
+            {"start": 16.5, "end": 20.0, "kind": "silence", "text": "3.5 s without speech, after the last word"}
+        ]
+    }
+
+
+def test_silences_from_two_seconds_on_are_shown() -> None:
+    # Silent from 0 to 1, from 5 to 7.5, from 8.5 to 10 and from 16 to 20.
+    tracks = (GivenTrack("", "", [(1.0, 5.0), (7.5, 8.5), (10.0, 16.0)], 20.0),)
+    silence = observed(longest_silence, tracks)
+    assert silence.value == 4.0
+    assert silence.details is not None
+    assert [(one["start"], one["end"]) for one in silence.details["moments"]] == [(5.0, 7.5), (16.0, 20.0)]
+    # One of 1.9 s is a figure, and no mark.
+    short = observed(longest_silence, (GivenTrack("", "", [(0.0, 5.0), (6.9, 10.0)], 10.0),))
+    assert (short.value, short.details) == (1.9, None)
+
+
+@pytest.mark.parametrize("tracks", [SIDES, UNKNOWN])
+def test_overlap_needs_two_tracks_and_no_names(tracks: Sequence[GivenTrack]) -> None:
+    overlap = observed(overlap_share, tracks)
+    # Both from 15 to 16: 1 of 13.5 s.
+    assert (overlap.numerator, overlap.denominator) == (1.0, 13.5)
+    assert overlap.details is not None
+    assert [(one["start"], one["end"], one["kind"]) for one in overlap.details["moments"]] == [(15.0, 16.0, "overlap")]
+
+
+def test_the_agents_share_needs_to_know_who_it_is() -> None:
+    # The agent 4 + 6 s, the user 3 + 1.5 s.
+    assert observed(agent_talk_share, SIDES).value == pytest.approx(10 / 14.5)
+    assert observed(agent_talk_share, UNKNOWN).reason == "speakers_unknown"
+
+
+def test_one_channel_has_no_overlap_and_no_shares() -> None:
+    for metric in (overlap_share, agent_talk_share):
+        assert observed(metric, MIXED).reason == "speakers_unknown"
+
+
+def test_an_echo_of_the_agent_is_no_overlap() -> None:
+    agent = [(1.0, 12.0), (20.0, 30.0)]
+    echo = (GivenTrack("u", "user", [*agent, (14.0, 16.0)], 40.0), GivenTrack("a", "assistant", agent, 40.0))
+    for metric in (overlap_share, agent_talk_share):
+        assert observed(metric, echo).reason == "channels_not_separate"
+
+
+def test_next_to_no_speech_is_no_measurement() -> None:
+    quiet = (GivenTrack("u", "user", [(1.0, 3.0)], 20.0), GivenTrack("a", "assistant", [], 20.0))
+    for metric in (speech_share, longest_silence, overlap_share, agent_talk_share):
+        assert (observed(metric, quiet).status, observed(metric, quiet).reason) == (
+            "not_applicable",
+            "too_little_speech",
+        )
+
+
+def test_what_cannot_be_opened_has_its_reason() -> None:
+    class Broken(GivenRecording):
+        def tracks(self, conversation: Conversation) -> Sequence[GivenTrack]:
+            raise RecordingError("recording_not_found", "call.wav")
+
+    [observation] = speech_share(CALL, recording=Broken(()))
+    assert (observation.status, observation.reason) == ("unmeasured", "recording_not_found")
+    assert observation.detail == "call.wav"
