@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from convoscope.analysis.judge_check import pairs_of
 from convoscope.conversation import Conversation
@@ -19,14 +21,35 @@ from convoscope.scoring.evaluate import answered
 
 ROOT = Path(__file__).parents[1]
 MODEL = "smollm2-135m"
-GROUPS = (
-    ("answer.factual_accuracy", "answer.claim_verification", "answer.hallucination_detection"),
-    ("agent.goal_achievement", "agent.conversation_coherence"),
-)
-"""Metrics whose rubrics show the same."""
+GROUPS = {
+    ("agent.goal_achievement", "agent.conversation_coherence"): 8,
+    ("answer.factual_accuracy", "answer.claim_verification", "answer.hallucination_detection"): 3,
+    (
+        "telephony.appropriate_call_termination",
+        "conversation.knowledge_retention",
+        "telephony.conversation_context_coherence",
+    ): 2,
+}
+"""Metrics whose rubrics show the same, and how many pairs of `judge check` they are asked about."""
+TOKENS = 150
+"""Where an answer to one question is cut; to several, so many times that."""
+LEAST = 30
+"""Scores with a value in both forms, below which nothing is said of what joint questions lose."""
 
 
-def run(groups: Sequence[Sequence[str]] = GROUPS, pairs: int = 1) -> None:
+class Asked(NamedTuple):
+    """Scores of all items, and how long they took."""
+
+    scores: list[Observation]
+    seconds: float
+
+    @property
+    def unusable(self) -> str:
+        reasons = Counter(score.reason for score in self.scores if score.value is None)
+        return f"{sum(reasons.values())} ({', '.join(f'{reason} {count}' for reason, count in reasons.most_common())})"
+
+
+def run(groups: Mapping[tuple[str, ...], int] = GROUPS) -> None:
     """Ask a small model about the pairs of each group, one question at a time and all in one request."""
     sys.path.insert(0, str(ROOT / "tests"))
     from support.model_server import model_server  # type: ignore[import-not-found]
@@ -34,24 +57,47 @@ def run(groups: Sequence[Sequence[str]] = GROUPS, pairs: int = 1) -> None:
 
     with model_server(fetch(MODEL), context=4096) as server:
         print(f"{MODEL}, temperature 0: single questions beside joint ones")
-        for names in groups:
-            items = [pair.conversation(which) for pair in pairs_of(names[0])[:pairs] for which in ("good", "bad")]
-            single, alone = asyncio.run(_asked(server.openai, names, items, joint=False))
-            joint, together = asyncio.run(_asked(server.openai, names, items, joint=True))
-            both = [(one.value, other.value) for one, other in zip(single, joint, strict=True)]
-            measured = [(one, other) for one, other in both if one is not None and other is not None]
-            equal = sum(one == other for one, other in measured)
-            values = [sum(score.value is not None for score in scores) for scores in (single, joint)]
-            print(
-                f"  {', '.join(names)}: {len(both)} scores; with a value single {values[0]}, joint {values[1]}, "
-                f"both {len(measured)}; equal {equal}; {alone:.1f} s single, {together:.1f} s joint"
-            )
+        for names, most in groups.items():
+            pairs = [pair for name in names for pair in pairs_of(name)][:most]
+            items = [pair.conversation(which) for pair in pairs for which in ("good", "bad")]
+            alone = asyncio.run(_asked(server.openai, names, items, joint=False))
+            together = asyncio.run(_asked(server.openai, names, items, joint=True))
+            print("  " + _compared(names, alone, together), flush=True)
 
 
-async def _asked(
-    judge: str, names: Sequence[str], items: Sequence[Conversation], *, joint: bool
-) -> tuple[list[Observation], float]:
-    settings = JudgeSettings(max_concurrency=1, seconds=900, max_answer_tokens=400, use_cache=False)
+def _compared(names: Sequence[str], alone: Asked, together: Asked) -> str:
+    pairs = list(zip(alone.scores, together.scores, strict=True))
+    both = [
+        (one.value, other.value, (one.details or {})["passes_at"])
+        for one, other in pairs
+        if one.value is not None and other.value is not None
+    ]
+    equal = sum(one == other for one, other, _ in both)
+    same_side = sum((one >= mark) == (other >= mark) for one, other, mark in both)
+    lost = sum(one.value is not None and other.value is None for one, other in pairs)
+    return (
+        f"{', '.join(names)}: {len(pairs)} scores; without a value single {alone.unusable}, "
+        f"joint {together.unusable}; agreement: n {len(both)} with a value in both, of these {equal} equal, "
+        f"{same_side} on the same side of the mark; {alone.seconds:.0f} s single, {together.seconds:.0f} s joint\n"
+        f"    joint questions: {decision(len(both), equal, lost)}"
+    )
+
+
+def decision(both: int, equal: int, lost: int) -> str:
+    """Whether questions may go together. Only what is known to lose nothing may.
+
+    `lost` are the scores that have a value in a question of their own, and none in a joint one.
+    """
+    losses = [f"{both - equal} of {both} scores differ"] if equal < both else []
+    losses += [f"values lost: {lost}"] if lost else []
+    if losses:
+        return f"off: {', '.join(losses)}"
+    return "on, they lose nothing" if both >= LEAST else f"off, {both} scores are too few to say, it takes {LEAST}"
+
+
+async def _asked(judge: str, names: Sequence[str], items: Sequence[Conversation], *, joint: bool) -> Asked:
+    tokens = TOKENS * (len(names) if joint else 1)
+    settings = JudgeSettings(max_concurrency=1, seconds=900, max_answer_tokens=tokens, use_cache=False)
     instrument = Instrument(judge, settings)
     asked = AskedOnce(instrument, joint_metrics=names if joint else ())
     began = time.perf_counter()
@@ -62,4 +108,8 @@ async def _asked(
             assert isinstance(declared, Metric)
             scores += await answered(declared, item, {"judge": asked})
     await instrument.aclose()
-    return scores, time.perf_counter() - began
+    return Asked(scores, time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    run(dict.fromkeys(list(GROUPS)[:1], 1))

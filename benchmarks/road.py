@@ -5,6 +5,7 @@ One worker, CPU time. The difference between two sizes leaves out what every run
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -55,12 +56,15 @@ def run(folder: Path) -> None:
     print()
 
 
-def cost(logs: Path, out: Path, metrics: Sequence[str] = ()) -> float:
-    """Seconds of CPU time of the whole command, page included."""
+def cost(logs: Path, out: Path, metrics: Sequence[str] = (), conversations: int = 0) -> float:
+    """Seconds of CPU time of the whole command, page included; it must score so many `conversations`."""
     command = [str(Path(sys.executable).with_name("convoscope")), "score", str(logs), "--out", str(out)]
     command += ["--workers", "1", *(["--metrics", ",".join(metrics)] if metrics else [])]
     before = scoring.children_cpu()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    scored = json.loads((out / "summary.json").read_bytes())["conversations"]
+    if conversations and scored != conversations:
+        raise SystemExit(f"{scored} of {conversations} conversations were scored: the rest are copies")
     shutil.rmtree(out)
     return scoring.children_cpu() - before
 
@@ -76,7 +80,7 @@ def _events(folder: Path) -> None:
 
 
 def _calls(folder: Path) -> None:
-    """The real call many times over, as so many folders."""
+    """The real call many times over, as so many folders, each with a word of its own: copies would be left out."""
     shared = Path(os.environ.get("CONVOSCOPE_SHARED", Path(__file__).parents[2] / "shared"))
     call = shared / "data" / "voice-logs" / _CALL
     if not call.is_dir():
@@ -85,8 +89,13 @@ def _calls(folder: Path) -> None:
     costs = []
     for count in (10, 110):
         for number in range(count):
-            shutil.copytree(call, folder / f"road-calls-{count}" / f"call-{number}")
-        costs.append(cost(folder / f"road-calls-{count}", folder / f"road-run-{count}"))
+            copy = Path(shutil.copytree(call, folder / f"road-calls-{count}" / f"call-{number}"))
+            for file in copy.iterdir():
+                file.chmod(0o644)
+                file.write_text(
+                    file.read_text().replace(" your ", f" your {chr(97 + number % 26) * (2 + number // 26)} ")
+                )
+        costs.append(cost(folder / f"road-calls-{count}", folder / f"road-run-{count}", conversations=count))
     each = 10 * (costs[1] - costs[0])
     unit = 1000 * min(voice.json_seconds(call) for _ in range(3))
     print(

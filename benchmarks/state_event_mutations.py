@@ -313,7 +313,7 @@ def _text(change: Callable[[bytes, Draw], bytes]) -> Callable[[list[bytes], Draw
 
 def _put_in(text: bytes, draw: Draw) -> bytes:
     junk = [b"NaN", b"-Infinity", b"1e999", b'"\\ud800"', b'"\\u0000"', b'"\x01"', b'"\xff"', b"9" * 400, b'"\\u00e9"']
-    at = text.rfind(b": ", 0, draw.randrange(len(text)) + 2) + 2
+    at = text.rfind(b": ", 0, draw.randrange(len(text) + 1) + 2) + 2
     end = min((place for place in (text.find(b", ", at), text.find(b"}", at)) if place >= 0), default=len(text))
     return text[:at] + draw.choice(junk) + text[end:]
 
