@@ -14,13 +14,10 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from convoscope.conversation import to_json
 from convoscope.errors import InputError, UsageError
 from convoscope.ingest.discover import LOCK, find_inputs
 from convoscope.ingest.report import ReadReport
 from convoscope.ingest.split import cut
-from convoscope.metrics import example
-from convoscope.runs.make import make_run
 from convoscope.runs.part_files import RunFiles
 from convoscope.scoring.engines import WorkerDied
 from convoscope.scoring.engines.remote import do_partition, forget_work, sent_work
@@ -28,6 +25,8 @@ from convoscope.scoring.partition import PartitionTask
 from support.engine_checks import (
     EVERYTHING,
     check_bytes,
+    check_judges,
+    check_lost_worker,
     check_resumed,
     score_talks,
     stop_driver,
@@ -35,7 +34,6 @@ from support.engine_checks import (
     write_talks,
 )
 from support.generated import write_lines
-from support.judge_server import judge_server
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +55,8 @@ def test_parts_and_bytes_are_those_of_this_machine(address: str, tmp_path: Path)
 def test_your_own_code_reaches_workers_and_a_lost_worker_is_a_partition_done_again(
     address: str, tmp_path: Path
 ) -> None:
-    source = write_talks(tmp_path, "lost_dask")
-    (tmp_path / "kill-once").touch()
-    run = score_talks(tmp_path, source, address)
-    assert not (tmp_path / "kill-once").exists()  # the worker was killed
+    run = check_lost_worker(tmp_path, write_talks(tmp_path, "lost_dask"), address)
     assert len(run.receipt.parts) == 6
-    assert [one.id for one in run.conversations()] == ["0", "1", "2", "3", "4", "5"]
-    assert run.summary.metrics[0].value == pytest.approx(2 / 6)  # the first and the fourth
 
 
 @EVERYTHING
@@ -88,28 +81,7 @@ def test_code_that_changed_is_loaded_again(address: str, tmp_path: Path) -> None
 
 
 def test_judges_share_one_budget_and_one_limit(address: str, tmp_path: Path) -> None:
-    calls = [example("user: Hello?", f"assistant: Hello, {number}.", id=f"call-{number}") for number in range(12)]
-    (tmp_path / "calls").mkdir()
-    for number, call in enumerate(calls):
-        (tmp_path / "calls" / f"{number}.json").write_bytes(to_json(call))
-    with judge_server() as server:
-        server.seconds = 0.02
-        run = make_run(
-            tmp_path / "calls",
-            judge=server.openai,
-            metrics="judged.faithfulness",
-            out=tmp_path / "run",
-            engine=address,
-            max_questions=7,
-            max_concurrency=2,
-            part_bytes=200,
-        )
-        # Each of the two workers has one question in flight, and all workers together ask 7 of the 12.
-        assert len(server.prompts) == 7
-        assert server.most_in_flight <= 2
-    assert len(run.receipt.parts) > 3
-    reasons = sorted(row.reason for row in run.scores() if row.metric == "judged.faithfulness")
-    assert reasons == [""] * 7 + ["budget_spent"] * 5
+    assert len(check_judges(tmp_path, address).receipt.parts) > 3
 
 
 def test_money_is_counted_over_all_workers(address: str, tmp_path: Path) -> None:

@@ -25,43 +25,10 @@ from convoscope.scoring.engines import Engine, LocalEngine, engine_for
 from convoscope.scoring.engines.named import parse_address
 from convoscope.scoring.engines.remote import counter_class
 from convoscope.scoring.partition import PartDone
+from support.engine_checks import CODE
 from support.generated import FEW, write_lines
 
-MINE = '''
-from convoscope.conversation import Conversation, Participant, Text, Utterance
-from convoscope.ingest.reader import Detection, Reader
-from convoscope import metric
-from convoscope.metrics import measured
-
-
-class Notes(Reader):
-    """Plain lines: who, a bar, what."""
-
-    name = "notes"
-    title = "Notes of a talk"
-
-    def detect(self, sample):
-        if sample.container == "text" and all(" | " in line for line in sample.values):
-            return Detection(0.9, "lines of who | what", "file")
-        return None
-
-    def build(self, group, notes):
-        said = [record.value.split(" | ", 1) for record in group.records]
-        events = tuple(
-            Utterance(seq=place, speaker=who, intended=Text(what, "notes")) for place, (who, what) in enumerate(said)
-        )
-        people = tuple(Participant(who, who) for who in ("user", "assistant"))
-        yield Conversation(id=group.name, participants=people, timeline=events)
-
-
-NOTES = Notes()
-
-
-@metric("mine.shouting", version=1, observes="conversation", unit="count", better="lower")
-def shouting(conversation):
-    """How many utterances are in capitals?"""
-    return measured(conversation, sum(conversation.text(one).isupper() for one in conversation.utterances))
-'''
+NOTES = CODE.replace("NAME", "notes")
 
 
 class Backwards:
@@ -121,7 +88,7 @@ def test_the_bytes_are_the_same(engine: Engine, tmp_path: Path) -> None:
 )
 def test_workers_load_your_own_readers_and_metrics(name: str, engine: Engine, notes: Path, tmp_path: Path) -> None:
     source = tmp_path / f"my_{name}_notes.py"
-    source.write_text(MINE)
+    source.write_text(NOTES)
     run = make_run(
         notes,
         metrics=["mine.shouting"],
@@ -151,9 +118,12 @@ def test_a_metric_that_has_no_name_elsewhere_is_scored_here(tmp_path: Path) -> N
 
 def test_a_changed_reader_makes_another_run(notes: Path, tmp_path: Path) -> None:
     source = notes.parent / "my_other_notes.py"
-    for text in (MINE, MINE.replace("Notes of a talk", "Notes of talks")):
+    for text in (
+        NOTES,
+        NOTES.replace("Notes of a talk", "Notes of talks"),
+    ):
         source.write_text(text)
-        if text != MINE:
+        if text != NOTES:
             with pytest.raises(convoscope.ConvoscopeError, match="sources changed"):
                 make_run(notes, metrics=["conversation.turns"], readers_from=[source], out=tmp_path / "run", workers=1)
         else:
@@ -167,7 +137,7 @@ def test_there_is_at_least_one_worker() -> None:
 
 def test_reading_by_hand(notes: Path) -> None:
     source = notes.parent / "my_third_notes.py"
-    source.write_text(MINE)
+    source.write_text(NOTES)
     talks = list(convoscope.read(notes, readers_from=[source]))
     assert [talk.id for talk in talks] == [str(number) for number in range(6)]
     with pytest.raises(convoscope.ConvoscopeError, match="no conversation could be read"):

@@ -14,22 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from convoscope.conversation import to_json
 from convoscope.errors import UsageError
-from convoscope.metrics import example
-from convoscope.runs.make import make_run
 from convoscope.scoring.engines import engine_for
 from support.engine_checks import (
     EVERYTHING,
     check_bytes,
+    check_judges,
+    check_lost_worker,
     check_resumed,
     descendants,
-    score_talks,
     stop_driver,
     wait_for_end,
     write_talks,
 )
-from support.judge_server import judge_server
 
 pytestmark = [
     EVERYTHING,
@@ -63,35 +60,10 @@ class TestOnOneCluster:
         check_bytes(tmp_path, LOCAL)
 
     def test_your_own_code_reaches_workers_and_a_lost_worker_is_a_partition_done_again(self, tmp_path: Path) -> None:
-        source = write_talks(tmp_path, "lost_ray")
-        (tmp_path / "kill-once").touch()
-        run = score_talks(tmp_path, source, LOCAL)
-        assert not (tmp_path / "kill-once").exists()  # the worker was killed
-        assert [one.id for one in run.conversations()] == ["0", "1", "2", "3", "4", "5"]
-        assert run.summary.metrics[0].value == pytest.approx(2 / 6)  # the first and the fourth
+        check_lost_worker(tmp_path, write_talks(tmp_path, "lost_ray"), LOCAL)
 
     def test_judges_share_one_budget_and_one_limit(self, tmp_path: Path) -> None:
-        (tmp_path / "calls").mkdir()
-        for number in range(12):
-            call = example("user: Hello?", f"assistant: Hello, {number}.", id=f"call-{number}")
-            (tmp_path / "calls" / f"{number}.json").write_bytes(to_json(call))
-        with judge_server() as server:
-            server.seconds = 0.02
-            run = make_run(
-                tmp_path / "calls",
-                judge=server.openai,
-                metrics="judged.faithfulness",
-                out=tmp_path / "run",
-                engine=LOCAL,
-                max_questions=7,
-                max_concurrency=2,
-                part_bytes=200,
-            )
-            # Each of the two workers has one question in flight, and all workers together ask 7 of the 12.
-            assert len(server.prompts) == 7
-            assert server.most_in_flight <= 2
-        reasons = sorted(row.reason for row in run.scores() if row.metric == "judged.faithfulness")
-        assert reasons == [""] * 7 + ["budget_spent"] * 5
+        check_judges(tmp_path, LOCAL)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

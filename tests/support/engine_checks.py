@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from convoscope.conversation import to_json
+from convoscope.metrics import example
 from convoscope.runs.make import make_run
 from convoscope.runs.run import Run
 from support.generated import FEW, write_lines
+from support.judge_server import judge_server
 
 EVERYTHING = pytest.mark.skipif(not os.environ.get("CONVOSCOPE_ENGINES"), reason="make test-engines runs it")
 
@@ -102,6 +105,41 @@ def check_bytes(folder: Path, engine: str) -> None:
 def files_of(run: Run) -> list[str]:
     """The files of a run, by their paths in it."""
     return sorted(str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file())
+
+
+def check_judges(folder: Path, engine: str) -> Run:
+    """Of two workers each has one question in flight, and all workers together ask 7 of the 12."""
+    (folder / "calls").mkdir()
+    for number in range(12):
+        call = example("user: Hello?", f"assistant: Hello, {number}.", id=f"call-{number}")
+        (folder / "calls" / f"{number}.json").write_bytes(to_json(call))
+    with judge_server() as server:
+        server.seconds = 0.02
+        run = make_run(
+            folder / "calls",
+            judge=server.openai,
+            metrics="judged.faithfulness",
+            out=folder / "run",
+            engine=engine,
+            max_questions=7,
+            max_concurrency=2,
+            part_bytes=200,
+        )
+        assert len(server.prompts) == 7
+        assert server.most_in_flight <= 2
+    reasons = sorted(row.reason for row in run.scores() if row.metric == "judged.faithfulness")
+    assert reasons == [""] * 7 + ["budget_spent"] * 5
+    return run
+
+
+def check_lost_worker(folder: Path, source: Path, engine: str) -> Run:
+    """A worker is killed once, and its part is done again."""
+    (folder / "kill-once").touch()
+    run = score_talks(folder, source, engine)
+    assert not (folder / "kill-once").exists()  # the worker was killed
+    assert [one.id for one in run.conversations()] == ["0", "1", "2", "3", "4", "5"]
+    assert run.summary.metrics[0].value == pytest.approx(2 / 6)  # the first and the fourth
+    return run
 
 
 CHATS, PART = 60, 3_000
