@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from convoscope.errors import ConvoscopeError, UsageError
 
@@ -285,12 +285,22 @@ def forget(folder: Path) -> None:
     remote.fs.invalidate_cache()
 
 
-def changes_below(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size, and time in nanoseconds, of each object of a store below a path, as they are now."""
+class LogState(NamedTuple):
+    """What a log is: its size, when it was written, in nanoseconds, and what a store says of its content."""
+
+    size: int
+    changed: int
+    tag: str = ""
+
+
+def changes_below(folder: Path) -> dict[str, LogState]:
+    """What each object of a store below a path is now."""
     remote: Any = folder
     remote.fs.invalidate_cache()
     return {
-        name: (int(entry.get("size") or 0), _nanoseconds(entry))
+        name: LogState(
+            int(entry.get("size") or 0), _nanoseconds(entry), str(entry.get("ETag") or entry.get("etag") or "")
+        )
         for name, entry in remote.fs.find(remote.path, detail=True).items()
     }
 
@@ -346,6 +356,7 @@ def reason_of(error: BaseException) -> str:
 
 __all__ = [
     "HINT",
+    "LogState",
     "StoreError",
     "addresses",
     "as_path",
