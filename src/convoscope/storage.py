@@ -6,6 +6,9 @@ import hashlib
 import io
 import os
 import re
+import shutil
+import sys
+import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,6 +22,9 @@ from convoscope.errors import ConvoscopeError, UsageError
 
 if TYPE_CHECKING:
     import duckdb
+
+if sys.platform != "win32":
+    import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -354,9 +360,52 @@ def reason_of(error: BaseException) -> str:
     return str(error).strip().split("\n")[0][:300] or type(error).__name__
 
 
+class OwnFolder:
+    """A temporary folder of this process. Before it is made, those of processes that were killed are removed.
+
+    A process that lives holds the lock in its folder; the system opens it when the process dies, however it died.
+    """
+
+    def __init__(self) -> None:
+        for left in Path(tempfile.gettempdir()).glob(f"convoscope-*/{_OWN_LOCK}"):
+            _remove_if_left(left)
+        self.path = Path(tempfile.mkdtemp(prefix="convoscope-"))
+        self._lock = -1
+        if sys.platform != "win32":
+            # It gets its name when it is locked: another process may look for folders right now.
+            fresh = self.path / f"{_OWN_LOCK}.new"
+            self._lock = os.open(fresh, os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            fresh.rename(self.path / _OWN_LOCK)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+_OWN_LOCK = "in-use"
+
+
+def _remove_if_left(lock: Path) -> None:
+    """Remove a folder that no process holds the lock of."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):  # of another user, held, or removed just now
+        opened = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+        finally:
+            os.close(opened)
+
+
 __all__ = [
     "HINT",
     "LogState",
+    "OwnFolder",
     "StoreError",
     "addresses",
     "as_path",
