@@ -6,6 +6,9 @@ import hashlib
 import io
 import os
 import re
+import shutil
+import sys
+import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -13,12 +16,15 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from convoscope.errors import ConvoscopeError, UsageError
 
 if TYPE_CHECKING:
     import duckdb
+
+if sys.platform != "win32":
+    import fcntl
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -285,12 +291,22 @@ def forget(folder: Path) -> None:
     remote.fs.invalidate_cache()
 
 
-def changes_below(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size, and time in nanoseconds, of each object of a store below a path, as they are now."""
+class LogState(NamedTuple):
+    """What a log is: its size, when it was written, in nanoseconds, and what a store says of its content."""
+
+    size: int
+    changed: int
+    tag: str = ""
+
+
+def changes_below(folder: Path) -> dict[str, LogState]:
+    """What each object of a store below a path is now."""
     remote: Any = folder
     remote.fs.invalidate_cache()
     return {
-        name: (int(entry.get("size") or 0), _nanoseconds(entry))
+        name: LogState(
+            int(entry.get("size") or 0), _nanoseconds(entry), str(entry.get("ETag") or entry.get("etag") or "")
+        )
         for name, entry in remote.fs.find(remote.path, detail=True).items()
     }
 
@@ -344,8 +360,52 @@ def reason_of(error: BaseException) -> str:
     return str(error).strip().split("\n")[0][:300] or type(error).__name__
 
 
+class OwnFolder:
+    """A temporary folder of this process. Before it is made, those of processes that were killed are removed.
+
+    A process that lives holds the lock in its folder; the system opens it when the process dies, however it died.
+    """
+
+    def __init__(self) -> None:
+        for left in Path(tempfile.gettempdir()).glob(f"convoscope-*/{_OWN_LOCK}"):
+            _remove_if_left(left)
+        self.path = Path(tempfile.mkdtemp(prefix="convoscope-"))
+        self._lock = -1
+        if sys.platform != "win32":
+            # It gets its name when it is locked: another process may look for folders right now.
+            fresh = self.path / f"{_OWN_LOCK}.new"
+            self._lock = os.open(fresh, os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            fresh.rename(self.path / _OWN_LOCK)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+_OWN_LOCK = "in-use"
+
+
+def _remove_if_left(lock: Path) -> None:
+    """Remove a folder that no process holds the lock of."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):  # of another user, held, or removed just now
+        opened = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+        finally:
+            os.close(opened)
+
+
 __all__ = [
     "HINT",
+    "LogState",
+    "OwnFolder",
     "StoreError",
     "addresses",
     "as_path",

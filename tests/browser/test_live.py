@@ -65,6 +65,22 @@ def test_the_last_hour_is_renewed_without_loading_the_page(look: Look, tmp_path:
     assert_only_news_were_asked_for(view)
 
 
+def test_a_watch_that_ended_and_one_that_writes_no_more(look: Look, tmp_path: Path) -> None:
+    """The times of day are those of the browser."""
+    run, live = made(tmp_path, 30)
+    live = replace(live, answer="last hour: 3 chats ended")
+    write_news(run.folder, replace(live, ended=True))
+    write_page(run, live=live)
+    view = look(run, "#/live")
+    at = view.page.evaluate(f"new Date({1000 * live.written}).toTimeString().slice(0, 5)")
+    expect(view.page.locator("#lasthour")).to_have_text(f"The watch ended at {at}. Last hour: 3 chats ended.")
+    assert "Looked for" not in view.page.inner_text("#lag")
+    # One that would write each tenth of a second.
+    write_news(run.folder, replace(live, written=live.written + 1, renewed=0.1))
+    expect(view.page.locator("#lasthour")).to_contain_text("Watch has written nothing since ")
+    assert_only_news_were_asked_for(view)
+
+
 def test_new_rows_wait_while_the_pointer_is_in_the_list(look: Look, tmp_path: Path) -> None:
     run, live = made(tmp_path, 30)
     live = replace(live, calls=ended("a"))

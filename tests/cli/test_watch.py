@@ -191,7 +191,9 @@ def test_what_cannot_be_read_is_said_once(tmp_path: Path) -> None:
         watch.until("following")
         assert watch.until("problem")["problem"].startswith("broken.jsonl")
         add(tmp_path / "logs" / "a.jsonl", 1)
-        events = [watch.next()["event"] for _ in range(4)]
+        events = [watch.next()["event"] for _ in range(2)]
+        add(tmp_path / "logs" / "a.jsonl", 3)
+        events += [watch.next()["event"] for _ in range(2)]
         assert "ended" in events
         assert "problem" not in events
         assert watch.interrupt() == 0
@@ -212,6 +214,133 @@ def test_a_rating_that_nobody_gave_yet(tmp_path: Path) -> None:
         ]
         assert watch.interrupt() == 0
         assert watch.until("end")["answer"]["conversations"] == 2
+
+
+def test_a_reader_that_has_seen_enough_ends_it(tmp_path: Path) -> None:
+    """`head -n 1` reads one line: what comes later goes to nobody. Two conversations, and the target is missed."""
+    (tmp_path / "logs").mkdir()
+    add(tmp_path / "logs" / "a.jsonl", 1, 3)
+    with watching(tmp_path, "--target", "turns >= 100") as watch:
+        watch.until("following")
+        assert watch.process.stdout is not None
+        watch.process.stdout.close()
+        assert watch.process.wait(timeout=60) == 1
+        assert live(tmp_path / "run")["ended"] is True
+        assert watch.process.stderr is not None
+        assert watch.process.stderr.read() == ""
+        watch.process.stdout = None
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_service_that_is_stopped_ends_as_with_ctrl_c(tmp_path: Path, workers: str) -> None:
+    (tmp_path / "logs").mkdir()
+    add(tmp_path / "logs" / "a.jsonl", 1, 3)
+    with watching(tmp_path, "--target", "turns >= 100", "--workers", workers) as watch:
+        watch.until("following")
+        add(tmp_path / "logs" / "a.jsonl", 5)
+        watch.until("ended")
+        watch.process.terminate()
+        assert watch.process.wait(timeout=60) == 1
+        assert watch.until("end")["answer"]["conversations"] == 3
+        news = live(tmp_path / "run")
+        assert (news["ended"], news["total"], [one["id"] for one in news["calls"]]) == (True, 3, ["chat-00005"])
+
+
+def test_before_anything_was_scored_it_ends_as_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with watching(tmp_path) as watch:
+        watch.until("following")
+        watch.process.terminate()
+        assert watch.process.wait(timeout=60) == 130
+
+
+class TestNewLines:
+    """What is a new line: bytes that were in no log at the look before."""
+
+    def watch(self, folder: Path) -> Any:
+        from convoscope.analysis.policy import hold
+        from convoscope.report.watch import Pace, Watch, watch_settings
+
+        (folder / "logs").mkdir()
+        add(folder / "logs" / "a.jsonl", 1, 3)
+        settings = watch_settings(folder / "logs", out=folder / "run", metrics=["turns"], workers=1)
+        watch = Watch(folder / "logs", settings, lambda run: hold(run, (), None, None), Pace(0.01, 3000, 3000))
+        assert [*watch._begin()]
+        # As if the newest line was an hour old.
+        watch._quiet_since -= 3600
+        return watch
+
+    def change(self, logs: Path, name: str) -> None:
+        log = logs / "a.jsonl"
+        if name == "touched":
+            os.utime(log, ns=(1, 1))
+        elif name == "renamed":
+            log.rename(logs / "b.jsonl")
+        elif name == "copied":
+            (logs / "b.jsonl").write_bytes(log.read_bytes())
+        elif name == "an empty log":
+            (logs / "b.jsonl").touch()
+        elif name == "deleted":
+            log.unlink()
+        elif name == "a line":
+            add(log, 5)
+        elif name == "half a line":
+            with log.open("a") as stream:
+                stream.write('{"id": "chat')
+        elif name == "a log":
+            add(logs / "b.jsonl", 7)
+
+    @pytest.mark.parametrize(
+        ("name", "is_new"),
+        [
+            ("touched", False),
+            ("renamed", False),
+            ("copied", False),
+            ("an empty log", False),
+            ("deleted", False),
+            ("a line", True),
+            ("half a line", True),
+            ("a log", True),
+        ],
+    )
+    def test_what_resets_the_clock(self, tmp_path: Path, name: str, is_new: bool) -> None:
+        watch = self.watch(tmp_path)
+        newest, quiet = watch._newest, watch._quiet_since
+        self.change(tmp_path / "logs", name)
+        events = [*watch._look()]
+        assert (watch._quiet_since > quiet) is is_new
+        assert (watch._newest > newest) is is_new
+        assert live(tmp_path / "run")["newest"] == watch._newest or not watch.run
+        assert bool([one for one in events if "cannot" in str(one)]) is False
+
+
+def test_a_report_is_not_repeated_while_nothing_happens(tmp_path: Path) -> None:
+    """Due at each look, it comes once, and again after a conversation."""
+    from convoscope.analysis.policy import hold
+    from convoscope.report.watch import Pace, Watch, watch_settings
+
+    (tmp_path / "logs").mkdir()
+    add(tmp_path / "logs" / "a.jsonl", 1, 3)
+    settings = watch_settings(tmp_path / "logs", out=tmp_path / "run", metrics=["turns"], workers=1)
+    held = lambda run: hold(run, ["turns >= 100"], None, None)  # noqa: E731
+    watch = Watch(tmp_path / "logs", settings, held, Pace(0.01, 1e-9, 3000))
+    assert [*watch._begin()]
+
+    def kinds() -> list[str]:
+        return [type(event).__name__ for event in watch._look()]
+
+    assert kinds() == ["HourReport", "TargetState"]
+    assert kinds() == kinds() == []
+    add(tmp_path / "logs" / "a.jsonl", 5)
+    page = (tmp_path / "run" / "report.html").read_bytes()
+    assert kinds() == ["ConversationEnded", "HourReport", "TargetState"]
+    assert kinds() == []
+    # The page was written less than a minute ago: it stays. What is new beside it says which run the page is of.
+    assert (tmp_path / "run" / "report.html").read_bytes() == page
+    news = live(tmp_path / "run")
+    assert ([one["id"] for one in news["calls"]], news["total"], news["ended"]) == (["chat-00005"], 2, False)
+    watch.end()
+    assert (live(tmp_path / "run")["total"], live(tmp_path / "run")["ended"]) == (3, True)
 
 
 class TestItGoesOn:

@@ -123,9 +123,13 @@ def finished_parts(store: Any, address: str) -> int:
     return sum("/journal/" in f"/{name}" for name in names(store, address))
 
 
-def test_a_killed_writer_leaves_no_run_and_its_parts_are_gone_on_from(store: Any, logs: Path, local: Run) -> None:
+def test_a_killed_writer_leaves_no_run_and_its_parts_are_gone_on_from(
+    store: Any, logs: Path, local: Run, tmp_path: Path
+) -> None:
     out = f"{RUN}/killed"
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(logs), out], env={**os.environ})
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(logs), out], env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
     try:
         while process.poll() is None and finished_parts(store, f"{out}.partial") < 3:
             time.sleep(0.01)
@@ -260,3 +264,11 @@ def test_what_the_client_of_a_store_raises_is_no_bug_of_ours(
     said = capsys.readouterr().err
     assert 'the object store: Could not connect to the endpoint URL: "https://store.invalid/runs"' in said
     assert "bug" not in said
+
+
+def test_a_run_that_is_not_there(store: Any) -> None:
+    """A store has no list of runs on this machine; the address may name no bucket."""
+    with pytest.raises(RunError, match=r"there is no run at s3://nobucket/x\n  the store has no bucket nobucket"):
+        Run.open("s3://nobucket/x")
+    with pytest.raises(RunError, match=rf"there is no run at s3://{BUCKET}/none\n  the store has nothing below"):
+        Run.open(f"s3://{BUCKET}/none")

@@ -131,7 +131,7 @@ def arrival_of(id: str, conversation: Conversation, *, again: bool = False) -> A
         id=id,
         outcome=became,
         reached={DONE: True, LOST: False}.get(outcome.name),
-        text=text or _verdict(conversation) or "the log does not say how",
+        text=text or _verdict(conversation) or "how it ended is not in the log",
         agent=dimensions.get("agent") or dimensions.get("model") or "",
         seconds=_seconds(conversation),
         again=again,
@@ -147,4 +147,4 @@ def _verdict(conversation: Conversation) -> str:
 def _seconds(conversation: Conversation) -> float | None:
     moments = [conversation.common(event.time) for event in conversation.timeline if event.time is not None]
     moments += [moment for one in conversation.utterances for span in conversation.sounds(one) for moment in span]
-    return max(moments) - min(moments) if len(moments) > 1 else None
+    return round(max(moments) - min(moments), 3) if len(moments) > 1 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -93,15 +94,20 @@ def watch_command(
         return hold(run, (), policy_file, file_settings)
 
     screen = Screen()
+    # What ends a service, a container or a pod is as Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     watch = Watch(logs, run_settings, held, Pace(every, report, stalled))
     try:
-        for event in watch.events():
+        for event in watch.events(screen.is_closed):
             if json:
                 screen.json_line(event)
             else:
                 for line in str(event).split("\n"):
                     screen.line(line)
             screen.flush()
+            if screen.is_closed():
+                break
+        raise KeyboardInterrupt  # the reader has seen enough, as `head` has
     except BaseException as error:
         # Ctrl-C, also where it reaches the database first.
         if watch.run is None or not is_interrupt(error):
@@ -109,8 +115,7 @@ def watch_command(
                 watch.end()
             raise
     watch.end()
-    if (run := watch.run) is None:
-        return
+    run = watch.run
     result = held(run)
     answer = make_answer(run, result.targets)
     if json:

@@ -283,14 +283,14 @@ def fingerprint(item: Input) -> str:
     known = item.state.digest if item.state is not None else ""
     is_folder = not known and path.is_dir()
     if not is_folder and not item.companions:
-        return "sha256:" + (known or _digest(path))
+        return "sha256:" + (known or digest_of(path))
     whole = hashlib.sha256()
     if not is_folder:
-        whole.update(f"{known or _digest(path)}\n".encode())
+        whole.update(f"{known or digest_of(path)}\n".encode())
     for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()) if is_folder else ():
-        whole.update(f"{inner.relative_to(path).as_posix()} {_digest(inner)}\n".encode())
+        whole.update(f"{inner.relative_to(path).as_posix()} {digest_of(inner)}\n".encode())
     for companion in item.companions:
-        whole.update(f"{_digest(as_path(companion.path))}\n".encode())
+        whole.update(f"{digest_of(as_path(companion.path))}\n".encode())
     return "sha256:" + whole.hexdigest()
 
 
@@ -340,7 +340,7 @@ _MAY_CHANGE = 2.0
 """Seconds after its last change in which a file could change once more without another time."""
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
     name, before = str(path), None if is_remote(path) else _state_of(path)
     state, digest = _digests.get(name, (None, ""))
     if before is not None and state == before:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from typing import Any, NamedTuple
@@ -16,6 +14,7 @@ from convoscope.judging.instrument import Instrument, JudgeSettings, checked_nam
 from convoscope.judging.limits import check_budget
 from convoscope.resources.judge import Judge
 from convoscope.resources.registry import JUDGE, ReadyResource, Resource, misfit
+from convoscope.storage import OwnFolder
 
 JudgeLike = str | Judge | Callable[..., Any]
 
@@ -45,9 +44,9 @@ def named_judges(
     """A resource for each judge: a name, a function of a prompt and a schema, or a `Judge` object."""
     if settings.max_questions is not None or settings.max_dollars is not None:
         # All processes of the run count in one file.
-        folder = tempfile.mkdtemp(prefix="convoscope-")
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        settings = msgspec.structs.replace(settings, ledger=f"{folder}/spent.sqlite")
+        folder = OwnFolder()
+        atexit.register(folder.remove)
+        settings = msgspec.structs.replace(settings, ledger=f"{folder.path}/spent.sqlite")
     asked = [*judges, *([] if second_look is None else [second_look])]
     resources = [_resource(judge, settings) for judge in asked]
     names = [checked_name(judge) for judge in asked if isinstance(judge, str)]

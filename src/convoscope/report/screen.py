@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ class Screen:
         self.is_terminal = self._stream.isatty()
         self.lines = 0
         """How many were printed."""
+        self._is_closed = False
 
     def line(self, text: str = "", style: str = "") -> None:
         """One line; styles are for terminals only."""
@@ -57,7 +59,20 @@ class Screen:
         try:
             self._stream.flush()
         except BrokenPipeError:
-            close_pipe(self._stream)
+            self._close()
+
+    def is_closed(self) -> bool:
+        """Whether the program that reads what is printed has ended."""
+        if not self._is_closed and hasattr(select, "poll"):
+            with suppress(OSError, ValueError):  # no file of the system, as in a test
+                poll = select.poll()
+                poll.register(self._stream.fileno(), 0)
+                self._is_closed = any(event & select.POLLERR for _, event in poll.poll(0))
+        return self._is_closed
+
+    def _close(self) -> None:
+        self._is_closed = True
+        close_pipe(self._stream)
 
     def _write_json(self, text: bytes) -> None:
         self._write(clean_json(text.decode()) + "\n")
@@ -67,7 +82,7 @@ class Screen:
         try:
             self._stream.write(text)
         except BrokenPipeError:
-            close_pipe(self._stream)
+            self._close()
 
     @cached_property
     def console(self) -> Console:

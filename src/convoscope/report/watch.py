@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ from convoscope.analysis.targets import DECLARED, Check
 from convoscope.analysis.words import counted, value_text
 from convoscope.errors import ConvoscopeError, NothingReadable, RunError, UsageError, is_interrupt, raised_inside
 from convoscope.harmless import one_line
-from convoscope.ingest.discover import is_unfinished
+from convoscope.ingest.discover import digest_of, is_unfinished
+from convoscope.ingest.io.audio_heads import ENDINGS
 from convoscope.ingest.read import PathLike
 from convoscope.report.page import LiveCall, LivePage, write_news, write_page
 from convoscope.runs.growth import PAGE_DUE
@@ -30,11 +31,20 @@ from convoscope.scoring.job import BEING_WRITTEN
 from convoscope.scoring.labels import NOT_YET
 from convoscope.scoring.settings import ScoreSettings
 from convoscope.statistics.intervals import wilson
-from convoscope.storage import StoreError, as_path, changes_below, is_client_error, is_remote, reason_of, store_errors
+from convoscope.storage import (
+    LogState,
+    StoreError,
+    as_path,
+    changes_below,
+    is_client_error,
+    is_remote,
+    reason_of,
+    store_errors,
+)
 
 HOUR = 3600.0
 PAGE_SECONDS = 60.0
-"""The page is written at most this often: it takes a second, and is renewed each minute."""
+"""The page is written at most this often: it takes a second. What is new in it is small, and written with each look."""
 FEW = 20
 """Of fewer conversations, no share is named."""
 COLUMNS, LEAST_TEXT, MOST_TEXT = 80, 20, 42
@@ -186,7 +196,11 @@ class Watch:
         self._logs, self._settings, self._hold, self._pace = as_path(logs), settings, hold, pace
         self._arrivals, self._recent = Arrivals(), Recent(HOUR)
         self._states: dict[str, str] = {}
-        self._files: dict[str, tuple[int, int]] = {}
+        self._files: dict[str, LogState] = {}
+        self._contents: dict[str, str] = {}
+        """Hashes of the logs that are not empty."""
+        self._newest = 0.0
+        """When the newest line was written, in seconds since 1970."""
         self._said: set[str] = set()
         self._troubles: list[str] = []
         """Why the last look came to nothing."""
@@ -197,23 +211,29 @@ class Watch:
         self._shown = ""
         """The id of the run whose arrivals were shown."""
         self._page_written = self._due = 0.0
+        self._shown_in_news = ""
+        self._of_page: Run | None = None
+        """The run that the page is of."""
+        self._reported_words: list[str] = []
+        self._is_news = False
+        """Something came since it was reported last."""
 
-    def events(self) -> Iterator[WatchEvent]:
-        """What happens, as it happens. It never ends by itself."""
+    def events(self, is_over: Callable[[], bool] = lambda: False) -> Iterator[WatchEvent]:
+        """What happens, as it happens. It does not end before `is_over`, which is asked before each look."""
         yield from self._begin()
-        while True:
+        while not is_over():
             time.sleep(self._pace.every)
             yield from self._look()
 
     def end(self) -> None:
-        """Write the page of what is there."""
+        """Write the page of what is there; it says that no process follows the logs any more."""
         if self.run is not None and self._was_replaced():
             self.run = Run.open(self.run.folder)
-        self._renew_page(always=True)
+        self._renew_page(is_end=True)
 
     def _begin(self) -> Iterator[WatchEvent]:
         """Score what is there; it is no news."""
-        self._files = files_of(self._logs)
+        self._note_new(files_of(self._logs))
         self._due = time.monotonic() + self._settings.ended_after
         problems = [*self._score()]
         known = 0 if self.run is None else self._arrivals.pass_over(self.run)
@@ -235,12 +255,13 @@ class Watch:
     def _news(self) -> Iterator[WatchEvent]:
         """Score what came."""
         files, now = files_of(self._logs), time.monotonic()
-        if files != self._files:
-            self._files, self._quiet_since, self._is_stalled = files, now, False
+        if is_other := files != self._files:
+            if self._note_new(files):
+                self._quiet_since, self._is_stalled = now, False
             # Files that are still being written count as soon as they are not.
             self._due = now + self._settings.ended_after
         is_due = bool(self._due) and now >= self._due
-        if self._quiet_since == now or is_due:
+        if is_other or is_due:
             self._due = 0.0 if is_due else self._due
             yield from self._score()
             if self.run is not None and self.run.receipt.run_id != self._shown:
@@ -250,6 +271,30 @@ class Watch:
             if self.run is not None and self.run.receipt.running and not self._due:
                 self._due = now + self._settings.ended_after
 
+    def _note_new(self, files: Mapping[str, LogState]) -> bool:
+        """Keep what the logs are, and say whether they hold what no log held at the last look.
+
+        One that was touched, renamed, copied or emptied brings nothing new.
+        """
+        before, known = self._contents, {*self._contents.values()}
+        self._contents = {
+            name: before[name] if state == self._files.get(name) and name in before else self._content(name, state)
+            for name, state in files.items()
+            if state.size and not name.lower().endswith(ENDINGS)
+        }
+        new = [files[name].changed / 1e9 for name, content in self._contents.items() if content not in known]
+        self._newest = max(self._newest, *(min(at, time.time()) for at in new), 0.0)
+        self._files = dict(files)
+        return bool(new)
+
+    def _content(self, name: str, state: LogState) -> str:
+        if state.tag:
+            return state.tag
+        try:
+            return digest_of(self._logs if self._logs.is_file() else Path(name))
+        except OSError:  # it went away just now, or cannot be read
+            return f"{state.size} {state.changed}"
+
     def _regular_news(self) -> Iterator[WatchEvent]:
         """What is said when some time has passed."""
         now = time.monotonic()
@@ -257,7 +302,7 @@ class Watch:
             self._is_stalled = True
             yield LogsStalled(seconds=round(now - self._quiet_since))
         if now - self._reported >= self._pace.report:
-            yield from self._report()
+            yield from self._report(if_other=True)
 
     def _page_renewed(self) -> Iterator[WatchEvent]:
         self._renew_page()
@@ -308,7 +353,7 @@ class Watch:
     def _problems(self, texts: Iterable[str]) -> Iterator[NotRead]:
         """Each once; of very many, only how many more there are. A file that is written to right now has time."""
         latest = 1e9 * (time.time() - self._settings.ended_after)
-        busy = {os.path.basename(name) for name, (_, changed) in self._files.items() if changed > latest}
+        busy = {os.path.basename(name) for name, state in self._files.items() if state.changed > latest}
         new = [text for text in dict.fromkeys(texts) if text not in self._said]
         new = [text for text in new if os.path.basename(text.split(":", 1)[0]) not in busy]
         self._said.update(new)
@@ -333,6 +378,7 @@ class Watch:
         self._noun = noun_of(run)
         for arrival in self._arrivals.of(run):
             self._recent.add(time.time(), arrival)
+            self._is_news = True
             yield ConversationEnded(**msgspec.structs.asdict(arrival))
         before = self._states
         self._states = {one.name: one.label for one in self._own_checks(run)}
@@ -342,11 +388,14 @@ class Watch:
         if changed:
             yield from self._report()
 
-    def _report(self) -> Iterator[WatchEvent]:
-        """What the last hour came to, and the targets that are not met."""
+    def _report(self, *, if_other: bool = False) -> Iterator[WatchEvent]:
+        """What the last hour came to, and the targets that are not met; `if_other`, only where that is news."""
         self._reported = time.monotonic()
-        yield self._last_hour()
-        yield from self._missed()
+        events = [self._last_hour(), *self._missed()]
+        words = [one.words for one in events]
+        if not if_other or self._is_news or words != self._reported_words:
+            self._reported_words, self._is_news = words, False
+            yield from events
 
     def _last_hour(self) -> HourReport:
         reached = [one.reached for _, one in self._recent.at(time.time())]
@@ -380,27 +429,35 @@ class Watch:
     def _own_checks(self, run: Run) -> list[Check]:
         return [check for check in self._hold(run).checks if check.source != DECLARED]
 
-    def _renew_page(self, *, always: bool = False) -> None:
-        now = time.monotonic()
-        if self.run is None or (not always and self._page_written and now - self._page_written < PAGE_SECONDS):
+    def _renew_page(self, *, is_end: bool = False) -> None:
+        now, run = time.monotonic(), self.run
+        if run is None:
             return
-        live = self._live(self.run)
-        due = self.run.tables.own(PAGE_DUE)
-        if due.exists() or not (self.run.folder / "report.html").exists():
-            write_page(self.run, targets=self._hold(self.run).targets, live=live)
-            due.unlink(missing_ok=True)
-        write_news(self.run.folder, live)
-        self._page_written = now
+        is_due = is_end or not self._page_written or now - self._page_written >= PAGE_SECONDS
+        if not is_due and self._shown == self._shown_in_news:
+            return
+        if is_due:
+            due = run.tables.own(PAGE_DUE)
+            if due.exists() or not (run.folder / "report.html").exists():
+                write_page(run, targets=self._hold(run).targets, live=self._live(run, is_end=is_end))
+                due.unlink(missing_ok=True)
+            self._of_page, self._page_written = run, now
+        write_news(run.folder, self._live(self._of_page or run, is_end=is_end))
+        self._shown_in_news = self._shown
 
-    def _live(self, run: Run) -> LivePage:
+    def _live(self, page: Run, *, is_end: bool) -> LivePage:
+        """What is new. `page` is the run that the page in the folder is of."""
+        run = self.run or page
         return LivePage(
             written=time.time(),
-            newest=max((changed for _, changed in self._files.values()), default=0) / 1e9,
-            every=PAGE_SECONDS,
+            newest=self._newest,
+            every=max(1.0, min(PAGE_SECONDS, self._pace.every)),
+            renewed=max(PAGE_SECONDS, self._pace.every),
+            ended=is_end,
             stalled=self._pace.stalled,
             logs=str(self._logs),
-            run=run.receipt.run_id,
-            total=run.summary.conversations,
+            run=page.receipt.run_id,
+            total=page.summary.conversations,
             running=run.receipt.running,
             answer=self._last_hour().words,
             targets=[one.words for one in self._missed()],
@@ -449,7 +506,7 @@ def watch(
 
     The options are those of `score`. The run is in `out`, or `runs/LOGS-live`. What is gone from the logs stays in it,
     unless `prune` says otherwise. `every`, `report` and `stalled` are seconds: between two looks at the logs, between
-    two reports, and without a new line before that is said. The page of the run is renewed each minute.
+    two reports, and without a new line before that is said. The page of the run is written each minute.
     """
     given = [targets] if isinstance(targets, str) else list(targets)
     settings = watch_settings(logs, targets=given, **options)
@@ -468,22 +525,24 @@ def watch_settings(logs: PathLike, **options: Any) -> ScoreSettings:
     return ScoreSettings(**{"out": DEFAULT_FOLDER / f"{name}-live", **usual, **given})
 
 
-def files_of(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of each file below a folder, without runs and hidden files."""
+def files_of(folder: Path) -> dict[str, LogState]:
+    """What each file below a folder is, without runs and hidden files."""
     if is_remote(folder):
         with store_errors(folder):
             return changes_below(folder)
     if folder.is_file():
-        status = folder.stat()
-        return {folder.name: (status.st_size, status.st_mtime_ns)}
-    files: dict[str, tuple[int, int]] = {}
+        return {folder.name: _state(folder.stat())}
+    files: dict[str, LogState] = {}
     for where, inner, names in os.walk(folder):
         inner[:] = [one for one in inner if not one.startswith(".") and not _is_run(Path(where, one))]
         for name in names:
             with suppress(OSError):  # it went away just now
-                status = os.stat(os.path.join(where, name))
-                files[os.path.join(where, name)] = (status.st_size, status.st_mtime_ns)
+                files[os.path.join(where, name)] = _state(os.stat(os.path.join(where, name)))
     return files
+
+
+def _state(status: os.stat_result) -> LogState:
+    return LogState(status.st_size, status.st_mtime_ns)
 
 
 def _is_run(folder: Path) -> bool:

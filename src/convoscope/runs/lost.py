@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
-from convoscope.conversation import Conversation, ToolCall, ToolResult, Utterance, from_json
+from convoscope.conversation import Conversation, from_json
 from convoscope.errors import RunError
-from convoscope.ingest.ids import is_session_row
 from convoscope.ingest.report import ReadReport
 from convoscope.metrics.flow.states import STATE_TABLE
 from convoscope.runs.database import CONVERSATIONS, connect, parquet, part_file
 from convoscope.runs.rewrite import write_again
 from convoscope.runs.run import Run
+from convoscope.runs.same_conversation import LogThen, goes_on_from, is_edited, is_one_with, is_rest_of
 from convoscope.scoring.labels import LabelRule
 from convoscope.scoring.partition import PartDone
 
@@ -28,6 +28,7 @@ CONTENT = 'md5(json_merge_patch(body, \'{"id": null, "source": null}\'))'
 """What a conversation says, wherever its record is: a log is renamed when it is rotated."""
 NAMELESS = "json_extract_string(body, '$.source.record') = conversation"
 """Whether a record has no id of its own: it is called by its file and line."""
+FILES = "coalesce(json_extract_string(body, '$.source.files'), '[]')"
 
 
 GOES_ON = "goes_on_after_its_log"
@@ -42,13 +43,16 @@ class Row(NamedTuple):
     id: str
     content: str
     is_nameless: bool
+    files: str = ""
+    """The names of its files, as a list in JSON."""
 
 
 def lost_rows(run: Run, earlier: Collection[PartDone], folder: Path, parts: Sequence[PartDone]) -> list[Row]:
     """The conversations of a run that its logs no longer hold. `parts` are those of the new run, in `folder`.
 
     What lies in the logs as it did is not lost, even where it became a part of a longer conversation. Else one with the
-    same id must say the same, or go on with it: ids are used again. A record without an id may be anywhere.
+    same id must say the same, go on with it, or be what was made of it: ids are used again. A record without an id may
+    be anywhere.
     """
     there = {(one.name, one.start, one.end, one.content) for part in parts for one in part.pieces}
     stays = {part.part for part in parts}
@@ -69,11 +73,11 @@ def lost_rows(run: Run, earlier: Collection[PartDone], folder: Path, parts: Sequ
             return rows
         now.register("wanted", {"id": _objects([one.id for one in rows])})
         now.register("said", {"content": _objects([one.content for one in rows])})
-        query = f"SELECT conversation, {CONTENT} AS content, {NAMELESS} FROM {parquet(*new)}"
+        query = f"SELECT part, row, conversation, {CONTENT} AS content, {NAMELESS}, {FILES} FROM {parquet(*new)}"
         query += " WHERE conversation IN (SELECT id FROM wanted) OR content IN (SELECT content FROM said)"
-        matches = now.execute(query).fetchall()
-        same = {(id, content) for id, content, _ in matches}
-        moved = Counter(content for _, content, is_nameless in matches if is_nameless)
+        matches = [Row(*values) for values in now.execute(query).fetchall()]
+        same = {(one.id, one.content): one.files for one in matches}
+        moved = Counter(one.content for one in matches if one.is_nameless)
         moved.subtract(one.content for one in rows if one.is_nameless and (one.id, one.content) in same)
         left: list[Row] = []
         for row in rows:
@@ -83,9 +87,58 @@ def lost_rows(run: Run, earlier: Collection[PartDone], folder: Path, parts: Sequ
                 moved[row.content] -= 1
             else:
                 left.append(row)
-        ids = {id for id, _, _ in matches}
-        goes_on = _going_on(run, now, new, [one for one in left if one.id in ids])
-    return [one for one in left if one not in goes_on]
+        unchanged = {one.name for part in parts if part.part in known for one in part.pieces}
+        logs = _Logs.of(rows, left, matches, unchanged, {part.part for part in gone if not is_of_logs(part)})
+        ids = {one.id for one in matches}
+        still = _still_there(run, now, new, [one for one in left if one.id in ids], logs)
+    return [one for one in left if one not in still]
+
+
+class _Logs(NamedTuple):
+    """What became of the logs that held conversations which are not there as they were. Logs are lists of names."""
+
+    now: Mapping[str, Set[str]]
+    """By what they were called, what those are called that have something of them as it was."""
+    cut: Set[str]
+    """Something that they held is gone."""
+    taken: Set[tuple[int, int]]
+    """The new rows that were there before, as they are."""
+    unchanged: Set[str]
+    """The names of files of which a part is as it was."""
+    kept: Set[int]
+    """The parts with what was gone before."""
+
+    @classmethod
+    def of(
+        cls,
+        before: Sequence[Row],
+        left: Sequence[Row],
+        matches: Sequence[Row],
+        unchanged: Set[str],
+        kept: Set[int],
+    ) -> _Logs:
+        known = {(one.id, one.content): one for one in before}
+        by_content = {one.content: one for one in before if one.is_nameless}
+        now: dict[str, set[str]] = {}
+        taken: set[tuple[int, int]] = set()
+        for row in matches:
+            earlier = known.get((row.id, row.content)) or (by_content.get(row.content) if row.is_nameless else None)
+            if earlier is not None:
+                taken.add((row.part, row.row))
+                now.setdefault(earlier.files, set()).add(row.files)
+        ids = {one.id for one in matches}
+        cut = {one.files for one in left if one.id not in ids and one.part not in kept}
+        return cls(now, cut, taken, unchanged, kept)
+
+    def then(self, row: Row, later: Row) -> LogThen:
+        """What is known of the log of a row, by a later one with the same id."""
+        now = self.now.get(row.files, frozenset())
+        has_others = later.files in now
+        if later.files == row.files and self.unchanged & {*msgspec.json.decode(row.files)}:
+            has_others = True
+        is_same = has_others or (later.files == row.files and not now)
+        is_whole = row.files not in self.cut and row.part not in self.kept
+        return LogThen(is_same, is_whole, has_others)
 
 
 def is_of_logs(part: PartDone) -> bool:
@@ -103,55 +156,46 @@ def _rows(run: Run, part: PartDone, come: Mapping[str, bool]) -> list[Row]:
     with connect(run.folder) as connection:
         source = parquet(part_file(run.folder, CONVERSATIONS, part.part))
         names = connection.execute(f"SELECT row, conversation FROM {source} ORDER BY row").fetchall()
-        if not any(come.values()) and come.keys().isdisjoint(id for _, id in names):
+        is_apart = not any(come.values()) and come.keys().isdisjoint(id for _, id in names)
+        if is_apart and not (come and is_of_logs(part)):
             # There may be very many that are gone, at each look.
             return [Row(part.part, row, id, "", is_nameless=False) for row, id in names]
-        query = f"SELECT row, conversation, {CONTENT}, {NAMELESS} FROM {source} ORDER BY row"
+        query = f"SELECT row, conversation, {CONTENT}, {NAMELESS}, {FILES} FROM {source} ORDER BY row"
         return [Row(part.part, *values) for values in connection.execute(query).fetchall()]
 
 
-def _going_on(run: Run, now: duckdb.DuckDBPyConnection, new: Sequence[Path], rows: Sequence[Row]) -> frozenset[Row]:
-    """Those of which a new conversation with the same id says all that they say."""
-    goes_on: set[Row] = set()
+def _still_there(
+    run: Run, now: duckdb.DuckDBPyConnection, new: Sequence[Path], rows: Sequence[Row], logs: _Logs
+) -> frozenset[Row]:
+    """Those of which a new conversation with the same id says all that they say, or is what was made of them."""
+    still: set[Row] = set()
+    taken = {*logs.taken}
     for number in dict.fromkeys(one.part for one in rows):
         own = {one.row: one for one in rows if one.part == number}
         now.register("asked", {"id": _objects([one.id for one in own.values()])})
-        query = f"SELECT conversation, body FROM {parquet(*new)} SEMI JOIN asked ON id = conversation"
-        longer: dict[str, list[Conversation]] = {}
-        for id, body in now.execute(query).fetchall():
-            longer.setdefault(id, []).append(from_json(body))
+        query = f"SELECT part, row, conversation, {FILES}, body FROM {parquet(*new)}"
+        query += " SEMI JOIN asked ON id = conversation ORDER BY part, row"
+        later: dict[str, list[tuple[Row, Conversation]]] = {}
+        for part, at, id, files, body in now.execute(query).fetchall():
+            row = Row(part, at, id, "", is_nameless=False, files=files)
+            later.setdefault(id, []).append((row, from_json(body)))
         with connect(run.folder) as connection:
             source = parquet(part_file(run.folder, CONVERSATIONS, number))
             connection.register("asked", {"own": np.array([*own], dtype=np.int32)})
-            matches = connection.execute(f"SELECT row, body FROM {source} SEMI JOIN asked ON own = row").fetchall()
-        for at, body in matches:
-            before = from_json(body)
-            if any(goes_on_from(before, one) for one in longer[own[at].id]):
-                goes_on.add(own[at])
-    return frozenset(goes_on)
-
-
-def goes_on_from(earlier: Conversation, later: Conversation) -> bool:
-    """Whether all that was said and done in one conversation is in the other, in its order and at its times."""
-    events, before = _events_of(later), [*_events_of(earlier)]
-    return bool(before) and all(
-        any(says == known and (at is None or when is None or at == when) for known, when in events)
-        for says, at in before
-    )
-
-
-def _events_of(conversation: Conversation) -> Iterator[tuple[object, float | None]]:
-    """What was said and done, each with its time."""
-    for event in conversation.timeline:
-        at = None if event.time is None else event.time.at
-        if isinstance(event, Utterance):
-            yield (conversation.roles[event.speaker], " ".join(event.meant().split())), at
-        elif isinstance(event, ToolCall):
-            yield ("call", event.name, msgspec.json.encode(event.arguments, order="sorted")), at
-        elif isinstance(event, ToolResult):
-            yield ("result", msgspec.json.encode(event.result, order="sorted")), at
-        else:
-            yield msgspec.json.encode(msgspec.structs.replace(event, seq=0, time=None), order="sorted"), at
+            query = f"SELECT row, body FROM {source} SEMI JOIN asked ON own = row ORDER BY row"
+            before = {own[at]: from_json(body) for at, body in connection.execute(query).fetchall()}
+        for row, conversation in before.items():
+            if longer := [at for at, one in later[row.id] if goes_on_from(conversation, one)]:
+                still.add(row)
+                taken.update((at.part, at.row) for at in longer[:1])
+        for row, conversation in before.items():
+            for at, other in later[row.id] if row not in still else ():
+                is_free = (at.part, at.row) not in taken
+                if is_free and is_edited(conversation, other, logs.then(row, at), has_id=not row.is_nameless):
+                    still.add(row)
+                    taken.add((at.part, at.row))
+                    break
+    return frozenset(still)
 
 
 def without_rests(
@@ -212,44 +256,9 @@ def _rests(
         rest = from_json(body)
         if any(is_rest_of(rest, whole) for whole in wholes.get(id, ())):
             rests.setdefault(number, {})[row] = False
-        elif any(_is_one_with(rest, whole, session_gap) for whole in wholes.get(id, ())):
+        elif any(is_one_with(rest, whole, session_gap) for whole in wholes.get(id, ())):
             rests.setdefault(number, {})[row] = True
     return rests
-
-
-def _is_one_with(rest: Conversation, whole: Conversation, session_gap: float) -> bool:
-    """Whether records that are joined by their id would have been one conversation with those that are gone."""
-    if not (_is_joined(rest) and _is_joined(whole)):
-        return False
-    extras = [(*rest.timeline, *whole.timeline)[0].extras, rest.extras]
-    if not any(map(is_session_row, extras)):
-        return True
-    began, ended = min(_times(rest), default=None), max(_times(whole), default=None)
-    return began is None or ended is None or began - ended < session_gap * 3600
-
-
-def _is_joined(conversation: Conversation) -> bool:
-    """Whether it was joined from records of its id. One that is a whole file is called by the file."""
-    source = conversation.source
-    is_file = any(PurePath(conversation.id).name == PurePath(file).stem for file in source.files)
-    return source.record == conversation.id and not is_file and conversation.id not in source.files
-
-
-def _times(conversation: Conversation) -> Iterator[float]:
-    wall = {clock.id for clock in conversation.clocks if clock.kind == "wall"}
-    return (event.time.at for event in conversation.timeline if event.time is not None and event.time.clock in wall)
-
-
-def is_rest_of(rest: Conversation, whole: Conversation) -> bool:
-    """Whether all of a conversation is in the other, one event after the other, and at the same times."""
-    own, events = [*_events_of(rest)], [*_events_of(whole)]
-    return bool(own) and any(
-        all(
-            says == known and (at is None or when is None or at == when)
-            for (says, at), (known, when) in zip(own, events[start:], strict=False)
-        )
-        for start in range(len(events) - len(own) + 1)
-    )
 
 
 def kept_parts(earlier: Mapping[int, PartDone], folder: Path, lost: Sequence[Row], free: int) -> list[PartDone]:

@@ -107,6 +107,17 @@ class ScoreTable(RunTable):
         return self._scores()
 
 
+def _hint_on_missing(path: Path) -> str:
+    """Where a run may be instead; for an address, which part of it is there."""
+    if not is_remote(path):
+        return "`convoscope runs list` lists the runs"
+    remote: Any = path
+    bucket = remote.path.strip("/").partition("/")[0]
+    if bucket and not remote.fs.exists(bucket):
+        return f"the store has no bucket {bucket}, or your key may not see it"
+    return f"the store has nothing below this address; `convoscope score … --out {path}` makes a run there"
+
+
 def _check_installed(package: str) -> None:
     if find_spec(package) is None:
         raise UsageError(f"this needs {package}", hint=f"pip install {package}; to_list() needs nothing")
@@ -166,7 +177,7 @@ class Run:
     def _open(cls, path: Path) -> Run:
         with store_errors(path):
             if not path.is_dir():
-                raise RunError(f"there is no run at {path}", hint="`convoscope runs list` lists the runs")
+                raise RunError(f"there is no run at {path}", hint=_hint_on_missing(path))
             check_folder(path)
         try:
             receipt = msgspec.json.decode((path / RECEIPT).read_bytes(), type=Receipt)

@@ -12,8 +12,6 @@ it was or as it is, and of two writers one is refused.
 from __future__ import annotations
 
 import secrets
-import shutil
-import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,7 +35,7 @@ from convoscope.runs.partial import Done, Header, write_journal
 from convoscope.runs.receipt import Receipt, canonical_hash
 from convoscope.runs.run import LOOKS, OBJECTS, PARTS, RECEIPT, Run
 from convoscope.scoring.partition import PartDone
-from convoscope.storage import as_path, put_if, store_errors
+from convoscope.storage import OwnFolder, as_path, put_if, store_errors
 
 _JOURNAL = "journal"
 _PUBLISHED = "published"
@@ -54,8 +52,9 @@ class StoredRun:
         self._store = out.fs
         self._root = str(out.path).rstrip("/")
         self._depends_on, self._may_change = dict(depends_on), may_change
-        self._folder = Path(tempfile.mkdtemp(prefix="convoscope-"))
-        self.local = self._folder / out.name
+        self._folder = OwnFolder()
+        self.local = self._folder.path / "run" / out.name
+        self.local.parent.mkdir()
         """Where the run is made on this machine."""
         self._attempt = secrets.token_hex(4)
         self._there: dict[str, _Object] = {}
@@ -82,7 +81,7 @@ class StoredRun:
         return self
 
     def __exit__(self, *error: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def _begin(self) -> None:
         name = f"{self._root}/{RECEIPT}"

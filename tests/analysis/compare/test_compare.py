@@ -48,6 +48,14 @@ class TestUnpaired:
         assert (found["verdict"], found["claims"]) == ("no_clear_difference", [])
         assert "No clear difference yet in whether v2 completes more chats than v1" in found["sentences"][0]
 
+    def test_figures_with_too_few_values(self, tmp_path: Path) -> None:
+        """Eight chats of two tasks: two independent values, fewer than 5. The sides do have the figure in common."""
+        chats = [ended(f"{number}", True, scenario_id=f"s{number % 2}") for number in range(8)]
+        found = made(tmp_path, chats, chats)
+        said = " ".join(found["sentences"])
+        assert "in common" not in said
+        assert re.search(r"No figure of v2 can be compared with v1, such as .*: fewer than 5", said)
+
     def test_what_would_decide(self, tmp_path: Path) -> None:
         """60 and 70 of 100, 65 of 100 together: the squared error is 2 × 0.65 × 0.35 ÷ 99 = 0.00460.
 

@@ -69,7 +69,11 @@ def _of_side(figures: Sequence[ComparedFigure], before: str, after: str, noun: N
         yield Clause(lead=f"{counted(smaller, noun)} of one side: too few to compare {after} with {before}.")
         return
     if not tested:
-        yield Clause(lead=f"{after} and {before} have no figure in common that can be compared.")
+        first = next((one for one in figures if one.remark), None)
+        lead = f"{after} and {before} have no figure in common."
+        if first is not None:
+            lead = f"No figure of {after} can be compared with {before}, such as {first.label}: {first.remark}."
+        yield Clause(lead=lead)
         return
     claimed = [one for one in tested if one.finding in ("better", "worse")]
     outcome = next((one for one in tested if one.metric == OUTCOME_METRIC), None)

@@ -6,6 +6,11 @@ let rows = [];
 
 const ago = (since) => { const minutes = Math.max(0, Math.round((Date.now() / 1000 - since) / 60)); return minutes ? `${minutes} min` : "less than a minute"; };
 const clock = (at) => new Date(at * 1000).toTimeString().slice(0, 5);
+const said = () => {
+  if (news.ended) return `The watch ended at ${clock(news.written)}. `;
+  if (Date.now() / 1000 - news.written > 2 * news.renewed) return `Watch has written nothing since ${clock(news.written)}. `;
+  return stalledFor();
+};
 const stalledFor = () => (news.newest && Date.now() / 1000 - news.newest >= news.stalled ? `No new line for ${ago(news.newest)}. ` : "");
 const isPointed = () => ["hover", "focus-within"].some((state) => $("arrivals") && $("arrivals").matches(`:${state}`));
 const rowKey = (row) => `${row.at} ${row.id}`;
@@ -15,7 +20,7 @@ function ageLine() {
   const came = news.total - facts.live.total;
   const isNew = news.run !== facts.live.run;
   $("age").hidden = $("content").dataset.screen === "live";
-  const text = `${stalledFor()}As of ${clock(facts.live.written)}, ${ago(facts.live.written)} ago.`;
+  const text = `${said()}As of ${clock(facts.live.written)}, ${ago(facts.live.written)} ago.`;
   $("age").replaceChildren(text, ...(isNew ? [` ${came > 0 ? counted(came, `new ${facts.noun}`) : "The figures have changed"}, `, node("button", { class: "btn", type: "button", id: "renew", onclick: renew }, "show")] : []));
 }
 
@@ -38,9 +43,9 @@ function refreshLive() {
   const came = news.calls.filter((row) => !shown.has(rowKey(row))).length;
   const waits = came > 0 && isPointed();
   if (!waits) rows = news.calls;
-  say("lasthour", solid(`${stalledFor()}${capital(news.answer || `Nothing yet: following ${news.logs}`)}.`));
+  say("lasthour", solid(`${said()}${capital(news.answer || `Nothing yet: following ${news.logs}`)}.`));
   const running = news.running ? ` ${counted(news.running, facts.noun)} ${news.running === 1 ? "goes" : "go"} on: not counted.` : "";
-  say("lag", solid(news.newest ? `Newest line ${clock(news.newest)}, read ${clock(news.written)}.${running} Looked for each minute.` : `No log yet in ${news.logs}.`));
+  say("lag", solid(news.newest ? `Newest line ${clock(news.newest)}, read ${clock(news.written)}.${running}${news.ended ? "" : ` Looked for every ${counted(Math.round(news.every), "second")}.`}` : `No log yet in ${news.logs}.`));
   const missed = news.targets.join("\n");
   if ($("missed").dataset.of !== missed) { $("missed").dataset.of = missed; $("missed").replaceChildren(...news.targets.map((text) => node("li", { class: "bad" }, solid(text)))); }
   $("waiting").replaceChildren(...(waits ? [`${counted(came, `new ${facts.noun}`)}, `, node("button", { class: "btn", type: "button", onclick: () => { rows = news.calls; drawArrivals(); $("waiting").replaceChildren(); } }, "show")] : []));

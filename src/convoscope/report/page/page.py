@@ -209,7 +209,11 @@ class LivePage(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since 1970, as `newest`, when a log was last written to."""
     newest: float
     every: float
-    """Seconds between two looks."""
+    """Seconds between two looks of the page."""
+    renewed: float = 60.0
+    """Seconds within which this is written again, as long as the logs are followed."""
+    ended: bool = False
+    """The logs are not followed any more."""
     stalled: float
     """Seconds without a new line after which the page says so."""
     logs: str = ""

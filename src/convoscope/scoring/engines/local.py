@@ -93,6 +93,7 @@ def _receive(function: Callable[[Any], Any], parent: int) -> None:
     _inherited["function"] = function
     # Who presses Ctrl-C means the process that we work for; it ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         # A worker must not outlive the process it works for: it would keep its files locked.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
