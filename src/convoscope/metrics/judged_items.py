@@ -501,4 +501,4 @@ def g_eval_scorer(
 
 
 for _name, _measure in MEASURES.items():
-    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=8)
+    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=9)
