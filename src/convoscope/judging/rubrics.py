@@ -238,8 +238,8 @@ def read_rubric(text: str, source: str, installed: Mapping[str, Rubric] = Mappin
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
         raise InputError("the front matter is not YAML", file=source, line=line) from None
-    ours = installed.get(str(front.get("name"))) if isinstance(front, dict) else None
-    required_keys = [name for name in _REQUIRED if ours is None or name != "passes_at"]
+    replaced = installed.get(str(front.get("name"))) if isinstance(front, dict) else None
+    required_keys = [name for name in _REQUIRED if replaced is None or name != "passes_at"]
     absent = [name for name in required_keys if not isinstance(front, dict) or name not in front]
     if absent:
         raise InputError(f"has no {absent[0]}", file=source, field="front matter")
@@ -257,8 +257,8 @@ def read_rubric(text: str, source: str, installed: Mapping[str, Rubric] = Mappin
         hint = "value: rating, or no value: then the scale becomes 0 to 1"
         raise InputError(f"{front['value']!r} is not a value", file=source, field="value", hint=hint)
     _check_ratings(front, source)
-    if ours is not None:
-        _check_replacement(front, ours, source)
+    if replaced is not None:
+        _check_replacement(front, replaced, source)
     names = [name.strip() for name in str(front["fields"]).split(",")]
     required = tuple(name for name in names if not name.endswith("?"))
     optional = tuple(name[:-1] for name in names if name.endswith("?"))
@@ -282,7 +282,7 @@ def read_rubric(text: str, source: str, installed: Mapping[str, Rubric] = Mappin
         title=str(front.get("title") or front["name"]),
         low=low,
         high=high,
-        passes_at=float(front["passes_at"]) if ours is None else _same_mark(ours, low, high),
+        passes_at=float(front["passes_at"]) if replaced is None else _same_mark(replaced, low, high),
         required=required,
         optional=optional,
         schema=front["schema"],
@@ -291,7 +291,7 @@ def read_rubric(text: str, source: str, installed: Mapping[str, Rubric] = Mappin
         source=text,
         yes_no=yes_no,
         shape=str(front.get("shape", "")),
-        values=values if ours is None else ours.values,
+        values=values if replaced is None else replaced.values,
     )
 
 
@@ -320,44 +320,48 @@ def _check_ratings(front: Mapping[str, Any], source: str) -> None:
             raise InputError(problem, file=source, field=f"schema: {where}", hint=hint)
 
 
-def _check_replacement(front: Mapping[str, Any], ours: Rubric, source: str) -> None:
+def _check_replacement(front: Mapping[str, Any], replaced: Rubric, source: str) -> None:
     """A rubric that replaces ours is read as ours is, so its answer has the same shape.
 
     A single rating may have another scale. What is computed by a rule of the metric's own has the scale of that rule.
     """
 
     def refuse(field: str, problem: str, hint: str) -> NoReturn:
-        raise InputError(problem, file=source, field=field, hint=f"{hint}; convoscope judge rubrics {ours.name}")
+        raise InputError(problem, file=source, field=field, hint=f"{hint}; convoscope judge rubrics {replaced.name}")
 
-    if front["measures"] != ours.measures:
-        refuse("measures", f"the rubric {ours.name} measures {ours.measures}", f"measures: {ours.measures}")
-    if str(front.get("shape", "")) != ours.shape:
-        was = f"has the shape {ours.shape}" if ours.shape else "has a schema, and no shape"
-        refuse("shape", f"the rubric that it replaces {was}", f"shape: {ours.shape}" if ours.shape else "leave it out")
-    places, wanted = ({where for where, _ in _ratings(schema)} for schema in (front["schema"], ours.schema))
-    if places != wanted:
-        problem = f"has a rating at {', '.join(sorted(places)) or 'no place'}"
+    if front["measures"] != replaced.measures:
+        refuse("measures", f"the rubric {replaced.name} measures {replaced.measures}", f"measures: {replaced.measures}")
+    if str(front.get("shape", "")) != replaced.shape:
+        was = f"has the shape {replaced.shape}" if replaced.shape else "has a schema, and no shape"
+        refuse(
+            "shape",
+            f"the rubric that it replaces {was}",
+            f"shape: {replaced.shape}" if replaced.shape else "leave it out",
+        )
+    rated, wanted = ({where for where, _ in _ratings(schema)} for schema in (front["schema"], replaced.schema))
+    if rated != wanted:
+        problem = f"has a rating at {', '.join(sorted(rated)) or 'no place'}"
         refuse("schema", problem, f"the metric reads {', '.join(sorted(wanted)) or 'none'}")
     low, high = front["scale"]
-    is_plain = len(wanted) == 1 and not wanted & _RATED_BY_RULE and "{criteria}" not in ours.text
-    if (low, high) != (ours.low, ours.high) and not is_plain:
-        hint = f"scale: [{ours.low}, {ours.high}]"
-        refuse("scale", f"{ours.measures} is not a single rating, so it cannot have another scale", hint)
-    if front.get("value") == "rating" and not ours.is_raw:
-        refuse("value", f"the value of {ours.measures} is from 0 to 1", "leave it out")
-    mark, given = _same_mark(ours, low, high), front.get("passes_at", None)
+    is_plain = len(wanted) == 1 and not wanted & _RATED_BY_RULE and "{criteria}" not in replaced.text
+    if (low, high) != (replaced.low, replaced.high) and not is_plain:
+        hint = f"scale: [{replaced.low}, {replaced.high}]"
+        refuse("scale", f"{replaced.measures} is not a single rating, so it cannot have another scale", hint)
+    if front.get("value") == "rating" and not replaced.is_raw:
+        refuse("value", f"the value of {replaced.measures} is from 0 to 1", "leave it out")
+    mark, given = _same_mark(replaced, low, high), front.get("passes_at", None)
     is_number = isinstance(given, int | float) and not isinstance(given, bool)
     if given is not None and not (is_number and abs(given - mark) <= _ROUNDED * (high - low)):
         hint = "leave it out: the mark stays where the metric has it. A target asks for more"
-        problem = f"{ours.measures} passes at {ours.passes_at:g} on {ours.low} to {ours.high}"
+        problem = f"{replaced.measures} passes at {replaced.passes_at:g} on {replaced.low} to {replaced.high}"
         refuse("passes_at", f"{problem}: here {mark:.3g}, not {given}", hint)
 
 
-def _same_mark(ours: Rubric, low: float, high: float) -> float:
+def _same_mark(replaced: Rubric, low: float, high: float) -> float:
     """The mark of a rubric on another scale."""
-    if (low, high) == (ours.low, ours.high):
-        return ours.passes_at
-    return low + (ours.passes_at - ours.low) / (ours.high - ours.low) * (high - low)
+    if (low, high) == (replaced.low, replaced.high):
+        return replaced.passes_at
+    return low + (replaced.passes_at - replaced.low) / (replaced.high - replaced.low) * (high - low)
 
 
 _RATED_BY_RULE = frozenset({"dimensions.*.rating"})
@@ -396,7 +400,7 @@ def _rating(front: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "integer", "minimum": front["scale"][0], "maximum": front["scale"][1]}
 
 
-_NUMBER = {"type": "integer"}
+_NUMBER, _FLAG = {"type": "integer"}, {"type": "boolean"}
 SHAPES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "score": lambda front: _object(reasoning=_TEXT, quote=_TEXT, score=_rating(front)),
     "csat": lambda front: _object(
@@ -412,14 +416,21 @@ SHAPES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     ),
     "list": lambda front: _list(text=_TEXT, quote=_TEXT, verdict=_verdict(front)),
     "traced": lambda front: _list(text=_TEXT, words=_TEXT, quote=_TEXT, verdict=_verdict(front)),
+    "claims": lambda front: _list(
+        text=_TEXT, words=_TEXT, common_knowledge=_FLAG, quote=_TEXT, verdict=_verdict(front)
+    ),
+    "instructions": lambda front: _list(
+        text=_TEXT, words=_TEXT, prohibition=_FLAG, quote=_TEXT, verdict=_verdict(front)
+    ),
     "numbered": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, verdict=_verdict(front)),
     "rated": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, score=_rating(front)),
 }
 """The shapes of an answer about an evaluation item: one score, a list of what the judge finds, or what it is given.
 
-What is `traced` has both the words that it is listed from and a quote of something else that its verdict rests on.
+What is `traced` has both the words that it is listed from and a quote of something else that its verdict rests on. Of
+`claims` and `instructions` the judge also says why there may be no such quote.
 """
-_LISTED = ("list", "traced")
+_LISTED = ("list", "traced", "claims", "instructions")
 _WITH_VERDICTS = (*_LISTED, "numbered")
 BY_NUMBER = ("numbered", "rated")
 """What is rated is given to the judge by number."""
