@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from convoscope.analysis.judge_check import by_rubric, check_judge, pairs_of
+from convoscope.analysis.judge_check import by_rubric, check_judge, nonsense_of, pairs_of
 from convoscope.conversation import Annotations
 from convoscope.errors import InputError, UsageError
 from convoscope.judging.addressed import PLACEHOLDER
 from convoscope.judging.instrument import Instrument, JudgeSettings
 from convoscope.judging.questions import Question, question
-from convoscope.judging.rubrics import read_rubric, rubric_named, rubrics
-from convoscope.metrics import example
+from convoscope.judging.rubrics import NONSENSE, read_rubric, rubric_named, rubrics
+from convoscope.metrics import Metric, example
 from convoscope.metrics.registry import known
+from convoscope.scoring.evaluate import answered
 from convoscope.scoring.forecast import least
 from support.judge_server import best
 from support.judged_items import item, judged
@@ -71,9 +74,47 @@ def test_each_rubric_serves_a_metric_and_has_pairs(name: str) -> None:
     assert not any(PLACEHOLDER in prompt for prompt in prompts)
 
 
+@pytest.mark.parametrize("name", sorted(name for name, rubric in rubrics().items() if rubric.sensitive_to))
+def test_nonsense_is_shown_to_the_judge(name: str) -> None:
+    """Each kind that a rubric names makes another question of the good call, so a judge can notice it."""
+    rubric = rubric_named(name)
+    cases = nonsense_of(rubric)
+    assert len(cases) == len(rubric.sensitive_to) > 0
+    asked: list[str] = []
+
+    def judge(prompt: str, schema: Any) -> Any:
+        asked.append(prompt)
+        return least(schema)
+
+    declared = known(rubric.measures)
+    assert isinstance(declared, Metric)
+    instrument = Instrument(judge, JudgeSettings(use_cache=False))
+    for _, _, good, bad in cases:
+        asked.clear()
+        for call in (good, bad):
+            asyncio.run(answered(declared, call, {"judge": instrument}))
+        assert len(set(asked)) == 2, asked
+
+
+def test_a_judge_is_held_to_the_nonsense_that_a_rubric_names() -> None:
+    """One that notices it is right about both kinds; one that takes letters for words, about one of them."""
+
+    def held(*, is_lenient: bool) -> list[bool]:
+        def judge(prompt: str, schema: Any) -> Any:
+            reply = re.findall(r'agent[^"]*"(.+?)"', prompt.rpartition("<data>")[2])[-1]
+            is_good = reply.startswith("No worries") or (is_lenient and "check-up" not in reply)
+            return {"explanation": "", "quote": reply, "rating": 9 if is_good else 2}
+
+        pairs = check_judge(Instrument(judge, JudgeSettings(use_cache=False)), ["humanness"])
+        return [pair.is_right for pair in pairs if pair.about in NONSENSE.values()]
+
+    assert held(is_lenient=False) == [True, True]
+    assert held(is_lenient=True) == [True, False]
+
+
 def test_a_judge_that_always_says_best_is_right_about_nothing() -> None:
     pairs = check_judge(Instrument(best, JudgeSettings(use_cache=False)))
-    assert len(pairs) == sum(len(pairs_of(name)) for name in rubrics())
+    assert len(pairs) == sum(len(pairs_of(name)) + len(rubric.sensitive_to) for name, rubric in rubrics().items())
     assert not any(pair.is_right or pair.is_ordered for pair in pairs)
     assert {checked.rubric for checked in by_rubric(pairs)} == WRITTEN
 
@@ -107,6 +148,7 @@ def test_a_rubric_of_the_user_replaces_ours(tmp_path: Path) -> None:
         (RUBRIC.replace("integer", "integer, maximum: 4"), "allows 1 to 4, and the scale is 1 to 3"),
         (RUBRIC.replace("integer", "number, minimum: 0"), "allows 0 to 3, and the scale is 1 to 3"),
         (RUBRIC.replace("integer", "string"), "schema: dimensions.*.rating: a rating is a number"),
+        (RUBRIC.replace("fields:", "sensitive_to: noise\nfields:"), "unknown nonsense 'noise'"),
         (RUBRIC.replace("fields:", "value: share\nfields:"), "'share' is not a value"),
     ],
 )

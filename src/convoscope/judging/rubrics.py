@@ -78,6 +78,14 @@ ITEM_ALWAYS = ("item", "anchors", "criteria", "low", "high", "passes_at")
 _TEXT = {"type": "string"}
 
 
+NONSENSE = {
+    "parrot": "the agent repeats the user's last words",
+    "random_words": "the words are random letters",
+    "other_answer": "the answer, or the summary, is that of another question",
+}
+"""What a rubric can be tried with, besides the pairs that were written for it."""
+
+
 class YesNoQuestions(NamedTuple):
     """A rubric as questions that one word answers."""
 
@@ -115,6 +123,8 @@ class Rubric(NamedTuple):
     values: tuple[float, float] = (0, 1)
     """What the lowest and the highest rating are worth as the value of a score."""
     is_lower_better: bool = False
+    sensitive_to: tuple[str, ...] = ()
+    """Kinds of nonsense that a judge who can do the job rates lower: `convoscope judge check` tries them."""
 
     @property
     def is_raw(self) -> bool:
@@ -291,8 +301,20 @@ def read_rubric(text: str, source: str, installed: Mapping[str, Rubric] = Mappin
         source=text,
         yes_no=yes_no,
         shape=str(front.get("shape", "")),
+        sensitive_to=_nonsense(front, replaced, source),
         values=values if replaced is None else replaced.values,
     )
+
+
+def _nonsense(front: Mapping[str, Any], replaced: Rubric | None, source: str) -> tuple[str, ...]:
+    """The kinds of nonsense that a rubric names; of one that names none, those of the rubric that it replaces."""
+    if "sensitive_to" not in front:
+        return () if replaced is None else replaced.sensitive_to
+    names = tuple(name.strip() for name in str(front["sensitive_to"]).split(","))
+    if wrong := [name for name in names if name not in NONSENSE]:
+        hint = f"there is {', '.join(NONSENSE)}"
+        raise InputError(f"unknown nonsense {wrong[0]!r}", file=source, field="sensitive_to", hint=hint)
+    return names
 
 
 def _ratings(schema: Any, at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -493,6 +515,12 @@ def rubrics(folders: tuple[str, ...] = ()) -> dict[str, Rubric]:
     for folder in folders:
         by_name |= {rubric.name: rubric for rubric in _of_folder(Path(folder), installed)}
     return by_name
+
+
+def judged_nonsense(metric: str) -> list[str] | None:
+    """The nonsense that a judge of a metric is tried with; None of a metric that no rubric measures."""
+    asked = [one for one in rubrics().values() if one.measures == metric]
+    return list(dict.fromkeys(kind for one in asked for kind in one.sensitive_to)) if asked else None
 
 
 def _in_order(folder: Traversable) -> list[Traversable]:
