@@ -860,6 +860,13 @@ class TestCriteria:
     ) -> None:
         assert weighted_score(chances, 0, 10) == (None if score is None else pytest.approx(score))
 
+    def test_a_few_unlikely_scores_have_no_weight(self) -> None:
+        # 0.05 of all chances is on the scale: what the rest would have been is not known. From 0.1 on it counts, as
+        # with yes and no: (4 × 0.08 + 5 × 0.04) ÷ 0.12.
+        assert weighted_score({"4": 0.05}, 1, 5) is None
+        assert weighted_score({"4": 0.05, "5": 0.04}, 1, 5) is None
+        assert weighted_score({"4": 0.08, "5": 0.04}, 1, 5) == pytest.approx(0.52 / 0.12)
+
     def test_on_a_long_scale_each_beginning_counts(self) -> None:
         # 85 is a token, so 8 is eight: (8 × 0.5 + 85 × 0.5) ÷ 1 = 46.5. Of 9 nothing is known: 90 to 99 begin so.
         assert weighted_score({"8": 0.5, "85": 0.5}, 0, 99) == pytest.approx(46.5)
@@ -1018,6 +1025,14 @@ class TestRuns:
         of_item = self.ran(tmp_path, "faithfulness", item())
         assert "judged.faithfulness" not in of_item
         assert of_item["retrieval.faithfulness"].reason == "verdict_empty"  # the judge lists nothing
+
+    def test_without_a_judge_no_judge_is_missed_for_the_other(self, tmp_path: Path) -> None:
+        """A judge would not unlock `judged.faithfulness` of an item."""
+        run = convoscope.score([item()], metrics="faithfulness", workers=1, out=tmp_path / "run")
+        assert {one.key: one.skipped_reasons for one in run.summary.figures} == {
+            "judged.faithfulness": {"judged_as_item": 1},
+            "retrieval.faithfulness": {"no_judge": 1},
+        }
 
     def test_of_a_chat_the_other(self, tmp_path: Path) -> None:
         of_chat = self.ran(tmp_path, "faithfulness_scorer", example("user: Hello?", "assistant: Hello."))

@@ -271,6 +271,13 @@ def test_variables_of_slower_whisper_are_named(server: JudgeServer, monkeypatch:
     monkeypatch.setenv("SLOWER_WHISPER_SEMANTIC_MODEL", "claude-sonnet-4")
     ended, _ = benchmark()
     assert "SLOWER_WHISPER_SEMANTIC_MODEL is not used: name the model with --model" in ended.err
+    monkeypatch.setenv("SLOWER_WHISPER_BENCHMARKS", "elsewhere")
+    Path("talk.txt").write_text("user: Hello?\nassistant: Hello.\n")
+    for name in ("rules", "judge"):
+        ended = command("score", "talk.txt", "--annotate", name, "--judge", server.openai, "--dry-run")
+        assert "warning: SLOWER_WHISPER_SEMANTIC_MODEL is not used: name the model with --judge" in ended.err
+        assert "SLOWER_WHISPER_BENCHMARKS" not in ended.err
+    assert "SLOWER_WHISPER" not in command("score", "talk.txt", "--judge", server.openai, "--dry-run").err
     assert server.prompts == []
 
 

@@ -386,7 +386,7 @@ def _call_metric(
     version: int,
     importance: int = 6,
     applies: Callable[[Conversation], str] = always,
-    also_needs: tuple[Need, ...] = (),
+    first_needs: tuple[Need, ...] = (),
 ) -> Metric:
     """Declare a judged metric: its rubric has its name.
 
@@ -406,7 +406,7 @@ def _call_metric(
         observes=observes,
         unit=RATIO,
         better=HIGHER,
-        needs=(judge_or_label(name, partial(has_verdict, name=name)), *also_needs),
+        needs=(*first_needs, judge_or_label(name, partial(has_verdict, name=name))),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
         importance=importance,
         sensitive_to=(),
@@ -482,7 +482,7 @@ faithfulness = _call_metric(
     "Does the agent keep to what its instructions, its tools and the user say?",
     _minimum,
     version=8,
-    also_needs=(NO_ITEMS,),
+    first_needs=(NO_ITEMS,),
 )
 conversation_progression = _call_metric(
     "conversation_progression",

@@ -520,6 +520,6 @@ def g_eval_scorer(
 
 
 for _name, _measure in MEASURES.items():
-    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=10)
+    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=11)
 for _name, (_whole, _measure) in PARTS.items():
     globals()[_name.replace(".", "_")] = item_measure(_name, _measure, part_of=_whole)
