@@ -80,10 +80,12 @@ def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float 
 class UnknownMetric(UsageError):
     """A metric name that no metric has, or that two families share."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        near = nearest_names(name, known, cutoff=0.5)
+    def __init__(self, name: str, known: Iterable[str], measures: str = "") -> None:
+        """`measures` is the metric of a rubric of this name."""
+        near = [measures] if measures else nearest_names(name, known, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`convoscope metrics` lists the ones there are."
-        super().__init__(f"no metric is called {name!r}", hint=hint)
+        rubric = ": it is the name of a rubric" if measures else ""
+        super().__init__(f"no metric is called {name!r}{rubric}", hint=hint)
 
 
 class DeclarationError(UsageError):

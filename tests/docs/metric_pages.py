@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from convoscope.judging.rubrics import judged_nonsense
 from convoscope.metrics import registry
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.needs import Need
@@ -16,6 +17,11 @@ from convoscope.metrics.registry import Declared, parent_metric
 
 PAGES = Path(__file__).parents[2] / "docs" / "metrics"
 SECTION = "\n## "
+NOTICED = "- With a judge that passes [`judge check`](../commands/judge.md#check), notices"
+
+
+def listed(kinds: Sequence[str]) -> str:
+    return ", ".join(f"`{kind}`" for kind in kinds)
 
 
 def page_of(key: str) -> Path:
@@ -47,6 +53,8 @@ def head(declared: Declared) -> str:
         lines += ["", f"Computed from {', '.join(f'`{name}`' for name in declared.inputs)}."]
     elif declared.needs:
         lines += ["", *(f"{needed(need)}." for need in declared.needs)]
+        if kinds := judged_nonsense(declared.key):
+            lines += [f"{NOTICED} {listed(kinds)}."]
     return "\n".join(lines) + "\n"
 
 
@@ -87,6 +95,11 @@ def shared_needs(members: Sequence[Declared]) -> list[str]:
         if isinstance(declared, Derived):
             inputs = ", ".join(f"`{name}`" for name in declared.inputs)
             computed.setdefault(inputs, []).append(f"`{declared.key.partition('.')[2]}`")
+    noticed: dict[str, list[str]] = {}
+    for declared in members:
+        if kinds := judged_nonsense(declared.key):
+            noticed.setdefault(listed(kinds), []).append(f"`{declared.key.partition('.')[2]}`")
+    lines += [f"{NOTICED} {kinds}: {', '.join(names)}." for kinds, names in noticed.items()]
     lines += [f"- Computed from {inputs}: {', '.join(names)}." for inputs, names in computed.items()]
     return ["", *lines] if lines else []
 

@@ -22,6 +22,7 @@ from convoscope.metrics.judged import read_scorers, render
 from convoscope.metrics.judged_items import MEASURES, reads_of
 from convoscope.metrics.registry import installed
 from convoscope.scoring.forecast import least
+from support.command_line import convoscope as command
 from support.judge_server import JudgeServer, judge_server, status
 from support.judged_items import TURNS, item, judged, listed, numbered
 
@@ -32,7 +33,11 @@ VALUES: dict[str, tuple[dict[str, Any], float]] = {
     "answer.answer_relevancy": (listed(("serves", ANSWER), ("beside", "Shipping is free.")), 1 / 2),
     # 1 right ÷ (1 right + 1 wrong); the third cannot be decided.
     "answer.factual_accuracy": (
-        listed(("right", ANSWER), ("wrong", "Shipping is free."), ("unknown", "You can")),
+        listed(
+            ("right", "return within 30 days", ANSWER),
+            ("wrong", "ship free of charge", "Shipping is free."),
+            ("unknown", "You can"),
+        ),
         1 / 2,
     ),
     # 1 supported ÷ 3 claims.
@@ -47,9 +52,9 @@ VALUES: dict[str, tuple[dict[str, Any], float]] = {
     # 1 − 1 invented ÷ 4.
     "answer.hallucination_detection": (
         listed(
-            ("grounded", ANSWER),
-            ("grounded", "You can"),
-            ("grounded", "30 days"),
+            ("grounded", "return within 30 days", ANSWER),
+            ("grounded", "lamp, bought last week", "You can"),
+            ("grounded", "return within 30 days", "30 days"),
             ("invented_detail", "Shipping is free."),
         ),
         3 / 4,
@@ -60,7 +65,7 @@ VALUES: dict[str, tuple[dict[str, Any], float]] = {
     ),
     # The first query has its useful chunk at rank 2: (1 ÷ 2) ÷ 1; the second at rank 1: 1. The mean is 3/4.
     "retrieval.contextual_precision": (
-        numbered({1: ("useless", ""), 2: ("useful", ""), 3: ("useful", "")}),
+        numbered({1: ("useless", ""), 2: ("useful", "return within 30 days"), 3: ("useful", "ship free")}),
         3 / 4,
     ),
     "retrieval.contextual_recall": (
@@ -236,7 +241,10 @@ class TestAnswers:
         assert (row.status, row.reason in wanted) == ("unmeasured", True), row.reason
 
     def test_facts_that_all_are_unknown(self) -> None:
-        assert value_of("answer.factual_accuracy", listed(("unknown", ANSWER))) == "no_source"
+        assert (
+            value_of("answer.factual_accuracy", listed(("unknown", ANSWER), ("unknown", "Shipping is free")))
+            == "no_source"
+        )
 
     def test_a_quote_of_the_answer_backs_no_claim(self) -> None:
         """Support has to be in a source: an answer does not support itself."""
@@ -245,6 +253,7 @@ class TestAnswers:
         assert value_of("retrieval.faithfulness", listed(("supported", quote))) == "evidence_not_found"
         # Nor does the query: it is shown beside the chunks, and is none.
         query = {"retrieval_query": ["Are lamps of pure gold?"], "retrieved_context": [["Lamps are bright."]]}
+        query |= {"agent_response": f"You can {ANSWER}.", "ground_truth": "The shipping is free."}
         for metric, verdict, words in (
             ("retrieval.faithfulness", "supported", ANSWER),
             ("retrieval.contextual_recall", "found", "shipping is free"),
@@ -261,22 +270,24 @@ class TestAnswers:
             ("lamp, bought last week", True),
         ]:
             expected = 1 if backs else "evidence_not_found"
-            assert value_of("answer.claim_verification", listed(("supported", quote, ANSWER))) == expected, quote
+            answer = listed(("supported", quote, ANSWER), ("none", "", "Shipping is free"))
+            assert value_of("answer.claim_verification", answer) == expected, quote
 
     def test_without_a_source_general_knowledge_counts_and_is_named(self) -> None:
         without = ["retrieved_context", "retrieval_query", "tool_call_results", "ground_truth", "system_prompt"]
         without += ["conversation_context", "tool_calls", "stt_data"]
+        claims = listed(("supported", "30 days"), ("none", "", "Shipping is free"))
         said: dict[str, Any] = {"conversation_context": {"turns": [TURNS[1]]}}
         empty: dict[str, Any] = {**said, "tool_call_results": [], "ground_truth": " ", "retrieved_context": [["  "]]}
         for fields in ({}, said, empty):
             bare = item(without=[name for name in without if name not in fields], **fields)
-            [row] = judged("answer.claim_verification", bare, listed(("supported", "30 days")))
+            [row] = judged("answer.claim_verification", bare, claims)
             assert row.value == 1
             assert row.details is not None
             assert (row.details["basis"], row.details["sources"]) == ("general_knowledge", [])
             # A quote that is nowhere shows nothing, whatever is generally known.
             assert judged("answer.claim_verification", bare, listed(("supported", "ninety")))[0].value is None
-        [row] = judged("answer.claim_verification", item(without=without[1:], **said), listed(("supported", "30 days")))
+        [row] = judged("answer.claim_verification", item(without=without[1:], **said), claims)
         assert row.details is not None
         assert (row.details["basis"], row.details["sources"]) == ("sources", ["retrieved_context"])
 
@@ -367,6 +378,7 @@ class TestWhatIsListed:
             # A stage that no instruction names; one without a name is unusable, see below.
             ("telephony.drop_off_node", [("reached", "Hello Ines", "payment")], {"system_prompt": "You are a clerk."}),
             ("telephony.instruction_adherence", [("followed", "", "anything")], {}),
+            ("telephony.instruction_adherence", [("followed", "", "Greet the caller")], {}),
             ("telephony.instruction_adherence", [("followed", "said by nobody", "Greet the caller")], {}),
             ("retrieval.contextual_recall", [("missing", "", "the moon is cheese")], {}),
             ("retrieval.faithfulness", [("supported", "within 30 days", "the moon is cheese")], {}),
@@ -396,13 +408,13 @@ class TestWhatIsListed:
                     "quote": "30 days",
                     "verdict": "supported",
                 },
-                {},
+                {"rest": "Shipping is free"},
             ),
             # As a rubric of the user's own has it, which does not ask for words: the claim itself is in the answer.
             (
                 "retrieval.faithfulness",
                 {"text": "within 30 days", "words": "", "quote": "30 days", "verdict": "supported"},
-                {},
+                {"rest": "Shipping is free"},
             ),
             # All that a chunk says is a quote, however short; four letters are, and two of Chinese.
             (
@@ -424,18 +436,20 @@ class TestWhatIsListed:
             # What the agent never does shows in no words.
             (
                 "telephony.instruction_adherence",
-                {"text": "It asks for the date", "words": "ask when the LAMP", "quote": "", "verdict": "followed"},
-                {},
+                {"text": "No names", "words": "never GIVE names", "verdict": "followed", "prohibition": True},
+                {"system_prompt": "You sell lamps. Never give names.", "rest": "You sell lamps."},
             ),
             (
                 "telephony.drop_off_node",
                 {"text": "greeting", "words": "“Greet the caller.”", "quote": "Hello Ines", "verdict": "reached"},
-                {},
+                {"rest": "Ask when the lamp was bought."},
             ),
         ],
     )
     def test_honest_answers_are_not_refused(self, name: str, answer: dict[str, str], fields: dict[str, Any]) -> None:
-        assert value_of(name, {"items": [answer]}, **fields) == 1
+        [rest] = listed(("none", "", fields.pop("rest", "")))["items"]
+        items = [{**rest, **answer}, *([rest] if rest["words"] else [])]
+        assert value_of(name, {"items": items}, **fields) == 1
 
     def test_the_same_five_times_is_one(self) -> None:
         # 1 supported ÷ 2 claims, and not 5 ÷ 6.
@@ -460,6 +474,7 @@ class TestWhatIsListed:
 
 FIVE = "You can return it within 30 days. Shipping is free. The lamp is of 1820. A king owned it. It cures cancer."
 FOUR_STEPS = "Greet the caller. Ask when the lamp was bought. Take the payment. Say good bye."
+STEPS = ("Greet the caller", "Ask when the lamp was bought", "Take the payment", "Say good bye")
 
 
 class TestPartlyListed:
@@ -471,9 +486,21 @@ class TestPartlyListed:
             # One of five claims, where four are made up.
             ("retrieval.faithfulness", ("supported", "return within 30 days", "return it within 30 days"), {}),
             ("answer.claim_verification", ("supported", "return within 30 days", "return it within 30 days"), {}),
-            ("answer.factual_accuracy", ("right", "return it within 30 days"), {}),
-            ("answer.hallucination_detection", ("grounded", "return it within 30 days"), {}),
+            ("answer.factual_accuracy", ("right", "return within 30 days", "return it within 30 days"), {}),
+            ("answer.hallucination_detection", ("grounded", "return within 30 days", "return it within 30 days"), {}),
             ("answer.answer_relevancy", ("serves", "return it within 30 days"), {}),
+            # One of three facts: the two without a verdict may be there or not, 1/3 to 1.
+            (
+                "retrieval.contextual_recall",
+                ("found", "return within 30 days", "returned within 30 days"),
+                {"ground_truth": "Lamps are returned within 30 days. Shipping is free. The fee is 5 euros."},
+            ),
+            # One of two wishes: 1/2 to 1.
+            (
+                "conversation.intention_fulfillment",
+                ("fulfilled", "cancel my order"),
+                {"agent_task": "Please cancel my order. When is my money back?", "conversation_context": {"turns": []}},
+            ),
             # One of four facts, which semicolons part, in several writings.
             (
                 "retrieval.contextual_recall",
@@ -482,13 +509,17 @@ class TestPartlyListed:
             ),
             (
                 "answer.hallucination_detection",
-                ("grounded", "您可以在三十天之内退回台灯"),
+                ("grounded", "return within 30 days", "您可以在三十天之内退回台灯"),
                 {
                     "agent_response": "您可以在三十天之内退回台灯。这盏灯的运费是完全免费的。"
                     "国王曾经拥有过这盏灯的。这盏灯可以治疗所有的癌症。"
                 },
             ),
-            ("telephony.instruction_adherence", ("followed", "", "Greet the caller"), {"system_prompt": FOUR_STEPS}),
+            (
+                "telephony.instruction_adherence",
+                ("followed", "Hello Ines", "Greet the caller"),
+                {"system_prompt": FOUR_STEPS},
+            ),
             ("telephony.drop_off_node", ("reached", "Hello Ines", "Greet the caller"), {"system_prompt": FOUR_STEPS}),
         ],
     )
@@ -498,19 +529,46 @@ class TestPartlyListed:
 
     def test_what_is_left_out_is_shown(self) -> None:
         [row] = judged("answer.answer_relevancy", item(agent_response=FIVE), listed(("serves", "Shipping is free")))
+        # 1 of 1 is listed, and four are not: (1 + 0) ÷ 5 to (1 + 4) ÷ 5.
         assert row.detail.startswith(
-            "nothing is listed of 4 of 5 statements, such as 'You can return it within 30 days"
+            "4 of 5 without a verdict: 0.20 to 1.00, such as 'You can return it within 30 days"
         )
         assert row.details is not None
         assert row.details["not_listed"][-1] == "It cures cancer"
 
-    def test_half_is_believed_and_shown(self) -> None:
-        # Three of five: two are left out, and 3 ÷ 3 is the value.
-        three = listed(*(("grounded", words) for words in ("within 30 days", "Shipping is free", "of 1820")))
-        [row] = judged("answer.hallucination_detection", item(agent_response=FIVE), three)
-        assert row.value == 1.0
+    @pytest.mark.parametrize(
+        ("listed_words", "verdict", "value", "bounds"),
+        [
+            # 3 of 5 have a verdict: 3/5 to 5/5, and 0.7 is between.
+            (("within 30 days", "Shipping is free", "of 1820"), "serves", None, [3 / 5, 1]),
+            # 4 of 5: both bounds pass. All that is listed serves: 4 ÷ 4.
+            (("within 30 days", "Shipping is free", "of 1820", "A king owned it"), "serves", 1.0, [4 / 5, 1]),
+            # Both fail: 0 ÷ 5 to 2 ÷ 5.
+            (("within 30 days", "Shipping is free", "of 1820"), "beside", 0.0, [0, 2 / 5]),
+            (("within 30 days", "Shipping is free"), "beside", 0.0, [0, 3 / 5]),
+            # 1 ÷ 5 without the four, 4 ÷ 5 with them.
+            (("within 30 days",), "beside", None, [0, 4 / 5]),
+        ],
+    )
+    def test_a_value_stands_where_what_is_left_out_cannot_change_the_verdict(
+        self, listed_words: tuple[str, ...], verdict: str, value: float | None, bounds: list[float]
+    ) -> None:
+        answer = listed(*((verdict, words) for words in listed_words))
+        [row] = judged("answer.answer_relevancy", item(agent_response=FIVE), answer)
+        assert (row.value, row.reason) == (value, "" if value is not None else "verdict_partial")
         assert row.details is not None
-        assert row.details["not_listed"] == ["A king owned it", "It cures cancer"]
+        assert row.details["bounds"] == bounds
+        assert row.details["without_verdict"].startswith(f"{5 - len(listed_words)} of 5 without a verdict")
+
+    def test_a_sentence_that_holds_nothing_is_listed_as_such(self) -> None:
+        """Then it is not left out. A judge that finds nothing in any sentence has not looked."""
+        rest = [("none", words) for words in ("Shipping is free", "of 1820", "A king owned it", "cures cancer")]
+        answer = listed(("serves", "within 30 days"), *rest)
+        [row] = judged("answer.answer_relevancy", item(agent_response=FIVE), answer)
+        assert (row.value, "bounds" in (row.details or {})) == (1.0, False)
+        assert (row.details or {})["verdicts"] == {"serves": 1, "none": 4}
+        nothing = listed(("none", "within 30 days"), *rest)
+        assert value_of("answer.answer_relevancy", nothing, agent_response=FIVE) == "verdict_empty"
 
     @pytest.mark.parametrize(
         "answer",
@@ -521,43 +579,125 @@ class TestPartlyListed:
             " Bitte melden Sie sich, wenn noch etwas unklar ist.",
             "Gracias por escribirnos. Espero que se encuentre bien. Puede devolverla en 30 días. No dude en "
             "escribirnos.",
-            # Of a language whose courtesies are not known, no list is refused.
-            "Dziękuję bardzo za wiadomość od Pani. Chętnie pomogę w tej sprawie. Lampę można zwrócić w ciągu 30 dni. "
-            "Życzę miłego dnia i dużo zdrowia.",
         ],
     )
     def test_courtesies_and_questions_are_no_claims(self, answer: str) -> None:
         claim = next(one for one in answer.split(". ") if "30" in one)
-        rows = judged("answer.hallucination_detection", item(agent_response=answer), listed(("grounded", claim)))
+        grounded = ("grounded", "return within 30 days", claim)
+        rows = judged("answer.hallucination_detection", item(agent_response=answer), listed(grounded))
         assert [(row.value, row.reason) for row in rows] == [(1.0, "")]
+
+    def test_courtesies_of_a_language_that_is_not_known_have_to_be_listed(self) -> None:
+        polite = ("Dziękuję bardzo za wiadomość od Pani", "Chętnie pomogę w tej sprawie", "Życzę miłego dnia")
+        answer = f"{polite[0]}. {polite[1]}. Lampę można zwrócić w ciągu 30 dni. {polite[2]}."
+        grounded = ("grounded", "return within 30 days", "w ciągu 30 dni")
+        name = "answer.hallucination_detection"
+        assert value_of(name, listed(grounded), agent_response=answer) == "verdict_partial"
+        whole = listed(grounded, *(("none", "", words) for words in polite))
+        assert value_of(name, whole, agent_response=answer) == 1
 
     def test_words_that_span_sentences_and_paraphrases_count(self) -> None:
         # One quote of two sentences; a name that has half of the words of the third, in another order.
         verdicts = [
-            {"text": "Terms", "words": "", "quote": "30 days. Shipping is free", "verdict": "grounded"},
-            {"text": "In 1820 the lamp is made", "words": "", "quote": "1820", "verdict": "grounded"},
+            {"text": "Terms", "quote": "30 days. Shipping is free", "verdict": "beside"},
+            {"text": "In 1820 the lamp is made", "quote": "1820", "verdict": "beside"},
         ]
-        [row] = judged("answer.hallucination_detection", item(agent_response=FIVE), {"items": verdicts})
+        [row] = judged("answer.answer_relevancy", item(agent_response=FIVE), {"items": verdicts})
         assert row.details is not None
         assert row.details["not_listed"] == ["A king owned it", "It cures cancer"]
 
     def test_a_prompt_that_tells_much_beside_few_instructions(self) -> None:
         told = " ".join(f"The shop in street number {number} sells lamps of its own." for number in range(1, 9))
         prompt = f"You are a clerk. {told} Greet the caller. Ask when the lamp was bought."
-        two = listed(("followed", "", "Greet the caller"), ("followed", "", "Ask when the lamp was bought"))
-        assert value_of("telephony.instruction_adherence", two, system_prompt=prompt) == 1
+        two = [
+            ("followed", "Hello Ines", "Greet the caller"),
+            ("followed", "When did you", "Ask when the lamp was bought"),
+        ]
+        # What the other nine sentences instruct is not known: 2/11 to 1. Then the judge says that it is nothing.
+        assert value_of("telephony.instruction_adherence", listed(*two), system_prompt=prompt) == "verdict_partial"
+        rest = [("none", "", words) for words in ("You are a clerk", *told.split(". "))]
+        assert value_of("telephony.instruction_adherence", listed(*two, *rest), system_prompt=prompt) == 1
+
+    def test_what_is_followed_has_a_quote(self) -> None:
+        """Unless it is a prohibition: without either, nothing shows it, and it is as if it had no verdict."""
+        three = [
+            ("followed", quote, step) for quote, step in zip(("Hello Ines", "When did you", ""), STEPS, strict=False)
+        ]
+        violated = ("violated", "send it back for free", STEPS[3])
+        # 2 followed, 1 violated, 1 open: 2/4 to 3/4.
+        name = "telephony.instruction_adherence"
+        [row] = judged(name, item(system_prompt=FOUR_STEPS), listed(*three, violated))
+        assert (row.reason, (row.details or {})["bounds"]) == ("verdict_partial", [2 / 4, 3 / 4])
+        # As a prohibition the third counts: 3 of 4.
+        assert value_of(name, listed(*three, violated, prohibition=True), system_prompt=FOUR_STEPS) == 3 / 4
+        # 3 followed, 1 open: 3/4 to 1.
+        four = [*three[:2], ("followed", "send it back for free", STEPS[3]), three[2]]
+        [row] = judged(name, item(system_prompt=FOUR_STEPS), listed(*four))
+        assert (row.value, (row.details or {})["bounds"]) == (1.0, [3 / 4, 1])
+        silent = [("followed", "", step) for step in STEPS]
+        assert value_of(name, listed(*silent), system_prompt=FOUR_STEPS) == "evidence_not_found"
+
+
+class TestWhatClaimsRestOn:
+    """Where sources are shown, a claim that is right quotes one, or the judge says that it is generally known."""
+
+    CLAIMS = ("You can return it within 30 days", "Shipping is free")
+
+    @pytest.mark.parametrize(
+        ("name", "verdict"), [("answer.hallucination_detection", "grounded"), ("answer.factual_accuracy", "right")]
+    )
+    def test_a_quote_of_a_source_or_general_knowledge(self, name: str, verdict: str) -> None:
+        first = (verdict, "return within 30 days", self.CLAIMS[0])
+        [known] = listed((verdict, "", self.CLAIMS[1]), common_knowledge=True)["items"]
+        [open_] = listed((verdict, "", self.CLAIMS[1]))["items"]
+        [one] = listed(first)["items"]
+        [row] = judged(name, item(), {"items": [one, known]})
+        assert row.details is not None
+        assert (row.value, row.details["basis"]) == (1.0, "sources and general_knowledge")
+        assert row.details["by_general_knowledge"] == 1
+        [row] = judged(name, item(), listed(first, (verdict, "ship free of charge", self.CLAIMS[1])))
+        assert row.details is not None
+        assert (row.value, row.details["basis"]) == (1.0, "sources")
+        # One of two is open: 1/2 to 1.
+        assert value_of(name, {"items": [one, open_]}) == "verdict_partial"
+        assert value_of(name, {"items": [open_]}, agent_response=self.CLAIMS[1]) == "evidence_not_found"
+        # Words of the answer are no source. (The right answer has the others.)
+        made_up = (verdict, "return it within 30 days", self.CLAIMS[0])
+        assert value_of(name, listed(made_up)) == "evidence_not_found"
+
+    def test_all_by_general_knowledge(self) -> None:
+        every = listed(*(("grounded", "", words) for words in self.CLAIMS), common_knowledge=True)
+        [row] = judged("answer.hallucination_detection", item(), every)
+        assert row.details is not None
+        assert (row.value, row.details["basis"]) == (1.0, "general_knowledge")
+        assert "retrieved_context" in row.details["sources"]
+
+    def test_the_undecided_share_is_a_figure(self) -> None:
+        """One claim right, four that nothing decides: 1 ÷ 1, and 4 ÷ 5 undecided."""
+        unknown = [("unknown", words) for words in ("Shipping is free", "of 1820", "A king owned it", "cures cancer")]
+        answer = listed(("right", "return within 30 days", "within 30 days"), *unknown)
+        [row] = judged("answer.factual_accuracy", item(agent_response=FIVE), answer)
+        assert (row.value, (row.details or {})["undecided"]) == (1.0, "4 of 5 undecided")
+        assert value_of("answer.factual_accuracy.unknown", answer, agent_response=FIVE) == 4 / 5
+        nothing = listed(("unknown", "within 30 days"), *unknown)
+        assert value_of("answer.factual_accuracy.unknown", nothing, agent_response=FIVE) == 1
+
+    def test_a_useful_chunk_has_a_quote_of_its_own(self) -> None:
+        name = "retrieval.contextual_precision"
+        for quote in ("", "ship free of charge", "return it within 30 days"):
+            chunks = {1: ("useless", ""), 2: ("useful", quote), 3: ("useful", "ship free")}
+            assert value_of(name, numbered(chunks)) == "evidence_not_found", quote
 
 
 class TestStages:
     """The order of the stages is that of the prompt, whatever the order in which a judge lists them."""
 
-    STEPS = ("Greet the caller", "Ask when the lamp was bought", "Take the payment", "Say good bye")
     QUOTES = ("Hello Ines", "When did you buy it?", "send it back", "for free")
 
     def answer(self, reached: Sequence[int], order: Sequence[int] = (0, 1, 2, 3)) -> dict[str, Any]:
         return listed(
             *(
-                ("reached", self.QUOTES[at], self.STEPS[at]) if at in reached else ("not_reached", "", self.STEPS[at])
+                ("reached", self.QUOTES[at], STEPS[at]) if at in reached else ("not_reached", "", STEPS[at])
                 for at in order
             )
         )
@@ -568,7 +708,7 @@ class TestStages:
         # Two of four.
         assert row.value == 0.5
         assert row.details is not None
-        assert (row.details["node"], row.details["stages"]) == (self.STEPS[1], list(self.STEPS))
+        assert (row.details["node"], row.details["stages"]) == (STEPS[1], list(STEPS))
         assert not row.details["completed"]
 
     @pytest.mark.parametrize("reached", [[3], [0, 3], [0, 2], [1]])
@@ -580,6 +720,38 @@ class TestStages:
     @pytest.mark.parametrize(("reached", "value"), [([], 0.0), ([0], 0.25), ([0, 1, 2, 3], 1.0)])
     def test_none_one_and_all(self, reached: list[int], value: float) -> None:
         assert value_of("telephony.drop_off_node", self.answer(reached), system_prompt=FOUR_STEPS) == value
+
+    TEN = tuple(f"Stage {number} is about {what}" for number, what in enumerate("abcdefghij", 1))
+
+    def test_a_call_is_not_completed_where_the_flow_goes_on(self) -> None:
+        """Ten stages, of which the judge lists the first two, or the first nine."""
+        prompt = ". ".join(self.TEN) + "."
+        for listed_stages in (2, 9):
+            reached = listed(*(("reached", "Hello Ines", stage) for stage in self.TEN[:listed_stages]))
+            assert value_of("telephony.drop_off_node", reached, system_prompt=prompt) == "verdict_partial"
+        whole = listed(*(("reached", "Hello Ines", stage) for stage in self.TEN))
+        assert value_of("telephony.drop_off_node", whole, system_prompt=prompt) == 1
+
+    def test_stages_in_the_same_words_are_several(self) -> None:
+        prompt = "Ask for the name. Ask for the order. Ask for the address."
+        two = [("reached", "Hello Ines", "Ask for the name"), ("reached", "When did", "Ask for the order")]
+        assert value_of("telephony.drop_off_node", listed(*two), system_prompt=prompt) == "verdict_partial"
+
+    def test_nor_in_the_middle_of_a_sentence(self) -> None:
+        prompt = "First greet the caller, then ask when the lamp was bought, then take the payment."
+        two = [("reached", "Hello Ines", "greet the caller"), ("reached", "When did", "ask when the lamp was bought")]
+        [row] = judged("telephony.drop_off_node", item(system_prompt=prompt), listed(*two))
+        assert (row.value, row.reason) == (None, "verdict_partial")
+        assert "then take the payment" in row.detail
+        third = ("not_reached", "", "take the payment")
+        assert value_of("telephony.drop_off_node", listed(*two, third), system_prompt=prompt) == 2 / 3
+
+    def test_a_rule_after_the_last_stage_is_listed_as_none(self) -> None:
+        prompt = "Greet the caller. Ask when the lamp was bought. Be polite."
+        two = [("reached", "Hello Ines", "Greet the caller"), ("reached", "When did", "Ask when the lamp was bought")]
+        assert value_of("telephony.drop_off_node", listed(*two), system_prompt=prompt) == "verdict_partial"
+        rule = ("none", "", "Be polite")
+        assert value_of("telephony.drop_off_node", listed(*two, rule), system_prompt=prompt) == 1
 
 
 @pytest.mark.parametrize(
@@ -640,14 +812,15 @@ class TestChunks:
     def test_a_query_that_retrieved_nothing_counts(self) -> None:
         # 0 of the first query, 1 of the second: 1/2.
         fields = {"retrieved_context": [[], ["Returns ship free."]]}
-        assert value_of("retrieval.contextual_precision", numbered({1: ("useful", "")}), **fields) == pytest.approx(
-            1 / 2
-        )
+        assert value_of(
+            "retrieval.contextual_precision", numbered({1: ("useful", "ship free")}), **fields
+        ) == pytest.approx(1 / 2)
 
     def test_a_blank_chunk_is_of_no_use(self) -> None:
         # The second of two is useful: (1 ÷ 2) ÷ 1. Whatever the judge says of the blank one before it.
         fields = {"retrieved_context": [["  ", "Returns ship free."]]}
-        for said in ({2: ("useful", "")}, {1: ("useful", ""), 2: ("useful", "")}):
+        useful = ("useful", "ship free")
+        for said in ({2: useful}, {1: useful, 2: useful}):
             assert value_of("retrieval.contextual_precision", numbered(said), **fields) == pytest.approx(1 / 2)
 
     def test_only_blank_chunks_are_nothing(self) -> None:
@@ -686,6 +859,13 @@ class TestCriteria:
         self, chances: dict[str, float], score: float | None
     ) -> None:
         assert weighted_score(chances, 0, 10) == (None if score is None else pytest.approx(score))
+
+    def test_a_few_unlikely_scores_have_no_weight(self) -> None:
+        # 0.05 of all chances is on the scale: what the rest would have been is not known. From 0.1 on it counts, as
+        # with yes and no: (4 × 0.08 + 5 × 0.04) ÷ 0.12.
+        assert weighted_score({"4": 0.05}, 1, 5) is None
+        assert weighted_score({"4": 0.05, "5": 0.04}, 1, 5) is None
+        assert weighted_score({"4": 0.08, "5": 0.04}, 1, 5) == pytest.approx(0.52 / 0.12)
 
     def test_on_a_long_scale_each_beginning_counts(self) -> None:
         # 85 is a token, so 8 is eight: (8 × 0.5 + 85 × 0.5) ÷ 1 = 46.5. Of 9 nothing is known: 90 to 99 begin so.
@@ -757,6 +937,23 @@ def giving_5(prompt: str, schema: Any) -> Any:
 
 
 class TestRuns:
+    def test_what_has_no_verdict_is_shown(self, tmp_path: Path) -> None:
+        """And the part of a metric asks no further question."""
+        prompts: list[str] = []
+        claims = [("right", "return within 30 days", "within 30 days"), ("right", "ship free of charge", "Shipping is")]
+        claims += [("right", "return within 30 days", words) for words in ("of 1820", "A king owned it")]
+
+        def reply(prompt: str, schema: Any) -> Any:
+            prompts.append(prompt)
+            return listed(*claims)
+
+        names = "answer.factual_accuracy,answer.factual_accuracy.unknown"
+        self.ran(tmp_path, names, item(agent_response=FIVE), reply=reply, judge_cache=True)
+        assert len(prompts) == 1
+        shown = command("show", str(tmp_path / "run"), "one")
+        # Four of five claims are right: 4/5 to 1.
+        assert "1 of 5 without a verdict: 0.80 to 1.00" in " ".join(shown.out.split())
+
     def ran(self, tmp_path: Path, metrics: Any, *conversations: Any, reply: Any = None, **more: Any) -> dict[str, Any]:
         """The scores of a run by metric."""
 
@@ -828,6 +1025,14 @@ class TestRuns:
         of_item = self.ran(tmp_path, "faithfulness", item())
         assert "judged.faithfulness" not in of_item
         assert of_item["retrieval.faithfulness"].reason == "verdict_empty"  # the judge lists nothing
+
+    def test_without_a_judge_no_judge_is_missed_for_the_other(self, tmp_path: Path) -> None:
+        """A judge would not unlock `judged.faithfulness` of an item."""
+        run = convoscope.score([item()], metrics="faithfulness", workers=1, out=tmp_path / "run")
+        assert {one.key: one.skipped_reasons for one in run.summary.figures} == {
+            "judged.faithfulness": {"judged_as_item": 1},
+            "retrieval.faithfulness": {"no_judge": 1},
+        }
 
     def test_of_a_chat_the_other(self, tmp_path: Path) -> None:
         of_chat = self.ran(tmp_path, "faithfulness_scorer", example("user: Hello?", "assistant: Hello."))

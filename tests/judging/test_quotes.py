@@ -183,7 +183,7 @@ class TestWholeLines:
     def test_a_label_makes_no_short_quote_long(self) -> None:
         """`30` shows nothing, wherever it is said to be from."""
         for quote, value in (("[chunk 2] Lamps: return within 30 days.", 1), ("[chunk 2] 30", "evidence_not_found")):
-            claim = listed(("supported", quote, "You can return it within 30 days."))
+            claim = listed(("supported", quote, "You can return it within 30 days."), ("none", "", "Shipping is free."))
             assert value_of("retrieval.faithfulness", claim) == [value]
 
 

@@ -133,7 +133,8 @@ def test_fidelity_of_speech_from_sound(server: JudgeServer, tmp_path: Path) -> N
 
 def test_bare_faithfulness_of_an_item_is_about_its_context(server: JudgeServer) -> None:
     server.answer = lambda prompt, schema: listed(
-        ("supported", "return within 30 days", "You can return it within 30 days")
+        ("supported", "return within 30 days", "You can return it within 30 days"),
+        ("supported", "ship free of charge", "Shipping is free"),
     )
     found = scored(server, FULL, "faithfulness")
     assert found["retrieval.faithfulness"] == (1.0, "")
@@ -156,7 +157,7 @@ def test_an_item_type_chooses_its_scorers(server: JudgeServer) -> None:
         # Both queries have their useful chunk first: 1 and 1.
         (
             "contextual_precision",
-            numbered({1: ("useful", "Lamps"), 2: ("useless", ""), 3: ("useful", "free of charge")}),
+            numbered({1: ("useful", "Lamps are bright"), 2: ("useless", ""), 3: ("useful", "free of charge")}),
             1.0,
         ),
         (
@@ -270,6 +271,13 @@ def test_variables_of_slower_whisper_are_named(server: JudgeServer, monkeypatch:
     monkeypatch.setenv("SLOWER_WHISPER_SEMANTIC_MODEL", "claude-sonnet-4")
     ended, _ = benchmark()
     assert "SLOWER_WHISPER_SEMANTIC_MODEL is not used: name the model with --model" in ended.err
+    monkeypatch.setenv("SLOWER_WHISPER_BENCHMARKS", "elsewhere")
+    Path("talk.txt").write_text("user: Hello?\nassistant: Hello.\n")
+    for name in ("rules", "judge"):
+        ended = command("score", "talk.txt", "--annotate", name, "--judge", server.openai, "--dry-run")
+        assert "warning: SLOWER_WHISPER_SEMANTIC_MODEL is not used: name the model with --judge" in ended.err
+        assert "SLOWER_WHISPER_BENCHMARKS" not in ended.err
+    assert "SLOWER_WHISPER" not in command("score", "talk.txt", "--judge", server.openai, "--dry-run").err
     assert server.prompts == []
 
 

@@ -137,6 +137,12 @@ class TestErrors:
         assert caught.value.message == f"no metric is called {name!r}"
         assert near in caught.value.hint
 
+    def test_the_name_of_a_rubric_suggests_its_metric(self) -> None:
+        with pytest.raises(UnknownMetric) as caught:
+            keys("summary_faithfulness")
+        assert caught.value.message == "no metric is called 'summary_faithfulness': it is the name of a rubric"
+        assert caught.value.hint == "did you mean summary.faithfulness?"
+
     def test_a_name_like_no_other_tells_where_to_look(self) -> None:
         with pytest.raises(UnknownMetric, match="`convoscope metrics` lists"):
             keys("zzzzzz")

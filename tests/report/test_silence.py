@@ -124,6 +124,11 @@ class TestHeadlines:
         group = (figure("a.one", 1.0), figure("a.two"), figure("a.three", 3.0))
         assert self.heads(*some, group=group) == ["a.one"]
 
+    def test_groups_that_only_parts_have_show_these(self) -> None:
+        """Failure modes: how often each is flagged, and not only in how many conversations it was asked for."""
+        some = (figure("a.one", 1.0), figure("a.one.flagged", 0.5))
+        assert self.heads(*some, group=(figure("a.one.flagged", 0.0),)) == ["a.one.flagged"]
+
     def test_are_no_part_and_no_further_reduction(self) -> None:
         some = (figure("a.one", 1.0), figure("a.one", 2.0, reduction="p95"), figure("a.one.part", 0.5))
         assert self.heads(*some, group=some) == ["a.one"]

@@ -50,11 +50,15 @@ def item(id: str = "one", without: Sequence[str] = (), **fields: Any) -> Convers
     return to_conversation([tidy({name: value for name, value in whole.items() if name not in without})], id=id)
 
 
-def listed(*verdicts: tuple[str, ...]) -> dict[str, Any]:
-    """An answer that lists what a judge found: a verdict, a quote, and the words that it is listed from if others."""
+def listed(*verdicts: tuple[str, ...], **flags: bool) -> dict[str, Any]:
+    """An answer that lists what a judge found: a verdict, a quote, and the words that it is listed from if others.
+
+    `flags` say why there is no quote: `common_knowledge`, `prohibition`.
+    """
+    said = {"common_knowledge": False, "prohibition": False, **flags}
     return {
         "items": [
-            {"text": words or quote, "words": words, "quote": quote, "verdict": verdict}
+            {"text": words or quote, "words": words, "quote": quote, "verdict": verdict, **said}
             for verdict, quote, words in ((*one, "")[:3] for one in verdicts)
         ]
     }

@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
+from convoscope.analysis.perturbations import parrot, random_words, saying
 from convoscope.conversation import Conversation
-from convoscope.judging.rubrics import Rubric, rubrics
+from convoscope.judging.rubrics import NONSENSE, Rubric, rubrics
 from convoscope.metrics.declaration import Metric
 from convoscope.metrics.examples import example
+from convoscope.metrics.perturbations import PARROT, RANDOM_WORDS
 from convoscope.metrics.registry import known
 from convoscope.resources.judge import Judge, close
 from convoscope.scores.observation import MEASURED, Observation
 from convoscope.scoring.evaluate import answered
 from convoscope.views.standard_data.canonical import to_conversation
 from convoscope.views.standard_data.tidy import tidy
+
+OTHER_ANSWER = "other_answer"
 
 
 class CheckedPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +107,22 @@ class WrittenPair(msgspec.Struct, frozen=True, kw_only=True):
             fields["annotations"] = [{"origin": origin, "summary": text} for origin, text in both.items()]
         return example(*(_event(line) for line in written), id=f"{self.about}-{which}", **fields)
 
+    def nonsense(self, kind: str, other: WrittenPair) -> Conversation:
+        """The good call with a reply, or a summary, that is nonsense. `other` is another pair of the rubric."""
+        good = self.conversation("good")
+        if kind == OTHER_ANSWER and self.good_summary:
+            return msgspec.structs.replace(self, good_summary=other.good_summary).conversation("good")
+        if kind == OTHER_ANSWER:
+            [answered], [others] = good.items, other.conversation("good").items
+            texts = {one.seq: one.meant() for one in other.conversation("good").utterances}
+            assert answered.answered is not None
+            assert others.answered is not None
+            return saying(good, {answered.answered: texts[others.answered]})
+        if self.good_summary and kind == RANDOM_WORDS:
+            [letters] = random_words(example(f"assistant: {self.good_summary}", id=self.about)).utterances
+            return msgspec.structs.replace(self, good_summary=letters.meant()).conversation("good")
+        return {PARROT: parrot, RANDOM_WORDS: random_words}[kind](good)
+
 
 def _event(line: str) -> str | Mapping[str, Any]:
     intended, bars, heard = line.partition("||")
@@ -143,7 +163,13 @@ def check_judge(
 async def _checked(
     judge: Judge, chosen: Sequence[Rubric], progress: Callable[[int, int], None] | None
 ) -> list[CheckedPair]:
-    asked = [(rubric, pair) for rubric in chosen for pair in pairs_of(rubric.name)]
+    written = [
+        (rubric, pair.about, pair.conversation("good"), pair.conversation("bad"))
+        for rubric in chosen
+        for pair in pairs_of(rubric.name)
+    ]
+    made = [case for rubric in chosen for case in nonsense_of(rubric)]
+    asked = [*written, *made]
     done = 0
 
     async def value(rubric: Rubric, call: Conversation) -> _Value:
@@ -154,16 +180,14 @@ async def _checked(
             progress(done, 2 * len(asked))
         return rated
 
-    values = await asyncio.gather(
-        *(value(rubric, pair.conversation(which)) for rubric, pair in asked for which in ("good", "bad"))
-    )
+    values = await asyncio.gather(*(value(rubric, call) for rubric, _, good, bad in asked for call in (good, bad)))
     lacking = [
         next((value for value in values[at : at + 2] if value.reason), values[at]) for at in range(0, len(values), 2)
     ]
     return [
         CheckedPair(
             rubric=rubric.name,
-            about=pair.about,
+            about=about,
             good=values[2 * index].value,
             bad=values[2 * index + 1].value,
             passes_at=rubric.value(rubric.passes_at),
@@ -171,8 +195,21 @@ async def _checked(
             reason=lacking[index].reason,
             detail=lacking[index].detail,
         )
-        for index, (rubric, pair) in enumerate(asked)
+        for index, (rubric, about, _, _) in enumerate(asked)
     ]
+
+
+def nonsense_of(rubric: Rubric) -> list[tuple[Rubric, str, Conversation, Conversation]]:
+    """A good call, and the same call as nonsense, of each kind that the rubric names."""
+    pairs = pairs_of(rubric.name)
+    return [_made(rubric, kind, pairs) for kind in (rubric.sensitive_to if pairs else ())]
+
+
+def _made(rubric: Rubric, kind: str, pairs: Sequence[WrittenPair]) -> tuple[Rubric, str, Conversation, Conversation]:
+    """Of the first pair whose good call the nonsense changes: an agent that speaks first has no words to repeat."""
+    made = ((pair.conversation("good"), pair.nonsense(kind, pairs[at - 1])) for at, pair in enumerate(pairs))
+    good, bad = next((good, bad) for good, bad in made if good != bad)
+    return rubric, NONSENSE[kind], good, bad
 
 
 class _Value(NamedTuple):

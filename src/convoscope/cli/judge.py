@@ -192,7 +192,7 @@ def check_command(
     json: Json = False,
 ) -> None:
     """Ask a judge about good and bad calls that were written for each rubric: can it do the job?"""
-    from convoscope.analysis.judge_check import by_rubric, check_judge, of_all, pairs_of
+    from convoscope.analysis.judge_check import by_rubric, check_judge, nonsense_of, of_all, pairs_of
     from convoscope.judging.rubrics import rubric_named
     from convoscope.judging.rubrics import rubrics as known_rubrics
     from convoscope.report.judge_check import print_check
@@ -220,7 +220,7 @@ def check_command(
             raise UsageError(message, hint="convoscope judge label makes a sheet of judged turns for people")
         Screen(sys.stderr).line(message)
     (instrument,) = asked.make()
-    calls = 2 * sum(len(pairs_of(name)) for name in names)
+    calls = 2 * sum(len(pairs_of(one.name)) + len(nonsense_of(one)) for one in chosen if not one.is_heard)
     Screen(sys.stderr).line(f"asking {instrument.address} about {calls} invented calls; nothing of yours is sent")
     with counting_bar("calls") as progress:
         pairs = check_judge(instrument, names, folders, progress)

@@ -67,13 +67,27 @@ def metrics(
         fields += [("languages", ", ".join(metric.languages))] if metric.languages else []
         fields += [("conversation", metric.reduce.within.name), ("group", metric.reduce.across.name)]
         fields += [("0 to 10", _points(metric.ten))] if metric.ten else []
-        fields += [("notices", _nonsense(metric.sensitive_to))] if metric.sensitive_to is not None else []
+        fields += [("notices", kinds)] if (kinds := _noticed(metric)) else []
         fields += [("falls silent under", _nonsense(metric.undefined_under))] if metric.undefined_under else []
         print_table(screen, text_table(("fact", ""), fields))
         parts = [other for other in registry.resolve() if parent_metric(other.name, names) == metric.name]
         if parts:
             screen.line()
             _table(screen, parts)
+
+
+def _noticed(metric: Declared) -> str:
+    """The nonsense that a metric notices by itself, or with a judge who can do the job."""
+    from convoscope.judging.rubrics import judged_nonsense
+
+    if metric.sensitive_to is None:
+        return ""
+    kinds = judged_nonsense(metric.key)
+    if kinds is None:
+        return _nonsense(metric.sensitive_to)
+    if not kinds:
+        return "no nonsense: `convoscope judge check` has none for its judge, and `audit` asks no judge"
+    return f"with a judge that passes `convoscope judge check`: {_nonsense(kinds)}; `audit` asks no judge"
 
 
 def _nonsense(kinds: Sequence[str]) -> str:

@@ -216,6 +216,12 @@ def score_command(
         **judging,
         **reading.arguments,
     )
+    if options["annotate"]:
+        from convoscope.analysis.benchmark.run import unused_variables
+        from convoscope.report.screen import Screen
+
+        for words in unused_variables(annotates=True):
+            Screen(sys.stderr).line(f"warning: {words}", "yellow")
     if run_settings.judges or dry_run:
         from convoscope.report.forecast import print_forecast
 

@@ -57,6 +57,12 @@ class ItemQuestion(NamedTuple):
         texts = tuple(text for field in fields for text in self.texts.get(field, ())) if fields else self.question.texts
         return self.question._replace(texts=texts).has_quote(quote, turn)
 
+    def of_chunk(self, number: int) -> ItemQuestion:
+        """The question with the words of one chunk as all that was retrieved."""
+        shown = [one for query in self.chunks for one in query if one not in self.blank]
+        chunks = dict(zip(shown, self.texts.get("retrieved_context", ()), strict=True))
+        return self._replace(texts={**self.texts, "retrieved_context": (chunks[number],)})
+
     def has_words(self, quote: str, fields: Sequence[str], *, or_begins: bool = False) -> bool:
         """Whether these fields have the words, and so many that they show something, or all that is said.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn
 
 from convoscope.errors import InputError, UsageError, nearest_names
 
@@ -77,6 +78,14 @@ ITEM_ALWAYS = ("item", "anchors", "criteria", "low", "high", "passes_at")
 _TEXT = {"type": "string"}
 
 
+NONSENSE = {
+    "parrot": "the agent repeats the user's last words",
+    "random_words": "the words are random letters",
+    "other_answer": "the answer, or the summary, is that of another question",
+}
+"""What a rubric can be tried with, besides the pairs that were written for it."""
+
+
 class YesNoQuestions(NamedTuple):
     """A rubric as questions that one word answers."""
 
@@ -111,9 +120,16 @@ class Rubric(NamedTuple):
     yes_no: YesNoQuestions | None = None
     shape: str = ""
     """Of a rubric about evaluation items: what its answer is, one of `SHAPES`."""
-    is_raw: bool = False
-    """The value of a score is the rating itself."""
+    values: tuple[float, float] = (0, 1)
+    """What the lowest and the highest rating are worth as the value of a score."""
     is_lower_better: bool = False
+    sensitive_to: tuple[str, ...] = ()
+    """Kinds of nonsense that a judge who can do the job rates lower: `convoscope judge check` tries them."""
+
+    @property
+    def is_raw(self) -> bool:
+        """The value of a score is the rating itself."""
+        return self.values == (self.low, self.high)
 
     @property
     def ratings(self) -> list[int]:
@@ -129,12 +145,16 @@ class Rubric(NamedTuple):
         return rating <= self.passes_at if self.is_lower_better else rating >= self.passes_at
 
     def value(self, rating: float) -> float:
-        """A rating as the value of a score: from 0 to 1, unless the rating is the value."""
-        return float(rating) if self.is_raw else (rating - self.low) / (self.high - self.low)
+        """A rating as the value of a score."""
+        if self.is_raw:
+            return float(rating)
+        worst, best = self.values
+        return worst + (rating - self.low) / (self.high - self.low) * (best - worst)
 
     def rating(self, value: float) -> float:
         """The rating that has this value."""
-        return value if self.is_raw else self.low + value * (self.high - self.low)
+        worst, best = self.values
+        return value if self.is_raw else self.low + (value - worst) / (best - worst) * (self.high - self.low)
 
     @property
     def shows(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -206,13 +226,17 @@ def own_rubric(
         hash=hashlib.sha256(f"{text}\n{low:g} {high:g}".encode()).hexdigest()[:12],
         source=text,
         shape="score",
-        is_raw=is_raw,
+        values=(low, high) if is_raw else (0, 1),
         is_lower_better=is_lower_better,
     )
 
 
-def read_rubric(text: str, source: str) -> Rubric:
-    """A rubric as it was written. Raises `InputError` that says what is wrong where."""
+def read_rubric(text: str, source: str, installed: Mapping[str, Rubric] = MappingProxyType({})) -> Rubric:
+    """A rubric as it was written. Raises `InputError` that says what is wrong where.
+
+    One with the name of an `installed` rubric replaces that. Its ratings become values on the scale of the metric, so
+    the mark stays at the same point of the scale; `passes_at` may be left out.
+    """
     # Only a run with a judge needs it.
     import yaml
 
@@ -224,7 +248,9 @@ def read_rubric(text: str, source: str) -> Rubric:
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", 0) + 2
         raise InputError("the front matter is not YAML", file=source, line=line) from None
-    absent = [name for name in _REQUIRED if not isinstance(front, dict) or name not in front]
+    replaced = installed.get(str(front.get("name"))) if isinstance(front, dict) else None
+    required_keys = [name for name in _REQUIRED if replaced is None or name != "passes_at"]
+    absent = [name for name in required_keys if not isinstance(front, dict) or name not in front]
     if absent:
         raise InputError(f"has no {absent[0]}", file=source, field="front matter")
     if "shape" not in front and "schema" not in front:
@@ -237,6 +263,12 @@ def read_rubric(text: str, source: str) -> Rubric:
         front["schema"] = _schema(front, source)
     if not isinstance(front["schema"], dict) or not isinstance(front["version"], int):
         raise InputError("schema is an object, version a whole number", file=source, field="front matter")
+    if front.get("value") not in (None, "rating"):
+        hint = "value: rating, or no value: then the scale becomes 0 to 1"
+        raise InputError(f"{front['value']!r} is not a value", file=source, field="value", hint=hint)
+    _check_ratings(front, source)
+    if replaced is not None:
+        _check_replacement(front, replaced, source)
     names = [name.strip() for name in str(front["fields"]).split(",")]
     required = tuple(name for name in names if not name.endswith("?"))
     optional = tuple(name[:-1] for name in names if name.endswith("?"))
@@ -251,14 +283,16 @@ def read_rubric(text: str, source: str) -> Rubric:
         raise InputError(f"{{{unlisted[0]}}} is not among its fields", file=source, field="fields")
     yes_no = _yes_no(front, match[2], source)
     digest = hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()[:12]
+    low, high = low_high
+    values = (low, high) if front.get("value") == "rating" else (0, 1)
     return Rubric(
         name=str(front["name"]),
         version=front["version"],
         measures=str(front["measures"]),
         title=str(front.get("title") or front["name"]),
-        low=low_high[0],
-        high=low_high[1],
-        passes_at=float(front["passes_at"]),
+        low=low,
+        high=high,
+        passes_at=float(front["passes_at"]) if replaced is None else _same_mark(replaced, low, high),
         required=required,
         optional=optional,
         schema=front["schema"],
@@ -267,8 +301,95 @@ def read_rubric(text: str, source: str) -> Rubric:
         source=text,
         yes_no=yes_no,
         shape=str(front.get("shape", "")),
-        is_raw=front.get("value") == "rating",
+        sensitive_to=_nonsense(front, replaced, source),
+        values=values if replaced is None else replaced.values,
     )
+
+
+def _nonsense(front: Mapping[str, Any], replaced: Rubric | None, source: str) -> tuple[str, ...]:
+    """The kinds of nonsense that a rubric names; of one that names none, those of the rubric that it replaces."""
+    if "sensitive_to" not in front:
+        return () if replaced is None else replaced.sensitive_to
+    names = tuple(name.strip() for name in str(front["sensitive_to"]).split(","))
+    if wrong := [name for name in names if name not in NONSENSE]:
+        hint = f"there is {', '.join(NONSENSE)}"
+        raise InputError(f"unknown nonsense {wrong[0]!r}", file=source, field="sensitive_to", hint=hint)
+    return names
+
+
+def _ratings(schema: Any, at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """The ratings that an answer holds, each with its place. Of dimensions, any names will do."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for name, member in (properties or {}).items() if isinstance(properties or {}, dict) else ():
+        where = f"{at}.{'*' if at == 'dimensions' else name}".lstrip(".")
+        if isinstance(member, dict) and (name in ("score", "rating") or at == "ratings"):
+            yield where, member
+        elif isinstance(member, dict):
+            yield from _ratings(member.get("items", member), where)
+
+
+def _check_ratings(front: Mapping[str, Any], source: str) -> None:
+    """Each rating of the schema is a number of the scale. Ends that the schema leaves out are those of the scale."""
+    low, high = front["scale"]
+    for where, rating in _ratings(front["schema"]):
+        if rating.get("type") not in ("integer", "number"):
+            hint = "type: integer, or type: number"
+            raise InputError("a rating is a number", file=source, field=f"schema: {where}", hint=hint)
+        least, most = rating.setdefault("minimum", low), rating.setdefault("maximum", high)
+        if not all(isinstance(end, int | float) for end in (least, most)) or least < low or most > high:
+            hint = f"minimum: {low}, maximum: {high}; or another `scale`"
+            problem = f"allows {least} to {most}, and the scale is {low} to {high}"
+            raise InputError(problem, file=source, field=f"schema: {where}", hint=hint)
+
+
+def _check_replacement(front: Mapping[str, Any], replaced: Rubric, source: str) -> None:
+    """A rubric that replaces ours is read as ours is, so its answer has the same shape.
+
+    A single rating may have another scale. What is computed by a rule of the metric's own has the scale of that rule.
+    """
+
+    def refuse(field: str, problem: str, hint: str) -> NoReturn:
+        raise InputError(problem, file=source, field=field, hint=f"{hint}; convoscope judge rubrics {replaced.name}")
+
+    if front["measures"] != replaced.measures:
+        refuse("measures", f"the rubric {replaced.name} measures {replaced.measures}", f"measures: {replaced.measures}")
+    if str(front.get("shape", "")) != replaced.shape:
+        was = f"has the shape {replaced.shape}" if replaced.shape else "has a schema, and no shape"
+        refuse(
+            "shape",
+            f"the rubric that it replaces {was}",
+            f"shape: {replaced.shape}" if replaced.shape else "leave it out",
+        )
+    rated, wanted = ({where for where, _ in _ratings(schema)} for schema in (front["schema"], replaced.schema))
+    if rated != wanted:
+        problem = f"has a rating at {', '.join(sorted(rated)) or 'no place'}"
+        refuse("schema", problem, f"the metric reads {', '.join(sorted(wanted)) or 'none'}")
+    low, high = front["scale"]
+    is_plain = len(wanted) == 1 and not wanted & _RATED_BY_RULE and "{criteria}" not in replaced.text
+    if (low, high) != (replaced.low, replaced.high) and not is_plain:
+        hint = f"scale: [{replaced.low}, {replaced.high}]"
+        refuse("scale", f"{replaced.measures} is not a single rating, so it cannot have another scale", hint)
+    if front.get("value") == "rating" and not replaced.is_raw:
+        refuse("value", f"the value of {replaced.measures} is from 0 to 1", "leave it out")
+    mark, given = _same_mark(replaced, low, high), front.get("passes_at", None)
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if given is not None and not (is_number and abs(given - mark) <= _ROUNDED * (high - low)):
+        hint = "leave it out: the mark stays where the metric has it. A target asks for more"
+        problem = f"{replaced.measures} passes at {replaced.passes_at:g} on {replaced.low} to {replaced.high}"
+        refuse("passes_at", f"{problem}: here {mark:.3g}, not {given}", hint)
+
+
+def _same_mark(replaced: Rubric, low: float, high: float) -> float:
+    """The mark of a rubric on another scale."""
+    if (low, high) == (replaced.low, replaced.high):
+        return replaced.passes_at
+    return low + (replaced.passes_at - replaced.low) / (replaced.high - replaced.low) * (high - low)
+
+
+_RATED_BY_RULE = frozenset({"dimensions.*.rating"})
+"""The rating of the whole is computed from these."""
+_ROUNDED = 0.01
+"""Of a scale: a mark that is no further from the mark of the metric is the same, and was rounded."""
 
 
 def _schema(front: Mapping[str, Any], source: str) -> dict[str, Any]:
@@ -298,10 +419,10 @@ def _verdict(front: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rating(front: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "number", "minimum": front["scale"][0], "maximum": front["scale"][1]}
+    return {"type": "integer", "minimum": front["scale"][0], "maximum": front["scale"][1]}
 
 
-_NUMBER = {"type": "integer"}
+_NUMBER, _FLAG = {"type": "integer"}, {"type": "boolean"}
 SHAPES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "score": lambda front: _object(reasoning=_TEXT, quote=_TEXT, score=_rating(front)),
     "csat": lambda front: _object(
@@ -317,14 +438,21 @@ SHAPES: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     ),
     "list": lambda front: _list(text=_TEXT, quote=_TEXT, verdict=_verdict(front)),
     "traced": lambda front: _list(text=_TEXT, words=_TEXT, quote=_TEXT, verdict=_verdict(front)),
+    "claims": lambda front: _list(
+        text=_TEXT, words=_TEXT, common_knowledge=_FLAG, quote=_TEXT, verdict=_verdict(front)
+    ),
+    "instructions": lambda front: _list(
+        text=_TEXT, words=_TEXT, prohibition=_FLAG, quote=_TEXT, verdict=_verdict(front)
+    ),
     "numbered": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, verdict=_verdict(front)),
     "rated": lambda front: _list(id=_NUMBER, explanation=_TEXT, quote=_TEXT, score=_rating(front)),
 }
 """The shapes of an answer about an evaluation item: one score, a list of what the judge finds, or what it is given.
 
-What is `traced` has both the words that it is listed from and a quote of something else that its verdict rests on.
+What is `traced` has both the words that it is listed from and a quote of something else that its verdict rests on. Of
+`claims` and `instructions` the judge also says why there may be no such quote.
 """
-_LISTED = ("list", "traced")
+_LISTED = ("list", "traced", "claims", "instructions")
 _WITH_VERDICTS = (*_LISTED, "numbered")
 BY_NUMBER = ("numbered", "rated")
 """What is rated is given to the judge by number."""
@@ -383,20 +511,27 @@ def rubrics(folders: tuple[str, ...] = ()) -> dict[str, Rubric]:
         if entry.name.endswith(".md"):
             rubric = read_rubric(entry.read_text(encoding="utf-8"), entry.name)
             by_name[rubric.name] = rubric
+    installed = dict(by_name)
     for folder in folders:
-        by_name |= {rubric.name: rubric for rubric in _of_folder(Path(folder))}
+        by_name |= {rubric.name: rubric for rubric in _of_folder(Path(folder), installed)}
     return by_name
+
+
+def judged_nonsense(metric: str) -> list[str] | None:
+    """The nonsense that a judge of a metric is tried with; None of a metric that no rubric measures."""
+    asked = [one for one in rubrics().values() if one.measures == metric]
+    return list(dict.fromkeys(kind for one in asked for kind in one.sensitive_to)) if asked else None
 
 
 def _in_order(folder: Traversable) -> list[Traversable]:
     return sorted(folder.iterdir(), key=lambda entry: entry.name)
 
 
-def _of_folder(folder: Path) -> Iterable[Rubric]:
+def _of_folder(folder: Path, installed: Mapping[str, Rubric]) -> Iterable[Rubric]:
     paths = sorted(folder.glob("*.md")) if folder.is_dir() else []
     if not paths:
         raise UsageError(f"--rubrics {folder}: no rubric in it", hint="a rubric is a Markdown file with front matter")
-    return [read_rubric(path.read_text(encoding="utf-8"), str(path)) for path in paths]
+    return [read_rubric(path.read_text(encoding="utf-8"), str(path), installed) for path in paths]
 
 
 def rubric_named(name: str, folders: tuple[str, ...] = ()) -> Rubric:

@@ -13,6 +13,7 @@ from convoscope.judging.backends import PROBABILITIES, WEIGHTED
 from convoscope.judging.item_questions import item_question
 from convoscope.judging.quotes import plain
 from convoscope.judging.rubrics import Rubric
+from convoscope.judging.yes_no import LEAST_ANSWERED
 from convoscope.metrics.item_fields import PRESENT
 from convoscope.metrics.judged_calls import RubricAnswer, verdict_or_reason
 from convoscope.resources.judge import Judge, Verdict
@@ -79,7 +80,7 @@ def checked_plan(name: str, criteria: str, steps: Sequence[str], scale: Sequence
 
 
 def weighted_score(probabilities: Mapping[str, Any], low: int, high: int) -> float | None:
-    """Σ p × k ÷ Σ p over the whole numbers k of the scale that are likely enough; None where none is.
+    """Σ p × k ÷ Σ p over the whole numbers k of the scale that are likely enough; None where they hardly are together.
 
     None, too, where one of them may be the beginning of another: a tokenizer that splits digits begins 10 with a 1.
 
@@ -94,7 +95,7 @@ def weighted_score(probabilities: Mapping[str, Any], low: int, high: int) -> flo
     if any(_may_go_on(score, probabilities, high) for score in likely):
         return None
     total = math.fsum(likely.values())
-    return math.fsum(score * chance for score, chance in likely.items()) / total if total else None
+    return math.fsum(score * chance for score, chance in likely.items()) / total if total >= LEAST_ANSWERED else None
 
 
 def _may_go_on(score: int, candidates: Mapping[str, Any], high: int) -> bool:

@@ -21,7 +21,6 @@ from convoscope.judging.rubrics import USER_TURNS
 from convoscope.metrics.judged_calls import RubricAnswer, without_value
 from convoscope.scores.observation import UNMEASURED, Observation, not_applicable, subject_of, unmeasured
 from convoscope.text.comparison import normalised_words, sentences, tokens
-from convoscope.text.language import language_of
 from convoscope.views.items import Case
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ SOURCES = ("retrieved_context", "tool_call_results", "ground_truth", GIVEN_BEFOR
 _QUOTED_SOURCES = (*SOURCES, "agent_task")
 """The question is words of the user. Every item has one, so by itself it is no source to hold claims against."""
 GENERAL_KNOWLEDGE = "general_knowledge"
+SOME_OF_BOTH = "sources and general_knowledge"
 VERDICT_EMPTY = "verdict_empty"
 VERDICT_PARTIAL = "verdict_partial"
 # From the start of a sentence only, and without a way back: a long text costs no square.
@@ -50,11 +50,18 @@ _COURTESY = re.compile(
     r"prego|mi dispiace|se ha|bedankt|graag|als u|спасибо|пожалуйста|если)\b)",
     re.IGNORECASE,
 )
-_COURTEOUS = ("", "en", "de", "es", "fr", "pt", "it", "nl", "ru", "ja", "zh", "ko")
-"""The languages of these words. In answers of others a courtesy would count as a statement: no list is refused."""
 _MOST_NAMED = 10
-_FEW = 3
-"""Of so many statements that are not listed beside a single one that is, the list is a part."""
+NOTHING = "none"
+"""The verdict on a sentence that holds nothing of what is to be listed."""
+_THANKS = re.compile(
+    r"\W*(?:thank|hello|hi\b|good (?:morning|afternoon|evening|bye)|bye|danke|hallo|guten|gracias|hola|buen|merci"
+    r"|bonjour|obrigad|olá|grazie|buon|bedankt|спасибо|здравствуй|ありがとう|谢谢|感谢|감사)",
+    re.IGNORECASE,
+)
+_LONGEST_THANKS = 25
+"""Characters of a sentence of a user that begins so and wants nothing."""
+_CLAUSE = re.compile(r"[,;:，、；：]")
+_ROUNDING = 1e-9
 
 
 ANSWER = ("agent_response",)
@@ -154,8 +161,8 @@ class VerdictShare(msgspec.Struct, frozen=True):
     """Of so many sentences of these fields, a judge is believed that there is nothing to list."""
     asks_too: bool = False
     """A question is something to list."""
-    most_left_out: float = 1.0
-    """Of the statements in these fields, the largest share without anything listed from them: more is no whole list."""
+    unless: Mapping[str, str] = {}
+    """Verdicts that need a quote, unless this field of the answer is true. Without either, they are undecided."""
 
     def __call__(self, answer: ItemAnswer) -> Iterator[Observation]:
         rated = answer.items
@@ -179,7 +186,8 @@ class VerdictShare(msgspec.Struct, frozen=True):
 
     def _fault(self, rated: Sequence[Mapping[str, Any]]) -> str:
         """What is wrong with an answer in itself: an unknown verdict, a thing without a name or with two verdicts."""
-        unknown = next((one["verdict"] for one in rated if one["verdict"] not in {*self.worth, *self.left_out}), None)
+        verdicts = {*self.worth, *self.left_out, *([NOTHING] if self.numbers is None else ())}
+        unknown = next((one["verdict"] for one in rated if one["verdict"] not in verdicts), None)
         if unknown is not None:
             return f"{unknown!r} is no verdict that this metric knows"
         if self.numbers is not None:
@@ -192,10 +200,10 @@ class VerdictShare(msgspec.Struct, frozen=True):
 
     def _is_quoted(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
         """Whether the quote is where it has to be. One that need not be there is not made up either."""
-        quote, fields = judged["quote"], self._quoted_fields(answer, judged["verdict"])
+        quote, fields = judged["quote"], self._quoted_fields(answer, judged)
         if not answer.quotes:
             return True
-        if fields is None:
+        if fields is None or (judged["verdict"] in self.unless and not quote.strip()):
             return not quote.strip() or answer.asked.has_quote(quote)
         if set(fields) <= set(self.listed_from):  # both are words of one text: either will do
             quote = quote.strip() or judged["words"]
@@ -203,71 +211,124 @@ class VerdictShare(msgspec.Struct, frozen=True):
             return answer.asked.has_words(quote, fields)
         return answer.asked.has_quote(quote, fields, judged["id"] if self.in_turn else None)
 
-    def _quoted_fields(self, answer: ItemAnswer, verdict: str) -> tuple[str, ...] | None:
+    def _quoted_fields(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> tuple[str, ...] | None:
         """The fields in which the quote of a verdict has to be; None where it need not have one."""
+        verdict = judged["verdict"]
+        if self._is_exempt(judged):
+            return None
         if verdict in self.backed:
             return _QUOTED_SOURCES if sources_of(answer.asked) else ANSWER
         return self.quoted.get(verdict)
+
+    def _is_exempt(self, judged: Mapping[str, Any]) -> bool:
+        """Whether the judge says why there is no quote: what is generally known, or what the agent never says."""
+        return judged.get(self.unless.get(judged["verdict"], "")) is True
+
+    def _is_decided(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
+        """Whether a verdict has the quote that it needs."""
+        fields = self._quoted_fields(answer, judged)
+        is_of_list = fields is not None and set(fields) <= set(self.listed_from)
+        return judged["verdict"] not in self.unless or fields is None or is_of_list or bool(judged["quote"].strip())
 
     def _is_listed(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
         """Whether something that a judge lists is in what it was given: its words or its name are.
 
         Without words of its own, its quote will do, if that is from there.
         """
-        quoted = self._quoted_fields(answer, judged["verdict"])
+        quoted = self._quoted_fields(answer, judged)
         is_quoted_there = bool(quoted) and set(quoted or ()) <= set(self.listed_from)
+        is_quoted_there |= judged["verdict"] == NOTHING
         words = judged["words"].strip() or (judged["quote"] if is_quoted_there else "")
         names = (words, judged["text"])
         return any(answer.asked.has_words(name, self.listed_from, or_begins=True) for name in names)
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
-        counted = [one for one in rated if one["verdict"] in self.worth]
-        stated, not_listed = self._not_listed(answer, rated)
-        if self._is_part(answer, rated, stated, not_listed):
-            return self._partial(answer, stated, not_listed)
-        if not counted:
-            if rated and self.undecided:
+        listed = [one for one in rated if one["verdict"] != NOTHING]
+        decided = [one for one in listed if one["verdict"] in self.worth and self._is_decided(answer, one)]
+        open_verdicts = [one for one in listed if one["verdict"] in self.worth and not self._is_decided(answer, one)]
+        if open_verdicts and not decided:
+            return answer.unfounded("")
+        if not listed and self._says_more(answer):
+            detail = f"the judge lists nothing of {', '.join(self.listed_from)}"
+            return without_value(answer.case.subject, UNMEASURED, VERDICT_EMPTY, detail, answer.judge)
+        total = fsum(self.worth[one["verdict"]] for one in decided)
+        bounds = self._bounds(answer, total, len(decided), rated, [one["text"] for one in open_verdicts])
+        if isinstance(bounds, Observation):
+            return bounds
+        if not decided:
+            if listed and self.undecided:
                 return unmeasured(answer.case.subject, self.undecided, judge=answer.judge)
-            if not rated and self._says_more(answer):
-                detail = f"the judge lists nothing of {', '.join(self.listed_from)}"
-                return without_value(answer.case.subject, UNMEASURED, VERDICT_EMPTY, detail, answer.judge)
             return not_applicable(answer.case.subject, self.empty, judge=answer.judge)
-        worst = min(counted, key=lambda one: self.worth[one["verdict"]])
+        worst = min(decided, key=lambda one: self.worth[one["verdict"]])
         details: dict[str, Any] = {
             "verdicts": dict(Counter(one["verdict"] for one in rated)),
             "items": [dict(one) for one in rated],
             "quote": worst["quote"] if self.worth[worst["verdict"]] < 1 else "",
             "reasoning": worst["explanation"] or worst["text"],
+            **bounds,
         }
         if self.of_claims:
-            sources = sources_of(answer.asked)
-            details |= {"basis": "sources" if sources else GENERAL_KNOWLEDGE, "sources": sources}
-        if not_listed:
-            details["not_listed"] = [sentence[:200] for sentence in not_listed[:_MOST_NAMED]]
+            details |= self._basis(answer, decided)
+        if self.undecided and (unknown := sum(one["verdict"] in self.left_out for one in listed)):
+            details["undecided"] = f"{unknown} of {len(listed)} undecided"
         if len(answer.items) > len(rated):
             details["unknown_numbers"] = len(answer.items) - len(rated)
-        return answer.scored(fsum(self.worth[one["verdict"]] for one in counted) / len(counted), details)
+        return answer.scored(total / len(decided), details)
 
-    def _not_listed(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> tuple[int, list[str]]:
-        """How many statements there are to list, and those that nothing listed has words of."""
-        if self.most_left_out >= 1 or not rated:
-            return 0, []
-        claims = _claims(self._text(answer), is_answer=self.listed_from == ANSWER)
-        listed = [_Listed.of(one) for one in rated]
-        return len(claims), [sentence for sentence in claims if not any(one.is_from(sentence) for one in listed)]
+    def _basis(self, answer: ItemAnswer, decided: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """What the verdicts rest on: the sources, or what is generally known."""
+        sources = sources_of(answer.asked)
+        general = sum(not sources or self._is_exempt(one) for one in decided)
+        basis = "sources" if not general else GENERAL_KNOWLEDGE if general == len(decided) else SOME_OF_BOTH
+        return {"basis": basis, "by_general_knowledge": general, "sources": sources}
 
-    def _is_part(
-        self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]], stated: int, not_listed: Sequence[str]
-    ) -> bool:
-        """Whether so much is not listed that the list is not one of the whole."""
-        is_single = len(rated) == 1 and len(not_listed) >= _FEW
-        is_part = is_single or (len(not_listed) > 1 and len(not_listed) > self.most_left_out * stated)
-        return is_part and (self.listed_from != ANSWER or language_of(self._text(answer)) in _COURTEOUS)
+    def _bounds(
+        self,
+        answer: ItemAnswer,
+        total: float,
+        decided: int,
+        rated: Sequence[Mapping[str, Any]],
+        open_verdicts: Sequence[str] = (),
+    ) -> dict[str, Any] | Observation:
+        """What the value would be with all that has no verdict counted as the worst, and as the best.
 
-    def _partial(self, answer: ItemAnswer, stated: int, not_listed: Sequence[str]) -> Observation:
-        detail = f"nothing is listed of {len(not_listed)} of {stated} statements, such as {not_listed[0][:100]!r}"
-        details = {"not_listed": [sentence[:200] for sentence in not_listed[:_MOST_NAMED]]}
+        There is no value where one passes and the other does not.
+        """
+        without = [*self._not_listed(answer, rated), *open_verdicts]
+        if not without:
+            return {}
+        whole = decided + len(without)
+        low, high = total / whole, (total + len(without)) / whole
+        details = {
+            "without_verdict": f"{len(without)} of {whole} without a verdict: {low:.2f} to {high:.2f}",
+            "not_listed": [text[:200] for text in without[:_MOST_NAMED]],
+            "bounds": [low, high],
+        }
+        mark = answer.answered.rubric.passes_at - _ROUNDING
+        if (low >= mark) == (high >= mark):
+            return details
+        return self._partial(answer, details)
+
+    def _partial(self, answer: ItemAnswer, details: Mapping[str, Any]) -> Observation:
+        detail = f"{details['without_verdict']}, such as {details['not_listed'][0][:100]!r}"
         return without_value(answer.case.subject, UNMEASURED, VERDICT_PARTIAL, detail, answer.judge, details)
+
+    def _not_listed(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The statements that nothing listed has words of."""
+        return _uncovered(self._stated(answer), rated) if self.numbers is None and rated else []
+
+    def _stated(self, answer: ItemAnswer) -> list[str]:
+        """What there is to list: the statements of a text, and its questions where these count, each once."""
+        text = self._text(answer)
+        questions = [one.strip() for one in _QUESTION.findall(text)] if self.asks_too else []
+        stated = [*questions, *_claims(text)]
+        if self.listed_from == ANSWER:
+            stated = [
+                one for one in stated if _states_something(one) and (_has_number(one) or not _COURTESY.match(one))
+            ]
+        elif USER_TURNS in self.listed_from:
+            stated = [one for one in stated if _states_something(one) and not _is_thanks(one)]
+        return list({letters(one): one for one in stated}.values())
 
     def _text(self, answer: ItemAnswer) -> str:
         """The fields in which a judge looks for what it lists."""
@@ -294,15 +355,16 @@ def _statements(text: str) -> int:
     return sum(map(_states_something, sentences(_QUESTION.sub("", text))))
 
 
-def _claims(text: str, *, is_answer: bool) -> list[str]:
-    """The sentences of a text, and the parts of a sentence that a semicolon parts, that state something."""
+def _claims(text: str) -> list[str]:
+    """The sentences of a text, and the parts of a sentence that a semicolon parts, that are no questions."""
     parts = (
         part.strip() for sentence in sentences(_QUESTION.sub("", text)) for part in _PARTS_OF_SENTENCE.split(sentence)
     )
-    stated = [part for part in parts if any(map(str.isalpha, part)) and len(letters(part).encode()) >= LEAST_WORDS]
-    if not is_answer:
-        return stated
-    return [part for part in stated if _has_number(part) or (len(part) > _GREETING and _COURTESY.match(part) is None)]
+    return [part for part in parts if any(map(str.isalpha, part)) and len(letters(part).encode()) >= LEAST_WORDS]
+
+
+def _is_thanks(sentence: str) -> bool:
+    return len(sentence) <= _LONGEST_THANKS and _THANKS.match(sentence) is not None
 
 
 def _states_something(sentence: str) -> bool:
@@ -329,13 +391,26 @@ class _Listed(NamedTuple):
         )
 
     def is_from(self, sentence: str) -> bool:
-        """Whether it has words of a sentence: a part of it, all of it, or in its name half of its words."""
-        whole, words = letters(sentence), set(tokens(sentence))
-        return any(part in whole or whole in part for part in self.parts) or 2 * len(words & self.words) >= len(words)
+        """Whether it has words of a sentence: a part of it, or all of it."""
+        whole = letters(sentence)
+        return any(part in whole or whole in part for part in self.parts)
+
+    def is_named_as(self, sentence: str) -> bool:
+        """Whether its name has half of the words of a sentence."""
+        words = set(tokens(sentence))
+        return 2 * len(words & self.words) >= len(words)
 
     def position(self, text: str) -> int:
         """Where its words begin in the letters of a text; -1 where they are not found."""
         return next((at for part in self.parts if (at := text.find(part)) >= 0), -1)
+
+
+def _uncovered(texts: Sequence[str], rated: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The texts that nothing listed is from. What has words of none of them is from those that its name resembles."""
+    covered: set[str] = set()
+    for thing in map(_Listed.of, rated):
+        covered.update([one for one in texts if thing.is_from(one)] or filter(thing.is_named_as, texts))
+    return [one for one in texts if one not in covered]
 
 
 def _user_texts(case: Case, before: int | None = None) -> str:
@@ -353,8 +428,13 @@ def sources_of(asked: ItemQuestion) -> list[str]:
 class _Precision(VerdictShare, frozen=True):
     """Average precision of the chunks of each query, by which of them are useful; the mean over queries.
 
-    Of a query that retrieved nothing it is 0, as of one that retrieved nothing useful.
+    Of a query that retrieved nothing it is 0, as of one that retrieved nothing useful. A useful chunk has its quote.
     """
+
+    def _is_quoted(self, answer: ItemAnswer, judged: Mapping[str, Any]) -> bool:
+        if not (answer.quotes and self.worth[judged["verdict"]]):
+            return super()._is_quoted(answer, judged)
+        return answer.asked.of_chunk(judged["id"]).has_words(judged["quote"], ("retrieved_context",))
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
         useful = {one["id"] for one in rated if self.worth[one["verdict"]]}
@@ -381,36 +461,48 @@ class _Furthest(VerdictShare, frozen=True):
     """The last stage that was reached ÷ all stages, in the order in which the prompt has them."""
 
     def _reduced(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> Observation:
-        if not rated:
+        ordered = self._in_order(answer, [one for one in rated if one["verdict"] in self.worth])
+        stages = [one for _, one in ordered]
+        if not stages:
             return unmeasured(answer.case.subject, self.empty, judge=answer.judge)
-        stated, not_listed = self._not_listed(answer, rated)
-        if self._is_part(answer, rated, stated, not_listed):
-            return self._partial(answer, stated, not_listed)
-        rated = self._in_order(answer, rated)
-        for before, after in pairwise(rated):
+        for before, after in pairwise(stages):
             if self.worth[after["verdict"]] > self.worth[before["verdict"]]:
                 return answer.unusable(
                     f"{after['text'][:100]!r} is reached, and {before['text'][:100]!r} before it is not"
                 )
-        reached = max((number for number, one in enumerate(rated, 1) if self.worth[one["verdict"]]), default=0)
+        reached = max((number for number, one in enumerate(stages, 1) if self.worth[one["verdict"]]), default=0)
+        is_completed = reached == len(stages)
+        bounds = self._bounds(answer, reached, len(stages), rated)
+        if isinstance(bounds, Observation):
+            return bounds
+        if is_completed and (later := self._later(answer, ordered[-1][0], rated)):
+            without = f"{len(later)} after the last stage that is listed without a verdict"
+            return self._partial(answer, {"without_verdict": without, "not_listed": later})
         details = {
-            "node": rated[reached - 1]["text"] if reached else "",
+            "node": stages[reached - 1]["text"] if reached else "",
             "reached": reached,
-            "stages": [one["text"] for one in rated],
-            "completed": reached == len(rated),
-            **({"not_listed": [sentence[:200] for sentence in not_listed[:_MOST_NAMED]]} if not_listed else {}),
-            "quote": rated[reached - 1]["quote"] if reached else "",
-            "reasoning": f"left before {rated[reached]['text']}" if reached < len(rated) else "",
+            "stages": [one["text"] for one in stages],
+            "completed": is_completed,
+            **bounds,
+            "quote": stages[reached - 1]["quote"] if reached else "",
+            "reasoning": "" if is_completed else f"left before {stages[reached]['text']}",
         }
-        return answer.scored(reached / len(rated), details)
+        return answer.scored(reached / len(stages), details)
 
-    def _in_order(self, answer: ItemAnswer, rated: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """As their words follow each other in the prompt. What is not found there comes after what is listed before."""
+    def _in_order(self, answer: ItemAnswer, stages: Sequence[Mapping[str, Any]]) -> list[tuple[int, Mapping[str, Any]]]:
+        """With where their words are in the prompt, in that order. What is not there follows what is listed before."""
         text, positions = letters(self._text(answer)), [0]
-        for stage in rated:
+        for stage in stages:
             at = _Listed.of(stage).position(text)
             positions.append(at if at >= 0 else positions[-1])
-        return [stage for _, stage in sorted(zip(positions[1:], rated, strict=True), key=lambda pair: pair[0])]
+        return sorted(zip(positions[1:], stages, strict=True), key=lambda pair: pair[0])
+
+    def _later(self, answer: ItemAnswer, last: int, rated: Sequence[Mapping[str, Any]]) -> list[str]:
+        """What the prompt says after the last stage that is listed: clauses that nothing listed has words of."""
+        text = letters(self._text(answer))
+        clauses = [clause.strip() for one in _claims(self._text(answer)) for clause in _CLAUSE.split(one)]
+        clauses = [one for one in clauses if len(letters(one).encode()) >= LEAST_WORDS]
+        return [one[:200] for one in _uncovered(clauses, rated) if text.find(letters(one), last + 1) > last]
 
 
 class _Memory(VerdictShare, frozen=True):
@@ -455,9 +547,7 @@ def each_call(answer: ItemAnswer) -> Iterator[Observation]:
             yield answered.scored(what, judged["score"], details)
 
 
-_TWO_THIRDS = 2 / 3
-_NINE_TENTHS = 0.9
-"""Of a prompt: much of it tells the agent what it needs to know, and no instruction."""
+_COMMON = "common_knowledge"
 _INVENTED = ("invented_fact", "invented_source", "invented_detail", "invented_relation", "widened_scope")
 
 STATEMENTS = VerdictShare(
@@ -465,17 +555,20 @@ STATEMENTS = VerdictShare(
     "no_statements",
     quoted={"serves": ANSWER, "beside": ANSWER},
     listed_from=ANSWER,
-    most_left_out=_TWO_THIRDS,
 )
 TRUE_CLAIMS = VerdictShare(
     {"right": 1, "wrong": 0},
     "no_claims",
     left_out=("unknown",),
-    quoted=dict.fromkeys(("right", "wrong", "unknown"), ANSWER),
+    quoted={"unknown": ANSWER},
+    backed=("right", "wrong"),
+    unless=dict.fromkeys(("right", "wrong"), _COMMON),
     undecided="no_source",
     of_claims=True,
     listed_from=ANSWER,
-    most_left_out=_TWO_THIRDS,
+)
+UNKNOWN_CLAIMS = msgspec.structs.replace(
+    TRUE_CLAIMS, worth={"unknown": 1, "right": 0, "wrong": 0}, left_out=(), undecided=""
 )
 BACKED_CLAIMS = VerdictShare(
     {"supported": 1, "contradicted": 0, "unverifiable": 0},
@@ -484,22 +577,21 @@ BACKED_CLAIMS = VerdictShare(
     backed=("supported", "contradicted"),
     of_claims=True,
     listed_from=ANSWER,
-    most_left_out=_TWO_THIRDS,
 )
 INVENTED = VerdictShare(
     {"grounded": 1, **dict.fromkeys(_INVENTED, 0)},
     "no_claims",
-    quoted=dict.fromkeys(("grounded", *_INVENTED), ANSWER),
+    quoted=dict.fromkeys(_INVENTED, ANSWER),
+    backed=("grounded",),
+    unless={"grounded": _COMMON},
     of_claims=True,
     listed_from=ANSWER,
-    most_left_out=_TWO_THIRDS,
 )
 SUPPORTED = VerdictShare(
     {"supported": 1, "unsupported": 0},
     "no_claims",
     quoted={"supported": ("retrieved_context",), "unsupported": ANSWER},
     listed_from=ANSWER,
-    most_left_out=_TWO_THIRDS,
 )
 USEFUL_CHUNKS = _Precision(
     {"useful": 1, "useless": 0},
@@ -511,7 +603,6 @@ RETRIEVED_TRUTH = VerdictShare(
     "no_facts",
     quoted={"found": ("retrieved_context",)},
     listed_from=("ground_truth",),
-    most_left_out=_TWO_THIRDS,
     believed=0,
 )
 INTENTIONS = VerdictShare(
@@ -548,16 +639,15 @@ FOLLOWED = VerdictShare(
     {"followed": 1, "violated": 0},
     "nothing_to_follow",
     left_out=("not_applicable",),
-    quoted={"violated": TALK},
+    quoted=dict.fromkeys(("followed", "violated"), TALK),
+    unless={"followed": "prohibition"},
     listed_from=("system_prompt",),
-    most_left_out=_NINE_TENTHS,
 )
 STAGES = _Furthest(
     {"reached": 1, "not_reached": 0},
     "stages_unknown",
     quoted={"reached": TALK},
     listed_from=("system_prompt",),
-    most_left_out=_NINE_TENTHS,
 )
 CHECKS = VerdictShare(
     {"met": 1, "missed": 0},

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from convoscope.conversation import Conversation
-from convoscope.judging.answers import UnusableAnswer
+from convoscope.judging.answers import NOT_ON_SCALE, UnusableAnswer
 from convoscope.judging.backends import SCORES, YES_NO, BudgetSpent, JudgeFailed
 from convoscope.judging.questions import MissingField, Question, question
 from convoscope.judging.rubrics import Rubric, rubric_named
@@ -58,12 +58,18 @@ class RubricAnswer(NamedTuple):
         return self.form == YES_NO or (is_best and not quote.strip()) or self.question.has_quote(quote, turn)
 
     def scored(self, what: Subjectlike, rating: float | None, details: Mapping[str, Any]) -> Observation:
-        """A rating of the rubric's scale as a score from 0 to 1. Without a rating the score is unmeasured."""
-        judge = self.rubric.judge(self.verdict.judge)
-        scale = {"scale": [self.rubric.low, self.rubric.high], "passes_at": self.rubric.value(self.rubric.passes_at)}
+        """A rating of the rubric's scale as a score. Without a rating, or off the scale, the score is unmeasured."""
+        rubric = self.rubric
+        judge = rubric.judge(self.verdict.judge)
+        scale: dict[str, Any] = {"scale": [rubric.low, rubric.high], "passes_at": rubric.value(rubric.passes_at)}
+        if rubric.values not in ((0, 1), (rubric.low, rubric.high)):
+            scale["value_scale"] = list(rubric.values)
         whole = {"rating": rating, **scale, **details, **self._cost()}
         if rating is None:
             return without_value(what, UNMEASURED, "not_judged", "the answer leaves it out", judge, whole)
+        if not rubric.low <= rating <= rubric.high:
+            detail = f"{rating:g} is not from {rubric.low} to {rubric.high}"
+            return without_value(what, UNMEASURED, NOT_ON_SCALE, detail, judge, whole)
         return Observation(
             subject=subject_of(what), status=MEASURED, value=self.rubric.value(rating), judge=judge, details=whole
         )
@@ -380,7 +386,7 @@ def _call_metric(
     version: int,
     importance: int = 6,
     applies: Callable[[Conversation], str] = always,
-    also_needs: tuple[Need, ...] = (),
+    first_needs: tuple[Need, ...] = (),
 ) -> Metric:
     """Declare a judged metric: its rubric has its name.
 
@@ -400,7 +406,7 @@ def _call_metric(
         observes=observes,
         unit=RATIO,
         better=HIGHER,
-        needs=(judge_or_label(name, partial(has_verdict, name=name)), *also_needs),
+        needs=(*first_needs, judge_or_label(name, partial(has_verdict, name=name))),
         reduce=Reduce(MEAN, MEAN_OF_CONVERSATIONS),
         importance=importance,
         sensitive_to=(),
@@ -475,25 +481,25 @@ faithfulness = _call_metric(
     CONVERSATION,
     "Does the agent keep to what its instructions, its tools and the user say?",
     _minimum,
-    version=7,
-    also_needs=(NO_ITEMS,),
+    version=8,
+    first_needs=(NO_ITEMS,),
 )
 conversation_progression = _call_metric(
     "conversation_progression",
     CONVERSATION,
     "Does the agent move the conversation forward, without detours and without asking twice?",
     _progression,
-    version=6,
+    version=7,
 )
 conciseness = _call_metric(
-    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=6
+    "conciseness", TURN, "Does the agent say what is needed, in words that an ear can follow?", _by_turn, version=7
 )
 speakability = _call_metric(
     "speakability",
     TURN,
     "Can the text of the agent be spoken as it is written?",
     _by_turn,
-    version=5,
+    version=6,
     importance=3,
     applies=_no_spoken_text,
 )
@@ -502,7 +508,7 @@ transcription_accuracy_key_entities = _call_metric(
     TURN,
     "Do the names, codes and numbers of the caller arrive?",
     _entities,
-    version=5,
+    version=6,
     importance=5,
     applies=nothing_to_compare,
 )
@@ -511,6 +517,6 @@ user_behavioral_fidelity = _call_metric(
     CONVERSATION,
     "Does a simulated caller keep to its task?",
     _corruptions,
-    version=6,
+    version=7,
     importance=2,
 )

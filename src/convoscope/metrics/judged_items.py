@@ -20,8 +20,10 @@ from convoscope.metrics.declaration import (
     FULL_MARKS,
     HIGHER,
     ITEM,
+    LOWER,
     MEAN_OF_ALL,
     RATIO,
+    SHARE,
     Level,
     Metric,
     TenPoints,
@@ -422,6 +424,22 @@ def _part(verdict: Verdict, name: str, of: int) -> Verdict:
     return verdict.share(of)._replace(answer=verdict.answer[name])
 
 
+PARTS: Mapping[str, tuple[str, ItemMeasure]] = {
+    "answer.factual_accuracy.unknown": (
+        "answer.factual_accuracy",
+        ItemMeasure(
+            "What share of the claims can neither be called right nor wrong?",
+            f"Undecided claims ÷ all claims, of which `answer.factual_accuracy` counts the others. {_SHARE} It reads "
+            "the answer that `answer.factual_accuracy` reads: the judge is not asked again.",
+            item_verdicts.UNKNOWN_CLAIMS,
+            settles=_empty_answer,
+            importance=1,
+        ),
+    )
+}
+"""Further figures from the answer of a metric: by name, with that metric."""
+
+
 def _needs(name: str, measure: ItemMeasure) -> Iterable[Need]:
     yield ITEMS_OR_NAMED if measure.of_talk else ITEMS
     for field in reads_of(name):
@@ -443,14 +461,15 @@ class Either:
         return any(condition(conversation) for condition in self.conditions)
 
 
-def item_measure(name: str, measure: ItemMeasure, version: int = 1) -> Metric:
-    """Declare a metric of the table, or one that is like it."""
+def item_measure(name: str, measure: ItemMeasure, version: int = 1, part_of: str = "") -> Metric:
+    """Declare a metric of the table, or one that is like it; a part of one reads its answer, and lower is better."""
+    asked = part_of or name
 
     async def verdicts(conversation: Conversation, judge: Judge) -> AsyncIterator[Observation]:
         import asyncio  # only where a judge is asked
 
         answers = await asyncio.gather(
-            *(_of_case(measure, name, case, data, judge) for case, data in viewed(conversation))
+            *(_of_case(measure, asked, case, data, judge) for case, data in viewed(conversation))
         )
         for observations in answers:
             for observation in observations:
@@ -468,11 +487,11 @@ def item_measure(name: str, measure: ItemMeasure, version: int = 1) -> Metric:
         name,
         version=version,
         observes=measure.observes,
-        unit="of 10" if raw else RATIO,
-        better=HIGHER,
-        needs=tuple(_needs(name, measure)),
+        unit="of 10" if raw else SHARE if part_of else RATIO,
+        better=LOWER if part_of else HIGHER,
+        needs=tuple(_needs(asked, measure)),
         reduce=MEAN_OF_ALL,
-        ten=_OF_TEN if raw else FULL_MARKS,
+        ten=_OF_TEN if raw else None if part_of else FULL_MARKS,
         importance=measure.importance,
         sensitive_to=(),
     )(verdicts)
@@ -501,4 +520,6 @@ def g_eval_scorer(
 
 
 for _name, _measure in MEASURES.items():
-    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=8)
+    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, version=11)
+for _name, (_whole, _measure) in PARTS.items():
+    globals()[_name.replace(".", "_")] = item_measure(_name, _measure, part_of=_whole)

@@ -174,7 +174,7 @@ def _part_metric(
     labels = partial(_part_labels, whole=whole, suffix=suffix, kind=kind)
     return metric(
         f"judged.{whole}.{part}",
-        version=5,
+        version=6,
         observes=kind,
         unit=SHARE,
         better=better,

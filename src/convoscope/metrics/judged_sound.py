@@ -336,7 +336,7 @@ agent_speech_fidelity = _sound_metric(
     AGENT,
     "Can the names, codes and numbers be heard as the agent meant to say them?",
     _entities_heard,
-    version=6,
+    version=7,
     importance=6,
     within=WHOLE_MEAN,
 )
@@ -345,7 +345,7 @@ tts_fidelity = _sound_metric(
     AGENT,
     "Does the voice of the agent say every word that it was given?",
     _words_heard,
-    version=4,
+    version=5,
     importance=3,
 )
 user_speech_fidelity = _sound_metric(
@@ -353,14 +353,14 @@ user_speech_fidelity = _sound_metric(
     CALLER,
     "Does the voice of a simulated caller say what it was given?",
     _caller_heard,
-    version=4,
+    version=5,
     importance=2,
 )
 
 
 @metric(
     "judged.user_speech_fidelity.clear",
-    version=4,
+    version=5,
     observes=CONVERSATION,
     unit=SHARE,
     better=HIGHER,

@@ -81,7 +81,11 @@ class Registry(msgspec.Struct, frozen=True):
             raise UsageError(f"{name!r} is ambiguous: {keys}", hint="write the whole name")
         family = [one for one in self.declared.values() if name and name in (one.family, one.variant)]
         if not matches and not family:
-            raise UnknownMetric(name, {*self.declared, *(one.family for one in self.declared.values())})
+            from convoscope.judging.rubrics import rubrics  # only where a name is wrong
+
+            rubric = rubrics().get(name)
+            known = {*self.declared, *(one.family for one in self.declared.values())}
+            raise UnknownMetric(name, known, "" if rubric is None else rubric.measures)
         return matches or family
 
 

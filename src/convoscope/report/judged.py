@@ -179,7 +179,7 @@ class JudgedMaker:
             mark=_percent(rubric.passes_at, low, high) if has_mark else None,
             mark_text=f"mark {rubric.passes_at:g}" if has_mark else "",
             judges=[_dots(voice, asked) for voice in members],
-            asked="; ".join([*_rated(members), *_asked(rubric, members), *_by_item(asked, members)]),
+            asked="; ".join([*_rated(members), *_asked(rubric, members), *_by_item(asked, members), *_unseen(members)]),
             quotes=list(_quotes(members, story, asked)),
             by=[self._by(rubric, voice) for voice in (*members, *([panel] if panel is not None else []))],
         )
@@ -290,6 +290,21 @@ def _asked(rubric: Rubric, members: Sequence[_Voice]) -> Iterator[str]:
         if repeats:
             name = f"{voice.name} " if len(members) > 1 else ""
             yield f"{name}asked {len(repeats)} times: {', '.join(f'{one:.3g}' for one in repeats)}"
+
+
+def _unseen(members: Sequence[_Voice]) -> Iterator[str]:
+    """`2 of 10 without a verdict: 0.70 to 0.90`, of a list that is not whole; `9 of 10 undecided`."""
+    for voice in members:
+        notes = [
+            str(details[name])
+            for one in voice.observations
+            if (details := one.details or {}) and one.value is not None
+            for name in ("without_verdict", "undecided")
+            if name in details
+        ]
+        if notes:
+            name = f"{voice.name} " if len(members) > 1 else ""
+            yield f"{name}{first_of(notes, _MOST_ITEMS)}"
 
 
 def _by_item(rubric: Rubric, members: Sequence[_Voice]) -> Iterator[str]:

@@ -89,13 +89,17 @@ def visible_figures(summary: Summary, targeted: Collection[str] = ()) -> Visible
 
 
 def headlines(summary: Summary, groups: Sequence[Group]) -> list[Figure]:
-    """The figures at the head of a table of groups: no part of another, with a value in one of them."""
-    valued = {name_text(one) for group in groups for one in group.metrics if one.value is not None}
-    return [
+    """The figures at the head of a table of groups: no part of another, with a value in one of them.
+
+    Groups that only parts of metrics have, such as failure modes, have these.
+    """
+    valued = {name_text(one): one for group in groups for one in group.metrics if one.value is not None}
+    wholes = [
         one
         for one in visible_figures(summary).figures
         if not one.reduction and one.value is not None and name_text(one) in valued
     ]
+    return wholes or [valued[name] for name in sorted(valued)]
 
 
 class FigureSection(NamedTuple):

@@ -66,7 +66,7 @@ def marks_of(declared: Metric | Derived | None, observations: Sequence[Observati
     if ten is not None and ten.of == "value" and ten.falls is None:
         return Marks(ten.zero, ten.ten, ten.zero + ten.passes_at / 10 * (ten.ten - ten.zero))
     named = next((details for one in observations if "passes_at" in (details := one.details or {})), {})
-    scale = (0.0, 1.0) if declared.unit in (RATIO, SHARE) else named.get("scale")
+    scale = (0.0, 1.0) if declared.unit in (RATIO, SHARE) else named.get("value_scale") or named.get("scale")
     if not scale:
         return None
     low, high = scale

@@ -120,19 +120,23 @@ def model_named(model: str | None) -> str:
     return name
 
 
-def unused_variables() -> list[str]:
-    """What variables of slower-whisper ask for that is not done here, in words."""
+def unused_variables(*, annotates: bool = False) -> list[str]:
+    """What variables of slower-whisper ask for that is not done here, in words: of a benchmark, or of a run that
+    annotates, for which the folder of benchmarks has no meaning.
+    """
+    is_named = bool(os.environ.get(VARIABLE)) and not annotates
+    why = {
+        _OTHER_MODEL: f"name the model with {'--judge' if annotates else f'--model or {MODEL_VARIABLE}'}",
+        OTHER_VARIABLE: f"{VARIABLE} is set",
+    }
     return [
-        f"{name} is not used: {_UNUSED.get(name, 'Convoscope has no such setting')}"
+        f"{name} is not used: {why.get(name, 'Convoscope has no such setting')}"
         for name in sorted(os.environ)
-        if name.startswith("SLOWER_WHISPER_") and (name != OTHER_VARIABLE or os.environ.get(VARIABLE))
+        if name.startswith("SLOWER_WHISPER_") and (name != OTHER_VARIABLE or is_named)
     ]
 
 
-_UNUSED = {
-    "SLOWER_WHISPER_SEMANTIC_MODEL": f"name the model with --model or {MODEL_VARIABLE}",
-    OTHER_VARIABLE: f"{VARIABLE} is set",
-}
+_OTHER_MODEL = "SLOWER_WHISPER_SEMANTIC_MODEL"
 
 
 def _unmeasured_summary(request: BenchmarkRequest, samples: list[str]) -> BenchmarkResult:

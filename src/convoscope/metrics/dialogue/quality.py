@@ -49,7 +49,7 @@ _ASKED_FOR = Need(
 
 @metric(
     "dialogue.response_quality",
-    version=8,
+    version=9,
     observes=TURN,
     unit="points",
     better=HIGHER,
@@ -75,8 +75,7 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
     (4.0, None)
     """
     predicted = predicted_replies(conversation)
-    # The value is the rating, whatever a rubric of the user says.
-    rubric = rubric_named(RUBRIC, getattr(judge, "rubric_folders", ()))._replace(is_raw=True)
+    rubric = rubric_named(RUBRIC, getattr(judge, "rubric_folders", ()))
     who = rubric.judge(judge.identity)
     shown = _Shown(conversation)
     for turn in conversation.turns:
@@ -100,10 +99,7 @@ async def response_quality(conversation: Conversation, judge: Judge) -> AsyncIte
 def _score(answer: RubricAnswer, turn: Turn) -> Observation:
     """The score of an answer in points."""
     given = answer.verdict.answer
-    score = quality_score(given)
-    if score is None:
-        return unmeasured(turn, "verdict_unusable", judge=answer.rubric.judge(answer.verdict.judge))
-    return quoted_score(answer, turn, score, given.get("reasoning") or given.get("reason") or "")
+    return quoted_score(answer, turn, given["score"], given.get("reasoning") or given.get("reason") or "")
 
 
 class _Shown:

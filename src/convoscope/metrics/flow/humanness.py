@@ -68,7 +68,7 @@ _asked = asking("humanness", _rating, _labelled, "")
 
 @metric(
     "flow.humanness",
-    version=4,
+    version=5,
     label="sounds like a person",
     importance=4,
     observes=CONVERSATION,

@@ -77,8 +77,7 @@ _REFERENCE = Need(
 
 
 async def _judged(name: str, conversation: Conversation, judge: Judge) -> Observation:
-    # The value is the rating, whatever a rubric of the user says.
-    rubric = rubric_named(f"summary_{name}", getattr(judge, "rubric_folders", ()))._replace(is_raw=True)
+    rubric = rubric_named(f"summary_{name}", getattr(judge, "rubric_folders", ()))
     reference = _summary(conversation, "gold")
     fields: dict[str, Sequence[ShownLine]] = {
         "transcript": transcript_lines(conversation),
@@ -97,7 +96,11 @@ async def _judged(name: str, conversation: Conversation, judge: Judge) -> Observ
     given, made = answer.verdict.answer, _summary(conversation, "predicted")
     # Models rate their own words kindly: a reader of the score should know.
     is_own = model_of(judge_behind(_holder(conversation, "predicted"))) == model_of(judge.identity)
-    details = {"band": band(given["score"]), "summary": made[:_LONGEST], **({"own_words": True} if is_own else {})}
+    details = {
+        "band": band(rubric.value(given["score"])),
+        "summary": made[:_LONGEST],
+        **({"own_words": True} if is_own else {}),
+    }
     return quoted_score(answer, WHOLE, given["score"], given.get("reasoning") or "", **details)
 
 
@@ -116,7 +119,7 @@ def _declared(name: str, question: str, needs: Sequence[Need], rule: str) -> Met
     """
     return metric(
         f"summary.{name}",
-        version=5,
+        version=6,
         observes=CONVERSATION,
         unit="of 10",
         better=HIGHER,
