@@ -162,17 +162,18 @@ function judgedOf({ judged, lines = [] }) {
 }
 
 function scoresOf(call) {
-  const { bad = [], fine = [], silent = [], notes = [], about = [], context = [] } = call;
+  const { bad = [], fine = [], other = [], silent = [], notes = [], about = [], context = [] } = call;
   const score = (one) => node("div", { class: "s1" }, node("div", { class: "h" }, bdi(one.label), one.value === "·" ? dot(one.note) : node("b", { class: bad.includes(one) ? "bad" : "" }, one.value)), one.note ? node("p", { class: "e" }, bdi(one.note)) : null, (one.facts || []).length ? fold("evidence", () => pairs(one.facts), { class: "small" }) : null);
   const many = (rows) => () => { const more = rows.length - 80; return [...rows.slice(0, 80).map(score), more > 0 ? node("p", { class: "dim" }, `and ${number(more)} more`) : null]; };
   const verb = (count) => (count === 1 ? "is" : "are");
   return node("aside", { class: "card scs", "aria-label": "Scores" },
     judgedOf(call),
     findingsOf(call),
-    node("h2", {}, bad.length ? `${counted(bad.length, "score")} ${verb(bad.length)} bad` : fine.length ? "No score is bad" : "No score has a value"),
+    node("h2", {}, bad.length ? `${counted(bad.length, call.judged ? "other score" : "score")} ${verb(bad.length)} bad` : `No ${call.judged ? "other score" : "score"} ${fine.length ? "misses its mark" : other.length ? "is held against a mark" : "has a value"}`),
     bad.slice(0, 7).map(score),
     bad.length > 7 ? fold(`${number(bad.length - 7)} more ${verb(bad.length - 7)} bad`, many(bad.slice(7))) : null,
     fine.length ? fold(`${number(fine.length)} ${verb(fine.length)} fine`, many(fine)) : null,
+    other.length ? fold(counted(other.length, bad.length || fine.length ? "other score" : "score"), many(other)) : null,
     silent.length ? fold([`${number(silent.length)} ${silent.length === 1 ? "has" : "have"} no value`, node("span", { class: "dim" }, call.silent_line)], many(silent)) : null,
     notes.length ? fold(counted(notes.length, "reading note"), () => node("ul", { class: "mut" }, notes.slice(0, 100).map((note) => node("li", {}, bdi(note))), notes.length > 100 ? node("li", {}, `and ${number(notes.length - 100)} more`) : null)) : null,
     about.length ? fold(`About this ${facts.noun}`, () => pairs(about)) : null,
