@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -140,6 +141,15 @@ class TestFigures:
         are_good = [not one.bad for one in answer.figures]
         assert are_good == sorted(are_good)
         assert set(are_good) == {True, False}
+
+    def test_what_is_asked_for_has_a_line_whatever_its_direction(self, tmp_path: Path) -> None:
+        """Three turns are neither good nor bad: `--metrics turns` prints them. No two empty lines follow each other."""
+        run, answer = answered(tmp_path, [stuck(0)], metrics="conversation.turns")
+        assert [(one.name, one.value, one.bad) for one in answer.figures] == [("conversation.turns", 3.0, False)]
+        printed = StringIO()
+        print_answer(Screen(printed), answer, run)
+        assert "  turns of the user  3  ·  n 1\n" in printed.getvalue()
+        assert "\n\n\n" not in printed.getvalue()
 
     def test_a_bad_one_that_matters_little_takes_a_free_line(self, tmp_path: Path) -> None:
         """2.5 of 5, from 1 up, is 3.75 of ten points, and 7 pass: it is the first line, and why the chat is rough."""

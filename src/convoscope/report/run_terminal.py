@@ -141,7 +141,9 @@ def target_words(figure: KeyFigure) -> str:
 def _print_causes(screen: Screen, answer: Answer) -> None:
     shown = answer.causes[:CAUSES]
     rest = [*answer.causes[CAUSES:], *answer.remaining]
-    screen.line()
+    rough = [] if shown or rest else [one for one in answer.worst[:CAUSES] if one.reasons]
+    if shown or rest or rough:
+        screen.line()
     width = max((len(f"{one.lost:,}") for one in (*shown, *rest)), default=0)
     for cause in shown:
         _print_cause(screen, cause, width)
@@ -152,11 +154,9 @@ def _print_causes(screen: Screen, answer: Answer) -> None:
         first = next((one for one in rest if one.opinion is not None), None)
         if first is not None and not any(one.opinion for one in shown):
             _print_opinion(screen, first, width, names_example=True)
-    if not answer.causes and not answer.remaining:
-        for worst in answer.worst[:CAUSES]:
-            if worst.reasons:
-                kind = "trial" if worst.reasons[0].endswith(MADE_OTHER_CHANGES) else "rough"
-                _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
+    for worst in rough:
+        kind = "trial" if worst.reasons[0].endswith(MADE_OTHER_CHANGES) else "rough"
+        _with_id(screen, f"{kind}  {worst.reasons[0]}", worst.conversation)
 
 
 def _print_groups(screen: Screen, answer: Answer) -> None:

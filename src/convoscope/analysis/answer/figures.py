@@ -17,7 +17,7 @@ from convoscope.analysis.targets import Check, target_text
 from convoscope.analysis.words import counted, name_text, unrounded_text, value_text
 from convoscope.judging.calibrations import NOT_CALIBRATED
 from convoscope.metrics.declaration import HIGHER, LOWER, NEITHER, RATIO, SECONDS, SHARE, TenPoints
-from convoscope.metrics.registry import PUBLISHED, parent_metric
+from convoscope.metrics.registry import PUBLISHED, parent_metric, whole_metrics
 from convoscope.runs.reliability import JudgeReliability, claims_nothing, judged_figures, reliability, speaking_judges
 from convoscope.runs.summary import DeclaredMetric, Summary
 from convoscope.scores.judges import PANEL, is_annotator, model_of
@@ -125,7 +125,7 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
     """What is good, as far as there is room: one of twins, two of a family; and what is bad and matters little.
 
     What is bad gives way to what matters more, never to what is spotless or matters as little. Few values come after
-    many. Nothing is left out because its values are few.
+    many. Nothing is left out because its values are few. Where few metrics have a value, each has a line.
     """
     ordered = sorted(
         others,
@@ -137,11 +137,12 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
             -one.weight,
         ),
     )
+    are_few = _are_few({one.declared.metric for one in (*kept, *others)})
     families: dict[str, int] = {}
     taken = [twin_of(candidate.figure.key) for candidate in kept]
     for candidate in ordered:
         family, twin = candidate.declared.component or candidate.declared.family, twin_of(candidate.figure.key)
-        if room > 0 and candidate.bad:
+        if room > 0 and (candidate.bad or are_few):
             room -= 1
             yield candidate
         elif room > 0 and candidate.weight > 0 and families.get(family, 0) < MOST_OF_A_FAMILY and twin not in taken:
@@ -149,6 +150,11 @@ def _filled(kept: Sequence[_Candidate], others: Sequence[_Candidate], room: int)
             taken.append(twin)
             room -= 1
             yield candidate
+
+
+def _are_few(measured: Collection[str]) -> bool:
+    """Whether there is a line for every metric, as for those that `--metrics` names; parts count with their wholes."""
+    return len(whole_metrics(measured)) <= MOST
 
 
 def _without_twins(candidates: Sequence[_Candidate]) -> list[_Candidate]:
@@ -186,6 +192,7 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
             measured.append((figure, declared))
     measured = list(_speaking(measured, summary, targets))
     values = {declared.metric for _, declared in measured}
+    are_few = _are_few(values)
     bad = {
         figure.key
         for figure, declared in measured
@@ -196,12 +203,14 @@ def _candidates(summary: Summary, targets: dict[str, Check], doubtful: Collectio
         if name in targets:
             yield _candidate(figure, declared, targets, doubtful, named=True)
             continue
-        if figure.reduction or figure.variant in PUBLISHED or declared.observes == "group":
+        is_usual = figure.variant not in PUBLISHED and declared.observes != "group"
+        if figure.reduction or not (is_usual or are_few):
             continue
         wholes = _wholes(declared, known, values)
         if figure.better == NEITHER:
-            if not wholes and name not in doubtful and _is_notable(figure, declared):
-                yield _candidate(figure, declared, targets, doubtful, notable=True)
+            is_notable = name not in doubtful and _is_notable(figure, declared)
+            if not wholes and (is_notable or are_few):
+                yield _candidate(figure, declared, targets, doubtful, notable=is_notable)
         elif not wholes:
             slow = slowest.get(figure.key) if figure.unit == SECONDS else None
             is_shown = slow is not None and figure.key not in bad and name_text(slow) not in targets
