@@ -114,6 +114,11 @@ class TestLanes:
         view = look(viewings)
         view.open("call 0-00")
         expect(view.main).to_contain_text("Nothing that was said or done has a time")
+        # On a phone the words begin where the name of the speaker does: no column is kept for times.
+        view.page.set_viewport_size({"width": 390, "height": 844})
+        name, words = view.page.locator(".tu .wh").first, view.page.locator(".tu > div").first
+        left = [box["x"] for part in (name, words) if (box := part.bounding_box()) is not None]
+        assert left[0] == left[1]
 
 
 class TestWords:

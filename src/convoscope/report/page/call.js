@@ -64,8 +64,10 @@ function aim(line) {
 }
 
 function drawLines(turns, call, place, from) {
-  opened.from = from;
   const lines = call.lines || [];
+  opened.from = from;
+  // Where no line has a time, there is no column for it.
+  turns.classList.toggle("timeless", !lines.some((line) => line.clock));
   const part = lines.slice(from, from + WINDOW);
   const jump = (to, words) => node("p", { class: "jump" }, node("button", { type: "button", class: "btn", onclick: () => { drawLines(turns, call, place, to); turns.scrollIntoView(); } }, words));
   turns.replaceChildren(...[

@@ -220,7 +220,7 @@ class CallMaker:
             ),
             caption=lanes.caption if lanes else "Nothing that was said or done has a time, so there is no timeline.",
             silences=silences,
-            sound=self._sounds.of(record, lanes, gaps) if self._sounds is not None else None,
+            sound=self._named(self._sounds.of(record, lanes, gaps)) if self._sounds is not None else None,
             failed=tuple(entry.seq for entry in entries if entry.bad and entry.kind != "utterance"),
             lines=tuple(_with_words(_with_quotes(lines, judged), words, counts)),
             judged=judged,
@@ -252,6 +252,15 @@ class CallMaker:
         if name not in ("assistant", "agent", "user", "caller", "customer") and not _CHANNEL.fullmatch(name):
             return name
         return {"assistant": "Agent", "user": "Caller" if self._noun == "call" else "User"}.get(role, name)
+
+    def _named(self, sound: CallSound | None) -> CallSound | None:
+        """With the speakers of its waves named as those of the transcript are."""
+        if sound is None:
+            return None
+        waves = (
+            msgspec.structs.replace(one, name=self._who(one.name, one.role)) if one.name else one for one in sound.waves
+        )
+        return msgspec.structs.replace(sound, waves=tuple(waves))
 
     def _value(self, mark: Mark) -> str:
         """Whether it was so, of what is declared as either; else the value. A share that counts is no yes or no."""
