@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import convoscope
-from convoscope.metrics.registry import whole_reasons
 from convoscope.scoring.job import choose
 from convoscope.scoring.profiles import plan
+from convoscope.statistics.summary import whole_reasons
 from support.chats import agent, chat, user
 
 

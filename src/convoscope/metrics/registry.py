@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -85,7 +85,6 @@ class Registry(msgspec.Struct, frozen=True):
         return matches or family
 
 
-T = TypeVar("T")
 WHOLE_NAME_FAMILIES = frozenset(("summary",))
 """Families whose metrics give way where others have the same bare name: `faithfulness` is not that of a summary."""
 
@@ -208,16 +207,6 @@ def whole_metrics(keys: Iterable[str]) -> list[str]:
     names = list(dict.fromkeys(key.partition("@")[0] for key in keys))
     known = set(names)
     return [name for name in names if not parent_metric(name, known)]
-
-
-def whole_reasons(keys: Iterable[str], measured: Container[str], absent: Mapping[str, T]) -> dict[str, T | None]:
-    """The metrics that these keys are of, each with why it has no value; None where it or a variant of it has one.
-
-    `absent` says why, by key: a metric has its own reason, or else that of its first variant.
-    """
-    of = {key.partition("@")[0]: reason for key, reason in reversed(absent.items())}
-    of |= {key: reason for key, reason in absent.items() if "@" not in key}
-    return {name: None if name in measured else of.get(name) for name in whole_metrics(keys)}
 
 
 def registered(metrics_from: Iterable[str | PathLike[str]] = ()) -> Registry:

@@ -415,14 +415,14 @@ class _Tally:
 
     def add_reasons(self, missed: _Column) -> None:
         """Missed marks that the order does not count are reasons, after those that it counts."""
-        number, rest = missed.number, (missed.value, missed.share, missed.failure)
-        code = np.full(len(number), missed.code, dtype=np.int16)
+        number, code = missed.number, np.full(len(missed.number), missed.code, dtype=np.int16)
+        new: tuple[NDArray[Any], ...] = (code, missed.value, missed.share, missed.failure)
         for index in range(REASONS):
             free = self.column[index, number] < 0
-            kept = (self.column, self.value, self.share, self.failure)
-            for array, values in zip(kept, (code, *rest), strict=True):
+            kept: tuple[NDArray[Any], ...] = (self.column, self.value, self.share, self.failure)
+            for array, values in zip(kept, new, strict=True):
                 array[index, number[free]] = values[free]
-            number, code, rest = number[~free], code[~free], tuple(values[~free] for values in rest)
+            number, new = number[~free], tuple(values[~free] for values in new)
 
     def _add(self, twins: Sequence[_Column], weight_in_family: float) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """Count variants of one metric once: of each conversation the worst of them. Gives numbers and failures."""

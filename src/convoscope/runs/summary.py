@@ -13,11 +13,11 @@ import msgspec
 from convoscope.judging.calibrations import Agreement
 from convoscope.judging.rubrics import Rubric, own_rubric
 from convoscope.metrics.declaration import LOWER, Better, Derived, Metric, Target, TenPoints
-from convoscope.metrics.registry import Declared, whole_reasons
+from convoscope.metrics.registry import Declared
 from convoscope.runs.judging import JudgingSummary
 from convoscope.scores.observation import COMPUTED, Status
 from convoscope.scores.reducers import MEAN, MEAN_OF_CONVERSATIONS
-from convoscope.statistics.summary import Figure
+from convoscope.statistics.summary import Figure, whole_reasons
 
 SCHEMA = "convoscope.summary/2"
 DERIVED = "(derived)"

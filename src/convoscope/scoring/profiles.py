@@ -15,10 +15,10 @@ import msgspec
 from convoscope.conversation import Conversation
 from convoscope.metrics.declaration import Derived, Metric
 from convoscope.metrics.needs import DIALOGUE, DIALOGUE_IN_SOUND, Need
-from convoscope.metrics.registry import Declared, whole_reasons
+from convoscope.metrics.registry import Declared
 from convoscope.resources.registry import RECORDING
 from convoscope.scores.observation import NOT_APPLICABLE, UNMEASURED, Status
-from convoscope.statistics.summary import input_reason, why_absent
+from convoscope.statistics.summary import input_reason, whole_reasons, why_absent
 
 _UNMET, _MET, _BROKEN, _NOT_ASKED = range(4)
 _ANSWERS = 4
@@ -198,7 +198,7 @@ class Missing(msgspec.Struct, frozen=True):
     field: str
     unlock: str
     conversations: int
-    status: str
+    status: Status
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -284,14 +284,14 @@ class Planner:
             for declared in self._metrics
         }
         waiting = [one for one in self._metrics if isinstance(one, Derived) and not applies[one.key]]
-        while ready := [one for one in waiting if not any(other.key in one.inputs for other in waiting)]:
-            for one in ready:
+        while first := [one for one in waiting if not any(other.key in one.inputs for other in waiting)]:
+            for one in first:
                 inputs = (planned[name] for name in one.inputs if name in planned)
-                absent = next((reason for made in inputs if not made.applies_to and (reason := made.reason)), None)
+                absent = next((made.reason for made in inputs if not made.applies_to and made.reason), None)
                 if absent is not None:
                     lacks = msgspec.structs.replace(absent, code=input_reason(absent.code))
                     planned[one.key] = msgspec.structs.replace(planned[one.key], missing=(lacks,))
-            waiting = [one for one in waiting if one not in ready]
+            waiting = [one for one in waiting if one not in first]
         return Plan(total, tuple(planned.values()))
 
 

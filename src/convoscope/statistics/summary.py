@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from convoscope.metrics.declaration import (
     GroupSample,
     Metric,
 )
+from convoscope.metrics.registry import whole_metrics
 from convoscope.scores.observation import COMPUTED, ERROR, MEASURED, NOT_APPLICABLE, STATUSES, UNMEASURED, Status
 from convoscope.scores.reducers import (
     MAXIMUM_OF_SUBJECTS,
@@ -416,6 +417,19 @@ def _why(table: Table, rows: NDArray[np.bool_]) -> tuple[Status, str]:
         if affected.any():
             return status, next(iter(_tally(table.reason[affected], table.reasons)))
     return NOT_APPLICABLE, "nothing_to_observe"
+
+
+T = TypeVar("T")
+
+
+def whole_reasons(keys: Iterable[str], measured: Container[str], absent: Mapping[str, T]) -> dict[str, T | None]:
+    """The metrics that these keys are of, each with why it has no value; None where it or a variant of it has one.
+
+    `absent` says why, by key: a metric has its own reason, or else that of its first variant.
+    """
+    of = {key.partition("@")[0]: reason for key, reason in reversed([*absent.items()])}
+    of |= {key: reason for key, reason in absent.items() if "@" not in key}
+    return {name: None if name in measured else of.get(name) for name in whole_metrics(keys)}
 
 
 def why_absent(absences: Iterable[tuple[Status, str, int]]) -> tuple[Status, str]:
